@@ -1,0 +1,130 @@
+//! The settings of a running service, resolved: nothing in here can be wrong any more.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::model::{ApiKey, Domain};
+
+/// One mebibyte, in octets.
+pub const MIB: u64 = 1024 * 1024;
+
+/// Everything `restante serve` needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where HTTP listens; port 0 takes a free one.
+    pub http_listen: SocketAddr,
+    /// Where SMTP listens; port 0 takes a free one.
+    pub smtp_listen: SocketAddr,
+    /// The domain of every inbox.
+    pub mail_domain: Domain,
+    /// How callers reach the service, without a slash at the end; by default the address HTTP listens on.
+    pub base_url: Option<String>,
+    /// Where the database, the certificate and the lock lie.
+    pub data_dir: PathBuf,
+    /// The database.
+    pub database: DatabaseUrl,
+    /// The key of the default project; by default the first start makes one.
+    pub api_key: Option<ApiKey>,
+    /// The administrator's token.
+    pub admin_token: Option<String>,
+    /// A certificate chain and its key in PEM; by default a self-signed one is made and kept.
+    pub tls: Option<TlsFiles>,
+    /// How long a temporary inbox lives.
+    pub inbox_lifetime: Duration,
+    /// What one caller, message or session may take.
+    pub limits: Limits,
+}
+
+/// A certificate chain and its private key, both PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The chain, the server's own certificate first.
+    pub certificate: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+/// Where the data is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DatabaseUrl {
+    /// `sqlite:PATH`: one file beside its write-ahead log.
+    Sqlite(PathBuf),
+}
+
+/// The text names no database that this program knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected sqlite:PATH")]
+pub struct InvalidDatabaseUrl;
+
+impl FromStr for DatabaseUrl {
+    type Err = InvalidDatabaseUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidDatabaseUrl> {
+        match text.strip_prefix("sqlite:") {
+            Some(path) if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
+            _ => Err(InvalidDatabaseUrl),
+        }
+    }
+}
+
+impl fmt::Display for DatabaseUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
+        }
+    }
+}
+
+/// The limits; each has a flag of the same name. Sizes are in octets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// One message as it is transferred.
+    pub message_size: u64,
+    /// Recipients of one message.
+    pub recipients: usize,
+    /// Messages in one inbox.
+    pub inbox_messages: u64,
+    /// SMTP connections at once.
+    pub smtp_connections: usize,
+    /// SMTP connections at once from one address.
+    pub smtp_connections_per_address: usize,
+    /// Message octets in memory over all SMTP sessions.
+    pub message_memory: u64,
+    /// Free disk below which no message is taken.
+    pub free_disk: u64,
+    /// JSON body of a send.
+    pub send_body: usize,
+    /// JSON body of everything else.
+    pub body: usize,
+    /// SMTP command line, with its CR LF.
+    pub command_line: usize,
+    /// SMTP data line, with its CR LF.
+    pub data_line: usize,
+    /// How long an SMTP session may say nothing.
+    pub idle_timeout: Duration,
+    /// How long one message may take to arrive.
+    pub message_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message_size: 25 * MIB,
+            recipients: 100,
+            inbox_messages: 10_000,
+            smtp_connections: 5_000,
+            smtp_connections_per_address: 1_000,
+            message_memory: 256 * MIB,
+            free_disk: 256 * MIB,
+            send_body: 10 * 1024 * 1024,
+            body: 64 * 1024,
+            command_line: 2_048,
+            data_line: 1024 * 1024,
+            idle_timeout: Duration::from_secs(5 * 60),
+            message_timeout: Duration::from_secs(10 * 60),
+        }
+    }
+}

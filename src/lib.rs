@@ -1,0 +1,20 @@
+//! Restante: temporary inboxes for automated end-to-end tests.
+//!
+//! A test asks for an inbox over HTTP, the application under test mails its address over SMTP, and the test waits on
+//! one open request for the parsed message. `ARCHITECTURE.md` is the map; the modules below are listed from the outside
+//! in, and each imports only those after it.
+
+pub mod cli;
+pub mod http;
+pub mod receiver;
+pub mod service;
+pub mod store;
+
+pub mod db;
+
+pub mod mime;
+pub mod smtp;
+
+pub mod clock;
+pub mod config;
+pub mod model;

@@ -1,0 +1,133 @@
+//! Mail addresses: a local part and a domain, compared as the mail domain's owner compares them.
+
+use std::fmt;
+
+/// A local part may have this many octets (RFC 5321, section 4.5.3.1.1).
+const LOCAL_PART_OCTETS: usize = 64;
+/// A path may have 256 octets with its angle brackets (RFC 5321, section 4.5.3.1.3).
+const ADDRESS_OCTETS: usize = 254;
+
+/// The text is not an address that mail can be sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a mail address: expected local-part@domain")]
+pub struct InvalidAddress;
+
+/// A domain as IDNA ASCII in lower case: `bücher.example` is `xn--bcher-kva.example`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Domain(String);
+
+impl Domain {
+    /// Reads a domain name, internationalised or not.
+    ///
+    /// # Errors
+    /// [`InvalidAddress`] for what is not a host name: empty labels, characters outside letters, digits and hyphens.
+    pub fn parse(name: &str) -> Result<Self, InvalidAddress> {
+        let ascii = idna::domain_to_ascii_cow(name.as_bytes(), idna::AsciiDenyList::STD3).map_err(|_| InvalidAddress)?;
+        let label_ok = |label: &str| (1..=63).contains(&label.len());
+        if ascii.len() > 253 || !ascii.split('.').all(label_ok) {
+            return Err(InvalidAddress);
+        }
+        Ok(Self(ascii.into_owned()))
+    }
+
+    /// The name in IDNA ASCII, lower case.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Domain {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// `local-part@domain`, the local part a dot-atom in the case it was written in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EmailAddress {
+    local_part: String,
+    domain: Domain,
+}
+
+impl EmailAddress {
+    /// Puts an address together from parts that a parser has already taken apart.
+    ///
+    /// # Errors
+    /// [`InvalidAddress`] where the local part is no dot-atom (RFC 5322, section 3.2.3, with the UTF-8 of RFC 6531) or
+    /// a length is over its limit.
+    pub fn new(local_part: &str, domain: Domain) -> Result<Self, InvalidAddress> {
+        let too_long =
+            local_part.len() > LOCAL_PART_OCTETS || local_part.len() + 1 + domain.as_str().len() > ADDRESS_OCTETS;
+        if too_long || !is_dot_atom(local_part) {
+            return Err(InvalidAddress);
+        }
+        Ok(Self { local_part: local_part.to_owned(), domain })
+    }
+
+    /// Reads one bare address: no display name, no angle brackets, no quotes.
+    ///
+    /// # Errors
+    /// [`InvalidAddress`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, InvalidAddress> {
+        let (local_part, domain) = text.rsplit_once('@').ok_or(InvalidAddress)?;
+        Self::new(local_part, Domain::parse(domain)?)
+    }
+
+    /// The part before the `@`, as it was written.
+    #[must_use]
+    pub fn local_part(&self) -> &str {
+        &self.local_part
+    }
+
+    /// The part behind the `@`.
+    #[must_use]
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+}
+
+impl fmt::Display for EmailAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}@{}", self.local_part, self.domain)
+    }
+}
+
+fn is_dot_atom(text: &str) -> bool {
+    text.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atom_character))
+}
+
+fn is_atom_character(character: char) -> bool {
+    character.is_ascii_alphanumeric()
+        || "!#$%&'*+-/=?^_`{|}~".contains(character)
+        || (!character.is_ascii() && !character.is_control() && !character.is_whitespace())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_mail_can_be_sent_to() {
+        for (text, shown) in [
+            ("a@b.example", "a@b.example"),
+            ("First.Last+tag@B.EXAMPLE", "First.Last+tag@b.example"),
+            ("jörg@bücher.example", "jörg@xn--bcher-kva.example"),
+            ("o'neil@localhost", "o'neil@localhost"),
+        ] {
+            assert_eq!(EmailAddress::parse(text).map(|address| address.to_string()), Ok(shown.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_everything_else() {
+        let long_local = format!("{}@b.example", "a".repeat(65));
+        let long_domain = format!("a@{}", vec!["d".repeat(60); 5].join("."));
+        for text in [
+            "", "a", "@b", "a@", "a@b..c", "a@.b", ".a@b", "a.@b", "a..b@c", "a b@c", "<a@b>", "a@b>", "a@b\r\n", "a\0@b", "a,b@c",
+            "\"a b\"@c", "a@[127.0.0.1]", "a@b c", "a@@b", "a@b_c", "N <a@b>", &long_local, &long_domain,
+        ] {
+            assert_eq!(EmailAddress::parse(text), Err(InvalidAddress), "{text:?}");
+        }
+    }
+}

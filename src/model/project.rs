@@ -1,0 +1,42 @@
+//! A project: the owner of inboxes and messages.
+
+use std::fmt;
+
+use uuid::Uuid;
+
+use super::Timestamp;
+
+/// Identifies a project; a UUID of version 7.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ProjectId(pub Uuid);
+
+impl ProjectId {
+    /// Makes a new id.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(Uuid::now_v7())
+    }
+}
+
+impl fmt::Display for ProjectId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// A project as its administrator sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// Identifies it.
+    pub id: ProjectId,
+    /// Its unique name.
+    pub name: String,
+    /// Whether it owns the inboxes that nobody else does.
+    pub is_default: bool,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// The last four characters of its newest key.
+    pub key_last_four: String,
+    /// How many live inboxes it has.
+    pub inboxes: i64,
+}

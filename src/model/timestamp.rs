@@ -1,0 +1,90 @@
+//! An instant in UTC, to the millisecond: the only notion of time that is stored or shown.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Milliseconds since the Unix epoch, shown as `2026-11-20T09:30:00.123Z`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The instant `milliseconds` after the Unix epoch.
+    #[must_use]
+    pub fn from_millis(milliseconds: i64) -> Self {
+        Self(milliseconds)
+    }
+
+    /// Milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// The instant `duration` later; saturates.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(millis(duration)))
+    }
+
+    /// The instant `duration` earlier; saturates.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(millis(duration)))
+    }
+
+    /// How long it is from `earlier` to this instant; zero where it is not later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// The date as a mail header writes it (RFC 5322, section 3.3), in UTC.
+    #[must_use]
+    pub fn to_rfc5322(self) -> String {
+        self.to_jiff().to_zoned(jiff::tz::TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S +0000").to_string()
+    }
+
+    fn to_jiff(self) -> jiff::Timestamp {
+        jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::MAX)
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:.3}", self.to_jiff())
+    }
+}
+
+impl serde::Serialize for Timestamp {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_shown_in_utc_with_milliseconds() {
+        assert_eq!(Timestamp::from_millis(1_795_167_000_123).to_string(), "2026-11-20T09:30:00.123Z");
+        assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn a_mail_date_has_the_day_and_the_zone() {
+        assert_eq!(Timestamp::from_millis(1_795_167_000_123).to_rfc5322(), "Fri, 20 Nov 2026 09:30:00 +0000");
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        let hour = Duration::from_secs(3600);
+        assert_eq!(Timestamp::from_millis(1).after(hour).as_millis(), 3_600_001);
+        assert_eq!(Timestamp::from_millis(i64::MAX).after(hour).as_millis(), i64::MAX);
+        assert_eq!(Timestamp::from_millis(5).since(Timestamp::from_millis(9)), Duration::ZERO);
+    }
+}
