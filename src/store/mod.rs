@@ -1,1 +1,5 @@
-//! (being written)
+//! (sketch)
+/// (sketch) 
+#[derive(Debug, thiserror::Error)]
+#[error("database")]
+pub struct StoreError;
