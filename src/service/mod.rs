@@ -1,1 +1,153 @@
-//! (being written)
+//! The use cases: what a caller, a mail client and an administrator can ask for.
+//!
+//! Nothing in here knows HTTP or SMTP. Everything is reached through [`Service`], which is cheap to clone and shared by
+//! all connections; the background work that it owns (the committer, the sweeper, the hub's ear) runs on the runtime
+//! that started it and ends with [`Service::stop`].
+
+mod committer;
+mod deliver;
+mod error;
+mod expire;
+mod hub;
+mod inboxes;
+mod messages;
+mod projects;
+mod send;
+mod slots;
+mod wait;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Clock;
+use crate::db::Database;
+use crate::model::{Domain, ProjectId};
+use crate::store::{Policy, Store, StoreError};
+
+pub use deliver::Incoming;
+pub use error::{DeliverError, ProjectError, ServiceError};
+pub use messages::{ListFilter, MessageFilter, MessagePages};
+pub use projects::{Caller, Projects};
+pub use send::Draft;
+
+/// Waits that one key may have open at once.
+const WAITS_A_KEY: usize = 4;
+/// Sends that one key may have running at once.
+const SENDS_A_KEY: usize = 8;
+
+/// What the service needs to be told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The domain of every inbox.
+    pub mail_domain: Domain,
+    /// How long a temporary inbox lives.
+    pub inbox_lifetime: Duration,
+    /// Messages that one inbox may hold.
+    pub inbox_messages: u64,
+}
+
+/// The use cases. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Service(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    clock: Clock,
+    options: Options,
+    default_project: ProjectId,
+    projects: Projects,
+    hub: hub::Hub,
+    wait_slots: slots::Slots,
+    send_slots: slots::Slots,
+    committer: committer::Committer,
+    waits_end: CancellationToken,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Service {
+    /// Migrates the database, makes the default project where there is none, and starts the background work.
+    ///
+    /// # Errors
+    /// Where the database fails or was made by a newer program.
+    pub async fn start(database: Database, clock: Clock, options: Options) -> Result<Self, StoreError> {
+        let projects = Projects::open(database, clock.clone()).await?;
+        let store = projects.store().clone();
+        let default_project = projects.default_project().await?;
+        let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
+        tasks.spawn(stop.clone().run_until_cancelled_owned(hub.clone().listen(store.changes())));
+        tasks.spawn(stop.clone().run_until_cancelled_owned(expire::sweep_forever(store.clone(), clock.clone())));
+        let committer = committer::Committer::start(store.clone(), &tasks);
+        Ok(Self(Arc::new(Inner {
+            store,
+            clock,
+            options,
+            default_project,
+            projects,
+            hub,
+            wait_slots: slots::Slots::new(WAITS_A_KEY),
+            send_slots: slots::Slots::new(SENDS_A_KEY),
+            committer,
+            waits_end: CancellationToken::new(),
+            stop,
+            tasks,
+        })))
+    }
+
+    /// The domain of every inbox.
+    #[must_use]
+    pub fn mail_domain(&self) -> &Domain {
+        &self.0.options.mail_domain
+    }
+
+    /// Where the time comes from.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// The projects and their keys.
+    #[must_use]
+    pub fn projects(&self) -> &Projects {
+        &self.0.projects
+    }
+
+    /// Whoever holds `key`; `None` where it is wrong or has ended.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn authenticate(&self, key: &str) -> Result<Option<Caller>, StoreError> {
+        self.0.projects.authenticate(key).await
+    }
+
+    /// Asks the database for an answer.
+    ///
+    /// # Errors
+    /// Where it has none.
+    pub async fn check_health(&self) -> Result<(), StoreError> {
+        self.0.store.check().await
+    }
+
+    /// Ends every parked wait with [`ServiceError::Stopping`]: the end of a shutdown's grace.
+    pub fn end_waits(&self) {
+        self.0.waits_end.cancel();
+    }
+
+    /// Takes no more messages, finishes those that were taken, and ends the background work.
+    pub async fn stop(&self) {
+        self.0.committer.close();
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    fn policy(&self) -> Policy {
+        let Options { inbox_lifetime, inbox_messages, .. } = self.0.options;
+        let (now, default_project) = (self.0.clock.now(), self.0.default_project);
+        Policy { now, lifetime: inbox_lifetime, inbox_messages, default_project }
+    }
+}
