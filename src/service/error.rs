@@ -15,6 +15,9 @@ pub enum ServiceError {
     /// A recipient on the mail domain has no live inbox.
     #[error("recipient not found")]
     RecipientNotFound,
+    /// A recipient on the mail domain holds as many messages as an inbox may.
+    #[error("recipient inbox is full")]
+    RecipientFull,
     /// A wait that only looks once found nothing.
     #[error("no matching message")]
     NoMatchingMessage,
@@ -45,9 +48,17 @@ pub enum ServiceError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A local delivery failed.
-    #[error(transparent)]
-    Deliver(#[from] DeliverError),
+}
+
+impl From<DeliverError> for ServiceError {
+    fn from(error: DeliverError) -> Self {
+        match error {
+            DeliverError::InboxFull(_) => Self::RecipientFull,
+            DeliverError::Disabled(_) => Self::RecipientNotFound,
+            DeliverError::Stopping => Self::Stopping,
+            DeliverError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 /// Why a recipient or a message is not taken.
