@@ -37,6 +37,8 @@ pub(super) enum Error {
     MessageNotFound,
     #[error("recipient not found")]
     RecipientNotFound,
+    #[error("recipient inbox is full")]
+    RecipientFull,
     #[error("no matching message")]
     NoMatchingMessage,
     #[error("method not allowed")]
@@ -90,7 +92,7 @@ impl Error {
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Timeout | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooManyWaits | Self::TooManySends => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooManyWaits | Self::TooManySends | Self::RecipientFull => StatusCode::TOO_MANY_REQUESTS,
             Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -114,6 +116,7 @@ impl From<ServiceError> for Error {
             ServiceError::InboxNotFound => Self::InboxNotFound,
             ServiceError::MessageNotFound => Self::MessageNotFound,
             ServiceError::RecipientNotFound => Self::RecipientNotFound,
+            ServiceError::RecipientFull => Self::RecipientFull,
             ServiceError::NoMatchingMessage => Self::NoMatchingMessage,
             ServiceError::Timeout => Self::Timeout,
             ServiceError::InvalidAfter => Self::InvalidParameter("after"),
@@ -122,7 +125,7 @@ impl From<ServiceError> for Error {
             ServiceError::TooManyWaits => Self::TooManyWaits,
             ServiceError::TooManySends => Self::TooManySends,
             ServiceError::Stopping => Self::Stopping,
-            ServiceError::Compose | ServiceError::Store(_) => Self::internal(error),
+            ServiceError::Compose(_) | ServiceError::Store(_) => Self::internal(error),
         }
     }
 }

@@ -22,7 +22,8 @@ impl Domain {
     /// # Errors
     /// [`InvalidAddress`] for what is not a host name: empty labels, characters outside letters, digits and hyphens.
     pub fn parse(name: &str) -> Result<Self, InvalidAddress> {
-        let ascii = idna::domain_to_ascii_cow(name.as_bytes(), idna::AsciiDenyList::STD3).map_err(|_| InvalidAddress)?;
+        let ascii =
+            idna::domain_to_ascii_cow(name.as_bytes(), idna::AsciiDenyList::STD3).map_err(|_| InvalidAddress)?;
         let label_ok = |label: &str| (1..=63).contains(&label.len());
         if ascii.len() > 253 || !ascii.split('.').all(label_ok) {
             return Err(InvalidAddress);
@@ -124,8 +125,29 @@ mod tests {
         let long_local = format!("{}@b.example", "a".repeat(65));
         let long_domain = format!("a@{}", vec!["d".repeat(60); 5].join("."));
         for text in [
-            "", "a", "@b", "a@", "a@b..c", "a@.b", ".a@b", "a.@b", "a..b@c", "a b@c", "<a@b>", "a@b>", "a@b\r\n", "a\0@b", "a,b@c",
-            "\"a b\"@c", "a@[127.0.0.1]", "a@b c", "a@@b", "a@b_c", "N <a@b>", &long_local, &long_domain,
+            "",
+            "a",
+            "@b",
+            "a@",
+            "a@b..c",
+            "a@.b",
+            ".a@b",
+            "a.@b",
+            "a..b@c",
+            "a b@c",
+            "<a@b>",
+            "a@b>",
+            "a@b\r\n",
+            "a\0@b",
+            "a,b@c",
+            "\"a b\"@c",
+            "a@[127.0.0.1]",
+            "a@b c",
+            "a@@b",
+            "a@b_c",
+            "N <a@b>",
+            &long_local,
+            &long_domain,
         ] {
             assert_eq!(EmailAddress::parse(text), Err(InvalidAddress), "{text:?}");
         }

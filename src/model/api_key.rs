@@ -88,7 +88,14 @@ mod tests {
 
     #[test]
     fn only_keys_are_keys() {
-        for text in ["", "rst_live_", "rst_live_short", "rst_test_0123456789abcdef", "rst_live_0123456789abcde!", "rst_live_0123456789abcdeé"] {
+        for text in [
+            "",
+            "rst_live_",
+            "rst_live_short",
+            "rst_test_0123456789abcdef",
+            "rst_live_0123456789abcde!",
+            "rst_live_0123456789abcdeé",
+        ] {
             assert_eq!(text.parse::<ApiKey>(), Err(InvalidApiKey), "{text}");
         }
         assert!("rst_live_0123456789abcdef".parse::<ApiKey>().is_ok());
