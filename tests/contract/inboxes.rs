@@ -53,7 +53,9 @@ async fn an_inbox_is_found_by_its_address_in_any_case() {
     let api = Harness::start().await;
     let id = api.create_inbox().await;
     for address in [format!("{id}@{MAIL_DOMAIN}"), format!("{}@{}", id.to_uppercase(), MAIL_DOMAIN.to_uppercase())] {
-        for query in [format!("address={address}"), format!("address={address}&address=x"), format!("x=1&address={address}")] {
+        for query in
+            [format!("address={address}"), format!("address={address}&address=x"), format!("x=1&address={address}")]
+        {
             let found = api.get(&format!("/v1/inboxes?{query}")).await;
             assert_eq!((found.status, found.text("id")), (200, id.clone()), "{query}");
         }

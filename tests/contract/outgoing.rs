@@ -123,8 +123,22 @@ async fn only_one_bare_address_is_a_recipient() {
     let api = Harness::start().await;
     let inbox = api.create_inbox().await;
     for to in [
-        "", "a", "@", "a@", "@b", "a@b@c", "a@b,c@d", "a@b c@d", "<a@b>", "A <a@b>", "a@b\r\nBcc: c@d", "a@b\n", "a\0@b", " a@b",
-        "a@[127.0.0.1]", "\"a b\"@c",
+        "",
+        "a",
+        "@",
+        "a@",
+        "@b",
+        "a@b@c",
+        "a@b,c@d",
+        "a@b c@d",
+        "<a@b>",
+        "A <a@b>",
+        "a@b\r\nBcc: c@d",
+        "a@b\n",
+        "a\0@b",
+        " a@b",
+        "a@[127.0.0.1]",
+        "\"a b\"@c",
     ] {
         let refused = send(&api, &inbox, json!({"to": to, "subject": "s"})).await;
         assert_eq!(refused.error(), (400, "invalid field: to".to_owned()), "{to:?}");
