@@ -1,0 +1,179 @@
+//! Puts the session's questions to the service, and writes the log: one line for each message, taken or refused, and
+//! for each refused sender or recipient. Never a body, a code or a key.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use super::Context;
+use super::arrival::Arrival;
+use super::listener::Slot;
+use super::trace::Trace;
+use crate::model::{EmailAddress, MessageId, ProjectId};
+use crate::service::{DeliverError, Incoming};
+use crate::smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
+
+/// How long the client waits for the service before it is told to try again later.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Answers the questions of one session.
+pub(super) struct Answers {
+    peer: SocketAddr,
+    slot: Arc<Slot>,
+    context: Arc<Context>,
+    /// A delivery that took longer than the client was kept waiting.
+    unfinished: Option<Delivery>,
+}
+
+/// A delivery in a task of its own; `None` where the server stopped first.
+type Delivery = JoinHandle<Option<Result<Vec<MessageId>, DeliverError>>>;
+
+impl Answers {
+    pub(super) fn new(peer: SocketAddr, slot: Slot, context: Arc<Context>) -> Self {
+        Self { peer, slot: Arc::new(slot), context, unfinished: None }
+    }
+
+    /// Answers `event` if it wants an answer. `arrival` is the account of the message that has just come.
+    pub(super) async fn answer(&mut self, session: &mut Session, event: Event, arrival: Option<Arrival>) {
+        match event {
+            Event::Authenticate(credentials) => session.authenticated(self.authenticate(&credentials).await),
+            Event::Sender { .. } => session.sender(self.sender().await),
+            Event::Recipient(address) => session.recipient(self.recipient(&address).await),
+            Event::Deliver(envelope, raw) => session.delivered(self.deliver(envelope, raw, arrival).await),
+            Event::Refused { envelope, size, refusal } => self.log_message(&envelope, size, &Err(refusal)),
+            Event::NeedInput | Event::Send(_) | Event::StartTls | Event::Close => {}
+        }
+    }
+
+    /// The password is an API key; the user name says nothing.
+    async fn authenticate(&self, credentials: &Credentials) -> Result<ProjectId, Refusal> {
+        match self.within_patience(self.context.service.authenticate(&credentials.password)).await {
+            Some(Ok(Some(caller))) => Ok(caller.project),
+            Some(Ok(None)) => Err(Refusal::AuthenticationFailed),
+            Some(Err(error)) => {
+                tracing::error!(peer = %self.peer, %error, "cannot check a key");
+                Err(Refusal::AuthenticationUnavailable)
+            }
+            None => Err(Refusal::AuthenticationUnavailable),
+        }
+    }
+
+    async fn sender(&mut self) -> Result<(), Refusal> {
+        if self.unfinished.take_if(|delivery| delivery.is_finished()).is_none() && self.unfinished.is_some() {
+            return Err(Refusal::StoreFailure);
+        }
+        match self.within_patience(self.context.disk.is_full()).await {
+            Some(false) => Ok(()),
+            Some(true) => Err(Refusal::DiskShort),
+            None => Err(Refusal::StoreFailure),
+        }
+    }
+
+    async fn recipient(&self, address: &EmailAddress) -> Result<(), Refusal> {
+        match self.within_patience(self.context.service.accept_recipient(address)).await {
+            Some(outcome) => outcome.map_err(|error| self.refusal(&error)),
+            None => Err(Refusal::StoreFailure),
+        }
+    }
+
+    async fn deliver(
+        &mut self,
+        envelope: Envelope,
+        raw: Vec<u8>,
+        arrival: Option<Arrival>,
+    ) -> Result<Vec<MessageId>, Refusal> {
+        let size = raw.len() as u64;
+        let mut delivery = self.begin_delivery(&envelope, raw, arrival);
+        let outcome = match self.within_patience(&mut delivery).await {
+            Some(Ok(Some(delivered))) => delivered.map_err(|error| self.refusal(&error)),
+            Some(Ok(None)) => Err(Refusal::ShuttingDown),
+            Some(Err(error)) => {
+                tracing::error!(peer = %self.peer, %error, "a delivery failed");
+                Err(Refusal::StoreFailure)
+            }
+            None => {
+                self.unfinished = Some(delivery);
+                Err(Refusal::StoreFailure)
+            }
+        };
+        self.log_message(&envelope, size, &outcome);
+        outcome
+    }
+
+    /// Starts a delivery that goes on by itself, because a store that hangs must not keep the client waiting for ever.
+    /// If it commits after the client was told to try again, the client's next try stores the message twice, which is
+    /// allowed; losing it is not. It holds the message's memory and the connection's slot to its end, so that clients
+    /// who try again at a store that hangs take no more than all connections together may.
+    fn begin_delivery(&self, envelope: &Envelope, raw: Vec<u8>, arrival: Option<Arrival>) -> Delivery {
+        let (service, memory) = (self.context.service.clone(), Arc::clone(&self.context.memory));
+        let incoming = self.incoming(envelope, raw);
+        let held = (arrival.map(Arrival::into_share), Arc::clone(&self.slot));
+        let delivery = async move {
+            let workspace = memory.workspace(incoming.raw.len()).await;
+            let delivered = service.deliver(incoming).await;
+            drop((held, workspace));
+            delivered
+        };
+        self.context.tasks.spawn(self.context.end.clone().run_until_cancelled_owned(delivery))
+    }
+
+    fn incoming(&self, envelope: &Envelope, raw: Vec<u8>) -> Incoming {
+        let service = &self.context.service;
+        let trace = Trace {
+            envelope,
+            peer: self.peer.ip(),
+            mail_domain: service.mail_domain(),
+            received_at: service.clock().now(),
+        };
+        Incoming {
+            reverse_path: EmailAddress::parse(envelope.reverse_path.as_str()).ok(),
+            recipients: envelope.recipients.clone(),
+            project: envelope.project,
+            trace: trace.to_string(),
+            raw,
+        }
+    }
+
+    async fn within_patience<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            () = self.context.service.clock().sleep(PATIENCE) => {
+                tracing::error!(peer = %self.peer, "the store did not answer in time");
+                None
+            }
+        }
+    }
+
+    fn refusal(&self, error: &DeliverError) -> Refusal {
+        match error {
+            DeliverError::InboxFull(_) => Refusal::InboxFull,
+            DeliverError::Disabled(_) => Refusal::MailboxDisabled,
+            DeliverError::Store(error) => {
+                tracing::error!(peer = %self.peer, %error, "the store failed");
+                Refusal::StoreFailure
+            }
+        }
+    }
+
+    fn log_message(&self, envelope: &Envelope, size: u64, outcome: &Result<Vec<MessageId>, Refusal>) {
+        let (peer, from, to) = (self.peer, &envelope.reverse_path, joined(&envelope.recipients));
+        match outcome {
+            Ok(ids) => tracing::info!(%peer, %from, to, size, outcome = "stored", ids = joined(ids), "message"),
+            Err(refusal) => tracing::info!(%peer, %from, to, size, outcome = refusal.label(), "message"),
+        }
+    }
+
+    /// Logs a reply that refuses a sender or a recipient.
+    pub(super) fn log_refusal(&self, reply: &Reply) {
+        if let (Some(refusal), Some(path)) = (reply.refusal(), reply.path()) {
+            tracing::info!(peer = %self.peer, path, outcome = refusal.label(), "path refused");
+        }
+    }
+}
+
+fn joined<T: ToString>(items: &[T]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,100 @@
+//! The account of one message under way: its memory and its time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Context;
+use super::memory::{MessageMemory, Share};
+use crate::clock::Clock;
+use crate::model::Timestamp;
+use crate::smtp::Progress;
+
+/// How often the pace of a large message is looked at.
+const PACE_INTERVAL: Duration = Duration::from_secs(10);
+/// What has to come in that time, in octets, while others wait for memory.
+const PACE_OCTETS: u64 = 64 * 1024;
+
+/// A message between DATA and its end.
+pub(super) struct Arrival {
+    memory: Arc<MessageMemory>,
+    share: Share,
+    received: u64,
+    /// The message is refused already, and what comes of it is not kept.
+    discarded: bool,
+    deadline: Timestamp,
+    pace_from: Timestamp,
+    pace_received: u64,
+}
+
+impl Arrival {
+    pub(super) fn begin(context: &Context) -> Self {
+        let now = context.service.clock().now();
+        Self {
+            memory: Arc::clone(&context.memory),
+            share: context.memory.share(),
+            received: 0,
+            discarded: false,
+            deadline: now.after(context.limits.message_timeout),
+            pace_from: now,
+            pace_received: 0,
+        }
+    }
+
+    /// Takes note of how far the message has come.
+    pub(super) fn follow(&mut self, progress: Progress) {
+        self.received = progress.received;
+        let discarded = progress.received > 0 && progress.memory == 0;
+        if discarded && !self.discarded {
+            self.share = self.memory.share();
+        }
+        self.discarded = discarded;
+    }
+
+    /// Waits until the message may grow.
+    pub(super) async fn make_room(&mut self, clock: &Clock) {
+        if self.room() == 0 {
+            self.share.cover(self.received + 1).await;
+            // The time that it took was not the client's.
+            self.restart_pace(clock.now());
+        }
+    }
+
+    /// How many octets may be read.
+    pub(super) fn room(&self) -> usize {
+        let room = if self.discarded { u64::MAX } else { self.share.covered().saturating_sub(self.received) };
+        usize::try_from(room).unwrap_or(usize::MAX)
+    }
+
+    /// When the message must be there.
+    pub(super) fn deadline(&self) -> Timestamp {
+        self.deadline
+    }
+
+    /// When to look at the time again.
+    pub(super) fn due(&self) -> Timestamp {
+        if self.share.is_large() { self.deadline.min(self.pace_due()) } else { self.deadline }
+    }
+
+    /// Whether the message takes too long: all in all, or in a stretch while others wait for what it holds.
+    pub(super) fn is_time_up(&mut self, now: Timestamp) -> bool {
+        if now < self.pace_due() || !self.share.is_large() {
+            return now >= self.deadline;
+        }
+        let slow = self.received - self.pace_received < PACE_OCTETS;
+        self.restart_pace(now);
+        now >= self.deadline || (slow && self.memory.is_short())
+    }
+
+    /// Hands over what the message holds of the budget.
+    pub(super) fn into_share(self) -> Share {
+        self.share
+    }
+
+    fn pace_due(&self) -> Timestamp {
+        self.pace_from.after(PACE_INTERVAL)
+    }
+
+    fn restart_pace(&mut self, now: Timestamp) {
+        (self.pace_from, self.pace_received) = (now, self.received);
+    }
+}

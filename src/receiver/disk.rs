@@ -1,0 +1,102 @@
+//! Whether the disk has room for another message. What was measured holds for a second, and nobody measures on the
+//! runtime's threads.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+
+use crate::clock::Clock;
+use crate::model::Timestamp;
+
+const MEASURED_FOR: Duration = Duration::from_secs(1);
+
+/// Watches the disk that the data lies on.
+pub(super) struct Disk {
+    path: PathBuf,
+    least_free: u64,
+    clock: Clock,
+    measured: Mutex<Option<Measured>>,
+}
+
+#[derive(Clone, Copy)]
+struct Measured {
+    at: Timestamp,
+    full: bool,
+}
+
+impl Disk {
+    /// Watches the disk of `path`, which is full with less than `least_free` octets left.
+    pub(super) fn new(path: PathBuf, least_free: u64, clock: Clock) -> Self {
+        Self { path, least_free, clock, measured: Mutex::new(None) }
+    }
+
+    /// Whether a message would leave too little room. Those who ask at the same time share one measurement.
+    pub(super) async fn is_full(&self) -> bool {
+        let mut measured = self.measured.lock().await;
+        let now = self.clock.now();
+        match *measured {
+            Some(Measured { at, full }) if now.since(at) < MEASURED_FOR => full,
+            _ => {
+                let full = self.measure().await;
+                *measured = Some(Measured { at: now, full });
+                full
+            }
+        }
+    }
+
+    /// A disk that cannot be measured is not called full: the store will say what is wrong with it.
+    async fn measure(&self) -> bool {
+        let path = self.path.clone();
+        match tokio::task::spawn_blocking(move || free_octets(&path)).await {
+            Ok(Ok(free)) => free < self.least_free,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, path = %self.path.display(), "cannot tell how much disk is free");
+                false
+            }
+            Err(error) => {
+                tracing::error!(%error, "measuring the disk failed");
+                false
+            }
+        }
+    }
+}
+
+/// What an unprivileged process can still write.
+fn free_octets(path: &Path) -> rustix::io::Result<u64> {
+    let disk = rustix::fs::statvfs(path)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk(path: &Path, least_free: u64) -> Disk {
+        Disk::new(path.to_owned(), least_free, Clock::system())
+    }
+
+    #[tokio::test]
+    async fn a_disk_is_full_below_its_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!disk(dir.path(), 1).is_full().await);
+        assert!(disk(dir.path(), u64::MAX).is_full().await);
+    }
+
+    #[tokio::test]
+    async fn what_was_measured_holds_for_a_second() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Clock::manual(Timestamp::from_millis(0));
+        let mut disk = Disk::new(dir.path().to_owned(), 1, clock.clone());
+        assert!(!disk.is_full().await);
+        disk.least_free = u64::MAX;
+        assert!(!disk.is_full().await);
+        clock.advance(MEASURED_FOR);
+        assert!(disk.is_full().await);
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_cannot_be_measured_is_not_full() {
+        assert!(!disk(Path::new("/no/such/directory"), u64::MAX).is_full().await);
+    }
+}

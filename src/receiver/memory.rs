@@ -1,0 +1,260 @@
+//! The message octets that all sessions together may hold in memory. A session asks before it reads; where there is
+//! no room it waits, and its socket is not read.
+//!
+//! The budget is split three ways:
+//!
+//! - *Every connection's own*: the first octets of a message, set aside for each connection there may be. A small
+//!   message never waits, whatever the others do.
+//! - *The pool*: everybody's, drawn in steps as a message grows, first come, first served.
+//! - *The seats*: each has room for a whole message. Whoever finds the pool empty queues for the pool and for a seat;
+//!   whoever has a seat never asks again until the message is done.
+//!
+//! Hence nobody waits for ever. A session that waits holds no seat. A seat's holder waits for nothing but its own
+//! client and the store, both of which have a time limit; when it is done, its seat goes to the first in the queue, and
+//! what it had from the pool goes back. So at every moment either there is room or somebody with a seat is on the way to
+//! its end: no circle of waiting sessions can form. A slow sender cannot sit on a seat for long either: while others
+//! wait, the driver gives up on whoever holds memory and sends too little ([`MessageMemory::is_short`]).
+//!
+//! What a delivery needs beyond the message (its parsed parts, the compressed copy) is bounded as well: large messages
+//! that are being delivered at once are together no larger than the largest one may be ([`MessageMemory::workspace`]).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::config::Limits;
+
+/// The most that is set aside for each connection, in octets.
+const OWN_MOST: u64 = 16 * 1024;
+/// What a growing message draws from the pool at once, in octets.
+const STEP: u32 = 64 * 1024;
+/// A message up to this size is delivered without asking for workspace, in octets.
+const SMALL_DELIVERY: usize = 256 * 1024;
+
+/// The budget.
+pub(super) struct MessageMemory {
+    own: u64,
+    pool: Arc<Semaphore>,
+    seats: Arc<Semaphore>,
+    workspace: Arc<Semaphore>,
+    workspace_octets: u32,
+    waiting: AtomicUsize,
+}
+
+impl MessageMemory {
+    /// Splits the budget: at most a quarter for the connections' own, then half for the seats (one at least, or no
+    /// large message could ever be taken), the rest for the pool.
+    pub(super) fn new(limits: &Limits) -> Arc<Self> {
+        let connections = limits.smtp_connections.max(1) as u64;
+        let own = OWN_MOST.min(limits.message_memory / 4 / connections);
+        let seats = (limits.message_memory / 2 / limits.message_size.max(1)).max(1);
+        let set_aside = own.saturating_mul(connections).saturating_add(seats.saturating_mul(limits.message_size));
+        let pool = limits.message_memory.saturating_sub(set_aside);
+        let workspace_octets = u32::try_from(limits.message_size).unwrap_or(u32::MAX);
+        Arc::new(Self {
+            own,
+            pool: Arc::new(semaphore(pool)),
+            seats: Arc::new(semaphore(seats)),
+            workspace: Arc::new(semaphore(workspace_octets.into())),
+            workspace_octets,
+            waiting: AtomicUsize::new(0),
+        })
+    }
+
+    /// The share of a session that holds nothing yet.
+    pub(super) fn share(self: &Arc<Self>) -> Share {
+        Share { memory: Arc::clone(self), covered: self.own, pooled: None, seat: None }
+    }
+
+    /// Whether a session waits for room now.
+    pub(super) fn is_short(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// Waits until a message of `octets` may be delivered. The permit is held until it has been.
+    pub(super) async fn workspace(&self, octets: usize) -> Option<OwnedSemaphorePermit> {
+        if octets <= SMALL_DELIVERY {
+            return None;
+        }
+        let wanted = u32::try_from(octets).unwrap_or(u32::MAX).min(self.workspace_octets);
+        // Nobody closes the semaphore; were it closed, nothing would be left to wait for.
+        Arc::clone(&self.workspace).acquire_many_owned(wanted).await.ok()
+    }
+}
+
+/// A tokio semaphore has a largest number of permits; a budget beyond it is no limit in practice.
+fn semaphore(permits: u64) -> Semaphore {
+    Semaphore::new(usize::try_from(permits).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS))
+}
+
+/// What one session holds of the budget; given back when it is dropped.
+pub(super) struct Share {
+    memory: Arc<MessageMemory>,
+    covered: u64,
+    pooled: Option<OwnedSemaphorePermit>,
+    seat: Option<OwnedSemaphorePermit>,
+}
+
+impl Share {
+    /// Waits until the session may hold `octets`. Dropping the future gives up the place in the queue.
+    pub(super) async fn cover(&mut self, octets: u64) {
+        while self.covered() < octets {
+            self.grow().await;
+        }
+    }
+
+    /// How many octets the session may hold; without end for a seat's holder.
+    pub(super) fn covered(&self) -> u64 {
+        if self.seat.is_some() { u64::MAX } else { self.covered }
+    }
+
+    /// Whether the session holds more than what is its own anyway.
+    pub(super) fn is_large(&self) -> bool {
+        self.seat.is_some() || self.pooled.is_some()
+    }
+
+    async fn grow(&mut self) {
+        let memory = Arc::clone(&self.memory);
+        if let Ok(permit) = Arc::clone(&memory.pool).try_acquire_many_owned(STEP) {
+            return self.take_from_pool(permit);
+        }
+        let _waiting = Waiting::begin(&memory.waiting);
+        // Nobody closes the semaphores, so what comes is a permit.
+        tokio::select! {
+            biased;
+            Ok(permit) = Arc::clone(&memory.pool).acquire_many_owned(STEP) => self.take_from_pool(permit),
+            Ok(seat) = Arc::clone(&memory.seats).acquire_owned() => self.seat = Some(seat),
+            else => {}
+        }
+    }
+
+    fn take_from_pool(&mut self, permit: OwnedSemaphorePermit) {
+        self.covered += u64::from(STEP);
+        match &mut self.pooled {
+            Some(pooled) => pooled.merge(permit),
+            None => self.pooled = Some(permit),
+        }
+    }
+}
+
+/// Counts a waiting session for as long as it waits.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn begin(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::config::MIB;
+
+    /// A budget of four messages of 1 MiB: two seats and, but for 16 KiB, a pool of two messages.
+    fn four_messages() -> Arc<MessageMemory> {
+        MessageMemory::new(&Limits {
+            message_size: MIB,
+            message_memory: 4 * MIB,
+            smtp_connections: 1,
+            ..Limits::default()
+        })
+    }
+
+    #[test]
+    fn the_default_budget_is_spent_to_the_octet_and_not_beyond() {
+        let limits = Limits::default();
+        let memory = MessageMemory::new(&limits);
+        let seats = memory.seats.available_permits() as u64;
+        let own = memory.own * limits.smtp_connections as u64;
+        assert_eq!(own + seats * limits.message_size + memory.pool.available_permits() as u64, limits.message_memory);
+        assert!(seats >= 2 && memory.own >= 8 * 1024);
+    }
+
+    #[test]
+    fn a_small_message_never_waits() {
+        let memory = four_messages();
+        let (mut one, mut other, mut third) = (memory.share(), memory.share(), memory.share());
+        for share in [&mut one, &mut other, &mut third] {
+            share.cover(2 * MIB).now_or_never();
+        }
+        assert_eq!(memory.share().cover(memory.own).now_or_never(), Some(()));
+    }
+
+    #[test]
+    fn past_the_budget_a_session_waits_until_another_is_done() {
+        let memory = MessageMemory::new(&Limits {
+            message_size: MIB,
+            message_memory: 2 * MIB,
+            smtp_connections: 1,
+            ..Limits::default()
+        });
+        let (mut first, mut second) = (memory.share(), memory.share());
+        assert_eq!(first.cover(MIB).now_or_never(), Some(()));
+        assert!(first.is_large());
+        assert_eq!(second.cover(MIB).now_or_never(), None);
+        drop(first);
+        assert_eq!(second.cover(MIB).now_or_never(), Some(()));
+    }
+
+    #[tokio::test]
+    async fn many_large_messages_at_once_all_come_to_their_end() {
+        let memory = four_messages();
+        let messages = (0..50).map(|_| {
+            let memory = Arc::clone(&memory);
+            tokio::spawn(async move {
+                let mut share = memory.share();
+                for octets in (0..=MIB).step_by(4096) {
+                    share.cover(octets).await;
+                    tokio::task::yield_now().await;
+                }
+            })
+        });
+        let all = futures_util::future::join_all(messages);
+        let ended = tokio::time::timeout(Duration::from_secs(60), all).await.expect("a deadlock");
+        assert!(ended.into_iter().all(|message| message.is_ok()));
+        assert_eq!(memory.seats.available_permits(), 2);
+        assert!(!memory.is_short());
+    }
+
+    #[tokio::test]
+    async fn a_session_that_gives_up_leaves_the_queue() {
+        let memory = MessageMemory::new(&Limits { message_memory: 0, message_size: MIB, ..Limits::default() });
+        let mut seated = memory.share();
+        seated.cover(MIB).await;
+        let mut waiting = memory.share();
+        let gave_up = async {
+            tokio::select! {
+                () = waiting.cover(MIB) => false,
+                () = async { while !memory.is_short() { tokio::task::yield_now().await } } => true,
+            }
+        };
+        assert!(gave_up.await);
+        assert!(!memory.is_short());
+        drop(seated);
+        assert_eq!(memory.share().cover(MIB).now_or_never(), Some(()));
+    }
+
+    #[tokio::test]
+    async fn large_deliveries_take_turns_and_small_ones_do_not() {
+        let memory = four_messages();
+        let large = memory.workspace(usize::MAX).await;
+        assert!(large.is_some());
+        assert!(memory.workspace(SMALL_DELIVERY + 1).now_or_never().is_none());
+        assert!(memory.workspace(SMALL_DELIVERY).now_or_never().is_some());
+        drop(large);
+        assert!(memory.workspace(usize::MAX).now_or_never().is_some());
+    }
+}

@@ -1,0 +1,260 @@
+//! The certificate that STARTTLS presents: made at the first start where none was given, read from its files, and
+//! taken up again when they change.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{self, ServerConfig};
+
+use crate::clock::Clock;
+use crate::config::TlsFiles;
+use crate::model::{Domain, Timestamp};
+
+/// How often a handshake looks whether the files have changed.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Why there is no certificate to present.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {path}: {source}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is not the PEM that it should be.
+    #[error("{path} holds no usable PEM: {source}")]
+    Pem {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: pem::Error,
+    },
+    /// The chain and the key cannot be used, or do not belong together.
+    #[error("the certificate and its key cannot be used: {0}")]
+    Unusable(#[from] rustls::Error),
+    /// No certificate could be made.
+    #[error("cannot make a certificate: {0}")]
+    Make(#[from] rcgen::Error),
+}
+
+/// The certificate in its present state.
+pub(super) struct Certificate {
+    files: TlsFiles,
+    clock: Clock,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    config: Arc<ServerConfig>,
+    stamp: Stamp,
+    checked_at: Timestamp,
+}
+
+impl Certificate {
+    /// Reads the certificate; blocks on the disk.
+    pub(super) fn load(files: TlsFiles, clock: Clock) -> Result<Self, TlsError> {
+        let stamp = Stamp::of(&files)?;
+        let config = Arc::new(read_config(&files)?);
+        let current = Mutex::new(Current { config, stamp, checked_at: clock.now() });
+        Ok(Self { files, clock, current })
+    }
+
+    /// What a handshake that begins now uses.
+    pub(super) async fn acceptor(&self) -> TlsAcceptor {
+        let mut current = self.current.lock().await;
+        let now = self.clock.now();
+        if now.since(current.checked_at) >= CHECK_INTERVAL {
+            current.checked_at = now;
+            self.take_up_change(&mut current).await;
+        }
+        TlsAcceptor::from(Arc::clone(&current.config))
+    }
+
+    /// Replaces what is presented if the files have changed and are in order; what was in order stays otherwise.
+    async fn take_up_change(&self, current: &mut Current) {
+        let (files, known) = (self.files.clone(), current.stamp);
+        let looked = tokio::task::spawn_blocking(move || {
+            let stamp = Stamp::of(&files)?;
+            Ok::<_, TlsError>((stamp != known).then(|| (stamp, read_config(&files))))
+        });
+        match looked.await {
+            Ok(Ok(None)) => {}
+            Ok(Ok(Some((stamp, Ok(config))))) => {
+                (current.stamp, current.config) = (stamp, Arc::new(config));
+                tracing::info!(certificate = %self.files.certificate.display(), "took up the changed certificate");
+            }
+            Ok(Ok(Some((stamp, Err(error))))) => {
+                // Said once a change, not once a handshake.
+                current.stamp = stamp;
+                tracing::warn!(%error, "kept the old certificate");
+            }
+            Ok(Err(error)) => tracing::warn!(%error, "kept the old certificate"),
+            Err(error) => tracing::error!(%error, "looking at the certificate failed"),
+        }
+    }
+}
+
+/// Tells whether a pair of files was written again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp([FileStamp; 2]);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    inode: u64,
+    length: u64,
+    modified_seconds: i64,
+    modified_nanoseconds: i64,
+}
+
+impl Stamp {
+    fn of(files: &TlsFiles) -> Result<Self, TlsError> {
+        Ok(Self([FileStamp::of(&files.certificate)?, FileStamp::of(&files.key)?]))
+    }
+}
+
+impl FileStamp {
+    fn of(path: &Path) -> Result<Self, TlsError> {
+        let metadata = fs::metadata(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })?;
+        Ok(Self {
+            inode: metadata.ino(),
+            length: metadata.len(),
+            modified_seconds: metadata.mtime(),
+            modified_nanoseconds: metadata.mtime_nsec(),
+        })
+    }
+}
+
+fn read_config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
+    let unusable_pem = |path: &Path| {
+        let path = path.to_owned();
+        move |source| TlsError::Pem { path, source }
+    };
+    let chain = CertificateDer::pem_file_iter(&files.certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(unusable_pem(&files.certificate))?;
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(unusable_pem(&files.key))?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&TLS13, &TLS12])?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    Ok(config)
+}
+
+/// The files of the self-signed certificate in `data_dir`, made for `mail_domain` if they are not there yet; blocks on
+/// the disk.
+pub(super) fn self_signed(data_dir: &Path, mail_domain: &Domain) -> Result<TlsFiles, TlsError> {
+    let files = TlsFiles { certificate: data_dir.join("tls-cert.pem"), key: data_dir.join("tls-key.pem") };
+    if files.certificate.exists() && files.key.exists() {
+        return Ok(files);
+    }
+    let names = vec![mail_domain.as_str().to_owned(), "localhost".to_owned()];
+    let made = rcgen::generate_simple_self_signed(names)?;
+    write_whole(&files.key, &made.signing_key.serialize_pem(), 0o600)?;
+    write_whole(&files.certificate, &made.cert.pem(), 0o644)?;
+    Ok(files)
+}
+
+/// Writes beside the file and renames, so that a crash leaves no half of it.
+fn write_whole(path: &Path, text: &str, mode: u32) -> Result<(), TlsError> {
+    let unwritten = path.with_extension("pem.new");
+    let write = || {
+        match fs::remove_file(&unwritten) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&unwritten)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&unwritten, path)
+    };
+    write().map_err(|source| TlsError::Write { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn domain() -> Domain {
+        Domain::parse("restante.test").unwrap()
+    }
+
+    #[test]
+    fn the_made_certificate_is_kept_and_its_key_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = self_signed(dir.path(), &domain()).unwrap();
+        let made = (fs::read(&files.certificate).unwrap(), fs::read(&files.key).unwrap());
+        assert_eq!(fs::metadata(&files.key).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(self_signed(dir.path(), &domain()).unwrap(), files);
+        assert_eq!((fs::read(&files.certificate).unwrap(), fs::read(&files.key).unwrap()), made);
+        assert!(Certificate::load(files, Clock::system()).is_ok());
+    }
+
+    #[test]
+    fn a_half_of_the_pair_is_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = self_signed(dir.path(), &domain()).unwrap();
+        fs::remove_file(&files.certificate).unwrap();
+        assert!(Certificate::load(self_signed(dir.path(), &domain()).unwrap(), Clock::system()).is_ok());
+    }
+
+    #[test]
+    fn a_key_of_another_certificate_is_refused() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let certificate = self_signed(one.path(), &domain()).unwrap().certificate;
+        let key = self_signed(other.path(), &domain()).unwrap().key;
+        let refused = Certificate::load(TlsFiles { certificate, key }, Clock::system());
+        assert!(matches!(refused, Err(TlsError::Unusable(_))));
+    }
+
+    #[test]
+    fn a_file_without_a_key_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = self_signed(dir.path(), &domain()).unwrap();
+        fs::write(&files.key, "no key").unwrap();
+        assert!(matches!(Certificate::load(files, Clock::system()), Err(TlsError::Pem { .. })));
+    }
+
+    #[tokio::test]
+    async fn a_change_is_taken_up_and_a_broken_one_is_not() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let clock = Clock::manual(Timestamp::from_millis(0));
+        let files = self_signed(dir.path(), &domain()).unwrap();
+        let certificate = Certificate::load(files.clone(), clock.clone()).unwrap();
+        let presented = async || Arc::clone(certificate.acceptor().await.config());
+        let first = presented().await;
+
+        fs::write(&files.key, "broken").unwrap();
+        clock.advance(CHECK_INTERVAL);
+        assert!(Arc::ptr_eq(&first, &presented().await));
+
+        let new = self_signed(other.path(), &domain()).unwrap();
+        fs::copy(&new.certificate, &files.certificate).unwrap();
+        fs::copy(&new.key, &files.key).unwrap();
+        assert!(Arc::ptr_eq(&first, &presented().await), "not looked at again within the interval");
+        clock.advance(CHECK_INTERVAL);
+        assert!(!Arc::ptr_eq(&first, &presented().await));
+    }
+}

@@ -1,0 +1,110 @@
+//! The trace that this hop puts in front of a message: `Return-Path` and `Received` (RFC 5321, section 4.4).
+
+use std::fmt;
+use std::net::IpAddr;
+
+use crate::model::{Domain, Timestamp};
+use crate::smtp::Envelope;
+
+/// The longest name of a client that is repeated, in octets (RFC 5321, section 4.5.3.1.2).
+const CLIENT_NAME_OCTETS: usize = 255;
+
+/// How one message came; `Display` writes the fields, each ended by CR LF.
+pub(super) struct Trace<'a> {
+    pub(super) envelope: &'a Envelope,
+    pub(super) peer: IpAddr,
+    pub(super) mail_domain: &'a Domain,
+    pub(super) received_at: Timestamp,
+}
+
+impl fmt::Display for Trace<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { envelope, mail_domain, .. } = self;
+        write!(formatter, "Return-Path: {}\r\n", envelope.reverse_path)?;
+        let peer = AddressLiteral(self.peer);
+        match self.client_name() {
+            Some(name) => write!(formatter, "Received: from {name} ({peer})\r\n")?,
+            None => write!(formatter, "Received: from {peer} ({peer})\r\n")?,
+        }
+        write!(formatter, "\tby {mail_domain} with {}", envelope.protocol())?;
+        // One recipient may be named; several would tell each of the others (section 7.6).
+        if let [recipient] = envelope.recipients.as_slice() {
+            write!(formatter, "\r\n\tfor <{recipient}>")?;
+        }
+        write!(formatter, ";\r\n\t{}\r\n", self.received_at.to_rfc5322())
+    }
+}
+
+impl Trace<'_> {
+    /// The client's name, if it has the form of a domain or an address literal; nothing else gets into a header.
+    fn client_name(&self) -> Option<&str> {
+        let name = self.envelope.client_name.as_str();
+        let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"-._:[]".contains(&octet);
+        let usable = (1..=CLIENT_NAME_OCTETS).contains(&name.len()) && name.bytes().all(plain);
+        usable.then_some(name)
+    }
+}
+
+/// An address as RFC 5321, section 4.1.3, writes it: `[192.0.2.1]`, `[IPv6:2001:db8::1]`.
+struct AddressLiteral(IpAddr);
+
+impl fmt::Display for AddressLiteral {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.to_canonical() {
+            IpAddr::V4(address) => write!(formatter, "[{address}]"),
+            IpAddr::V6(address) => write!(formatter, "[IPv6:{address}]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::EmailAddress;
+    use crate::smtp::ReversePath;
+
+    fn trace(client_name: &str, peer: &str, recipients: &[&str]) -> String {
+        let recipients = recipients.iter().map(|text| EmailAddress::parse(text).unwrap());
+        let envelope = Envelope {
+            reverse_path: ReversePath::parse("<a@b.example>").unwrap().0,
+            recipients: recipients.collect(),
+            client_name: client_name.to_owned(),
+            extended: true,
+            encrypted: true,
+            project: None,
+            declared_size: None,
+            body: None,
+            smtputf8: false,
+        };
+        let (mail_domain, peer) = (&Domain::parse("restante.test").unwrap(), peer.parse().unwrap());
+        Trace { envelope: &envelope, peer, mail_domain, received_at: Timestamp::from_millis(1_795_167_000_123) }.to_string()
+    }
+
+    #[test]
+    fn a_message_is_traced() {
+        assert_eq!(
+            trace("mail.b.example", "192.0.2.1", &["x@restante.test"]),
+            "Return-Path: <a@b.example>\r\n\
+             Received: from mail.b.example ([192.0.2.1])\r\n\
+             \tby restante.test with ESMTPS\r\n\
+             \tfor <x@restante.test>;\r\n\
+             \tFri, 20 Nov 2026 09:30:00 +0000\r\n"
+        );
+    }
+
+    #[test]
+    fn several_recipients_are_not_told_of_each_other() {
+        let traced = trace("[IPv6:2001:db8::2]", "2001:db8::1", &["x@restante.test", "y@restante.test"]);
+        assert!(traced.contains("from [IPv6:2001:db8::2] ([IPv6:2001:db8::1])\r\n"));
+        assert!(traced.contains("with ESMTPS;\r\n") && !traced.contains("for"));
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_not_repeated() {
+        let long = "a".repeat(256);
+        for name in ["", "x\r\nBcc: y", "a b", "a(b)", "a;b", "büro", "a\tb", &long] {
+            let traced = trace(name, "::ffff:192.0.2.1", &[]);
+            assert!(traced.contains("Received: from [192.0.2.1] ([192.0.2.1])\r\n"), "{traced}");
+        }
+    }
+}
