@@ -151,6 +151,7 @@ impl Answers {
         match error {
             DeliverError::InboxFull(_) => Refusal::InboxFull,
             DeliverError::Disabled(_) => Refusal::MailboxDisabled,
+            DeliverError::Stopping => Refusal::StoreFailure,
             DeliverError::Store(error) => {
                 tracing::error!(peer = %self.peer, %error, "the store failed");
                 Refusal::StoreFailure
