@@ -11,5 +11,7 @@ impl Database {
     /// Opens (and creates) the database.
     /// # Errors
     /// cannot be opened
-    pub async fn open(_url: &DatabaseUrl) -> Result<Self, DatabaseError> { std::future::pending().await }
+    pub async fn open(_url: &DatabaseUrl) -> Result<Self, DatabaseError> {
+        std::future::pending().await
+    }
 }

@@ -77,7 +77,8 @@ mod tests {
             smtputf8: false,
         };
         let (mail_domain, peer) = (&Domain::parse("restante.test").unwrap(), peer.parse().unwrap());
-        Trace { envelope: &envelope, peer, mail_domain, received_at: Timestamp::from_millis(1_795_167_000_123) }.to_string()
+        Trace { envelope: &envelope, peer, mail_domain, received_at: Timestamp::from_millis(1_795_167_000_123) }
+            .to_string()
     }
 
     #[test]

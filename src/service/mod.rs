@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::db::Database;
-use crate::model::{ApiKey, Domain, EmailAddress, Inbox, InboxId, KeyHash, Message, MessageId, OutgoingId, Project, ProjectId};
+use crate::model::{
+    ApiKey, Domain, EmailAddress, Inbox, InboxId, KeyHash, Message, MessageId, OutgoingId, Project, ProjectId,
+};
 use crate::store::StoreError;
 
 /// What the service needs to be told.
@@ -27,19 +29,32 @@ pub struct Caller {
 /// What a caller can be told no for. `http/error.rs` alone knows the status codes and error texts.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    #[error("inbox not found")] InboxNotFound,
-    #[error("message not found")] MessageNotFound,      // also an unknown in_reply_to
-    #[error("recipient not found")] RecipientNotFound,  // local recipient without a live inbox
-    #[error("no matching message")] NoMatchingMessage,  // wait with timeout 0
-    #[error("timeout")] Timeout,                        // wait ended without a match
-    #[error("invalid after")] InvalidAfter,
-    #[error("invalid before")] InvalidBefore,           // the list's extension
-    #[error("permanent inbox")] PermanentInbox,
-    #[error("too many concurrent waits")] TooManyWaits,
-    #[error("too many concurrent sends")] TooManySends,
-    #[error("stopping")] Stopping,                      // 503 with Retry-After, only at the end of the grace
-    #[error("cannot compose")] Compose,                 // 500
-    #[error(transparent)] Store(#[from] StoreError),    // 500
+    #[error("inbox not found")]
+    InboxNotFound,
+    #[error("message not found")]
+    MessageNotFound, // also an unknown in_reply_to
+    #[error("recipient not found")]
+    RecipientNotFound, // local recipient without a live inbox
+    #[error("no matching message")]
+    NoMatchingMessage, // wait with timeout 0
+    #[error("timeout")]
+    Timeout, // wait ended without a match
+    #[error("invalid after")]
+    InvalidAfter,
+    #[error("invalid before")]
+    InvalidBefore, // the list's extension
+    #[error("permanent inbox")]
+    PermanentInbox,
+    #[error("too many concurrent waits")]
+    TooManyWaits,
+    #[error("too many concurrent sends")]
+    TooManySends,
+    #[error("stopping")]
+    Stopping, // 503 with Retry-After, only at the end of the grace
+    #[error("cannot compose")]
+    Compose, // 500
+    #[error(transparent)]
+    Store(#[from] StoreError), // 500
 }
 
 /// Which messages a list or a wait is about. `subject` is a case-insensitive substring; `after`/`before` are message ids as given.
@@ -61,7 +76,9 @@ pub struct ListFilter {
 pub struct MessagePages(());
 impl MessagePages {
     /// The next page; `None` behind the last one. Never an empty page.
-    pub async fn next_page(&mut self) -> Result<Option<Vec<Message>>, ServiceError> { std::future::pending().await }
+    pub async fn next_page(&mut self) -> Result<Option<Vec<Message>>, ServiceError> {
+        std::future::pending().await
+    }
 }
 
 /// A message that a caller wants sent. Already checked: no CR, LF or NUL in `subject`; `to` is a bare address.
@@ -93,9 +110,12 @@ pub struct Incoming {
 /// Why a recipient or a message is not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliverError {
-    #[error("inbox {0} is full")] InboxFull(InboxId),             // 452 4.2.2
-    #[error("the project of {0} was deleted")] Disabled(InboxId), // 550 5.2.1
-    #[error(transparent)] Store(#[from] StoreError),              // 451 4.3.0
+    #[error("inbox {0} is full")]
+    InboxFull(InboxId), // 452 4.2.2
+    #[error("the project of {0} was deleted")]
+    Disabled(InboxId), // 550 5.2.1
+    #[error(transparent)]
+    Store(#[from] StoreError), // 451 4.3.0
 }
 
 /// The use cases. Cheap to clone.
@@ -104,34 +124,72 @@ pub struct Service(Arc<()>);
 
 impl Service {
     /// Migrates the database, makes the default project where there is none, and starts the committer and the sweeper on the current tokio runtime.
-    pub async fn start(_database: Database, _clock: Clock, _options: Options) -> Result<Self, StoreError> { std::future::pending().await }
-    pub fn mail_domain(&self) -> &Domain { unreachable!() }
-    pub fn clock(&self) -> &Clock { unreachable!() }
+    pub async fn start(_database: Database, _clock: Clock, _options: Options) -> Result<Self, StoreError> {
+        std::future::pending().await
+    }
+    pub fn mail_domain(&self) -> &Domain {
+        unreachable!()
+    }
+    pub fn clock(&self) -> &Clock {
+        unreachable!()
+    }
     /// The projects and their keys.
-    pub fn projects(&self) -> &Projects { unreachable!() }
+    pub fn projects(&self) -> &Projects {
+        unreachable!()
+    }
     /// Whoever holds `key`; None for a wrong or ended one. (Cached for up to two seconds.)
-    pub async fn authenticate(&self, _key: &str) -> Result<Option<Caller>, StoreError> { std::future::pending().await }
+    pub async fn authenticate(&self, _key: &str) -> Result<Option<Caller>, StoreError> {
+        std::future::pending().await
+    }
     /// An answer from the database, for the health check.
-    pub async fn check_health(&self) -> Result<(), StoreError> { std::future::pending().await }
+    pub async fn check_health(&self) -> Result<(), StoreError> {
+        std::future::pending().await
+    }
 
-    pub async fn create_inbox(&self, _caller: &Caller) -> Result<Inbox, ServiceError> { std::future::pending().await }
+    pub async fn create_inbox(&self, _caller: &Caller) -> Result<Inbox, ServiceError> {
+        std::future::pending().await
+    }
     /// `id` as it stood in the path.
-    pub async fn inbox(&self, _caller: &Caller, _id: &str) -> Result<Inbox, ServiceError> { std::future::pending().await }
+    pub async fn inbox(&self, _caller: &Caller, _id: &str) -> Result<Inbox, ServiceError> {
+        std::future::pending().await
+    }
     /// `address` as it was given.
-    pub async fn inbox_by_address(&self, _caller: &Caller, _address: &str) -> Result<Inbox, ServiceError> { std::future::pending().await }
-    pub async fn delete_inbox(&self, _caller: &Caller, _id: &str) -> Result<(), ServiceError> { std::future::pending().await }
+    pub async fn inbox_by_address(&self, _caller: &Caller, _address: &str) -> Result<Inbox, ServiceError> {
+        std::future::pending().await
+    }
+    pub async fn delete_inbox(&self, _caller: &Caller, _id: &str) -> Result<(), ServiceError> {
+        std::future::pending().await
+    }
 
-    pub async fn message(&self, _caller: &Caller, _id: &str) -> Result<Message, ServiceError> { std::future::pending().await }
+    pub async fn message(&self, _caller: &Caller, _id: &str) -> Result<Message, ServiceError> {
+        std::future::pending().await
+    }
     /// Checks the cursors; the pages are read as they are asked for.
-    pub async fn list(&self, _inbox: &Inbox, _filter: &ListFilter) -> Result<MessagePages, ServiceError> { std::future::pending().await }
+    pub async fn list(&self, _inbox: &Inbox, _filter: &ListFilter) -> Result<MessagePages, ServiceError> {
+        std::future::pending().await
+    }
     /// Checks the cursor (400) before it takes a slot (429). Dropping the future frees the slot.
-    pub async fn wait(&self, _caller: &Caller, _inbox: &Inbox, _filter: &MessageFilter, _timeout: Duration) -> Result<Message, ServiceError> { std::future::pending().await }
-    pub async fn send(&self, _caller: &Caller, _inbox: &Inbox, _draft: Draft) -> Result<OutgoingId, ServiceError> { std::future::pending().await }
+    pub async fn wait(
+        &self,
+        _caller: &Caller,
+        _inbox: &Inbox,
+        _filter: &MessageFilter,
+        _timeout: Duration,
+    ) -> Result<Message, ServiceError> {
+        std::future::pending().await
+    }
+    pub async fn send(&self, _caller: &Caller, _inbox: &Inbox, _draft: Draft) -> Result<OutgoingId, ServiceError> {
+        std::future::pending().await
+    }
 
     /// Whether mail to this recipient would be taken now (asked at RCPT).
-    pub async fn accept_recipient(&self, _recipient: &EmailAddress) -> Result<(), DeliverError> { std::future::pending().await }
+    pub async fn accept_recipient(&self, _recipient: &EmailAddress) -> Result<(), DeliverError> {
+        std::future::pending().await
+    }
     /// Returns once every message is durably stored.
-    pub async fn deliver(&self, _incoming: Incoming) -> Result<Vec<MessageId>, DeliverError> { std::future::pending().await }
+    pub async fn deliver(&self, _incoming: Incoming) -> Result<Vec<MessageId>, DeliverError> {
+        std::future::pending().await
+    }
 
     /// Ends every parked wait with [`ServiceError::Stopping`], at the end of a shutdown's grace.
     pub fn end_waits(&self) {}
@@ -142,12 +200,18 @@ impl Service {
 /// Why a change to the projects was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    #[error("there is already a project named {0}")] Exists(String),
-    #[error("there is no project named {0}")] NotFound(String),
-    #[error("the default project cannot be deleted")] Default,
-    #[error("a project's name has 1 to 100 characters and no control character")] InvalidName,
-    #[error("this key belongs to another project")] KeyTaken,
-    #[error(transparent)] Store(#[from] StoreError),
+    #[error("there is already a project named {0}")]
+    Exists(String),
+    #[error("there is no project named {0}")]
+    NotFound(String),
+    #[error("the default project cannot be deleted")]
+    Default,
+    #[error("a project's name has 1 to 100 characters and no control character")]
+    InvalidName,
+    #[error("this key belongs to another project")]
+    KeyTaken,
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// The projects and their keys; also used by the command line while no server runs, or beside one.
@@ -155,14 +219,28 @@ pub enum ProjectError {
 pub struct Projects(());
 impl Projects {
     /// Opens them on a database of their own connection (migrates it first).
-    pub async fn open(_database: Database, _clock: Clock) -> Result<Self, StoreError> { std::future::pending().await }
-    pub async fn create(&self, _name: &str) -> Result<ApiKey, ProjectError> { std::future::pending().await }
-    pub async fn list(&self) -> Result<Vec<Project>, ProjectError> { std::future::pending().await }
+    pub async fn open(_database: Database, _clock: Clock) -> Result<Self, StoreError> {
+        std::future::pending().await
+    }
+    pub async fn create(&self, _name: &str) -> Result<ApiKey, ProjectError> {
+        std::future::pending().await
+    }
+    pub async fn list(&self) -> Result<Vec<Project>, ProjectError> {
+        std::future::pending().await
+    }
     /// The old key stops after `overlap`.
-    pub async fn rotate_key(&self, _name: &str, _overlap: Duration) -> Result<ApiKey, ProjectError> { std::future::pending().await }
-    pub async fn delete(&self, _name: &str) -> Result<(), ProjectError> { std::future::pending().await }
+    pub async fn rotate_key(&self, _name: &str, _overlap: Duration) -> Result<ApiKey, ProjectError> {
+        std::future::pending().await
+    }
+    pub async fn delete(&self, _name: &str) -> Result<(), ProjectError> {
+        std::future::pending().await
+    }
     /// Makes sure the default project exists. `chosen` becomes its one key; without it, a key is made and returned only where the project has none.
-    pub async fn prepare_default(&self, _chosen: Option<&ApiKey>) -> Result<Option<ApiKey>, ProjectError> { std::future::pending().await }
+    pub async fn prepare_default(&self, _chosen: Option<&ApiKey>) -> Result<Option<ApiKey>, ProjectError> {
+        std::future::pending().await
+    }
     /// Keeps the SHA-256 of the administrator's token.
-    pub async fn set_admin_token(&self, _token: &str) -> Result<(), ProjectError> { std::future::pending().await }
+    pub async fn set_admin_token(&self, _token: &str) -> Result<(), ProjectError> {
+        std::future::pending().await
+    }
 }

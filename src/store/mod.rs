@@ -1,5 +1,5 @@
 //! (sketch)
-/// (sketch) 
+/// (sketch)
 #[derive(Debug, thiserror::Error)]
 #[error("database")]
 pub struct StoreError;
