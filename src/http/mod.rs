@@ -1,1 +1,50 @@
-//! (being written)
+//! HTTP: the application without a port. [`router`] answers requests, [`server`] puts it on a socket.
+//!
+//! A handler says in its arguments what is checked first: the key ([`auth`]), then the inbox, then query or body. Every
+//! refusal is an [`error::Error`], the one place that knows status codes.
+
+mod api;
+mod auth;
+mod body;
+mod error;
+mod guide;
+mod openapi;
+mod query;
+mod request_id;
+mod response;
+pub mod server;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware;
+
+use crate::config::Limits;
+use crate::service::Service;
+
+use error::Error;
+
+/// What the handlers share.
+#[derive(Clone)]
+pub struct App {
+    /// The use cases.
+    pub service: Service,
+    /// How large a body may be.
+    pub limits: Limits,
+    /// How callers reach the service, without a slash at the end.
+    pub base_url: String,
+}
+
+/// The whole application, ready to be served or called.
+pub fn router(app: App) -> Router {
+    let documents = guide::router(&app).merge(openapi::router(&app));
+    Router::new()
+        .nest("/v1", api::router())
+        .nest("/api/v1", api::router())
+        .merge(api::health_alias())
+        .merge(documents)
+        .fallback(|| async { Error::NotFound })
+        .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
+        .layer(middleware::from_fn(request_id::stamp))
+        .with_state(Arc::new(app))
+}

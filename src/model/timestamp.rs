@@ -10,13 +10,13 @@ pub struct Timestamp(i64);
 impl Timestamp {
     /// The instant `milliseconds` after the Unix epoch.
     #[must_use]
-    pub fn from_millis(milliseconds: i64) -> Self {
+    pub const fn from_millis(milliseconds: i64) -> Self {
         Self(milliseconds)
     }
 
     /// Milliseconds since the Unix epoch.
     #[must_use]
-    pub fn as_millis(self) -> i64 {
+    pub const fn as_millis(self) -> i64 {
         self.0
     }
 

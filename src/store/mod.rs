@@ -1,5 +1,74 @@
-//! (sketch)
-/// (sketch)
+//! Every SQL statement, written once for all engines, in terms of the domain.
+//!
+//! A function here is one statement or one transaction. Nothing in here waits for anything but the database, and
+//! nothing knows the time: `now` is always an argument.
+//!
+//! An inbox lives until its `expires_at`; from then on its row is a reservation of the address for its project.
+//! Whatever reads an inbox or a message says so in its condition, so that what has expired is gone at that instant,
+//! whenever the sweeper comes by.
+
+mod content;
+mod deliveries;
+mod inboxes;
+mod messages;
+mod outgoing;
+mod projects;
+mod settings;
+mod sweep;
+
+use crate::db::{Changes, Database, DatabaseError};
+
+pub use content::Content;
+pub use deliveries::{Delivery, DeliveryError, Outcome, Policy};
+pub use messages::{Cursor, Page, Selection};
+pub use outgoing::NewOutgoing;
+pub use sweep::Swept;
+
+/// The schema, step by step; a step that was released is never changed.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+
+/// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-#[error("database")]
-pub struct StoreError;
+pub enum StoreError {
+    /// The database failed.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// A stored content cannot be read back.
+    #[error("a stored message is damaged: {0}")]
+    Damaged(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A content cannot be compressed.
+    #[error("cannot compress a message: {0}")]
+    Compression(#[source] std::io::Error),
+}
+
+/// The projects, inboxes and messages. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Store {
+    database: Database,
+}
+
+impl Store {
+    /// Brings the schema of `database` up to date.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Newer`] where a newer program has been at it; whatever a migration fails with.
+    pub async fn open(database: Database) -> Result<Self, StoreError> {
+        database.migrate(MIGRATIONS).await?;
+        Ok(Self { database })
+    }
+
+    /// The ids of inboxes that have changed, from now on.
+    #[must_use]
+    pub fn changes(&self) -> Changes {
+        self.database.changes()
+    }
+
+    /// Asks the database for an answer.
+    ///
+    /// # Errors
+    /// Where it has none.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        self.database.query("SELECT 1", vec![]).await?;
+        Ok(())
+    }
+}

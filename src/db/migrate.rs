@@ -1,0 +1,35 @@
+//! Brings the schema up to date, one transaction a step, and refuses what a newer program has made.
+
+use super::{Database, DatabaseError, Transaction, values};
+
+const VERSION_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)";
+const VERSION: &str = "SELECT version FROM schema_version";
+
+/// Runs those of `migrations` that the database has not had; the first one makes version 1.
+pub(super) async fn run(database: &Database, migrations: &[&'static str]) -> Result<(), DatabaseError> {
+    let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
+    for (script, version) in migrations.iter().zip(1..) {
+        // The version is read inside the transaction, so that two programs starting at once migrate once.
+        let mut transaction = database.begin()?;
+        let present = present_version(&mut transaction).await?;
+        if present > known {
+            return Err(DatabaseError::Newer { found: present, known });
+        }
+        if present >= version {
+            continue;
+        }
+        transaction.execute_script(script).await?;
+        transaction.execute("UPDATE schema_version SET version = $1", values![version]).await?;
+        transaction.commit().await?;
+    }
+    Ok(())
+}
+
+async fn present_version(transaction: &mut Transaction) -> Result<i64, DatabaseError> {
+    transaction.execute_script(VERSION_TABLE).await?;
+    if let Some(row) = transaction.query(VERSION, vec![]).await?.first_mut() {
+        return row.integer();
+    }
+    transaction.execute("INSERT INTO schema_version (version) VALUES (0)", vec![]).await?;
+    Ok(0)
+}

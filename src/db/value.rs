@@ -1,0 +1,151 @@
+//! What goes into a statement and comes out of it.
+
+use bytes::Bytes;
+
+use super::DatabaseError;
+
+/// A parameter or a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// No value.
+    Null,
+    /// A 64-bit integer; also instants (milliseconds) and truth (0, 1).
+    Integer(i64),
+    /// Text in UTF-8, without NUL.
+    Text(String),
+    /// Octets.
+    Bytes(Bytes),
+}
+
+impl From<i64> for Value {
+    fn from(integer: i64) -> Self {
+        Self::Integer(integer)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Self::Integer(i64::from(truth))
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Bytes> for Value {
+    fn from(octets: Bytes) -> Self {
+        Self::Bytes(octets)
+    }
+}
+
+impl From<&[u8]> for Value {
+    fn from(octets: &[u8]) -> Self {
+        Self::Bytes(Bytes::copy_from_slice(octets))
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// Parameters of a statement, in the order `$1`, `$2` ….
+macro_rules! values {
+    ($($value:expr),* $(,)?) => { vec![$($crate::db::Value::from($value)),*] };
+}
+pub(crate) use values;
+
+/// A row, read column by column from the left.
+#[derive(Debug)]
+pub struct Row {
+    columns: std::vec::IntoIter<Value>,
+    read: usize,
+}
+
+impl Row {
+    pub(super) fn new(columns: Vec<Value>) -> Self {
+        Self { columns: columns.into_iter(), read: 0 }
+    }
+
+    /// The next column, an integer.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Column`] for anything else; likewise below.
+    pub fn integer(&mut self) -> Result<i64, DatabaseError> {
+        self.optional_integer()?.ok_or_else(|| self.unexpected("an integer"))
+    }
+
+    /// The next column, an integer or nothing.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Column`].
+    pub fn optional_integer(&mut self) -> Result<Option<i64>, DatabaseError> {
+        match self.column() {
+            Some(Value::Integer(integer)) => Ok(Some(integer)),
+            Some(Value::Null) => Ok(None),
+            _ => Err(self.unexpected("an integer or null")),
+        }
+    }
+
+    /// The next column, text.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Column`].
+    pub fn text(&mut self) -> Result<String, DatabaseError> {
+        match self.column() {
+            Some(Value::Text(text)) => Ok(text),
+            _ => Err(self.unexpected("text")),
+        }
+    }
+
+    /// The next column, text or nothing.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Column`].
+    pub fn optional_text(&mut self) -> Result<Option<String>, DatabaseError> {
+        match self.column() {
+            Some(Value::Text(text)) => Ok(Some(text)),
+            Some(Value::Null) => Ok(None),
+            _ => Err(self.unexpected("text or null")),
+        }
+    }
+
+    /// The next column, octets.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Column`].
+    pub fn bytes(&mut self) -> Result<Bytes, DatabaseError> {
+        match self.column() {
+            Some(Value::Bytes(octets)) => Ok(octets),
+            _ => Err(self.unexpected("octets")),
+        }
+    }
+
+    /// The next column, a UUID.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Column`].
+    pub fn uuid(&mut self) -> Result<uuid::Uuid, DatabaseError> {
+        let octets = self.bytes()?;
+        uuid::Uuid::from_slice(&octets).map_err(|_| self.unexpected("a UUID"))
+    }
+
+    fn column(&mut self) -> Option<Value> {
+        self.read += 1;
+        self.columns.next()
+    }
+
+    fn unexpected(&self, expected: &'static str) -> DatabaseError {
+        DatabaseError::Column { index: self.read.saturating_sub(1), expected }
+    }
+}

@@ -1,0 +1,22 @@
+//! Health: the service is well when its database answers.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+
+use crate::http::App;
+use crate::http::error::Error;
+use crate::http::response::json;
+
+#[derive(Serialize)]
+struct HealthView {
+    status: &'static str,
+}
+
+pub(super) async fn health(State(app): State<Arc<App>>) -> Result<Response, Error> {
+    app.service.check_health().await.map_err(Error::internal)?;
+    json(StatusCode::OK, &HealthView { status: "ok" })
+}

@@ -1,0 +1,29 @@
+//! The API under `/v1`: which handler answers which path.
+
+mod health;
+mod inboxes;
+mod messages;
+mod outgoing;
+mod wait;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::get;
+
+use super::App;
+
+/// Everything below the version prefix.
+pub(super) fn router() -> Router<Arc<App>> {
+    health_alias()
+        .route("/inboxes", get(inboxes::find).post(inboxes::create))
+        .route("/inboxes/{id}", get(inboxes::show).delete(inboxes::remove))
+        .route("/inboxes/{id}/messages", get(messages::list).post(outgoing::send))
+        .route("/inboxes/{id}/messages/wait", get(wait::wait))
+        .route("/messages/{id}", get(messages::show))
+}
+
+/// `/health`, which also stands without a prefix.
+pub(super) fn health_alias() -> Router<Arc<App>> {
+    Router::new().route("/health", get(health::health))
+}

@@ -1,0 +1,186 @@
+//! JSON bodies: read no further than their limit, then taken apart into the text fields that a resource knows.
+//!
+//! The body decides what it is, not its Content-Type.
+
+use std::fmt;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use bytes::BytesMut;
+use http_body_util::BodyExt;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::error::Error;
+
+/// How long a body may take to arrive, so that a caller who stalls cannot keep a connection.
+const ARRIVAL: Duration = Duration::from_secs(60);
+/// How much of a body that is too large is read and thrown away: a client that is still sending when the connection
+/// closes would see a broken pipe instead of the answer.
+const DISCARDED_OCTETS: usize = 32 * 1024 * 1024;
+/// So many characters of a field's name are repeated to its sender.
+const SHOWN_NAME_CHARACTERS: usize = 64;
+
+/// Reads a whole body.
+///
+/// # Errors
+/// [`Error::BodyTooLarge`] past `limit` octets, [`Error::SlowBody`] where it does not arrive,
+/// [`Error::InvalidJson`] where the client breaks off.
+pub(super) async fn read(body: Body, limit: usize) -> Result<Bytes, Error> {
+    tokio::time::timeout(ARRIVAL, collect(body, limit)).await.map_err(|_| Error::SlowBody)?
+}
+
+async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Error> {
+    if body.size_hint().lower() > (limit + DISCARDED_OCTETS) as u64 {
+        return Err(Error::BodyTooLarge);
+    }
+    let mut collected = BytesMut::new();
+    let mut received = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Error::InvalidJson)?.into_data() else { continue };
+        received += data.len();
+        if received <= limit {
+            collected.extend_from_slice(&data);
+        } else if received > limit + DISCARDED_OCTETS {
+            break;
+        } else {
+            collected = BytesMut::new();
+        }
+    }
+    if received > limit { Err(Error::BodyTooLarge) } else { Ok(collected.freeze()) }
+}
+
+/// The fields of a JSON object, each still in JSON.
+#[derive(Debug)]
+pub(super) struct Fields<'a>(Vec<(&'static str, &'a RawValue)>);
+
+impl<'a> Fields<'a> {
+    /// Takes an object apart that has no other fields than `known`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidJson`] for what is not a JSON object, [`Error::UnknownField`] for its first unknown field.
+    pub(super) fn parse(json: &'a [u8], known: &'static [&'static str]) -> Result<Self, Error> {
+        let text = std::str::from_utf8(json).map_err(|_| Error::InvalidJson)?;
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let (fields, unknown) = Object(known).deserialize(&mut deserializer).map_err(|_| Error::InvalidJson)?;
+        deserializer.end().map_err(|_| Error::InvalidJson)?;
+        match unknown {
+            Some(name) => Err(Error::UnknownField(name)),
+            None => Ok(Self(fields)),
+        }
+    }
+
+    /// A text that must be there.
+    ///
+    /// # Errors
+    /// [`Error::MissingField`], or [`Error::InvalidField`] where it is no text.
+    pub(super) fn required(&self, name: &'static str) -> Result<String, Error> {
+        self.optional(name)?.ok_or(Error::MissingField(name))
+    }
+
+    /// A text that may be there.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`] where it is no text.
+    pub(super) fn optional(&self, name: &'static str) -> Result<Option<String>, Error> {
+        let Some((_, json)) = self.0.iter().find(|(field, _)| *field == name) else { return Ok(None) };
+        serde_json::from_str(json.get()).map(Some).map_err(|_| Error::InvalidField(name))
+    }
+}
+
+/// Reads an object with these fields. Unknown ones are skipped as they stream by, so that a body of many of them takes
+/// no more memory than its own octets; the first is remembered by its name.
+struct Object(&'static [&'static str]);
+
+type KnownAndUnknown<'a> = (Vec<(&'static str, &'a RawValue)>, Option<String>);
+
+impl<'de> DeserializeSeed<'de> for Object {
+    type Value = KnownAndUnknown<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Object {
+    type Value = KnownAndUnknown<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Vec::new();
+        let mut unknown = None;
+        while let Some(name) = map.next_key::<String>()? {
+            let Some(known) = self.0.iter().copied().find(|known| *known == name) else {
+                unknown.get_or_insert_with(|| shown(&name));
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let value = map.next_value()?;
+            fields.retain(|(field, _)| *field != known);
+            fields.push((known, value));
+        }
+        Ok((fields, unknown))
+    }
+}
+
+fn shown(name: &str) -> String {
+    match name.char_indices().nth(SHOWN_NAME_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    const KNOWN: &[&str] = &["a", "b"];
+
+    fn refusal(json: &str) -> String {
+        Fields::parse(json.as_bytes(), KNOWN).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn only_an_object_is_taken() {
+        let deep = "[".repeat(100_000);
+        for json in ["", " ", "[]", "1", "null", "\"a\"", "{", "{\"a\"}", "{\"a\":1,}", "{} {}", "{'a':1}", &deep] {
+            assert_eq!(refusal(json), "invalid JSON", "{json:.20}");
+        }
+        assert!(matches!(Fields::parse(b"{\"a\":\"\xff\"}", KNOWN), Err(Error::InvalidJson)));
+        assert!(Fields::parse(b" {\r\n} ", KNOWN).is_ok());
+    }
+
+    #[test]
+    fn the_first_unknown_field_is_named_and_its_name_shortened() {
+        assert_eq!(refusal(r#"{"a":"1","x":{"y":[1]},"z":2}"#), "unknown field: x");
+        assert_eq!(refusal(r#"{"x":1,"#), "invalid JSON");
+        assert_eq!(refusal(&format!("{{\"{}\":1}}", "é".repeat(70))), format!("unknown field: {}…", "é".repeat(64)));
+    }
+
+    #[test]
+    fn a_field_is_a_text_or_refused() {
+        let fields = Fields::parse(br#"{"a":"\u0041\n\ud83d\ude00"}"#, KNOWN).unwrap();
+        assert_eq!(fields.required("a").unwrap(), "A\n😀");
+        assert_eq!(fields.optional("b").unwrap(), None);
+        assert_eq!(fields.required("b").unwrap_err().to_string(), "missing field: b");
+        for value in ["null", "1", "[]", "{}", "true", "\"\\ud800\""] {
+            let json = format!("{{\"a\":{value}}}");
+            let refused = Fields::parse(json.as_bytes(), KNOWN).unwrap().optional("a");
+            assert_eq!(refused.unwrap_err().to_string(), "invalid field: a", "{value}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_up_to_its_limit() {
+        assert_eq!(read(Body::from("12345"), 5).await.unwrap(), "12345");
+        assert!(matches!(read(Body::from("123456"), 5).await, Err(Error::BodyTooLarge)));
+        let endless =
+            Body::from_stream(futures_util::stream::repeat(Ok::<_, Infallible>(Bytes::from_static(&[0; 65_536]))));
+        assert!(matches!(read(endless, 5).await, Err(Error::BodyTooLarge)));
+    }
+}

@@ -1,0 +1,145 @@
+//! Every way a request can fail: the status code and the exact text of each are decided here and nowhere else.
+
+use std::sync::Arc;
+
+use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use super::response::json;
+use crate::service::ServiceError;
+
+/// A refusal; its `Display` is the text that is sent.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    #[error("invalid JSON")]
+    InvalidJson,
+    #[error("unknown field: {0}")]
+    UnknownField(String),
+    #[error("missing field: {0}")]
+    MissingField(&'static str),
+    #[error("invalid field: {0}")]
+    InvalidField(&'static str),
+    #[error("address is required")]
+    AddressRequired,
+    #[error("invalid {0}")]
+    InvalidParameter(&'static str),
+    #[error("unauthorized")]
+    Unauthorized,
+    #[error("permanent inboxes are managed in the dashboard")]
+    PermanentInbox,
+    #[error("not found")]
+    NotFound,
+    #[error("inbox not found")]
+    InboxNotFound,
+    #[error("message not found")]
+    MessageNotFound,
+    #[error("recipient not found")]
+    RecipientNotFound,
+    #[error("recipient inbox is full")]
+    RecipientFull,
+    #[error("no matching message")]
+    NoMatchingMessage,
+    #[error("method not allowed")]
+    MethodNotAllowed,
+    #[error("timeout")]
+    Timeout,
+    #[error("timeout")]
+    SlowBody,
+    #[error("body too large")]
+    BodyTooLarge,
+    #[error("too many concurrent waits")]
+    TooManyWaits,
+    #[error("too many concurrent sends")]
+    TooManySends,
+    #[error("service is stopping")]
+    Stopping,
+    #[error("internal error")]
+    Internal(#[source] Arc<dyn std::error::Error + Send + Sync>),
+}
+
+/// Why an answer is a 500; it travels with the answer to where it is logged and is never sent.
+#[derive(Clone)]
+pub(super) struct Cause(pub(super) Arc<dyn std::error::Error + Send + Sync>);
+
+/// The shape of every refusal.
+#[derive(Serialize)]
+struct ErrorView {
+    error: String,
+}
+
+impl Error {
+    pub(super) fn internal(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Internal(Arc::new(cause))
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::InvalidJson
+            | Self::UnknownField(_)
+            | Self::MissingField(_)
+            | Self::InvalidField(_)
+            | Self::AddressRequired
+            | Self::InvalidParameter(_) => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::PermanentInbox => StatusCode::FORBIDDEN,
+            Self::NotFound
+            | Self::InboxNotFound
+            | Self::MessageNotFound
+            | Self::RecipientNotFound
+            | Self::NoMatchingMessage => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Timeout | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooManyWaits | Self::TooManySends | Self::RecipientFull => StatusCode::TOO_MANY_REQUESTS,
+            Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// The header that RFC 9110 or the contract wants beside the status.
+    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
+        match self {
+            Self::Unauthorized => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
+            Self::Stopping => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
+            // What is left of the body would be read as the next request.
+            Self::SlowBody => Some((CONNECTION, HeaderValue::from_static("close"))),
+            _ => None,
+        }
+    }
+}
+
+impl From<ServiceError> for Error {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::InboxNotFound => Self::InboxNotFound,
+            ServiceError::MessageNotFound => Self::MessageNotFound,
+            ServiceError::RecipientNotFound => Self::RecipientNotFound,
+            ServiceError::RecipientFull => Self::RecipientFull,
+            ServiceError::NoMatchingMessage => Self::NoMatchingMessage,
+            ServiceError::Timeout => Self::Timeout,
+            ServiceError::InvalidAfter => Self::InvalidParameter("after"),
+            ServiceError::InvalidBefore => Self::InvalidParameter("before"),
+            ServiceError::PermanentInbox => Self::PermanentInbox,
+            ServiceError::TooManyWaits => Self::TooManyWaits,
+            ServiceError::TooManySends => Self::TooManySends,
+            ServiceError::Stopping => Self::Stopping,
+            ServiceError::Compose(_) | ServiceError::Store(_) => Self::internal(error),
+        }
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let body = json(self.status(), &ErrorView { error: self.to_string() });
+        let mut response = body.unwrap_or_else(|_| self.status().into_response());
+        if let Some((name, value)) = self.header() {
+            response.headers_mut().insert(name, value);
+        }
+        if let Self::Internal(cause) = self {
+            response.extensions_mut().insert(Cause(cause));
+        }
+        response
+    }
+}

@@ -1,0 +1,111 @@
+//! The query string: the first occurrence of a parameter counts, an empty one is absent, an unknown one is ignored.
+
+use std::time::Duration;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use super::error::Error;
+use crate::service::MessageFilter;
+
+const DEFAULT_TIMEOUT_MILLIS: u64 = 15_000;
+const MAXIMUM_TIMEOUT_MILLIS: u64 = 120_000;
+
+/// The query of a request, not yet decoded.
+pub(super) struct Query(String);
+
+impl Query {
+    /// The decoded value of `name`.
+    pub(super) fn first(&self, name: &str) -> Option<String> {
+        let (_, value) = form_urlencoded::parse(self.0.as_bytes()).find(|(key, _)| key == name)?;
+        Some(value.into_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// The filters that a list and a wait share.
+    pub(super) fn message_filter(&self) -> MessageFilter {
+        MessageFilter { subject: self.first("subject"), after: self.first("after") }
+    }
+
+    /// How long a wait may take: capped where it is too long, the default where it is no number.
+    pub(super) fn timeout(&self) -> Duration {
+        let millis = self.first("timeout").as_deref().and_then(integer).unwrap_or(DEFAULT_TIMEOUT_MILLIS);
+        Duration::from_millis(millis.min(MAXIMUM_TIMEOUT_MILLIS))
+    }
+
+    /// A number of one or more.
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] for anything else.
+    pub(super) fn limit(&self, name: &'static str) -> Result<Option<u64>, Error> {
+        let Some(value) = self.first(name) else { return Ok(None) };
+        integer(&value).filter(|&limit| limit > 0).map(Some).ok_or(Error::InvalidParameter(name))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Query {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Error> {
+        Ok(Self(parts.uri.query().unwrap_or_default().to_owned()))
+    }
+}
+
+/// A decimal integer without a sign. A larger one than fits is still an integer: the largest.
+fn integer(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(text: &str) -> Query {
+        Query(text.to_owned())
+    }
+
+    #[test]
+    fn the_first_occurrence_counts_and_an_empty_one_is_absent() {
+        assert_eq!(query("a=1&a=2").first("a").as_deref(), Some("1"));
+        assert_eq!(query("a=&a=2").first("a"), None);
+        assert_eq!(query("a").first("a"), None);
+        assert_eq!(query("").first("a"), None);
+        assert_eq!(query("b=1&%61=x%20y+z").first("a").as_deref(), Some("x y z"));
+        assert_eq!(query("a=%ff%zz").first("a").as_deref(), Some("\u{fffd}%zz"));
+    }
+
+    #[test]
+    fn a_timeout_is_capped_or_replaced_by_the_default() {
+        for (text, millis) in [
+            ("", 15_000),
+            ("timeout=", 15_000),
+            ("timeout=0", 0),
+            ("timeout=1", 1),
+            ("timeout=0250", 250),
+            ("timeout=120000", 120_000),
+            ("timeout=120001", 120_000),
+            ("timeout=99999999999999999999999999", 120_000),
+            ("timeout=-1", 15_000),
+            ("timeout=%2B5", 15_000),
+            ("timeout=1.5", 15_000),
+            ("timeout=1e3", 15_000),
+            ("timeout=5s", 15_000),
+            ("timeout=+5", 15_000),
+            ("timeout=%D9%A3", 15_000),
+        ] {
+            assert_eq!(query(text).timeout(), Duration::from_millis(millis), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_a_positive_integer() {
+        for (text, limit) in
+            [("", None), ("limit=", None), ("limit=1", Some(1)), ("limit=99999999999999999999", Some(u64::MAX))]
+        {
+            assert_eq!(query(text).limit("limit").ok(), Some(limit), "{text}");
+        }
+        for text in ["limit=0", "limit=-1", "limit=x", "limit=1.0", "limit=+1"] {
+            assert!(query(text).limit("limit").is_err(), "{text}");
+        }
+    }
+}

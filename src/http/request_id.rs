@@ -1,0 +1,51 @@
+//! What every answer carries: an id to find it by in the log, and the headers that hold for all.
+
+use axum::extract::{FromRequestParts, Request};
+use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::Response;
+use uuid::Uuid;
+
+use super::error::{Cause, Error};
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Identifies one request, made by us: a caller's own would be a way into the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestId(Uuid);
+
+impl RequestId {
+    /// Logs why the answer to this request failed; the caller never learns it.
+    pub(super) fn log_failure(self, error: &(dyn std::error::Error + 'static)) {
+        tracing::error!(request_id = %self.0, error, "request failed");
+    }
+}
+
+/// Gives the request its id, and the answer its headers.
+pub(super) async fn stamp(mut request: Request, next: Next) -> Response {
+    let id = RequestId(Uuid::now_v7());
+    request.extensions_mut().insert(id);
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let mut response = next.run(request).await;
+    if let Some(Cause(cause)) = response.extensions().get() {
+        id.log_failure(&**cause);
+    }
+    tracing::debug!(request_id = %id.0, %method, path, status = response.status().as_u16(), "request answered");
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::try_from(id.0.to_string()) {
+        headers.insert(X_REQUEST_ID, value);
+    }
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+impl<S: Sync> FromRequestParts<S> for RequestId {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Error> {
+        Ok(parts.extensions.get().copied().unwrap_or(Self(Uuid::nil())))
+    }
+}

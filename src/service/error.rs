@@ -1,0 +1,112 @@
+//! What a caller, a mail client or an administrator can be told no for. The codes for it are chosen further out.
+
+use crate::model::InboxId;
+use crate::store::{DeliveryError, StoreError};
+
+/// Why a request of a caller was not fulfilled.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// There is no such live inbox, or it is another project's.
+    #[error("inbox not found")]
+    InboxNotFound,
+    /// There is no such message, or it is another project's.
+    #[error("message not found")]
+    MessageNotFound,
+    /// A recipient on the mail domain has no live inbox.
+    #[error("recipient not found")]
+    RecipientNotFound,
+    /// A recipient on the mail domain holds as many messages as an inbox may.
+    #[error("recipient inbox is full")]
+    RecipientFull,
+    /// A wait that only looks once found nothing.
+    #[error("no matching message")]
+    NoMatchingMessage,
+    /// A wait ended without a match.
+    #[error("timeout")]
+    Timeout,
+    /// The cursor `after` is no message of the inbox.
+    #[error("invalid after")]
+    InvalidAfter,
+    /// The cursor `before` is no message of the inbox.
+    #[error("invalid before")]
+    InvalidBefore,
+    /// A permanent inbox is not deleted by a caller.
+    #[error("permanent inboxes are managed in the dashboard")]
+    PermanentInbox,
+    /// The key has as many waits open as one may.
+    #[error("too many concurrent waits")]
+    TooManyWaits,
+    /// The key has as many sends running as one may.
+    #[error("too many concurrent sends")]
+    TooManySends,
+    /// The service stops and this wait with it.
+    #[error("stopping")]
+    Stopping,
+    /// A message could not be composed.
+    #[error("cannot compose the message: {0}")]
+    Compose(#[from] crate::mime::compose::ComposeError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<DeliverError> for ServiceError {
+    fn from(error: DeliverError) -> Self {
+        match error {
+            DeliverError::InboxFull(_) => Self::RecipientFull,
+            DeliverError::Disabled(_) => Self::RecipientNotFound,
+            DeliverError::Stopping => Self::Stopping,
+            DeliverError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// Why a recipient or a message is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum DeliverError {
+    /// The inbox holds as many messages as one may.
+    #[error("inbox {0} is full")]
+    InboxFull(InboxId),
+    /// The address is reserved for a project that was deleted.
+    #[error("the project that owned {0} was deleted")]
+    Disabled(InboxId),
+    /// The service stops and takes no more messages.
+    #[error("the service is stopping")]
+    Stopping,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<DeliveryError> for DeliverError {
+    fn from(error: DeliveryError) -> Self {
+        match error {
+            DeliveryError::InboxFull(inbox) => Self::InboxFull(inbox),
+            DeliveryError::ProjectDeleted(inbox) => Self::Disabled(inbox),
+            DeliveryError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// Why a change to the projects was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// The name is taken.
+    #[error("there is already a project named {0}")]
+    Exists(String),
+    /// No project has the name.
+    #[error("there is no project named {0}")]
+    NotFound(String),
+    /// The default project stays.
+    #[error("the default project cannot be deleted: it owns the inboxes that mail opens by itself")]
+    Default,
+    /// The name cannot be shown or typed.
+    #[error("a project's name has 1 to 100 characters, no control characters, and no space at its ends")]
+    InvalidName,
+    /// The chosen key is in use.
+    #[error("this API key belongs to another project: choose a different one")]
+    KeyTaken,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

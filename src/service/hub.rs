@@ -1,0 +1,91 @@
+//! Wakes waits: it says only "this inbox changed"; the store says what is there.
+//!
+//! A wait registers before it looks into the store, so that no message slips between. An entry vanishes with its last
+//! waiter.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::db::{Change, Changes};
+use crate::model::InboxId;
+
+type Entries = HashMap<String, watch::Sender<()>>;
+
+/// Who waits for which inbox. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hub(Arc<Mutex<Entries>>);
+
+/// The interest of one waiter in one inbox.
+#[derive(Debug)]
+pub(super) struct Interest {
+    hub: Hub,
+    inbox: InboxId,
+    changes: watch::Receiver<()>,
+}
+
+impl Hub {
+    /// Changes of `inbox` from now on will wake the holder of the interest.
+    pub(super) fn register(&self, inbox: &InboxId) -> Interest {
+        let mut entries = self.entries();
+        let entry = entries.entry(inbox.to_string()).or_insert_with(|| watch::Sender::new(()));
+        Interest { hub: self.clone(), inbox: inbox.clone(), changes: entry.subscribe() }
+    }
+
+    /// Passes on what the database announces, for as long as it does.
+    pub(super) async fn listen(self, mut changes: Changes) {
+        while let Some(change) = changes.next().await {
+            let entries = self.entries();
+            match change {
+                Change::Key(inbox) => entries.get(&inbox).into_iter().for_each(wake),
+                Change::Unknown => entries.values().for_each(wake),
+            }
+        }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        // Nothing panics while the lock is held; were it so, the entries are whole all the same.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn wake(entry: &watch::Sender<()>) {
+    entry.send_replace(());
+}
+
+impl Interest {
+    /// Returns once the inbox has changed since the registration or the last return.
+    pub(super) async fn changed(&mut self) {
+        if self.changes.changed().await.is_err() {
+            // Impossible while this interest keeps the entry alive.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Drop for Interest {
+    fn drop(&mut self) {
+        let mut entries = self.hub.entries();
+        // This receiver is still counted.
+        if entries.get(self.inbox.as_str()).is_some_and(|entry| entry.receiver_count() <= 1) {
+            entries.remove(self.inbox.as_str());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn entries_vanish_with_the_last_waiter() {
+        let hub = Hub::default();
+        let inbox = InboxId::parse("a").unwrap();
+        let (one, other) = (hub.register(&inbox), hub.register(&inbox));
+        drop(one);
+        assert_eq!(hub.entries().len(), 1);
+        drop(other);
+        assert_eq!(hub.entries().len(), 0);
+    }
+}

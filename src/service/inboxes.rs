@@ -1,0 +1,67 @@
+//! Inboxes of a caller: made, looked up, deleted.
+
+use super::{Caller, Service, ServiceError};
+use crate::model::{EmailAddress, Inbox, InboxId, InboxKind};
+
+impl Service {
+    /// Makes a temporary inbox with an address nobody has had.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn create_inbox(&self, caller: &Caller) -> Result<Inbox, ServiceError> {
+        loop {
+            let created_at = self.0.clock.now();
+            let inbox = Inbox {
+                id: InboxId::generate(),
+                project: caller.project,
+                kind: InboxKind::Temporary,
+                created_at,
+                expires_at: Some(created_at.after(self.0.options.inbox_lifetime)),
+            };
+            // With 10^23 ids this is the first round for all practical purposes; a taken id is never handed out.
+            if self.0.store.create_inbox(&inbox).await? {
+                return Ok(inbox);
+            }
+        }
+    }
+
+    /// The caller's live inbox `id`, in any case.
+    ///
+    /// # Errors
+    /// [`ServiceError::InboxNotFound`].
+    pub async fn inbox(&self, caller: &Caller, id: &str) -> Result<Inbox, ServiceError> {
+        let id = InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?;
+        self.own_inbox(caller, &id).await
+    }
+
+    /// The caller's live inbox with this address, in any case.
+    ///
+    /// # Errors
+    /// [`ServiceError::InboxNotFound`], also for what is no address or has another domain.
+    pub async fn inbox_by_address(&self, caller: &Caller, address: &str) -> Result<Inbox, ServiceError> {
+        let address = EmailAddress::parse(address.trim()).map_err(|_| ServiceError::InboxNotFound)?;
+        if address.domain() != self.mail_domain() {
+            return Err(ServiceError::InboxNotFound);
+        }
+        self.own_inbox(caller, &InboxId::of(&address)).await
+    }
+
+    /// Ends the caller's inbox: it, its messages and the waits on it are gone when this returns.
+    ///
+    /// # Errors
+    /// [`ServiceError::InboxNotFound`], [`ServiceError::PermanentInbox`].
+    pub async fn delete_inbox(&self, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+        let inbox = self.inbox(caller, id).await?;
+        if inbox.kind == InboxKind::Permanent {
+            return Err(ServiceError::PermanentInbox);
+        }
+        let ended = self.0.store.end_inbox(&inbox, self.0.clock.now()).await?;
+        // It may have expired in between.
+        if ended { Ok(()) } else { Err(ServiceError::InboxNotFound) }
+    }
+
+    async fn own_inbox(&self, caller: &Caller, id: &InboxId) -> Result<Inbox, ServiceError> {
+        let found = self.0.store.inbox(caller.project, id, self.0.clock.now()).await?;
+        found.ok_or(ServiceError::InboxNotFound)
+    }
+}

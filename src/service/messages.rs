@@ -1,0 +1,92 @@
+//! Reading messages: one by its id, or a list of them.
+
+use super::{Caller, Service, ServiceError};
+use crate::model::{Inbox, Message, MessageId};
+use crate::store::Selection;
+
+/// Which messages a list or a wait is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MessageFilter {
+    /// A substring of the subject, whatever its case.
+    pub subject: Option<String>,
+    /// Only messages behind this one: a message id as the caller gave it.
+    pub after: Option<String>,
+}
+
+/// Which messages a list shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListFilter {
+    /// Which messages match.
+    pub matching: MessageFilter,
+    /// Only messages before this one: a message id as the caller gave it.
+    pub before: Option<String>,
+    /// At most so many.
+    pub limit: Option<u64>,
+}
+
+/// The messages of a list, newest first, read from the store as they are asked for.
+#[derive(Debug)]
+pub struct MessagePages {
+    service: Service,
+    inbox: Inbox,
+    selection: Selection,
+    /// The list goes on before this sequence; `None` at its end.
+    before: Option<i64>,
+    left: i64,
+}
+
+impl Service {
+    /// A message that lies in one of the caller's live inboxes.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`].
+    pub async fn message(&self, caller: &Caller, id: &str) -> Result<Message, ServiceError> {
+        let id = MessageId::parse(id).map_err(|_| ServiceError::MessageNotFound)?;
+        let found = self.0.store.message(caller.project, id, self.0.clock.now()).await?;
+        found.ok_or(ServiceError::MessageNotFound)
+    }
+
+    /// Checks the cursors of a list; its pages are read as they are asked for.
+    ///
+    /// # Errors
+    /// [`ServiceError::InvalidAfter`], [`ServiceError::InvalidBefore`].
+    pub async fn list(&self, inbox: &Inbox, filter: &ListFilter) -> Result<MessagePages, ServiceError> {
+        let selection = self.selection(inbox, &filter.matching).await?;
+        let before = match &filter.before {
+            Some(id) => self.sequence(inbox, id).await?.ok_or(ServiceError::InvalidBefore)?,
+            None => i64::MAX,
+        };
+        let left = filter.limit.map_or(i64::MAX, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        Ok(MessagePages { service: self.clone(), inbox: inbox.clone(), selection, before: Some(before), left })
+    }
+
+    pub(super) async fn selection(&self, inbox: &Inbox, filter: &MessageFilter) -> Result<Selection, ServiceError> {
+        let after = match &filter.after {
+            Some(id) => self.sequence(inbox, id).await?.ok_or(ServiceError::InvalidAfter)?,
+            None => 0,
+        };
+        Ok(Selection::new(after, filter.subject.as_deref()))
+    }
+
+    /// The position in `inbox` of the message that a caller names; `None` where it is none of the inbox.
+    async fn sequence(&self, inbox: &Inbox, id: &str) -> Result<Option<i64>, ServiceError> {
+        let Ok(id) = MessageId::parse(id) else { return Ok(None) };
+        let cursor = self.0.store.cursor(&inbox.id, id, self.0.clock.now()).await?;
+        Ok(cursor.map(|cursor| cursor.0))
+    }
+}
+
+impl MessagePages {
+    /// The next messages, few enough to be held in memory; `None` behind the last.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn next_page(&mut self) -> Result<Option<Vec<Message>>, ServiceError> {
+        let Some(before) = self.before.filter(|_| self.left > 0) else { return Ok(None) };
+        let now = self.service.0.clock.now();
+        let page = self.service.0.store.page(&self.inbox, &self.selection, before, self.left, now).await?;
+        self.before = page.next;
+        self.left -= i64::try_from(page.messages.len()).unwrap_or(self.left);
+        Ok(Some(page.messages).filter(|messages| !messages.is_empty()))
+    }
+}

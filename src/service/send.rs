@@ -1,0 +1,128 @@
+//! Sending from an inbox: into a local inbox at once, or into the queue of the mail worker.
+
+use uuid::Uuid;
+
+use super::{Caller, Incoming, Service, ServiceError};
+use crate::mime;
+use crate::mime::Threading;
+use crate::model::{EmailAddress, Inbox, InboxId, MessageId, OutgoingId, Timestamp};
+use crate::store::{NewOutgoing, StoreError};
+
+/// A message that a caller wants sent.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// Whom it goes to.
+    pub to: EmailAddress,
+    /// One line.
+    pub subject: String,
+    /// The plain text.
+    pub text: String,
+    /// The HTML; empty where there is none.
+    pub html: String,
+    /// The id, as the caller gave it, of the message that this one answers.
+    pub in_reply_to: Option<String>,
+}
+
+/// A composed message and where it comes from.
+struct Composed {
+    sender: EmailAddress,
+    message_id: String,
+    composed_at: Timestamp,
+    raw: Vec<u8>,
+}
+
+impl Service {
+    /// Sends a message from `inbox`. When this returns, a local recipient has it, and one elsewhere is durably queued.
+    ///
+    /// # Errors
+    /// [`ServiceError::TooManySends`], [`ServiceError::MessageNotFound`] for what it answers,
+    /// [`ServiceError::RecipientNotFound`] for a local recipient.
+    pub async fn send(&self, caller: &Caller, inbox: &Inbox, draft: Draft) -> Result<OutgoingId, ServiceError> {
+        let _slot = self.0.send_slots.take(caller.key).ok_or(ServiceError::TooManySends)?;
+        let parent = match &draft.in_reply_to {
+            Some(id) => Some(self.threading(caller, id).await?),
+            None => None,
+        };
+        let local = draft.to.domain() == self.mail_domain();
+        if local {
+            self.check_local_recipient(&draft.to).await?;
+        }
+        let recipient = draft.to.clone();
+        let (subject, composed) = self.compose(inbox, draft, parent).await?;
+        let item = NewOutgoing::delivered(
+            caller.project,
+            inbox.id.clone(),
+            recipient.to_string(),
+            subject,
+            composed.message_id.clone(),
+        );
+        let id = item.id;
+        if local {
+            self.deliver_with(self.incoming(composed, recipient), Some(item)).await?;
+        } else {
+            self.0.store.add_outgoing(&item.queued(&composed.raw)?, self.0.clock.now()).await?;
+        }
+        Ok(id)
+    }
+
+    async fn threading(&self, caller: &Caller, id: &str) -> Result<Threading, ServiceError> {
+        let id = MessageId::parse(id).map_err(|_| ServiceError::MessageNotFound)?;
+        let raw = self.0.store.raw_message(caller.project, id, self.0.clock.now()).await?;
+        Ok(mime::threading(&raw.ok_or(ServiceError::MessageNotFound)?))
+    }
+
+    /// Any live inbox of the installation may be sent to, whoever owns it.
+    async fn check_local_recipient(&self, recipient: &EmailAddress) -> Result<(), ServiceError> {
+        let exact = InboxId::of(recipient);
+        let now = self.0.clock.now();
+        let mut found = self.0.store.live_inbox(&exact, now).await?;
+        if found.is_none()
+            && let Some(base) = exact.without_tag()
+        {
+            found = self.0.store.live_inbox(&base, now).await?;
+        }
+        if found.is_some() { Ok(()) } else { Err(ServiceError::RecipientNotFound) }
+    }
+
+    /// Composing takes time with the size of the bodies, so it has a thread of its own.
+    async fn compose(
+        &self,
+        inbox: &Inbox,
+        draft: Draft,
+        parent: Option<Threading>,
+    ) -> Result<(String, Composed), ServiceError> {
+        let domain = self.mail_domain().clone();
+        let message_id = format!("<{}@{domain}>", Uuid::now_v7());
+        let composed_at = self.0.clock.now();
+        let from = inbox.address(&domain);
+        let composing = tokio::task::spawn_blocking(move || {
+            let to = draft.to.to_string();
+            let raw = mime::compose::compose(&mime::compose::Draft {
+                from: &from,
+                to: &to,
+                subject: &draft.subject,
+                text: &draft.text,
+                html: &draft.html,
+                date: composed_at,
+                message_id: &message_id,
+                in_reply_to: parent.as_ref(),
+            })?;
+            Ok::<_, ServiceError>((draft.subject, message_id, raw))
+        });
+        let composed = composing.await.map_err(|error| StoreError::Damaged(error.into()))?;
+        let (subject, message_id, raw) = composed?;
+        let sender =
+            EmailAddress::parse(&inbox.address(self.mail_domain())).map_err(|_| ServiceError::InboxNotFound)?;
+        Ok((subject, Composed { sender, message_id, composed_at, raw }))
+    }
+
+    fn incoming(&self, composed: Composed, recipient: EmailAddress) -> Incoming {
+        let Composed { sender, composed_at, raw, .. } = composed;
+        let trace = format!(
+            "Return-Path: <{sender}>\r\nReceived: by {} with HTTP; {}\r\n",
+            self.mail_domain(),
+            composed_at.to_rfc5322(),
+        );
+        Incoming { reverse_path: Some(sender), recipients: vec![recipient], project: None, trace, raw }
+    }
+}

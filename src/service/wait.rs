@@ -1,0 +1,61 @@
+//! The wait: one open request until a message is there.
+//!
+//! The waiter registers with the hub, then looks, then parks; so whatever is committed after the look wakes it. It
+//! parks until the inbox changes, the deadline, the inbox's end, or the end of the service, and looks again each time.
+
+use std::time::Duration;
+
+use super::hub::Interest;
+use super::{Caller, MessageFilter, Service, ServiceError};
+use crate::model::{Inbox, Message, Timestamp};
+
+impl Service {
+    /// The oldest message of `inbox` that matches, as soon as there is one. A `timeout` of zero means one look.
+    /// Dropping the future frees the key's slot at once.
+    ///
+    /// # Errors
+    /// [`ServiceError::InvalidAfter`], [`ServiceError::TooManyWaits`]; [`ServiceError::Timeout`], or
+    /// [`ServiceError::NoMatchingMessage`] where the timeout is zero; [`ServiceError::InboxNotFound`] once the inbox has
+    /// ended; [`ServiceError::Stopping`].
+    pub async fn wait(
+        &self,
+        caller: &Caller,
+        inbox: &Inbox,
+        filter: &MessageFilter,
+        timeout: Duration,
+    ) -> Result<Message, ServiceError> {
+        let selection = self.selection(inbox, filter).await?;
+        let _slot = self.0.wait_slots.take(caller.key).ok_or(ServiceError::TooManyWaits)?;
+        let deadline = self.0.clock.now().after(timeout);
+        let mut interest = self.0.hub.register(&inbox.id);
+        loop {
+            if let Some(message) = self.0.store.oldest_match(inbox, &selection, self.0.clock.now()).await? {
+                return Ok(message);
+            }
+            self.check_same_life(inbox).await?;
+            if timeout.is_zero() {
+                return Err(ServiceError::NoMatchingMessage);
+            }
+            if self.0.clock.now() >= deadline {
+                return Err(ServiceError::Timeout);
+            }
+            self.park(&mut interest, inbox, deadline).await?;
+        }
+    }
+
+    /// An inbox that was deleted and opened again by new mail is not the one that was waited for.
+    async fn check_same_life(&self, inbox: &Inbox) -> Result<(), ServiceError> {
+        let present = self.0.store.live_inbox(&inbox.id, self.0.clock.now()).await?;
+        let same = present.is_some_and(|present| present.created_at == inbox.created_at);
+        if same { Ok(()) } else { Err(ServiceError::InboxNotFound) }
+    }
+
+    async fn park(&self, interest: &mut Interest, inbox: &Inbox, deadline: Timestamp) -> Result<(), ServiceError> {
+        let until = inbox.expires_at.map_or(deadline, |expires_at| expires_at.min(deadline));
+        tokio::select! {
+            () = interest.changed() => Ok(()),
+            () = self.0.clock.sleep_until(until) => Ok(()),
+            () = self.0.waits_end.cancelled() => Err(ServiceError::Stopping),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Putting messages into inboxes: the one transaction behind every 250.
+//!
+//! A batch of deliveries costs a handful of statements whatever its size. The order of an inbox is made by the statement
+//! that raises its `last_sequence`: its row stays locked until the commit, so commit order and sequence order are the
+//! same. Inboxes are raised in the order of their ids, so that two batches never wait for each other in a circle.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::outgoing::{self, NewOutgoing};
+use super::{Content, Store, StoreError};
+use crate::db::{DatabaseError, Transaction, Value, values};
+use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
+
+/// One message for one or more inboxes.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// As addressed: tags unresolved, perhaps the same inbox twice.
+    pub recipients: Vec<InboxId>,
+    /// The project that proved itself to be the sender, if one did: it owns the inboxes that this delivery opens.
+    pub project: Option<ProjectId>,
+    /// The message.
+    pub content: Content,
+    /// The outgoing item that this delivery fulfils, stored in the same transaction.
+    pub outgoing: Option<NewOutgoing>,
+}
+
+/// What holds for every delivery of a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// The present instant.
+    pub now: Timestamp,
+    /// How long an inbox lives that a delivery opens.
+    pub lifetime: Duration,
+    /// Messages that one inbox may hold.
+    pub inbox_messages: u64,
+    /// Who owns what nobody else does.
+    pub default_project: ProjectId,
+}
+
+/// A message that lies in an inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The inbox.
+    pub inbox: InboxId,
+    /// The message.
+    pub message: MessageId,
+}
+
+/// Why a batch was not stored. Nothing of it is.
+#[derive(Debug, thiserror::Error)]
+pub enum DeliveryError {
+    /// The inbox holds as many messages as one may.
+    #[error("inbox {0} is full")]
+    InboxFull(InboxId),
+    /// The address is reserved for a project that no longer exists.
+    #[error("the project that owned {0} was deleted")]
+    ProjectDeleted(InboxId),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<DatabaseError> for DeliveryError {
+    fn from(error: DatabaseError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// An inbox, the project that opens it if it must be opened, and which deliveries go into it.
+type Openings = BTreeMap<InboxId, (Option<ProjectId>, Vec<usize>)>;
+
+const LIVE: &str = "SELECT 1 FROM inboxes WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2)";
+
+/// Opens the inbox where it is not live, and takes `$5` sequences. An inbox that has ended keeps its project unless the
+/// sender proved to be another one (`$6`), and is empty again.
+const TAKE_SEQUENCES: &str = "
+    INSERT INTO inboxes
+        (id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence)
+    VALUES ($1, $2, 'temporary', $3, $4, $5, 0, 0)
+    ON CONFLICT (id) DO UPDATE SET
+        project_id = CASE WHEN inboxes.expires_at <= $3 AND $6 = 1 THEN $2 ELSE inboxes.project_id END,
+        created_at = CASE WHEN inboxes.expires_at <= $3 THEN $3 ELSE inboxes.created_at END,
+        emptied_sequence =
+            CASE WHEN inboxes.expires_at <= $3 THEN inboxes.last_sequence ELSE inboxes.emptied_sequence END,
+        expires_at = CASE WHEN inboxes.expires_at <= $3 THEN $4 ELSE inboxes.expires_at END,
+        last_sequence = inboxes.last_sequence + $5
+    RETURNING last_sequence, last_sequence - emptied_sequence,
+        (SELECT COUNT(*) FROM projects WHERE projects.id = project_id AND deleted_at IS NOT NULL)";
+
+const INSERT_CONTENT: &str = "INSERT INTO contents (id, trace, parsed, raw) VALUES ($1, $2, $3, $4)";
+
+const INSERT_MESSAGE: &str = "
+    INSERT INTO messages
+        (id, inbox_id, sequence, content_id, sender, subject, subject_folded, parsed_size, received_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+
+impl Store {
+    /// Whether mail to `recipient` would be taken now.
+    ///
+    /// # Errors
+    /// [`DeliveryError`], as [`Store::deliver`] would answer.
+    pub async fn check_recipient(&self, recipient: &InboxId, policy: &Policy) -> Result<(), DeliveryError> {
+        const STATE: &str = "
+            SELECT CASE WHEN inboxes.expires_at <= $2 THEN 0 ELSE last_sequence - emptied_sequence END,
+                CASE WHEN deleted_at IS NULL THEN 0 ELSE 1 END
+            FROM inboxes JOIN projects ON projects.id = project_id WHERE inboxes.id = $1";
+        let now = policy.now.as_millis();
+        let Some(mut row) = self.database.query(STATE, values![recipient.as_str(), now]).await?.pop() else {
+            return Ok(());
+        };
+        let (messages, deleted) = (row.integer()?, row.integer()? == 1);
+        check_inbox(recipient, messages + 1, deleted, policy)
+    }
+
+    /// Stores all of `deliveries` in one transaction; when this returns, they are on stable storage. The outcomes stand
+    /// in the order of the deliveries.
+    ///
+    /// # Errors
+    /// [`DeliveryError`]; then none of the deliveries is stored.
+    pub async fn deliver(&self, deliveries: &[Delivery], policy: &Policy) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
+        let mut transaction = self.database.begin()?;
+        let openings = open_inboxes(&mut transaction, deliveries, policy).await?;
+        let mut batch = Batch::new(deliveries, policy);
+        take_sequences(&mut transaction, &openings, &mut batch).await?;
+        transaction.execute_many(INSERT_CONTENT, batch.contents).await?;
+        transaction.execute_many(INSERT_MESSAGE, batch.messages).await?;
+        let sent = deliveries.iter().filter_map(|delivery| delivery.outgoing.as_ref());
+        outgoing::insert(&mut transaction, sent, policy.now).await?;
+        openings.into_keys().for_each(|inbox| transaction.notify(inbox.to_string()));
+        transaction.commit().await?;
+        Ok(batch.outcomes)
+    }
+}
+
+/// Finds the inbox of every recipient: the exact local part; with a tag, the part before it if that inbox is live; else
+/// the whole local part again, to be opened.
+async fn open_inboxes(
+    transaction: &mut Transaction,
+    deliveries: &[Delivery],
+    policy: &Policy,
+) -> Result<Openings, DatabaseError> {
+    let mut openings = Openings::new();
+    let untagged = resolve_tags(transaction, deliveries, policy).await?;
+    for (index, delivery) in deliveries.iter().enumerate() {
+        for recipient in &delivery.recipients {
+            let inbox = untagged.get(recipient).unwrap_or(recipient);
+            let (project, members) = openings.entry(inbox.clone()).or_insert((delivery.project, Vec::new()));
+            *project = project.or(delivery.project);
+            if members.last() != Some(&index) {
+                members.push(index);
+            }
+        }
+    }
+    Ok(openings)
+}
+
+/// For each recipient with a tag that goes to the inbox without the tag: that inbox.
+async fn resolve_tags(
+    transaction: &mut Transaction,
+    deliveries: &[Delivery],
+    policy: &Policy,
+) -> Result<BTreeMap<InboxId, InboxId>, DatabaseError> {
+    let recipients = deliveries.iter().flat_map(|delivery| &delivery.recipients);
+    let tagged: BTreeMap<InboxId, InboxId> =
+        recipients.filter_map(|whole| Some((whole.clone(), whole.without_tag()?))).collect();
+    if tagged.is_empty() {
+        return Ok(tagged);
+    }
+    let now = policy.now.as_millis();
+    let ids = tagged.iter().flat_map(|(whole, base)| [whole, base]);
+    let found = transaction.query_many(LIVE, ids.map(|id| values![id.as_str(), now]).collect()).await?;
+    let live: Vec<bool> = found.iter().map(|rows| !rows.is_empty()).collect();
+    let to_base = live.chunks(2).map(|live| matches!(live, [false, true]));
+    Ok(tagged.into_iter().zip(to_base).filter_map(|(pair, to_base)| to_base.then_some(pair)).collect())
+}
+
+async fn take_sequences(
+    transaction: &mut Transaction,
+    openings: &Openings,
+    batch: &mut Batch<'_>,
+) -> Result<(), DeliveryError> {
+    let policy = batch.policy;
+    let expires_at = policy.now.after(policy.lifetime).as_millis();
+    let parameters = openings.iter().map(|(inbox, (project, members))| {
+        let owner = project.unwrap_or(policy.default_project);
+        let taken = i64::try_from(members.len()).unwrap_or(i64::MAX);
+        values![
+            inbox.as_str(),
+            owner.0.as_bytes().as_slice(),
+            policy.now.as_millis(),
+            expires_at,
+            taken,
+            project.is_some()
+        ]
+    });
+    let raised = transaction.query_many(TAKE_SEQUENCES, parameters.collect()).await?;
+    for ((inbox, (_, members)), mut rows) in openings.iter().zip(raised) {
+        let mut row = rows.pop().ok_or(DatabaseError::Closed)?;
+        let (last, messages, deleted) = (row.integer()?, row.integer()?, row.integer()? == 1);
+        check_inbox(inbox, messages, deleted, policy)?;
+        let first = last + 1 - i64::try_from(members.len()).unwrap_or(i64::MAX);
+        members.iter().zip(first..).for_each(|(&delivery, sequence)| batch.place(delivery, inbox, sequence));
+    }
+    Ok(())
+}
+
+/// Refuses what an inbox with `messages` messages, the new ones counted, cannot take.
+fn check_inbox(inbox: &InboxId, messages: i64, deleted: bool, policy: &Policy) -> Result<(), DeliveryError> {
+    if deleted {
+        return Err(DeliveryError::ProjectDeleted(inbox.clone()));
+    }
+    if u64::try_from(messages).is_ok_and(|messages| messages > policy.inbox_messages) {
+        return Err(DeliveryError::InboxFull(inbox.clone()));
+    }
+    Ok(())
+}
+
+/// The rows of a batch, as they come together.
+struct Batch<'a> {
+    deliveries: &'a [Delivery],
+    policy: &'a Policy,
+    contents: Vec<Vec<Value>>,
+    messages: Vec<Vec<Value>>,
+    outcomes: Vec<Vec<Outcome>>,
+}
+
+impl<'a> Batch<'a> {
+    fn new(deliveries: &'a [Delivery], policy: &'a Policy) -> Self {
+        let outcomes = vec![Vec::new(); deliveries.len()];
+        Self { deliveries, policy, contents: Vec::new(), messages: Vec::new(), outcomes }
+    }
+
+    /// Puts a delivery into an inbox. The content is stored with the first one and shared by the others.
+    fn place(&mut self, delivery: usize, inbox: &InboxId, sequence: i64) {
+        let content = &self.deliveries[delivery].content;
+        let message = MessageId::generate();
+        let content_id = self.outcomes[delivery].first().map_or(message, |first| first.message);
+        let (id, content_id) = (message.0.as_bytes().as_slice(), content_id.0.as_bytes().as_slice());
+        if id == content_id {
+            self.contents.push(values![id, content.trace.as_str(), content.parsed.clone(), content.raw.clone()]);
+        }
+        self.messages.push(values![
+            id,
+            inbox.as_str(),
+            sequence,
+            content_id,
+            content.sender.as_str(),
+            content.subject.as_str(),
+            super::content::fold_case(&content.subject),
+            content.parsed_size,
+            self.policy.now.as_millis(),
+        ]);
+        self.outcomes[delivery].push(Outcome { inbox: inbox.clone(), message });
+    }
+}

@@ -1,0 +1,92 @@
+//! Inboxes: making, finding and ending them.
+
+use super::{Store, StoreError};
+use crate::db::{DatabaseError, Row, values};
+use crate::model::{Inbox, InboxId, InboxKind, ProjectId, Timestamp};
+
+macro_rules! live_inbox {
+    ($condition:literal) => {
+        concat!(
+            "SELECT id, project_id, kind, created_at, expires_at FROM inboxes
+             WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2)",
+            $condition
+        )
+    };
+}
+
+impl Store {
+    /// Makes a temporary inbox; `false` where its id is taken or reserved.
+    ///
+    /// # Errors
+    /// Where the database fails, as everywhere in the store.
+    pub async fn create_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
+        const INSERT: &str = "
+            INSERT INTO inboxes
+                (id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence)
+            VALUES ($1, $2, $3, $4, $5, 0, 0, 0) ON CONFLICT (id) DO NOTHING";
+        let mut transaction = self.database.begin()?;
+        let parameters = values![
+            inbox.id.as_str(),
+            inbox.project.0.as_bytes().as_slice(),
+            kind_word(inbox.kind),
+            inbox.created_at.as_millis(),
+            inbox.expires_at.map(Timestamp::as_millis),
+        ];
+        let made = transaction.execute(INSERT, parameters).await?;
+        transaction.commit().await?;
+        Ok(made == 1)
+    }
+
+    /// The live inbox `id`, whoever owns it.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn live_inbox(&self, id: &InboxId, now: Timestamp) -> Result<Option<Inbox>, StoreError> {
+        let rows = self.database.query(live_inbox!(""), values![id.as_str(), now.as_millis()]).await?;
+        Ok(rows.into_iter().next().map(read_inbox).transpose()?)
+    }
+
+    /// The live inbox `id` of `project`.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn inbox(&self, project: ProjectId, id: &InboxId, now: Timestamp) -> Result<Option<Inbox>, StoreError> {
+        const OWNED: &str = live_inbox!(" AND project_id = $3");
+        let parameters = values![id.as_str(), now.as_millis(), project.0.as_bytes().as_slice()];
+        let rows = self.database.query(OWNED, parameters).await?;
+        Ok(rows.into_iter().next().map(read_inbox).transpose()?)
+    }
+
+    /// Ends a live temporary inbox and takes its messages from every reader; `false` where there was none.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn end_inbox(&self, inbox: &Inbox, now: Timestamp) -> Result<bool, StoreError> {
+        const END: &str = "
+            UPDATE inboxes SET expires_at = $2, emptied_sequence = last_sequence
+            WHERE id = $1 AND project_id = $3 AND kind = 'temporary' AND expires_at > $2";
+        let mut transaction = self.database.begin()?;
+        let parameters = values![inbox.id.as_str(), now.as_millis(), inbox.project.0.as_bytes().as_slice()];
+        let ended = transaction.execute(END, parameters).await?;
+        transaction.notify(inbox.id.to_string());
+        transaction.commit().await?;
+        Ok(ended == 1)
+    }
+}
+
+fn kind_word(kind: InboxKind) -> &'static str {
+    match kind {
+        InboxKind::Temporary => "temporary",
+        InboxKind::Permanent => "permanent",
+    }
+}
+
+fn read_inbox(mut row: Row) -> Result<Inbox, DatabaseError> {
+    Ok(Inbox {
+        id: InboxId::from_stored(row.text()?),
+        project: ProjectId(row.uuid()?),
+        kind: if row.text()? == kind_word(InboxKind::Permanent) { InboxKind::Permanent } else { InboxKind::Temporary },
+        created_at: Timestamp::from_millis(row.integer()?),
+        expires_at: row.optional_integer()?.map(Timestamp::from_millis),
+    })
+}

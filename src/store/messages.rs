@@ -1,0 +1,237 @@
+//! Reading messages: one by its id, the oldest match of a wait, and the pages of a list.
+//!
+//! Every statement holds the inbox's own conditions (live, and still in the life that the caller saw), so that no
+//! message is read out of an inbox that has ended.
+
+use super::content::{decode_parts, decompress, fold_case};
+use super::{Store, StoreError};
+use crate::db::{Row, Value, values};
+use crate::model::{Inbox, InboxId, Message, MessageId, ProjectId, Timestamp};
+
+/// Octets of parsed parts in one page of a list, unless a single message has more.
+const PAGE_SIZE: i64 = 1024 * 1024;
+
+/// Which messages of an inbox are meant.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    after: i64,
+    subject: String,
+}
+
+impl Selection {
+    /// Messages behind the sequence `after` whose subject contains `subject`, whatever its case.
+    #[must_use]
+    pub fn new(after: i64, subject: Option<&str>) -> Self {
+        Self { after, subject: contains_pattern(subject.unwrap_or_default()) }
+    }
+}
+
+/// Where a message stands in its inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor(pub i64);
+
+/// A part of a list, newest first.
+#[derive(Debug)]
+pub struct Page {
+    /// The messages.
+    pub messages: Vec<Message>,
+    /// The list goes on before this sequence; `None` at its end.
+    pub next: Option<i64>,
+}
+
+/// A SELECT of `columns` from live messages; `$1` is now.
+macro_rules! live_messages {
+    ($columns:literal, $rest:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM messages m JOIN inboxes i ON i.id = m.inbox_id JOIN contents c ON c.id = m.content_id
+              WHERE (i.expires_at IS NULL OR i.expires_at > $1) AND m.sequence > i.emptied_sequence ",
+            $rest
+        )
+    };
+}
+
+macro_rules! message_columns {
+    ($rest:literal) => {
+        live_messages!("m.id, m.inbox_id, m.sequence, m.sender, m.subject, m.received_at, c.parsed", $rest)
+    };
+}
+
+impl Store {
+    /// A message by its id, where `project` owns it.
+    ///
+    /// # Errors
+    /// Where the database fails or the message is damaged, as everywhere below.
+    pub async fn message(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<Option<Message>, StoreError> {
+        const OWNED: &str = message_columns!("AND m.id = $2 AND i.project_id = $3");
+        self.one_message(OWNED, owned(project, id, now)).await
+    }
+
+    /// The octets of a message as they came, where `project` owns it.
+    ///
+    /// # Errors
+    /// As [`Store::message`].
+    pub async fn raw_message(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        const RAW: &str = live_messages!("c.raw", "AND m.id = $2 AND i.project_id = $3");
+        let rows = self.database.query(RAW, owned(project, id, now)).await?;
+        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        decompress(&row.bytes()?).map(Some)
+    }
+
+    /// Where the message `id` stands in `inbox`; `None` where it does not lie there.
+    ///
+    /// # Errors
+    /// As [`Store::message`].
+    pub async fn cursor(&self, inbox: &InboxId, id: MessageId, now: Timestamp) -> Result<Option<Cursor>, StoreError> {
+        const SEQUENCE: &str = live_messages!("m.sequence", "AND m.id = $2 AND m.inbox_id = $3");
+        let parameters = values![now.as_millis(), id.0.as_bytes().as_slice(), inbox.as_str()];
+        let rows = self.database.query(SEQUENCE, parameters).await?;
+        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        Ok(Some(Cursor(row.integer()?)))
+    }
+
+    /// The oldest message of the selection.
+    ///
+    /// # Errors
+    /// As [`Store::message`].
+    pub async fn oldest_match(
+        &self,
+        inbox: &Inbox,
+        selection: &Selection,
+        now: Timestamp,
+    ) -> Result<Option<Message>, StoreError> {
+        const OLDEST: &str = message_columns!(
+            "AND m.inbox_id = $2 AND i.created_at = $3 AND m.sequence > $4 AND m.subject_folded LIKE $5 ESCAPE '\\'
+             ORDER BY m.sequence LIMIT 1"
+        );
+        let mut parameters = in_inbox(inbox, now);
+        parameters.extend(values![selection.after, selection.subject.as_str()]);
+        self.one_message(OLDEST, parameters).await
+    }
+
+    /// The newest messages of the selection before the sequence `before`: at most `limit`, and few enough to be held in
+    /// memory.
+    ///
+    /// # Errors
+    /// As [`Store::message`].
+    pub async fn page(
+        &self,
+        inbox: &Inbox,
+        selection: &Selection,
+        before: i64,
+        limit: i64,
+        now: Timestamp,
+    ) -> Result<Page, StoreError> {
+        const SIZES: &str = live_messages!(
+            "m.sequence, m.parsed_size",
+            "AND m.inbox_id = $2 AND i.created_at = $3 AND m.sequence > $4 AND m.sequence < $5
+             AND m.subject_folded LIKE $6 ESCAPE '\\' ORDER BY m.sequence DESC LIMIT $7"
+        );
+        const MESSAGES: &str = message_columns!(
+            "AND m.inbox_id = $2 AND i.created_at = $3 AND m.sequence >= $4 AND m.sequence < $5
+             AND m.subject_folded LIKE $6 ESCAPE '\\' ORDER BY m.sequence DESC"
+        );
+        /// Messages looked at for one page.
+        const MOST: i64 = 64;
+        let most = limit.min(MOST);
+        let mut parameters = in_inbox(inbox, now);
+        parameters.extend(values![selection.after, before, selection.subject.as_str(), most]);
+        let sizes = self.database.query(SIZES, parameters).await?;
+        let looked_at_all = i64::try_from(sizes.len()).is_ok_and(|found| found < most);
+        let Some((last, all_fit)) = last_within_page(sizes)? else {
+            return Ok(Page { messages: Vec::new(), next: None });
+        };
+        let mut parameters = in_inbox(inbox, now);
+        parameters.extend(values![last, before, selection.subject.as_str()]);
+        let rows = self.database.query(MESSAGES, parameters).await?;
+        let messages = rows.into_iter().map(read_message).collect::<Result<_, _>>()?;
+        Ok(Page { messages, next: (!(looked_at_all && all_fit)).then_some(last) })
+    }
+
+    async fn one_message(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Option<Message>, StoreError> {
+        self.database.query(sql, parameters).await?.into_iter().next().map(read_message).transpose()
+    }
+}
+
+fn owned(project: ProjectId, id: MessageId, now: Timestamp) -> Vec<Value> {
+    values![now.as_millis(), id.0.as_bytes().as_slice(), project.0.as_bytes().as_slice()]
+}
+
+fn in_inbox(inbox: &Inbox, now: Timestamp) -> Vec<Value> {
+    values![now.as_millis(), inbox.id.as_str(), inbox.created_at.as_millis()]
+}
+
+/// The sequence of the last of these messages that still fits into a page, and whether all of them do.
+fn last_within_page(sizes: Vec<Row>) -> Result<Option<(i64, bool)>, StoreError> {
+    let (mut last, mut total) = (None, 0_i64);
+    for mut row in sizes {
+        let (sequence, size) = (row.integer()?, row.integer()?);
+        total = total.saturating_add(size);
+        if let Some(last) = last
+            && total > PAGE_SIZE
+        {
+            return Ok(Some((last, false)));
+        }
+        last = Some(sequence);
+    }
+    Ok(last.map(|last| (last, true)))
+}
+
+fn read_message(mut row: Row) -> Result<Message, StoreError> {
+    let id = MessageId(row.uuid()?);
+    let inbox_id = InboxId::from_stored(row.text()?);
+    let sequence = row.integer()?;
+    let (from, subject) = (row.text()?, row.text()?);
+    let received_at = Timestamp::from_millis(row.integer()?);
+    let parts = decode_parts(&row.bytes()?)?;
+    Ok(Message {
+        id,
+        inbox_id,
+        sequence,
+        from,
+        subject,
+        text: parts.text,
+        html: parts.html,
+        links: parts.links,
+        otp: parts.otp,
+        received_at,
+    })
+}
+
+/// A LIKE pattern for "contains `text`", its case folded and its wildcards escaped.
+fn contains_pattern(text: &str) -> String {
+    let mut pattern = String::from("%");
+    for character in fold_case(text).chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        // No stored subject contains NUL, and no engine takes one in text.
+        pattern.push(if character == '\0' { '\u{fffd}' } else { character });
+    }
+    if !text.is_empty() {
+        pattern.push('%');
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_takes_wildcards_for_themselves() {
+        assert_eq!(contains_pattern(""), "%");
+        assert_eq!(contains_pattern("Save 100%_\\"), "%save 100\\%\\_\\\\%");
+    }
+}

@@ -1,0 +1,182 @@
+//! Projects and their keys.
+
+use super::{Store, StoreError};
+use crate::db::{DatabaseError, Transaction, Value, values};
+use crate::model::{ApiKey, KeyHash, Project, ProjectId, Timestamp};
+
+const LIVE_BY_NAME: &str = "SELECT id FROM projects WHERE name = $1 AND deleted_at IS NULL";
+
+impl Store {
+    /// Makes a project with its first key; `None` where the name is taken.
+    ///
+    /// # Errors
+    /// Where the database fails, as everywhere below.
+    pub async fn create_project(
+        &self,
+        name: &str,
+        key: &ApiKey,
+        now: Timestamp,
+    ) -> Result<Option<ProjectId>, StoreError> {
+        let mut transaction = self.database.begin()?;
+        let Some(project) = insert_project(&mut transaction, name, false, now).await? else { return Ok(None) };
+        insert_key(&mut transaction, project, key, now).await?;
+        transaction.commit().await?;
+        Ok(Some(project))
+    }
+
+    /// The project that owns what nobody else does, made where there is none.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn default_project(&self, name: &str, now: Timestamp) -> Result<ProjectId, StoreError> {
+        const DEFAULT: &str = "SELECT id FROM projects WHERE is_default = 1";
+        let mut transaction = self.database.begin()?;
+        if let Some(row) = transaction.query(DEFAULT, vec![]).await?.first_mut() {
+            return Ok(ProjectId(row.uuid()?));
+        }
+        let made = insert_project(&mut transaction, name, true, now).await?;
+        transaction.commit().await?;
+        // Somebody named a project like this before there was a default one: impossible, since opening makes it.
+        Ok(made.ok_or(DatabaseError::Closed)?)
+    }
+
+    /// The live project called `name`, and whether it is the default one.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn project_by_name(&self, name: &str) -> Result<Option<ProjectId>, StoreError> {
+        let rows = self.database.query(LIVE_BY_NAME, values![name]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
+    }
+
+    /// All live projects, the oldest first.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn projects(&self, now: Timestamp) -> Result<Vec<Project>, StoreError> {
+        const ALL: &str = "
+            SELECT id, name, is_default, created_at,
+                COALESCE((SELECT last_four FROM api_keys WHERE project_id = projects.id
+                          ORDER BY created_at DESC, expires_at IS NULL DESC LIMIT 1), ''),
+                (SELECT COUNT(*) FROM inboxes
+                 WHERE project_id = projects.id AND (inboxes.expires_at IS NULL OR inboxes.expires_at > $1))
+            FROM projects WHERE deleted_at IS NULL ORDER BY created_at, id";
+        let rows = self.database.query(ALL, values![now.as_millis()]).await?;
+        let read = |mut row: crate::db::Row| {
+            Ok(Project {
+                id: ProjectId(row.uuid()?),
+                name: row.text()?,
+                is_default: row.integer()? == 1,
+                created_at: Timestamp::from_millis(row.integer()?),
+                key_last_four: row.text()?,
+                inboxes: row.integer()?,
+            })
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    /// Whose key this is, where it works at `now`.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn project_of_key(&self, hash: &KeyHash, now: Timestamp) -> Result<Option<ProjectId>, StoreError> {
+        const OWNER: &str = "
+            SELECT project_id FROM api_keys JOIN projects ON projects.id = project_id
+            WHERE hash = $1 AND (expires_at IS NULL OR expires_at > $2) AND deleted_at IS NULL";
+        let rows = self.database.query(OWNER, values![hash.0.as_slice(), now.as_millis()]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
+    }
+
+    /// Whether the project has a key that works at `now`.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn has_key(&self, project: ProjectId, now: Timestamp) -> Result<bool, StoreError> {
+        const KEYS: &str = "
+            SELECT 1 FROM api_keys WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) LIMIT 1";
+        let parameters = values![project.0.as_bytes().as_slice(), now.as_millis()];
+        Ok(!self.database.query(KEYS, parameters).await?.is_empty())
+    }
+
+    /// Makes `key` the project's live key; its other keys end at `others_end`. `false` where the key is another
+    /// project's.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn replace_key(
+        &self,
+        project: ProjectId,
+        key: &ApiKey,
+        others_end: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        const END_OTHERS: &str = "
+            UPDATE api_keys SET expires_at = $3
+            WHERE project_id = $1 AND hash <> $2 AND (expires_at IS NULL OR expires_at > $3)";
+        let mut transaction = self.database.begin()?;
+        if !insert_key(&mut transaction, project, key, now).await? {
+            return Ok(false);
+        }
+        let hash = key.hash();
+        let parameters = values![project.0.as_bytes().as_slice(), hash.0.as_slice(), others_end.as_millis()];
+        transaction.execute(END_OTHERS, parameters).await?;
+        transaction.commit().await?;
+        Ok(true)
+    }
+
+    /// Deletes a project that is not the default one: its keys stop and its inboxes end. Its addresses stay reserved.
+    /// `false` where `name` is the default project or none.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn delete_project(&self, name: &str, now: Timestamp) -> Result<bool, StoreError> {
+        const DELETE: &str = "
+            UPDATE projects SET deleted_at = $2 WHERE name = $1 AND deleted_at IS NULL AND is_default = 0 RETURNING id";
+        const END_INBOXES: &str = "
+            UPDATE inboxes SET kind = 'temporary', expires_at = $2, emptied_sequence = last_sequence
+            WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) RETURNING id";
+        let mut transaction = self.database.begin()?;
+        let deleted = transaction.query(DELETE, values![name, now.as_millis()]).await?;
+        let Some(mut row) = deleted.into_iter().next() else { return Ok(false) };
+        let id = Value::from(row.bytes()?);
+        transaction.execute("DELETE FROM api_keys WHERE project_id = $1", vec![id.clone()]).await?;
+        transaction.execute("DELETE FROM outgoing WHERE project_id = $1", vec![id.clone()]).await?;
+        for mut row in transaction.query(END_INBOXES, vec![id, now.as_millis().into()]).await? {
+            let inbox = row.text()?;
+            transaction.notify(inbox);
+        }
+        transaction.commit().await?;
+        Ok(true)
+    }
+}
+
+async fn insert_project(
+    transaction: &mut Transaction,
+    name: &str,
+    is_default: bool,
+    now: Timestamp,
+) -> Result<Option<ProjectId>, DatabaseError> {
+    const INSERT: &str = "INSERT INTO projects (id, name, is_default, created_at) VALUES ($1, $2, $3, $4)";
+    if !transaction.query(LIVE_BY_NAME, values![name]).await?.is_empty() {
+        return Ok(None);
+    }
+    let id = ProjectId::generate();
+    let parameters = values![id.0.as_bytes().as_slice(), name, is_default, now.as_millis()];
+    transaction.execute(INSERT, parameters).await?;
+    Ok(Some(id))
+}
+
+/// Stores a key, or makes the project's own one work again; `false` where it is another project's.
+async fn insert_key(
+    transaction: &mut Transaction,
+    project: ProjectId,
+    key: &ApiKey,
+    now: Timestamp,
+) -> Result<bool, DatabaseError> {
+    const INSERT: &str = "
+        INSERT INTO api_keys (hash, project_id, last_four, created_at) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (hash) DO UPDATE SET expires_at = NULL WHERE api_keys.project_id = $2";
+    let hash = key.hash();
+    let parameters = values![hash.0.as_slice(), project.0.as_bytes().as_slice(), key.last_four(), now.as_millis()];
+    Ok(transaction.execute(INSERT, parameters).await? == 1)
+}

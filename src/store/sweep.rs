@@ -1,0 +1,117 @@
+//! Removing what has expired, in steps so small that deliveries and reads do not feel them.
+
+use std::time::Duration;
+
+use super::{Store, StoreError};
+use crate::db::{Row, Transaction, Value, values};
+use crate::model::Timestamp;
+
+/// Inboxes that one step empties.
+const INBOXES_A_STEP: i64 = 100;
+/// Messages that one step removes.
+const MESSAGES_A_STEP: i64 = 100;
+/// How long an address stays its project's after its inbox has ended, and an outgoing item in the history.
+pub(super) const RESERVATION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// What a step has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swept {
+    /// There may be more to do.
+    More,
+    /// Nothing is left to do.
+    Done,
+}
+
+impl Store {
+    /// Does one step of sweeping: marks inboxes that have ended as empty, removes messages of emptied ones, and forgets
+    /// reservations, keys and outgoing items that are past their time.
+    ///
+    /// # Errors
+    /// Where the database fails; the step is then not done at all.
+    pub async fn sweep(&self, now: Timestamp) -> Result<Swept, StoreError> {
+        let mut transaction = self.database.begin()?;
+        let emptied = empty_ended_inboxes(&mut transaction, now).await?;
+        let removed = remove_messages(&mut transaction).await?;
+        let forgotten = forget(&mut transaction, now).await?;
+        let worked = emptied || removed || forgotten;
+        if worked {
+            transaction.commit().await?;
+        }
+        Ok(if worked { Swept::More } else { Swept::Done })
+    }
+
+    /// The messages, live or not, and the contents that lie in the database.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn stored(&self) -> Result<(i64, i64), StoreError> {
+        const COUNT: &str = "SELECT (SELECT COUNT(*) FROM messages), (SELECT COUNT(*) FROM contents)";
+        let mut rows = self.database.query(COUNT, vec![]).await?;
+        let mut row = rows.pop().ok_or(crate::db::DatabaseError::Closed)?;
+        Ok((row.integer()?, row.integer()?))
+    }
+}
+
+async fn empty_ended_inboxes(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
+    const EMPTY: &str = "
+        UPDATE inboxes SET emptied_sequence = last_sequence WHERE id IN (
+            SELECT id FROM inboxes WHERE expires_at <= $1 AND emptied_sequence < last_sequence
+            ORDER BY expires_at LIMIT $2)";
+    Ok(transaction.execute(EMPTY, values![now.as_millis(), INBOXES_A_STEP]).await? > 0)
+}
+
+async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreError> {
+    const EMPTIED: &str = "SELECT id, emptied_sequence FROM inboxes WHERE swept_sequence < emptied_sequence
+                           ORDER BY id LIMIT $1";
+    const REMOVE: &str = "
+        DELETE FROM messages WHERE id IN (
+            SELECT id FROM messages WHERE inbox_id = $1 AND sequence <= $2 ORDER BY sequence LIMIT $3)
+        RETURNING content_id";
+    const SWEPT: &str = "UPDATE inboxes SET swept_sequence = $2 WHERE id = $1";
+    let mut left = MESSAGES_A_STEP;
+    let emptied = transaction.query(EMPTIED, values![INBOXES_A_STEP]).await?;
+    let any = !emptied.is_empty();
+    for mut inbox in emptied {
+        let (id, until) = (Value::from(inbox.text()?), Value::from(inbox.integer()?));
+        let removed = transaction.query(REMOVE, vec![id.clone(), until.clone(), left.into()]).await?;
+        left -= i64::try_from(removed.len()).unwrap_or(left);
+        remove_contents(transaction, removed).await?;
+        if left <= 0 {
+            break;
+        }
+        transaction.execute(SWEPT, vec![id, until]).await?;
+    }
+    Ok(any)
+}
+
+/// Removes the contents of removed messages that no other recipient's message shares.
+async fn remove_contents(transaction: &mut Transaction, removed: Vec<Row>) -> Result<(), StoreError> {
+    const REMOVE: &str = "
+        DELETE FROM contents WHERE id = $1
+            AND NOT EXISTS (SELECT 1 FROM messages WHERE messages.id = $1)
+            AND NOT EXISTS (SELECT 1 FROM messages WHERE content_id = $1 AND content_id <> messages.id)";
+    let ids: Result<Vec<Vec<Value>>, _> =
+        removed.into_iter().map(|mut row| row.bytes().map(|id| vec![Value::from(id)])).collect();
+    transaction.execute_many(REMOVE, ids?).await?;
+    Ok(())
+}
+
+async fn forget(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
+    const RESERVATIONS: &str = "
+        DELETE FROM inboxes WHERE id IN (
+            SELECT id FROM inboxes WHERE expires_at <= $1 AND swept_sequence = last_sequence
+            ORDER BY expires_at LIMIT $2)";
+    const OUTGOING: &str = "
+        DELETE FROM outgoing WHERE id IN (
+            SELECT id FROM outgoing WHERE created_at <= $1 AND status <> 'queued' ORDER BY created_at LIMIT $2)";
+    const PROJECTS: &str = "
+        DELETE FROM projects WHERE deleted_at <= $1
+            AND NOT EXISTS (SELECT 1 FROM inboxes WHERE project_id = projects.id)";
+    const KEYS: &str = "DELETE FROM api_keys WHERE expires_at <= $1";
+    let reserved_since = now.before(RESERVATION).as_millis();
+    let mut forgotten = transaction.execute(RESERVATIONS, values![reserved_since, INBOXES_A_STEP]).await?;
+    forgotten += transaction.execute(OUTGOING, values![reserved_since, INBOXES_A_STEP]).await?;
+    forgotten += transaction.execute(PROJECTS, values![reserved_since]).await?;
+    forgotten += transaction.execute(KEYS, values![now.as_millis()]).await?;
+    Ok(forgotten > 0)
+}

@@ -1,0 +1,68 @@
+//! The store's suite: every case takes a store, and a macro makes one test of it for each engine.
+//!
+//! A new case is one `async fn(Bed)` in one of the modules below and its name in the list at the end.
+
+mod store {
+    pub mod bed;
+    pub mod deliveries;
+    pub mod inboxes;
+    pub mod messages;
+    pub mod projects;
+    pub mod sweep;
+}
+
+use store::bed::Bed;
+use store::{deliveries, inboxes, messages, projects, sweep};
+
+macro_rules! cases {
+    ($($module:ident: $($case:ident),+ $(,)?;)+) => {
+        mod sqlite {
+            $(mod $module {
+                $(#[tokio::test]
+                async fn $case() {
+                    crate::$module::$case(crate::Bed::sqlite().await).await;
+                })+
+            })+
+        }
+    };
+}
+
+cases! {
+    deliveries:
+        sequences_follow_the_order_of_delivery,
+        recipients_share_one_content,
+        an_inbox_named_twice_gets_one_message,
+        a_tag_goes_to_the_inbox_without_it_if_that_is_live,
+        a_full_inbox_refuses_and_nothing_of_the_batch_is_stored,
+        the_sender_s_project_owns_what_its_mail_opens,
+        late_mail_goes_to_the_former_project,
+        a_sender_with_a_key_opens_a_reserved_address_for_its_own_project,
+        an_address_opened_again_is_empty,
+        mail_for_a_deleted_project_is_refused,
+        concurrent_writers_leave_no_gap,
+        a_committed_message_survives_a_restart,
+        an_announcement_follows_the_commit;
+    inboxes:
+        an_id_is_given_once,
+        an_inbox_is_its_project_s_alone,
+        an_inbox_ends_at_its_hour,
+        an_ended_inbox_is_gone_with_its_messages;
+    messages:
+        a_message_comes_back_whole,
+        a_cursor_belongs_to_its_inbox,
+        the_oldest_match_is_behind_the_cursor,
+        a_list_is_newest_first_and_read_in_bounded_pages,
+        the_subject_filter_ignores_case_and_takes_wildcards_for_themselves;
+    projects:
+        names_are_unique_among_live_projects,
+        a_key_works_until_it_is_replaced,
+        a_key_belongs_to_one_project,
+        the_default_project_is_made_once,
+        a_deleted_project_is_gone_with_its_keys_and_inboxes;
+    sweep:
+        what_has_expired_is_removed_step_by_step,
+        a_shared_content_goes_with_its_last_message,
+        a_reservation_ends_after_thirty_days,
+        a_live_inbox_is_left_alone,
+        messages_of_a_former_life_are_removed_and_new_ones_kept;
+}

@@ -1,0 +1,146 @@
+//! Deliveries: order, sharing, ownership, refusals, durability.
+
+use restante::db::Change;
+use restante::model::Timestamp;
+use restante::store::{Delivery, DeliveryError};
+
+use super::bed::{Bed, FULL, HOUR, START, delivery, id};
+
+/// An inbox made at `START` has ended by then.
+const LATER: Timestamp = Timestamp::from_millis(START.as_millis() + 3_600_000);
+
+pub async fn sequences_follow_the_order_of_delivery(bed: Bed) {
+    let batch: Vec<Delivery> = ["one", "two", "three"].map(|subject| delivery(&["box"], subject)).into();
+    let outcomes = bed.deliver(&batch, START).await.unwrap();
+    bed.mail(&["box"], "four", START).await;
+    assert_eq!(bed.subjects("box", START).await, ["one", "two", "three", "four"]);
+    assert_eq!(outcomes.len(), 3);
+    let second = bed.store.message(bed.default_project, outcomes[1][0].message, START).await.unwrap().unwrap();
+    assert_eq!((second.sequence, second.subject.as_str()), (2, "two"));
+}
+
+pub async fn recipients_share_one_content(bed: Bed) {
+    let ids = bed.mail(&["a", "b", "c"], "shared", START).await;
+    assert_eq!(ids.len(), 3);
+    for name in ["a", "b", "c"] {
+        assert_eq!(bed.subjects(name, START).await, ["shared"]);
+    }
+    assert_eq!(bed.store.stored().await.unwrap(), (3, 1));
+}
+
+pub async fn an_inbox_named_twice_gets_one_message(bed: Bed) {
+    bed.inbox(bed.default_project, "box").await;
+    assert_eq!(bed.mail(&["box", "BOX", "box+tag"], "once", START).await.len(), 1);
+    assert_eq!(bed.subjects("box", START).await, ["once"]);
+}
+
+pub async fn a_tag_goes_to_the_inbox_without_it_if_that_is_live(bed: Bed) {
+    bed.inbox(bed.default_project, "box").await;
+    bed.inbox(bed.default_project, "box+exact").await;
+    bed.mail(&["box+tag"], "to the base", START).await;
+    bed.mail(&["box+exact"], "to the exact one", START).await;
+    bed.mail(&["none+tag"], "to a new one", START).await;
+    bed.mail(&["box+tag"], "base has ended", LATER).await;
+    assert_eq!(bed.subjects("box", START).await, ["to the base"]);
+    assert_eq!(bed.subjects("box+exact", START).await, ["to the exact one"]);
+    assert_eq!(bed.subjects("none+tag", START).await, ["to a new one"]);
+    assert_eq!(bed.subjects("box+tag", LATER).await, ["base has ended"]);
+}
+
+pub async fn a_full_inbox_refuses_and_nothing_of_the_batch_is_stored(bed: Bed) {
+    for number in 0..FULL {
+        bed.mail(&["full"], &number.to_string(), START).await;
+    }
+    let refused = bed.deliver(&[delivery(&["other"], "x"), delivery(&["full"], "y")], START).await;
+    assert!(matches!(refused, Err(DeliveryError::InboxFull(inbox)) if inbox == id("full")));
+    assert_eq!(bed.live("other", START).await, None);
+    let check = bed.store.check_recipient(&id("full"), &bed.policy(START)).await;
+    assert!(matches!(check, Err(DeliveryError::InboxFull(_))));
+    bed.store.check_recipient(&id("full"), &bed.policy(LATER)).await.unwrap();
+    bed.mail(&["full"], "again", LATER).await;
+    assert_eq!(bed.subjects("full", LATER).await, ["again"]);
+}
+
+pub async fn the_sender_s_project_owns_what_its_mail_opens(bed: Bed) {
+    let project = bed.project("shop").await;
+    let owned = Delivery { project: Some(project), ..delivery(&["mine"], "x") };
+    bed.deliver(&[owned, delivery(&["nobody-s"], "y")], START).await.unwrap();
+    assert_eq!(bed.live("mine", START).await.unwrap().project, project);
+    let opened = bed.live("nobody-s", START).await.unwrap();
+    assert_eq!(opened.project, bed.default_project);
+    assert_eq!((opened.created_at, opened.expires_at), (START, Some(START.after(HOUR))));
+}
+
+pub async fn late_mail_goes_to_the_former_project(bed: Bed) {
+    let project = bed.project("shop").await;
+    bed.inbox(project, "late").await;
+    bed.mail(&["late"], "late", LATER).await;
+    let opened = bed.live("late", LATER).await.unwrap();
+    assert_eq!((opened.project, opened.created_at), (project, LATER));
+    assert_eq!(opened.expires_at, Some(LATER.after(HOUR)));
+}
+
+pub async fn a_sender_with_a_key_opens_a_reserved_address_for_its_own_project(bed: Bed) {
+    let (former, sender) = (bed.project("former").await, bed.project("sender").await);
+    bed.inbox(former, "box").await;
+    let by_sender = || Delivery { project: Some(sender), ..delivery(&["box"], "x") };
+    bed.deliver(&[by_sender()], START).await.unwrap();
+    assert_eq!(bed.live("box", START).await.unwrap().project, former, "a live inbox keeps its owner");
+    bed.deliver(&[by_sender()], LATER).await.unwrap();
+    assert_eq!(bed.live("box", LATER).await.unwrap().project, sender);
+}
+
+pub async fn an_address_opened_again_is_empty(bed: Bed) {
+    let old = bed.mail(&["box"], "old", START).await;
+    let new = bed.mail(&["box"], "new", LATER).await;
+    assert_eq!(bed.subjects("box", LATER).await, ["new"]);
+    assert_eq!(bed.store.message(bed.default_project, old[0], LATER).await.unwrap(), None);
+    let new = bed.store.message(bed.default_project, new[0], LATER).await.unwrap().unwrap();
+    assert_eq!(new.sequence, 2, "a cursor never sees a sequence twice");
+}
+
+pub async fn mail_for_a_deleted_project_is_refused(bed: Bed) {
+    let project = bed.project("gone").await;
+    bed.inbox(project, "box").await;
+    assert!(bed.store.delete_project("gone", START).await.unwrap());
+    let refused = bed.deliver(&[delivery(&["box"], "late")], START).await;
+    assert!(matches!(refused, Err(DeliveryError::ProjectDeleted(_))));
+    let check = bed.store.check_recipient(&id("box"), &bed.policy(START)).await;
+    assert!(matches!(check, Err(DeliveryError::ProjectDeleted(_))));
+}
+
+pub async fn concurrent_writers_leave_no_gap(bed: Bed) {
+    let policy = restante::store::Policy { inbox_messages: 1_000, ..bed.policy(START) };
+    let writers = (0..8).map(|writer| {
+        let store = bed.store.clone();
+        tokio::spawn(async move {
+            for number in 0..10 {
+                store.deliver(&[delivery(&["a", "b"], &format!("{writer}-{number}"))], &policy).await.unwrap();
+            }
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+    for name in ["a", "b"] {
+        assert_eq!(bed.subjects(name, START).await.len(), 64, "a page of 80");
+        let inbox = bed.live(name, START).await.unwrap();
+        let all = restante::store::Selection::new(0, None);
+        let first = bed.store.page(&inbox, &all, 17, 100, START).await.unwrap();
+        let sequences: Vec<i64> = first.messages.iter().map(|message| message.sequence).collect();
+        assert_eq!(sequences, (1..=16).rev().collect::<Vec<i64>>());
+    }
+}
+
+pub async fn a_committed_message_survives_a_restart(bed: Bed) {
+    bed.mail(&["box"], "kept", START).await;
+    let bed = bed.restart().await;
+    assert_eq!(bed.subjects("box", START).await, ["kept"]);
+}
+
+pub async fn an_announcement_follows_the_commit(bed: Bed) {
+    let mut changes = bed.store.changes();
+    bed.deliver(&[delivery(&["b"], "x"), delivery(&["a"], "y")], START).await.unwrap();
+    assert_eq!(changes.next().await, Some(Change::Key("a".to_owned())));
+    assert_eq!(changes.next().await, Some(Change::Key("b".to_owned())));
+}

@@ -1,0 +1,86 @@
+//! Messages: read whole, found by cursor and subject, listed in pages.
+
+use restante::model::{Inbox, MessageId};
+use restante::store::{Cursor, Delivery, Selection};
+
+use super::bed::{Bed, START, content, delivery, id};
+
+pub async fn a_message_comes_back_whole(bed: Bed) {
+    let raw = b"From: Sender <sender@else.example>\r\nSubject: Whole\r\n\r\nHello\0 \xff https://else.example/a 1\r\n";
+    let whole = Delivery { content: content(raw), ..delivery(&["box"], "") };
+    let outcome = bed.deliver(&[whole], START).await.unwrap()[0][0].clone();
+    let message = bed.store.message(bed.default_project, outcome.message, START).await.unwrap().unwrap();
+    let parsed = restante::mime::parse(raw);
+    assert_eq!((message.id, message.inbox_id, message.sequence), (outcome.message, id("box"), 1));
+    assert_eq!((message.from.as_str(), message.subject.as_str()), ("sender@else.example", "Whole"));
+    assert_eq!((message.text, message.html), (parsed.text, parsed.html));
+    assert_eq!((message.links, message.otp, message.received_at), (parsed.links, parsed.otp, START));
+    let octets = bed.store.raw_message(bed.default_project, outcome.message, START).await.unwrap();
+    assert_eq!(octets.as_deref(), Some(&raw[..]));
+}
+
+pub async fn a_cursor_belongs_to_its_inbox(bed: Bed) {
+    let ids = bed.mail(&["a", "b"], "x", START).await;
+    assert_eq!(bed.store.cursor(&id("a"), ids[0], START).await.unwrap(), Some(Cursor(1)));
+    assert_eq!(bed.store.cursor(&id("a"), ids[1], START).await.unwrap(), None);
+    assert_eq!(bed.store.cursor(&id("a"), MessageId::generate(), START).await.unwrap(), None);
+}
+
+pub async fn the_oldest_match_is_behind_the_cursor(bed: Bed) {
+    for subject in ["Welcome", "Your code", "Your new code"] {
+        bed.mail(&["box"], subject, START).await;
+    }
+    let inbox = bed.live("box", START).await.unwrap();
+    for (after, subject, expected) in [
+        (0, None, Some("Welcome")),
+        (1, None, Some("Your code")),
+        (0, Some("CODE"), Some("Your code")),
+        (2, Some("code"), Some("Your new code")),
+        (3, None, None),
+        (0, Some("else"), None),
+    ] {
+        let found = bed.store.oldest_match(&inbox, &Selection::new(after, subject), START).await.unwrap();
+        assert_eq!(found.map(|message| message.subject).as_deref(), expected, "{after} {subject:?}");
+    }
+    let other_life = Inbox { created_at: START.before(super::bed::HOUR), ..inbox };
+    assert!(bed.store.oldest_match(&other_life, &Selection::new(0, None), START).await.unwrap().is_none());
+}
+
+pub async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
+    let large = format!("Subject: large\r\n\r\n{}\r\n", "word ".repeat(120_000));
+    for _ in 0..4 {
+        let large = Delivery { content: content(large.as_bytes()), ..delivery(&["box"], "") };
+        bed.deliver(&[large], START).await.unwrap();
+    }
+    bed.mail(&["box"], "small", START).await;
+    let inbox = bed.live("box", START).await.unwrap();
+    let all = Selection::new(0, None);
+    let (mut before, mut pages) = (Some(i64::MAX), Vec::new());
+    while let Some(sequence) = before {
+        let page = bed.store.page(&inbox, &all, sequence, i64::MAX, START).await.unwrap();
+        pages.push(page.messages.iter().map(|message| message.sequence).collect::<Vec<_>>());
+        before = page.next;
+    }
+    assert_eq!(pages, [vec![5, 4], vec![3], vec![2], vec![1]], "600 KB a message, 1 MiB a page");
+    let limited = bed.store.page(&inbox, &all, 3, 1, START).await.unwrap();
+    assert_eq!(limited.messages.len(), 1);
+    assert_eq!(limited.messages[0].sequence, 2);
+}
+
+pub async fn the_subject_filter_ignores_case_and_takes_wildcards_for_themselves(bed: Bed) {
+    for subject in ["Spare 100% jetzt", "Spare 100 jetzt", "STRASSE_1", "back\\slash"] {
+        bed.mail(&["box"], subject, START).await;
+    }
+    let inbox = bed.live("box", START).await.unwrap();
+    for (wanted, expected) in [
+        ("100%", vec!["Spare 100% jetzt"]),
+        ("spare", vec!["Spare 100% jetzt", "Spare 100 jetzt"]),
+        ("straße_", vec!["STRASSE_1"]),
+        ("K\\S", vec!["back\\slash"]),
+        ("_", vec!["STRASSE_1"]),
+    ] {
+        let page = bed.store.page(&inbox, &Selection::new(0, Some(wanted)), i64::MAX, 100, START).await.unwrap();
+        let found: Vec<_> = page.messages.iter().rev().map(|message| message.subject.as_str()).collect();
+        assert_eq!(found, expected, "{wanted}");
+    }
+}

@@ -1,0 +1,69 @@
+//! Projects and their keys.
+
+use restante::model::ApiKey;
+
+use super::bed::{Bed, HOUR, START};
+
+pub async fn names_are_unique_among_live_projects(bed: Bed) {
+    let key = ApiKey::generate();
+    let first = bed.store.create_project("shop", &key, START).await.unwrap();
+    assert!(first.is_some());
+    assert_eq!(bed.store.create_project("shop", &ApiKey::generate(), START).await.unwrap(), None);
+    assert!(bed.store.delete_project("shop", START).await.unwrap());
+    let second = bed.store.create_project("shop", &ApiKey::generate(), START).await.unwrap();
+    assert!(second.is_some());
+    assert_ne!(first, second);
+    let names: Vec<String> = bed.store.projects(START).await.unwrap().into_iter().map(|project| project.name).collect();
+    assert_eq!(names, ["default", "shop"]);
+}
+
+pub async fn a_key_works_until_it_is_replaced(bed: Bed) {
+    let (old, new, newest) = (ApiKey::generate(), ApiKey::generate(), ApiKey::generate());
+    let project = bed.store.create_project("shop", &old, START).await.unwrap().unwrap();
+    assert_eq!(bed.store.project_of_key(&old.hash(), START).await.unwrap(), Some(project));
+    let end = START.after(HOUR);
+    assert!(bed.store.replace_key(project, &new, end, START).await.unwrap());
+    for (key, at, works) in [(&old, START, true), (&old, end, false), (&new, end, true), (&newest, end, false)] {
+        assert_eq!(bed.store.project_of_key(&key.hash(), at).await.unwrap().is_some(), works);
+    }
+    assert!(bed.store.replace_key(project, &newest, START, START).await.unwrap());
+    for (key, works) in [(&old, false), (&new, false), (&newest, true)] {
+        assert_eq!(bed.store.project_of_key(&key.hash(), START).await.unwrap().is_some(), works);
+    }
+    assert!(bed.store.replace_key(project, &old, START, START).await.unwrap(), "its own former key may come back");
+    assert_eq!(bed.store.project_of_key(&old.hash(), end).await.unwrap(), Some(project));
+    let shown = bed.store.projects(START).await.unwrap().pop().unwrap();
+    assert_eq!(shown.name, "shop");
+}
+
+pub async fn a_key_belongs_to_one_project(bed: Bed) {
+    let key = ApiKey::generate();
+    bed.store.create_project("one", &key, START).await.unwrap().unwrap();
+    let other = bed.project("other").await;
+    assert!(!bed.store.replace_key(other, &key, START, START).await.unwrap());
+    assert_ne!(bed.store.project_of_key(&key.hash(), START).await.unwrap(), Some(other));
+}
+
+pub async fn the_default_project_is_made_once(bed: Bed) {
+    assert_eq!(bed.store.default_project("default", START).await.unwrap(), bed.default_project);
+    assert!(!bed.store.has_key(bed.default_project, START).await.unwrap());
+    let key = ApiKey::generate();
+    assert!(bed.store.replace_key(bed.default_project, &key, START, START).await.unwrap());
+    assert!(bed.store.has_key(bed.default_project, START).await.unwrap());
+    let shown = bed.store.projects(START).await.unwrap();
+    assert_eq!((shown.len(), shown[0].is_default, shown[0].key_last_four.as_str()), (1, true, key.last_four()));
+}
+
+pub async fn a_deleted_project_is_gone_with_its_keys_and_inboxes(bed: Bed) {
+    let key = ApiKey::generate();
+    let project = bed.store.create_project("shop", &key, START).await.unwrap().unwrap();
+    bed.inbox(project, "box").await;
+    let mut changes = bed.store.changes();
+    assert!(bed.store.delete_project("shop", START).await.unwrap());
+    assert_eq!(changes.next().await, Some(restante::db::Change::Key("box".to_owned())));
+    assert!(bed.live("box", START).await.is_none());
+    assert_eq!(bed.store.project_of_key(&key.hash(), START).await.unwrap(), None);
+    assert_eq!(bed.store.project_by_name("shop").await.unwrap(), None);
+    assert!(!bed.store.delete_project("shop", START).await.unwrap());
+    assert!(!bed.store.delete_project("default", START).await.unwrap());
+}

@@ -1,0 +1,66 @@
+//! Sweeping: what has expired goes, in small steps, and nothing else does.
+
+use std::time::Duration;
+
+use restante::model::Timestamp;
+
+use super::bed::{Bed, HOUR, START};
+
+const END: Timestamp = Timestamp::from_millis(START.as_millis() + 3_600_000);
+
+pub async fn what_has_expired_is_removed_step_by_step(bed: Bed) {
+    for inbox in 0..50 {
+        for _ in 0..5 {
+            bed.mail(&[&format!("box-{inbox}")], "x", START).await;
+        }
+    }
+    assert_eq!(bed.sweep(START).await, 0);
+    assert_eq!(bed.store.stored().await.unwrap(), (250, 250));
+    assert!(bed.sweep(END).await >= 3, "250 messages, 100 a step");
+    assert_eq!(bed.store.stored().await.unwrap(), (0, 0));
+}
+
+pub async fn a_shared_content_goes_with_its_last_message(bed: Bed) {
+    let inboxes = [bed.inbox(bed.default_project, "a").await, bed.inbox(bed.default_project, "b").await];
+    bed.mail(&["a", "b"], "x", START).await;
+    for (inbox, left) in inboxes.iter().zip([(1, 1), (0, 0)]) {
+        assert!(bed.store.end_inbox(inbox, START).await.unwrap());
+        bed.sweep(START).await;
+        assert_eq!(bed.store.stored().await.unwrap(), left);
+    }
+    bed.mail(&["c", "d"], "x", START).await;
+    let d = bed.live("d", START).await.unwrap();
+    assert!(bed.store.end_inbox(&d, START).await.unwrap());
+    bed.sweep(START).await;
+    assert_eq!(bed.subjects("c", START).await, ["x"], "the first recipient's content stays");
+}
+
+pub async fn a_reservation_ends_after_thirty_days(bed: Bed) {
+    let project = bed.project("shop").await;
+    let inbox = bed.inbox(project, "box").await;
+    bed.mail(&["box"], "x", START).await;
+    let month = Duration::from_secs(30 * 24 * 3_600);
+    bed.sweep(END.after(month).before(Duration::from_millis(1))).await;
+    assert!(!bed.store.create_inbox(&inbox).await.unwrap(), "still reserved");
+    bed.sweep(END.after(month)).await;
+    assert!(bed.store.create_inbox(&inbox).await.unwrap(), "free again");
+    assert!(bed.store.delete_project("shop", END.after(month)).await.unwrap());
+    bed.sweep(END.after(3 * month)).await;
+    assert!(bed.store.projects(END).await.unwrap().iter().all(|project| project.name != "shop"));
+}
+
+pub async fn a_live_inbox_is_left_alone(bed: Bed) {
+    bed.mail(&["old"], "x", START).await;
+    bed.mail(&["young"], "y", START.after(HOUR / 2)).await;
+    bed.sweep(END).await;
+    assert_eq!(bed.subjects("young", END).await, ["y"]);
+    assert_eq!(bed.store.stored().await.unwrap(), (1, 1));
+}
+
+pub async fn messages_of_a_former_life_are_removed_and_new_ones_kept(bed: Bed) {
+    bed.mail(&["box"], "old", START).await;
+    bed.mail(&["box"], "new", END).await;
+    bed.sweep(END).await;
+    assert_eq!(bed.subjects("box", END).await, ["new"]);
+    assert_eq!(bed.store.stored().await.unwrap(), (1, 1));
+}
