@@ -43,7 +43,7 @@ const COMMANDS: [&str; 26] = [
     "AHVzZXIAd3Jvbmc=",
 ];
 
-const OCTETS: [&str; 16] = [
+const OCTETS: [&str; 18] = [
     "\r\n.\r\n",
     "\r\n.\r\n",
     "\r\n.\r\n",
@@ -55,6 +55,8 @@ const OCTETS: [&str; 16] = [
     "\n.\n",
     "\n.\r\n",
     "\r\n.\n",
+    "\r\n.\r",
+    "\r\n..",
     "\0",
     "x",
     "*\r\n",
