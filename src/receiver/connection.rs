@@ -62,7 +62,6 @@ enum Input {
 }
 
 struct Connection {
-    peer: SocketAddr,
     context: Arc<Context>,
     session: Session,
     answers: Answers,
@@ -76,7 +75,6 @@ impl Connection {
     fn new(peer: SocketAddr, slot: Slot, context: Arc<Context>) -> Self {
         let transport = Transport { encrypted: false, loopback: peer.ip().to_canonical().is_loopback() };
         Self {
-            peer,
             session: Session::new(Arc::clone(&context.session), transport),
             answers: Answers::new(peer, slot, Arc::clone(&context)),
             context,
