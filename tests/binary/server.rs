@@ -23,9 +23,12 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server on `data_dir` and waits until it listens.
     pub(crate) fn start(data_dir: &Path, flags: &[&str]) -> Self {
-        let mut command = command(["serve", "--http-listen", "127.0.0.1:0", "--smtp-listen", "127.0.0.1:0"]);
-        command.arg("--data-dir").arg(data_dir).args(flags).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        Self::spawn(serve(data_dir).args(flags))
+    }
+
+    /// Runs the command of [`serve`] and waits until it listens.
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let greeting = read_greeting(&mut output);
         let after = |label: &str| {
@@ -90,6 +93,13 @@ pub(crate) fn first_start() -> (TempDir, Server, String) {
     let server = Server::start(data_dir.path(), &[]);
     let key = server.made_key().expect("the first start makes a key").to_owned();
     (data_dir, server, key)
+}
+
+/// `restante serve` on free ports.
+pub(crate) fn serve(data_dir: &Path) -> Command {
+    let mut serve = command(["serve", "--http-listen", "127.0.0.1:0", "--smtp-listen", "127.0.0.1:0", "--data-dir"]);
+    serve.arg(data_dir);
+    serve
 }
 
 /// The program with arguments and none of the variables that the machine may have set.

@@ -1,11 +1,12 @@
 //! What a start makes, prints and keeps.
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use serde_json::Value;
 
-use super::server::{Server, command, first_start};
+use super::server::{Server, command, failed, first_start, serve};
 use super::smtp::deliver;
 
 #[test]
@@ -63,6 +64,32 @@ fn the_data_directory_is_its_owners_alone() {
     let data_dir = parent.path().join("data");
     let _server = Server::start(&data_dir, &[]);
     assert_eq!(data_dir.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn the_log_is_json_where_that_is_asked_for() {
+    let (data_dir, log) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let mut serve = serve(data_dir.path());
+    serve.args(["--log-format", "json"]).env("RESTANTE_LOG", "info").stderr(log.reopen().unwrap());
+    let server = Server::spawn(&mut serve);
+    let key = server.made_key().unwrap().to_owned();
+    deliver(&server.smtp, "logged@restante.test", "Hello", "text");
+    server.ask(&key, ["wait", "logged"]);
+    server.signal("TERM");
+    assert!(server.wait().success());
+
+    let log = fs::read_to_string(log.path()).unwrap();
+    let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    assert!(events.iter().any(|event| event["fields"]["message"] == "stopped"), "{log}");
+    assert!(!log.contains(&key), "a key is in the log");
+}
+
+#[test]
+fn a_log_filter_that_cannot_be_read_is_a_usage_error() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let (code, said) = failed(serve(data_dir.path()).env("RESTANTE_LOG", "restante=loud"));
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("RESTANTE_LOG"), "{said}");
 }
 
 #[test]
