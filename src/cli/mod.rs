@@ -1,1 +1,126 @@
-//! (being written)
+//! The command line: `restante serve` runs the service, `project` manages it, and `inbox`, `messages` and `wait` are a
+//! client for shell scripts.
+
+mod client;
+mod data_dir;
+mod error;
+mod flags;
+mod greeting;
+mod inbox;
+mod logging;
+mod messages;
+mod octets;
+mod output;
+mod project;
+mod serve;
+mod settings;
+mod wait;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use error::CliError;
+
+/// Temporary inboxes for automated end-to-end tests
+#[derive(Parser)]
+#[command(name = "restante", version, max_term_width = 100, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Every flag can be set in the environment as well; `restante COMMAND --help` names the variables.
+Exit codes: 0 done; 1 a wait without a match, or the service could not do its work; 2 wrong usage, or a failed request.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs the service
+    Serve(Box<flags::ServeFlags>),
+    /// Manages projects and their API keys, on the database
+    Project(project::ProjectCommand),
+    /// Creates, shows and deletes inboxes
+    Inbox(inbox::InboxCommand),
+    /// Lists the messages of an inbox, newest first
+    Messages(messages::MessagesFlags),
+    /// Waits for a message and prints it, its code, or one of its links
+    Wait(wait::WaitFlags),
+}
+
+/// Runs the program on the process's own arguments and environment.
+///
+/// The exit code is 0 for success; 1 where a wait found nothing or the service could not start or do its work; 2 for
+/// wrong usage and failed requests.
+#[must_use]
+pub fn run() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Serve(flags) => serve::run(&flags),
+        Command::Project(command) => project::run(&command),
+        Command::Inbox(command) => inbox::run(&command),
+        Command::Messages(flags) => messages::run(&flags),
+        Command::Wait(flags) => wait::run(&flags),
+    };
+    result.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
+}
+
+fn fail(error: &CliError) -> ExitCode {
+    if error.is_closed_output() {
+        return ExitCode::SUCCESS;
+    }
+    output::note(&format!("restante: {}", error::with_causes(error)));
+    ExitCode::from(error.exit_code())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, CommandFactory};
+
+    use super::*;
+
+    const README: &str = include_str!("../../README.md");
+
+    #[test]
+    fn the_parser_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_has_its_variable() {
+        for flag in Cli::command().get_subcommands().flat_map(all_flags) {
+            let Some(long) = flag.get_long() else { continue };
+            let variable = format!("RESTANTE_{}", long.replace('-', "_").to_uppercase());
+            assert_eq!(flag.get_env().and_then(|name| name.to_str()), Some(variable.as_str()), "--{long}");
+        }
+    }
+
+    #[test]
+    fn the_readme_lists_every_flag_of_serve_with_its_default() {
+        let command = Cli::command();
+        let serve = command.find_subcommand("serve").unwrap();
+        for flag in all_flags(serve) {
+            let Some(long) = flag.get_long() else { continue };
+            let variable = flag.get_env().and_then(|name| name.to_str()).unwrap();
+            let default = match flag.get_default_values().first() {
+                Some(value) => format!("`{}`", value.to_str().unwrap()),
+                None => String::new(),
+            };
+            let row = format!("| `--{long}` | `{variable}` | {default}");
+            assert!(README.contains(row.trim_end()), "README.md has no row that begins with: {row}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown_in_the_help() {
+        for flag in Cli::command().get_subcommands().flat_map(all_flags) {
+            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database")) {
+                assert!(flag.is_hide_env_values_set(), "{flag}");
+            }
+        }
+    }
+
+    fn all_flags(command: &clap::Command) -> Vec<Arg> {
+        let below = command.get_subcommands().flat_map(all_flags);
+        command.get_arguments().cloned().chain(below).collect()
+    }
+}

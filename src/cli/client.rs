@@ -1,0 +1,250 @@
+//! A small client of the HTTP interface, as far as the commands for shell scripts need it.
+
+use std::io::Read;
+use std::time::Duration;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use ureq::http::Response;
+use ureq::typestate::WithoutBody;
+use ureq::{Agent, Body, RequestBuilder};
+
+use super::error::CliError;
+use super::settings;
+
+/// How long connecting may take.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// How long the service may send nothing, beyond what a wait was told to wait.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// A message has at most 25 MiB, which JSON may write six times as long.
+const LARGEST_ANSWER: u64 = 160 * 1024 * 1024;
+
+/// Where the service is, and whose inboxes are meant.
+#[derive(Args, Debug)]
+pub(super) struct ClientFlags {
+    /// The address of the service
+    #[arg(long, env = "RESTANTE_URL", value_name = "URL", default_value = "http://127.0.0.1:8025")]
+    url: String,
+    /// The API key of the project
+    #[arg(long, env = "RESTANTE_API_KEY", value_name = "KEY", hide_env_values = true)]
+    api_key: Option<String>,
+}
+
+/// Which messages are asked for.
+#[derive(Args, Clone, Debug)]
+pub(super) struct FilterFlags {
+    /// Only messages with this in their subject, in any case
+    #[arg(long, env = "RESTANTE_SUBJECT", value_name = "TEXT")]
+    pub(super) subject: Option<String>,
+    /// Only messages later than the one with this id
+    #[arg(long, env = "RESTANTE_AFTER", value_name = "ID")]
+    pub(super) after: Option<String>,
+}
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ClientError {
+    #[error("no API key: set RESTANTE_API_KEY, or give --api-key")]
+    NoKey,
+    #[error("cannot reach {url}: is `restante serve` running there? Set RESTANTE_URL or give --url if it is elsewhere")]
+    Unreachable { url: String, source: Box<ureq::Error> },
+    #[error("{url} does not know this API key: `restante project rotate-key NAME` makes a new one")]
+    Unauthorized { url: String },
+    #[error("there is no inbox {name}: it was never made, has expired or was deleted, or belongs to another project")]
+    NoInbox { name: String },
+    #[error("{url} answered {status}: {text}")]
+    Refused { url: String, status: u16, text: String },
+    #[error("{url} answered with something else than Restante does")]
+    Malformed { url: String, source: serde_json::Error },
+}
+
+/// An inbox, as the service shows it.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Inbox {
+    pub(super) id: String,
+    pub(super) address: String,
+    pub(super) kind: String,
+    pub(super) created_at: String,
+    pub(super) expires_at: Option<String>,
+}
+
+/// A message, as the service shows it.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Message {
+    pub(super) id: String,
+    pub(super) inbox_id: String,
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) subject: String,
+    pub(super) text: String,
+    pub(super) html: String,
+    pub(super) links: Vec<String>,
+    pub(super) otp: String,
+    pub(super) received_at: String,
+}
+
+/// The fields of a message that fit on a line; reading only these keeps a long list small.
+#[derive(Debug, Deserialize)]
+pub(super) struct Summary {
+    pub(super) id: String,
+    pub(super) from: String,
+    pub(super) subject: String,
+    pub(super) received_at: String,
+}
+
+#[derive(Deserialize)]
+struct SummaryList {
+    messages: Vec<Summary>,
+}
+
+#[derive(Deserialize)]
+struct ErrorBody {
+    error: String,
+}
+
+/// One project's access to one service.
+pub(super) struct Client {
+    agent: Agent,
+    url: String,
+    authorization: String,
+}
+
+impl Client {
+    /// # Errors
+    /// Where the address or the key cannot be used.
+    pub(super) fn new(flags: &ClientFlags) -> Result<Self, CliError> {
+        let url = settings::http_url("--url", &flags.url)?;
+        let key = settings::given(flags.api_key.as_deref()).ok_or(ClientError::NoKey)?;
+        let key = settings::api_key(key)?;
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_connect(Some(CONNECT_WITHIN))
+            .timeout_per_read(Some(ANSWER_WITHIN))
+            .build()
+            .new_agent();
+        Ok(Self { agent, url, authorization: format!("Bearer {}", key.as_str()) })
+    }
+
+    pub(super) fn create_inbox(&self) -> Result<Inbox, ClientError> {
+        let request = self.agent.post(self.path(&["inboxes"])).header("Authorization", &self.authorization);
+        self.read(self.check(request.send_empty())?)
+    }
+
+    /// The inbox with this id or address.
+    pub(super) fn inbox(&self, name: &str) -> Result<Inbox, ClientError> {
+        let request = if name.contains('@') {
+            self.agent.get(self.path(&["inboxes"])).query("address", name)
+        } else {
+            self.agent.get(self.path(&["inboxes", name]))
+        };
+        self.read(inbox_answer(self.call(request, Duration::ZERO), name)?)
+    }
+
+    pub(super) fn delete_inbox(&self, id: &str) -> Result<(), ClientError> {
+        let request = self.agent.delete(self.path(&["inboxes", id]));
+        inbox_answer(self.call(request, Duration::ZERO), id).map(drop)
+    }
+
+    /// The messages of an inbox, newest first, as the JSON that the service sends.
+    pub(super) fn messages(&self, id: &str, filter: &FilterFlags) -> Result<impl Read + use<>, ClientError> {
+        let request = filtered(self.agent.get(self.path(&["inboxes", id, "messages"])), filter);
+        let answer = inbox_answer(self.call(request, Duration::ZERO), id)?;
+        // Read piece by piece, so that the length does not matter.
+        Ok(answer.into_body().into_with_config().limit(u64::MAX).reader())
+    }
+
+    /// The messages of an inbox, newest first, a line of each.
+    pub(super) fn summaries(&self, id: &str, filter: &FilterFlags) -> Result<Vec<Summary>, ClientError> {
+        let list: SummaryList =
+            serde_json::from_reader(self.messages(id, filter)?).map_err(|source| self.malformed(source))?;
+        Ok(list.messages)
+    }
+
+    /// The oldest message that matches, or `None` where none came within `timeout`, which is at most 120 seconds.
+    pub(super) fn wait(
+        &self,
+        id: &str,
+        filter: &FilterFlags,
+        timeout: Duration,
+    ) -> Result<Option<Message>, ClientError> {
+        let milliseconds = timeout.as_millis().to_string();
+        let request = self.agent.get(self.path(&["inboxes", id, "messages", "wait"])).query("timeout", &milliseconds);
+        match self.call(filtered(request, filter), timeout) {
+            Ok(answer) => self.read(answer).map(Some),
+            Err(ClientError::Refused { status: 408, .. }) => Ok(None),
+            // A single look that finds nothing is told so by 404, as is an inbox that has gone.
+            Err(ClientError::Refused { status: 404, .. }) if milliseconds == "0" => self.inbox(id).map(|_| None),
+            refused => inbox_answer(refused, id).map(|_| None),
+        }
+    }
+
+    fn path(&self, segments: &[&str]) -> String {
+        segments.iter().fold(format!("{}/v1", self.url), |path, segment| format!("{path}/{}", encode_segment(segment)))
+    }
+
+    fn call(&self, request: RequestBuilder<WithoutBody>, longer: Duration) -> Result<Response<Body>, ClientError> {
+        let request = request.header("Authorization", &self.authorization);
+        self.check(request.config().timeout_per_read(Some(ANSWER_WITHIN + longer)).build().call())
+    }
+
+    fn check(&self, result: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, ClientError> {
+        let mut answer = result.map_err(|source| self.unreachable(source))?;
+        match answer.status().as_u16() {
+            200..300 => Ok(answer),
+            401 => Err(ClientError::Unauthorized { url: self.url.clone() }),
+            status => {
+                let body = answer.body_mut().read_to_vec().unwrap_or_default();
+                let error = serde_json::from_slice(&body).map(|ErrorBody { error }| error);
+                let text = error.unwrap_or_else(|_| "an answer that is not Restante's".to_owned());
+                Err(ClientError::Refused { url: self.url.clone(), status, text })
+            }
+        }
+    }
+
+    fn read<T: for<'json> Deserialize<'json>>(&self, mut answer: Response<Body>) -> Result<T, ClientError> {
+        let body = answer.body_mut().with_config().limit(LARGEST_ANSWER).read_to_vec();
+        let body = body.map_err(|source| self.unreachable(source))?;
+        serde_json::from_slice(&body).map_err(|source| self.malformed(source))
+    }
+
+    fn unreachable(&self, source: ureq::Error) -> ClientError {
+        ClientError::Unreachable { url: self.url.clone(), source: Box::new(source) }
+    }
+
+    fn malformed(&self, source: serde_json::Error) -> ClientError {
+        ClientError::Malformed { url: self.url.clone(), source }
+    }
+}
+
+/// Says which inbox it was that the service does not know.
+fn inbox_answer<T>(answer: Result<T, ClientError>, name: &str) -> Result<T, ClientError> {
+    answer.map_err(|error| match error {
+        ClientError::Refused { status: 404, .. } => ClientError::NoInbox { name: name.to_owned() },
+        other => other,
+    })
+}
+
+fn filtered(request: RequestBuilder<WithoutBody>, filter: &FilterFlags) -> RequestBuilder<WithoutBody> {
+    let pairs = [("subject", &filter.subject), ("after", &filter.after)];
+    request.query_pairs(pairs.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))))
+}
+
+/// Percent-encodes everything but the unreserved characters (RFC 3986, section 2.3).
+fn encode_segment(segment: &str) -> String {
+    let encode = |octet: u8| match octet {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(octet).to_string(),
+        _ => format!("%{octet:02X}"),
+    };
+    segment.bytes().map(encode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_stays_one_segment() {
+        assert_eq!(encode_segment("a0.b-c_d~e"), "a0.b-c_d~e");
+        assert_eq!(encode_segment("a/b?c#d%e+ü"), "a%2Fb%3Fc%23d%25e%2B%C3%BC");
+    }
+}

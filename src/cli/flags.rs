@@ -1,0 +1,118 @@
+//! The flags of `restante serve` and of the database, as they are given; `settings` makes sense of them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use humantime::Duration;
+
+use super::octets::Octets;
+use crate::config::Limits;
+
+/// Where the data lies. `serve` and `project` share these, so that both find the same database.
+#[derive(Args, Clone, Debug)]
+pub(super) struct DatabaseFlags {
+    /// The directory of the database, the certificate and the lock
+    #[arg(long, env = "RESTANTE_DATA_DIR", value_name = "DIR", default_value = "./restante-data", global = true)]
+    pub(super) data_dir: PathBuf,
+    /// The database, sqlite:PATH [default: sqlite:DIR/restante.db]
+    #[arg(long, env = "RESTANTE_DATABASE", value_name = "URL", hide_env_values = true, global = true)]
+    pub(super) database: Option<String>,
+}
+
+/// Everything `restante serve` can be told.
+#[derive(Args, Clone, Debug)]
+pub(super) struct ServeFlags {
+    /// Where HTTP listens; port 0 takes a free one
+    #[arg(long, env = "RESTANTE_HTTP_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8025")]
+    pub(super) http_listen: SocketAddr,
+    /// Where SMTP listens; port 0 takes a free one
+    #[arg(long, env = "RESTANTE_SMTP_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1025")]
+    pub(super) smtp_listen: SocketAddr,
+    /// The domain of every inbox; mail for any other is refused
+    #[arg(long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = "restante.test")]
+    pub(super) mail_domain: String,
+    /// How callers reach the service [default: http:// and the address HTTP listens on]
+    #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL")]
+    pub(super) base_url: Option<String>,
+    #[command(flatten)]
+    pub(super) database: DatabaseFlags,
+    /// The key of the default project [default: the first start makes one and prints it]
+    #[arg(long, env = "RESTANTE_API_KEY", value_name = "KEY", hide_env_values = true)]
+    pub(super) api_key: Option<String>,
+    /// The administrator's token
+    #[arg(long, env = "RESTANTE_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    pub(super) admin_token: Option<String>,
+    /// The certificate chain for STARTTLS, PEM [default: a self-signed one is made and kept]
+    #[arg(long, env = "RESTANTE_TLS_CERT", value_name = "FILE")]
+    pub(super) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, PEM
+    #[arg(long, env = "RESTANTE_TLS_KEY", value_name = "FILE")]
+    pub(super) tls_key: Option<PathBuf>,
+    /// How long a temporary inbox lives
+    #[arg(long, env = "RESTANTE_INBOX_LIFETIME", value_name = "DURATION", default_value = "1h")]
+    pub(super) inbox_lifetime: Duration,
+    /// How the log on standard error is written; RESTANTE_LOG filters it, as in RESTANTE_LOG=debug
+    #[arg(long, env = "RESTANTE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
+    pub(super) log_format: LogFormat,
+    #[command(flatten)]
+    pub(super) limits: LimitFlags,
+}
+
+/// How a log line is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogFormat {
+    /// One readable line an event.
+    Text,
+    /// One JSON object an event.
+    Json,
+}
+
+/// One flag a limit; the defaults are those of [`Limits`].
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Limits")]
+pub(super) struct LimitFlags {
+    /// The largest message
+    #[arg(long, env = "RESTANTE_MAX_MESSAGE_SIZE", value_name = "SIZE", default_value_t = Octets(Limits::default().message_size))]
+    pub(super) max_message_size: Octets,
+    /// Recipients of one message
+    #[arg(long, env = "RESTANTE_MAX_RECIPIENTS", value_name = "N", default_value_t = Limits::default().recipients)]
+    pub(super) max_recipients: usize,
+    /// Messages in one inbox
+    #[arg(long, env = "RESTANTE_MAX_INBOX_MESSAGES", value_name = "N", default_value_t = Limits::default().inbox_messages)]
+    pub(super) max_inbox_messages: u64,
+    /// SMTP connections at once
+    #[arg(long, env = "RESTANTE_MAX_SMTP_CONNECTIONS", value_name = "N", default_value_t = Limits::default().smtp_connections)]
+    pub(super) max_smtp_connections: usize,
+    /// SMTP connections at once from one address
+    #[arg(long, env = "RESTANTE_MAX_SMTP_CONNECTIONS_PER_ADDRESS", value_name = "N", default_value_t = Limits::default().smtp_connections_per_address)]
+    pub(super) max_smtp_connections_per_address: usize,
+    /// Message octets in memory over all SMTP sessions
+    #[arg(long, env = "RESTANTE_MAX_MESSAGE_MEMORY", value_name = "SIZE", default_value_t = Octets(Limits::default().message_memory))]
+    pub(super) max_message_memory: Octets,
+    /// Free disk below which no message is taken
+    #[arg(long, env = "RESTANTE_MIN_FREE_DISK", value_name = "SIZE", default_value_t = Octets(Limits::default().free_disk))]
+    pub(super) min_free_disk: Octets,
+    /// JSON body of a send
+    #[arg(long, env = "RESTANTE_MAX_SEND_BODY", value_name = "SIZE", default_value_t = octets(Limits::default().send_body))]
+    pub(super) max_send_body: Octets,
+    /// JSON body of every other request
+    #[arg(long, env = "RESTANTE_MAX_BODY", value_name = "SIZE", default_value_t = octets(Limits::default().body))]
+    pub(super) max_body: Octets,
+    /// SMTP command line
+    #[arg(long, env = "RESTANTE_MAX_COMMAND_LINE", value_name = "SIZE", default_value_t = octets(Limits::default().command_line))]
+    pub(super) max_command_line: Octets,
+    /// One line of a message
+    #[arg(long, env = "RESTANTE_MAX_DATA_LINE", value_name = "SIZE", default_value_t = octets(Limits::default().data_line))]
+    pub(super) max_data_line: Octets,
+    /// How long an SMTP client may say nothing
+    #[arg(long, env = "RESTANTE_IDLE_TIMEOUT", value_name = "DURATION", default_value_t = Limits::default().idle_timeout.into())]
+    pub(super) idle_timeout: Duration,
+    /// How long one message may take to arrive
+    #[arg(long, env = "RESTANTE_MESSAGE_TIMEOUT", value_name = "DURATION", default_value_t = Limits::default().message_timeout.into())]
+    pub(super) message_timeout: Duration,
+}
+
+fn octets(size: usize) -> Octets {
+    Octets(u64::try_from(size).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,64 @@
+//! What `restante serve` says once it listens: where, with which key, and a first request to copy.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use crate::model::{ApiKey, Domain};
+
+/// A server that has just begun to listen.
+pub(super) struct Greeting<'a> {
+    pub(super) base_url: &'a str,
+    pub(super) http: SocketAddr,
+    pub(super) smtp: SocketAddr,
+    pub(super) mail_domain: &'a Domain,
+    pub(super) data_dir: &'a Path,
+    /// The key of the default project, if this start made one.
+    pub(super) made_key: Option<&'a ApiKey>,
+}
+
+impl fmt::Display for Greeting<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "Restante listens.")?;
+        writeln!(formatter, "  HTTP   {} (base URL {})", self.http, self.base_url)?;
+        writeln!(formatter, "  SMTP   {} (mail for anything@{})", self.smtp, self.mail_domain)?;
+        writeln!(formatter, "  Data   {}", self.data_dir.display())?;
+        writeln!(formatter, "  Guide  {}/llm", self.base_url)?;
+        match self.made_key {
+            Some(key) => {
+                writeln!(formatter, "\nThe API key of the default project, shown only this once:")?;
+                writeln!(formatter, "  {}", key.as_str())?;
+                writeln!(formatter, "\nCreate a first inbox:")?;
+                write!(formatter, "  {}", create_inbox(self.base_url, key.as_str()))
+            }
+            None => {
+                writeln!(formatter, "\nWith the API key in the environment, create an inbox:")?;
+                write!(formatter, "  {}", create_inbox(self.base_url, "$RESTANTE_API_KEY"))
+            }
+        }
+    }
+}
+
+fn create_inbox(base_url: &str, key: &str) -> String {
+    format!("curl -X POST -H \"Authorization: Bearer {key}\" '{base_url}/v1/inboxes'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_shown_only_by_the_start_that_made_it() {
+        let (key, mail_domain) = (ApiKey::generate(), Domain::parse("restante.test").unwrap());
+        let greeting = |made_key| Greeting {
+            base_url: "http://127.0.0.1:8025",
+            http: ([127, 0, 0, 1], 8025).into(),
+            smtp: ([127, 0, 0, 1], 1025).into(),
+            mail_domain: &mail_domain,
+            data_dir: Path::new("./restante-data"),
+            made_key,
+        };
+        assert_eq!(greeting(Some(&key)).to_string().matches(key.as_str()).count(), 2);
+        assert!(greeting(None).to_string().ends_with("Bearer $RESTANTE_API_KEY\" 'http://127.0.0.1:8025/v1/inboxes'"));
+    }
+}

@@ -1,0 +1,47 @@
+//! `restante messages`: lists the messages of an inbox over HTTP, newest first.
+
+use std::io;
+
+use clap::Args;
+
+use super::client::{Client, ClientFlags, FilterFlags, Summary};
+use super::error::CliError;
+use super::output;
+
+/// Which messages to list, and how.
+#[derive(Args, Debug)]
+pub(super) struct MessagesFlags {
+    /// The id or the address of the inbox
+    inbox: String,
+    #[command(flatten)]
+    filter: FilterFlags,
+    /// Print the whole messages as JSON
+    #[arg(long, env = "RESTANTE_JSON")]
+    json: bool,
+    #[command(flatten)]
+    client: ClientFlags,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`CliError`] where a request fails.
+pub(super) fn run(flags: &MessagesFlags) -> Result<(), CliError> {
+    let client = Client::new(&flags.client)?;
+    let inbox = client.inbox(&flags.inbox)?;
+    if flags.json {
+        let mut messages = client.messages(&inbox.id, &flags.filter)?;
+        io::copy(&mut messages, &mut io::stdout().lock())?;
+        return Ok(output::line("")?);
+    }
+    for message in client.summaries(&inbox.id, &flags.filter)? {
+        output::line(&describe(&message))?;
+    }
+    Ok(())
+}
+
+/// Id first, as the cursor that `--after` takes; tabs between, as `cut` likes them.
+fn describe(message: &Summary) -> String {
+    let columns = [&message.id, &message.received_at, &message.from, &message.subject];
+    columns.map(|column| output::printable_line(column)).join("\t")
+}

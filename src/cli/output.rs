@@ -1,0 +1,51 @@
+//! What a command prints. What comes out of a mail is shown without the control characters that drive a terminal.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+/// Prints one line.
+pub(super) fn line(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    writeln!(output, "{text}")?;
+    output.flush()
+}
+
+/// Prints `value` as one line of JSON.
+pub(super) fn json(value: &impl Serialize) -> io::Result<()> {
+    line(&serde_json::to_string(value)?)
+}
+
+/// Says something on standard error, beside the output.
+pub(super) fn note(text: &str) {
+    // There is nobody left to tell where standard error is closed.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// The text with every control character but line feed and tab replaced.
+pub(super) fn printable(text: &str) -> Cow<'_, str> {
+    replace_controls(text, |character| matches!(character, '\n' | '\t'))
+}
+
+/// The text on one line: every control character is replaced.
+pub(super) fn printable_line(text: &str) -> Cow<'_, str> {
+    replace_controls(text, |_| false)
+}
+
+fn replace_controls(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let hostile = |character: char| character.is_control() && !keep(character);
+    if text.contains(hostile) { Cow::Owned(text.replace(hostile, "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_do_not_reach_a_terminal() {
+        assert_eq!(printable("a\x1b[2Jb\n\tc\u{9b}d"), "a\u{fffd}[2Jb\n\tc\u{fffd}d");
+        assert_eq!(printable_line("a\nb\rc"), "a\u{fffd}b\u{fffd}c");
+        assert_eq!(printable_line("grüße"), "grüße");
+    }
+}

@@ -1,0 +1,163 @@
+//! `restante project`: manages projects and their keys on the database, whether or not a server runs on it.
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::data_dir::{self, DataDirError};
+use super::error::CliError;
+use super::flags::DatabaseFlags;
+use super::{output, settings};
+use crate::clock::Clock;
+use crate::config::DatabaseUrl;
+use crate::db::{Database, DatabaseError};
+use crate::model::Project;
+use crate::service::{ProjectError, Projects};
+use crate::store::StoreError;
+
+/// What to do with a project.
+#[derive(Args, Debug)]
+pub(super) struct ProjectCommand {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    database: DatabaseFlags,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Creates a project and prints its API key, this once
+    Create {
+        /// The name of the new project
+        name: String,
+    },
+    /// Lists the projects
+    List,
+    /// Gives a project a new API key and prints it, this once
+    RotateKey {
+        /// The name of the project
+        name: String,
+        /// How long the old key goes on working [default: it stops at once]
+        #[arg(long, env = "RESTANTE_OVERLAP", value_name = "DURATION")]
+        overlap: Option<humantime::Duration>,
+    },
+    /// Deletes a project with its key, inboxes and messages
+    Delete {
+        /// The name of the project
+        name: String,
+    },
+}
+
+/// Why a project command failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ProjectCommandError {
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error(
+        "there is no database at {}: start `restante serve` or create a project there first, or name another place \
+         with --data-dir or --database", .0.display()
+    )]
+    NoDatabase(PathBuf),
+    #[error("cannot open the database {url}")]
+    Open { url: DatabaseUrl, source: DatabaseError },
+    #[error("cannot use the database {url}")]
+    Prepare { url: DatabaseUrl, source: StoreError },
+    #[error(transparent)]
+    Refused(#[from] ProjectError),
+    #[error("cannot start the runtime")]
+    Runtime(#[source] io::Error),
+}
+
+/// Runs the command. Only keys and the list go to standard output.
+///
+/// # Errors
+/// [`CliError`] where the database cannot be used or the change is refused.
+pub(super) fn run(command: &ProjectCommand) -> Result<(), CliError> {
+    let url = settings::database(&command.database)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(ProjectCommandError::Runtime)?;
+    if matches!(command.action, Action::Create { .. }) {
+        data_dir::create(&command.database.data_dir).map_err(ProjectCommandError::DataDir)?;
+    } else {
+        refuse_absent(&url)?;
+    }
+    runtime.block_on(async {
+        let projects = open(url).await?;
+        carry_out(&projects, &command.action).await
+    })
+}
+
+/// Opening a database makes it, and nobody wants the list of the projects of a mistyped directory.
+fn refuse_absent(DatabaseUrl::Sqlite(path): &DatabaseUrl) -> Result<(), ProjectCommandError> {
+    if path.exists() { Ok(()) } else { Err(ProjectCommandError::NoDatabase(path.clone())) }
+}
+
+async fn open(url: DatabaseUrl) -> Result<Projects, ProjectCommandError> {
+    match Database::open(&url).await {
+        Err(source) => Err(ProjectCommandError::Open { url, source }),
+        Ok(database) => Projects::open(database, Clock::system())
+            .await
+            .map_err(|source| ProjectCommandError::Prepare { url, source }),
+    }
+}
+
+async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError> {
+    match action {
+        Action::Create { name } => {
+            let key = projects.create(name).await.map_err(ProjectCommandError::Refused)?;
+            output::line(key.as_str())?;
+            output::note(&format!("Created the project {name}. Its API key is shown only now."));
+        }
+        Action::List => {
+            output::line(&table(&projects.list().await.map_err(ProjectCommandError::Refused)?))?;
+        }
+        Action::RotateKey { name, overlap } => {
+            let overlap = overlap.unwrap_or_default();
+            let key = projects.rotate_key(name, *overlap).await.map_err(ProjectCommandError::Refused)?;
+            output::line(key.as_str())?;
+            let old = if overlap.is_zero() { "stops now".to_owned() } else { format!("stops in {overlap}") };
+            output::note(&format!("The project {name} has a new API key, shown only now. The old one {old}."));
+        }
+        Action::Delete { name } => {
+            projects.delete(name).await.map_err(ProjectCommandError::Refused)?;
+            output::note(&format!("Deleted the project {name}."));
+        }
+    }
+    Ok(())
+}
+
+fn table(projects: &[Project]) -> String {
+    let width = projects.iter().map(|project| project.name.chars().count()).max().unwrap_or(0).max("NAME".len());
+    let mut lines = vec![format!("{:width$}  KEY      INBOXES  CREATED", "NAME")];
+    lines.extend(projects.iter().map(|project| {
+        let default = if project.is_default { "  (default)" } else { "" };
+        format!(
+            "{:width$}  …{:6}  {:7}  {}{default}",
+            project.name, project.key_last_four, project.inboxes, project.created_at
+        )
+    }));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ProjectId, Timestamp};
+
+    #[test]
+    fn the_table_lines_up() {
+        let project = |name: &str, is_default| Project {
+            id: ProjectId::generate(),
+            name: name.to_owned(),
+            is_default,
+            created_at: Timestamp::from_millis(0),
+            key_last_four: "wXyZ".to_owned(),
+            inboxes: 12,
+        };
+        let expected = "NAME         KEY      INBOXES  CREATED\n\
+                        default      …wXyZ         12  1970-01-01T00:00:00.000Z  (default)\n\
+                        größer shop  …wXyZ         12  1970-01-01T00:00:00.000Z";
+        assert_eq!(table(&[project("default", true), project("größer shop", false)]), expected);
+    }
+}

@@ -1,0 +1,210 @@
+//! `restante serve`: starts the service, says where it listens, and stops it in order.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::data_dir::{self, DataDirError};
+use super::error::CliError;
+use super::flags::ServeFlags;
+use super::greeting::Greeting;
+use super::{logging, output, settings};
+use crate::clock::Clock;
+use crate::config::{DatabaseUrl, Settings};
+use crate::db::{Database, DatabaseError};
+use crate::http;
+use crate::model::ApiKey;
+use crate::receiver::{Receiver, ReceiverError};
+use crate::service::{Options, ProjectError, Service};
+use crate::store::StoreError;
+
+/// How long running requests and deliveries may take to end once a stop was asked for.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Why the service did not start, or did not stop in order.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ServeError {
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error("cannot open the database {url}")]
+    Open { url: DatabaseUrl, source: DatabaseError },
+    #[error("cannot start on the database {url}")]
+    Start { url: DatabaseUrl, source: StoreError },
+    #[error("cannot prepare the default project")]
+    Prepare(#[source] ProjectError),
+    #[error("cannot listen on {address}: stop what uses it, or choose another with {flag} (port 0 takes a free one)")]
+    Listen { flag: &'static str, address: SocketAddr, source: io::Error },
+    #[error("cannot receive mail")]
+    Receive(#[source] ReceiverError),
+    #[error("cannot start the runtime")]
+    Runtime(#[source] io::Error),
+    #[error("stopped at once by a second signal")]
+    Interrupted,
+}
+
+/// Runs the service until a signal stops it.
+///
+/// # Errors
+/// [`CliError`] where it cannot start, or a second signal ends it before it has stopped in order.
+pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
+    let settings = settings::resolve(flags)?;
+    logging::start(flags.log_format)?;
+    let runtime = Runtime::new().map_err(ServeError::Runtime)?;
+    let result = runtime.block_on(serve(&settings));
+    // What a second signal leaves behind is not waited for.
+    runtime.shutdown_background();
+    result
+}
+
+async fn serve(settings: &Settings) -> Result<(), CliError> {
+    let _lock = data_dir::lock(&settings.data_dir).map_err(ServeError::DataDir)?;
+    let signals = Signals::listen()?;
+    let server = Server::start(settings).await?;
+    server.greet(settings)?;
+    server.run(signals).await?;
+    Ok(())
+}
+
+/// The service with its two listeners bound.
+struct Server {
+    service: Service,
+    http: TcpListener,
+    http_address: SocketAddr,
+    receiver: Receiver,
+    base_url: String,
+    router: axum::Router,
+    made_key: Option<ApiKey>,
+}
+
+impl Server {
+    /// Binds before the default project gets its key, so that a taken port does not swallow the key that is shown once.
+    async fn start(settings: &Settings) -> Result<Self, ServeError> {
+        let service = start_service(settings).await?;
+        let (http, http_address) = bind_http(settings.http_listen).await?;
+        let receiver = bind_smtp(settings, &service).await?;
+        let made_key = prepare_projects(&service, settings).await?;
+        let base_url = settings.base_url.clone().unwrap_or_else(|| format!("http://{}", reachable(http_address)));
+        let app = http::App { service: service.clone(), limits: settings.limits.clone(), base_url: base_url.clone() };
+        Ok(Self { service, http, http_address, receiver, base_url, router: http::router(app), made_key })
+    }
+
+    fn greet(&self, settings: &Settings) -> io::Result<()> {
+        let greeting = Greeting {
+            base_url: &self.base_url,
+            http: self.http_address,
+            smtp: self.receiver.local_addr(),
+            mail_domain: &settings.mail_domain,
+            data_dir: &settings.data_dir,
+            made_key: self.made_key.as_ref(),
+        };
+        output::line(&greeting.to_string())
+    }
+
+    /// Serves until the first signal, then stops in order unless there is a second one.
+    async fn run(self, mut signals: Signals) -> Result<(), ServeError> {
+        let stop = CancellationToken::new();
+        let http = http::server::serve(self.http, self.router, self.service.clone(), stop.clone(), GRACE);
+        let smtp = self.receiver.run(stop.clone(), GRACE);
+        let stopped = async {
+            tokio::join!(http, smtp);
+            self.service.stop().await;
+        };
+        let second_signal = async {
+            signals.next().await;
+            tracing::info!("stopping: running requests and deliveries may end");
+            stop.cancel();
+            signals.next().await;
+        };
+        tokio::select! {
+            () = stopped => {
+                tracing::info!("stopped");
+                Ok(())
+            }
+            () = second_signal => Err(ServeError::Interrupted),
+        }
+    }
+}
+
+/// The signals that ask the process to stop.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, ServeError> {
+        let listen = |kind| signal(kind).map_err(ServeError::Runtime);
+        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
+    let url = &settings.database;
+    let database = Database::open(url).await.map_err(|source| ServeError::Open { url: url.clone(), source })?;
+    let options = Options {
+        mail_domain: settings.mail_domain.clone(),
+        inbox_lifetime: settings.inbox_lifetime,
+        inbox_messages: settings.limits.inbox_messages,
+    };
+    let started = Service::start(database, Clock::system(), options).await;
+    started.map_err(|source| ServeError::Start { url: url.clone(), source })
+}
+
+async fn bind_http(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let failed = |source| ServeError::Listen { flag: "--http-listen", address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
+}
+
+async fn bind_smtp(settings: &Settings, service: &Service) -> Result<Receiver, ServeError> {
+    Receiver::bind(settings, service.clone()).await.map_err(|error| match error {
+        ReceiverError::Listen { address, source } => ServeError::Listen { flag: "--smtp-listen", address, source },
+        other => ServeError::Receive(other),
+    })
+}
+
+/// The key that this start made for the default project, if it made one.
+async fn prepare_projects(service: &Service, settings: &Settings) -> Result<Option<ApiKey>, ServeError> {
+    let projects = service.projects();
+    if let Some(token) = &settings.admin_token {
+        projects.set_admin_token(token).await.map_err(ServeError::Prepare)?;
+    }
+    projects.prepare_default(settings.api_key.as_ref()).await.map_err(ServeError::Prepare)
+}
+
+/// The address under which a caller on this machine reaches a listener: an unspecified one is the loopback's.
+fn reachable(bound: SocketAddr) -> SocketAddr {
+    let ip = match bound.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, bound.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unspecified_address_is_reached_at_the_loopback() {
+        for (bound, reached) in
+            [("0.0.0.0:8025", "127.0.0.1:8025"), ("[::]:8025", "[::1]:8025"), ("192.0.2.1:80", "192.0.2.1:80")]
+        {
+            assert_eq!(reachable(bound.parse().unwrap()).to_string(), reached);
+        }
+    }
+}

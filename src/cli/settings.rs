@@ -1,0 +1,265 @@
+//! From flags to settings: what is resolved here cannot be wrong any more, and what is wrong is named with its flag.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use axum::http::Uri;
+
+use super::flags::{DatabaseFlags, LimitFlags, ServeFlags};
+use super::octets::Octets;
+use crate::config::{DatabaseUrl, Limits, Settings, TlsFiles};
+use crate::model::{ApiKey, Domain};
+
+/// The shortest command line that RFC 5321 lets a server allow (section 4.5.3.1.4).
+const LEAST_COMMAND_LINE: usize = 512;
+/// The shortest text line that RFC 5321 lets a server allow (section 4.5.3.1.6).
+const LEAST_DATA_LINE: usize = 1_000;
+
+/// A flag, or its variable, says something that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{flag}: {problem}. {remedy}.")]
+pub(super) struct SettingsError {
+    flag: &'static str,
+    problem: String,
+    remedy: &'static str,
+}
+
+impl SettingsError {
+    pub(super) fn new(flag: &'static str, problem: impl Into<String>, remedy: &'static str) -> Self {
+        Self { flag, problem: problem.into(), remedy }
+    }
+}
+
+/// Resolves the flags of `restante serve`.
+///
+/// # Errors
+/// [`SettingsError`] for the first flag that says something unusable.
+pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
+    Ok(Settings {
+        http_listen: flags.http_listen,
+        smtp_listen: flags.smtp_listen,
+        mail_domain: mail_domain(&flags.mail_domain)?,
+        base_url: given(flags.base_url.as_deref()).map(base_url).transpose()?,
+        data_dir: flags.database.data_dir.clone(),
+        database: database(&flags.database)?,
+        api_key: given(flags.api_key.as_deref()).map(api_key).transpose()?,
+        admin_token: given(flags.admin_token.as_deref()).map(str::to_owned),
+        tls: tls(flags.tls_cert.as_deref(), flags.tls_key.as_deref())?,
+        inbox_lifetime: positive("--inbox-lifetime", *flags.inbox_lifetime)?,
+        limits: limits(&flags.limits)?,
+    })
+}
+
+/// Resolves where the database is.
+///
+/// # Errors
+/// [`SettingsError`] where `--database` names none.
+pub(super) fn database(flags: &DatabaseFlags) -> Result<DatabaseUrl, SettingsError> {
+    match given(flags.database.as_deref()) {
+        None => Ok(DatabaseUrl::Sqlite(flags.data_dir.join("restante.db"))),
+        Some(url) => url.parse().map_err(|_| {
+            SettingsError::new("--database", "this names no database that Restante knows", "Write sqlite:PATH")
+        }),
+    }
+}
+
+/// Reads an API key.
+///
+/// # Errors
+/// [`SettingsError`] that does not repeat the key.
+pub(super) fn api_key(text: &str) -> Result<ApiKey, SettingsError> {
+    text.parse().map_err(|_| {
+        SettingsError::new(
+            "--api-key",
+            "this is no API key",
+            "A key is rst_live_ with 16 to 128 letters and digits behind it",
+        )
+    })
+}
+
+/// What was given; an empty variable, as compose files write an absent one, is nothing.
+pub(super) fn given(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.is_empty())
+}
+
+/// Reads the address of an HTTP service; it comes back without a slash at its end.
+///
+/// # Errors
+/// [`SettingsError`] naming `flag`.
+pub(super) fn http_url(flag: &'static str, text: &str) -> Result<String, SettingsError> {
+    let invalid = || {
+        let problem = format!("{} is not the address of an HTTP service", text.escape_debug());
+        SettingsError::new(flag, problem, "Write it like http://127.0.0.1:8025, with neither query nor fragment")
+    };
+    let uri: Uri = text.parse().map_err(|_| invalid())?;
+    let known_scheme = matches!(uri.scheme_str(), Some("http" | "https"));
+    let has_host = uri.host().is_some_and(|host| !host.is_empty());
+    if !known_scheme || !has_host || text.contains(['?', '#', '@']) {
+        return Err(invalid());
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+fn base_url(text: &str) -> Result<String, SettingsError> {
+    http_url("--base-url", text)
+}
+
+fn mail_domain(text: &str) -> Result<Domain, SettingsError> {
+    Domain::parse(text).map_err(|_| {
+        let problem = format!("{} is not a domain name", text.escape_debug());
+        SettingsError::new("--mail-domain", problem, "Write it like restante.test, without an @")
+    })
+}
+
+fn tls(certificate: Option<&Path>, key: Option<&Path>) -> Result<Option<TlsFiles>, SettingsError> {
+    match (certificate, key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => {
+            Ok(Some(TlsFiles { certificate: certificate.to_owned(), key: key.to_owned() }))
+        }
+        (Some(_), None) => {
+            Err(SettingsError::new("--tls-cert", "a certificate needs its key", "Give --tls-key as well, or neither"))
+        }
+        (None, Some(_)) => {
+            Err(SettingsError::new("--tls-key", "a key needs its certificate", "Give --tls-cert as well, or neither"))
+        }
+    }
+}
+
+fn limits(flags: &LimitFlags) -> Result<Limits, SettingsError> {
+    let message_size = at_least("--max-message-size", flags.max_message_size.0, 1)?;
+    if flags.max_message_memory.0 < message_size {
+        return Err(SettingsError::new(
+            "--max-message-memory",
+            "one message as large as --max-message-size would never fit",
+            "Make it at least as large as --max-message-size",
+        ));
+    }
+    Ok(Limits {
+        message_size,
+        recipients: at_least("--max-recipients", flags.max_recipients, 1)?,
+        inbox_messages: at_least("--max-inbox-messages", flags.max_inbox_messages, 1)?,
+        smtp_connections: at_least("--max-smtp-connections", flags.max_smtp_connections, 1)?,
+        smtp_connections_per_address: at_least(
+            "--max-smtp-connections-per-address",
+            flags.max_smtp_connections_per_address,
+            1,
+        )?,
+        message_memory: flags.max_message_memory.0,
+        free_disk: flags.min_free_disk.0,
+        send_body: size_at_least("--max-send-body", flags.max_send_body, 1)?,
+        body: size_at_least("--max-body", flags.max_body, 1)?,
+        command_line: size_at_least("--max-command-line", flags.max_command_line, LEAST_COMMAND_LINE)?,
+        data_line: size_at_least("--max-data-line", flags.max_data_line, LEAST_DATA_LINE)?,
+        idle_timeout: positive("--idle-timeout", *flags.idle_timeout)?,
+        message_timeout: positive("--message-timeout", *flags.message_timeout)?,
+    })
+}
+
+fn at_least<N: Copy + PartialOrd + fmt::Display>(flag: &'static str, number: N, least: N) -> Result<N, SettingsError> {
+    if number < least {
+        let problem = format!("{number} is too small: it must be {least} or more");
+        return Err(SettingsError::new(flag, problem, "Raise it, or leave the flag out for the default"));
+    }
+    Ok(number)
+}
+
+fn size_at_least(flag: &'static str, size: Octets, least: usize) -> Result<usize, SettingsError> {
+    let size = usize::try_from(size.0)
+        .map_err(|_| SettingsError::new(flag, "this is more than the machine can address", "Lower it"))?;
+    at_least(flag, size, least)
+}
+
+fn positive(flag: &'static str, duration: Duration) -> Result<Duration, SettingsError> {
+    if duration.is_zero() {
+        return Err(SettingsError::new(flag, "no time at all is too short", "Write a duration like 90s or 1h"));
+    }
+    Ok(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use clap::Parser;
+
+    use super::*;
+
+    /// The flags alone, as a program of their own.
+    #[derive(Parser)]
+    struct Serve {
+        #[command(flatten)]
+        flags: ServeFlags,
+    }
+
+    fn resolve_line(line: &str) -> Result<Settings, SettingsError> {
+        resolve(&Serve::try_parse_from(format!("serve {line}").split_whitespace()).unwrap().flags)
+    }
+
+    #[test]
+    fn without_a_flag_everything_has_its_default() {
+        let settings = resolve_line("").unwrap();
+        assert_eq!(settings.http_listen.to_string(), "127.0.0.1:8025");
+        assert_eq!(settings.smtp_listen.to_string(), "127.0.0.1:1025");
+        assert_eq!(settings.mail_domain.as_str(), "restante.test");
+        assert_eq!(settings.data_dir, PathBuf::from("./restante-data"));
+        assert_eq!(settings.database, DatabaseUrl::Sqlite(PathBuf::from("./restante-data/restante.db")));
+        assert_eq!((settings.base_url, settings.api_key, settings.tls), (None, None, None));
+        assert_eq!(settings.inbox_lifetime, Duration::from_secs(3600));
+        assert_eq!(settings.limits, Limits::default());
+    }
+
+    #[test]
+    fn flags_are_taken_over() {
+        let settings = resolve_line(
+            "--mail-domain Bücher.example --base-url https://mail.example/inboxes/ --data-dir /srv/restante \
+             --tls-cert c.pem --tls-key k.pem --inbox-lifetime 90s --max-message-size 1MiB --idle-timeout 1m",
+        )
+        .unwrap();
+        assert_eq!(settings.mail_domain.as_str(), "xn--bcher-kva.example");
+        assert_eq!(settings.base_url.as_deref(), Some("https://mail.example/inboxes"));
+        assert_eq!(settings.database, DatabaseUrl::Sqlite(PathBuf::from("/srv/restante/restante.db")));
+        assert_eq!(settings.tls, Some(TlsFiles { certificate: "c.pem".into(), key: "k.pem".into() }));
+        assert_eq!(settings.inbox_lifetime, Duration::from_secs(90));
+        assert_eq!(settings.limits.message_size, 1024 * 1024);
+        assert_eq!(settings.limits.idle_timeout, Duration::from_secs(60));
+    }
+
+    #[test]
+    fn an_empty_value_is_an_absent_one() {
+        let settings = resolve_line("--base-url= --api-key= --admin-token= --database=").unwrap();
+        assert_eq!((settings.base_url, settings.api_key, settings.admin_token), (None, None, None));
+        assert_eq!(settings.database, DatabaseUrl::Sqlite(PathBuf::from("./restante-data/restante.db")));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_flag() {
+        for (line, flag) in [
+            ("--mail-domain user@restante.test", "--mail-domain"),
+            ("--mail-domain a..b", "--mail-domain"),
+            ("--base-url restante.test", "--base-url"),
+            ("--base-url ftp://restante.test", "--base-url"),
+            ("--base-url http://restante.test/?a=b", "--base-url"),
+            ("--base-url http://user:password@restante.test", "--base-url"),
+            ("--database mysql://localhost/restante", "--database"),
+            ("--api-key secret", "--api-key"),
+            ("--tls-cert c.pem", "--tls-cert"),
+            ("--tls-key k.pem", "--tls-key"),
+            ("--inbox-lifetime 0s", "--inbox-lifetime"),
+            ("--max-recipients 0", "--max-recipients"),
+            ("--max-command-line 511", "--max-command-line"),
+            ("--max-data-line 999", "--max-data-line"),
+            ("--max-message-memory 1MiB", "--max-message-memory"),
+            ("--message-timeout 0s", "--message-timeout"),
+        ] {
+            assert_eq!(resolve_line(line).unwrap_err().flag, flag, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_refused_key_is_not_repeated() {
+        let error = resolve_line("--api-key rst_live_tooshort").unwrap_err();
+        assert!(!error.to_string().contains("tooshort"), "{error}");
+    }
+}

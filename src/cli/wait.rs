@@ -1,0 +1,147 @@
+//! `restante wait`: waits over HTTP for a message, and prints it, its code, or one of its links.
+
+use std::fmt::{self, Write};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use regex::Regex;
+
+use super::client::{Client, ClientError, ClientFlags, FilterFlags, Message, Summary};
+use super::error::CliError;
+use super::output::{self, printable, printable_line};
+
+/// The service ends a wait after this long, so that a longer one is several in a row.
+const LONGEST_WAIT: Duration = Duration::from_secs(120);
+/// How many subjects are named when a wait ends without a match.
+const MOST_SUBJECTS: usize = 20;
+
+/// What to wait for, for how long, and what to print.
+#[derive(Args, Debug)]
+pub(super) struct WaitFlags {
+    /// The id or the address of the inbox
+    inbox: String,
+    #[command(flatten)]
+    filter: FilterFlags,
+    /// How long to wait at most
+    #[arg(long, env = "RESTANTE_TIMEOUT", value_name = "DURATION", default_value = "30s")]
+    timeout: humantime::Duration,
+    /// Wait for a message with a one-time code, and print the code alone
+    #[arg(long, env = "RESTANTE_OTP", conflicts_with_all = ["link", "json"])]
+    otp: bool,
+    /// Wait for a message with a link that matches, and print the first such link alone
+    #[arg(long, env = "RESTANTE_LINK", value_name = "REGEX", conflicts_with = "json")]
+    link: Option<Regex>,
+    /// Print the whole message as JSON
+    #[arg(long, env = "RESTANTE_JSON")]
+    json: bool,
+    #[command(flatten)]
+    client: ClientFlags,
+}
+
+/// The wait ended and nothing that was waited for had come.
+#[derive(Debug)]
+pub(super) struct NoMatch {
+    wanted: String,
+    address: String,
+    timeout: humantime::Duration,
+    arrived: Vec<Summary>,
+}
+
+impl std::error::Error for NoMatch {}
+
+impl fmt::Display for NoMatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "no {} came to {} within {}. ", self.wanted, self.address, self.timeout)?;
+        if self.arrived.is_empty() {
+            return formatter.write_str("Nothing else came either.");
+        }
+        write!(formatter, "What did come, newest first:")?;
+        for message in self.arrived.iter().take(MOST_SUBJECTS) {
+            write!(formatter, "\n  {}", printable_line(&message.subject))?;
+        }
+        match self.arrived.len().saturating_sub(MOST_SUBJECTS) {
+            0 => Ok(()),
+            more => write!(formatter, "\n  and {more} more"),
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`CliError::NoMatch`] where nothing came in time; any other where a request fails.
+pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
+    let client = Client::new(&flags.client)?;
+    let inbox = client.inbox(&flags.inbox)?;
+    let Some(answer) = wait(&client, &inbox.id, flags)? else {
+        let everything = FilterFlags { subject: None, after: flags.filter.after.clone() };
+        let arrived = client.summaries(&inbox.id, &everything)?;
+        return Err(NoMatch { wanted: wanted(flags), address: inbox.address, timeout: flags.timeout, arrived }.into());
+    };
+    Ok(output::line(&answer)?)
+}
+
+/// Asks again behind each message that matches the filter and yet has no such code or link, until time is up.
+fn wait(client: &Client, inbox: &str, flags: &WaitFlags) -> Result<Option<String>, ClientError> {
+    let started = Instant::now();
+    let mut filter = flags.filter.clone();
+    loop {
+        let left = flags.timeout.saturating_sub(started.elapsed());
+        match client.wait(inbox, &filter, left.min(LONGEST_WAIT))? {
+            Some(message) => match answer(&message, flags) {
+                Some(answer) => return Ok(Some(answer)),
+                None => filter.after = Some(message.id),
+            },
+            None if left <= LONGEST_WAIT => return Ok(None),
+            None => {}
+        }
+    }
+}
+
+/// What to print of the message, or `None` where it lacks what was asked for.
+fn answer(message: &Message, flags: &WaitFlags) -> Option<String> {
+    if flags.otp {
+        return Some(message.otp.clone()).filter(|otp| !otp.is_empty());
+    }
+    if let Some(pattern) = &flags.link {
+        return message.links.iter().find(|link| pattern.is_match(link)).cloned();
+    }
+    if flags.json {
+        return serde_json::to_string(message).ok();
+    }
+    Some(describe(message))
+}
+
+fn describe(message: &Message) -> String {
+    let mut lines = vec![
+        format!("Id:       {}", message.id),
+        format!("From:     {}", printable_line(&message.from)),
+        format!("To:       {}", message.to),
+        format!("Subject:  {}", printable_line(&message.subject)),
+        format!("Received: {}", message.received_at),
+    ];
+    if !message.otp.is_empty() {
+        lines.push(format!("Code:     {}", message.otp));
+    }
+    lines.extend(message.links.iter().map(|link| format!("Link:     {}", printable_line(link))));
+    lines.push(String::new());
+    lines.push(printable(message.text.trim_end()).into_owned());
+    lines.join("\n")
+}
+
+fn wanted(flags: &WaitFlags) -> String {
+    let mut wanted = "message".to_owned();
+    // Writing to a string cannot fail.
+    if flags.otp {
+        wanted.push_str(" with a one-time code");
+    } else if let Some(pattern) = &flags.link {
+        let _ = write!(wanted, " with a link that matches {pattern}");
+    }
+    if let Some(subject) = &flags.filter.subject {
+        let _ = write!(wanted, " with {subject:?} in its subject");
+    }
+    if let Some(after) = &flags.filter.after {
+        let _ = write!(wanted, " later than {after}");
+    }
+    wanted
+}
