@@ -41,7 +41,7 @@ fn looks_like_base64(body: &[u8]) -> bool {
     let Some(line) = line else { return true };
     let sample = &line[..line.len().min(256)];
     let strange = sample.iter().filter(|&&octet| sextet(octet).is_none() && octet != b'=').count();
-    strange * 10 <= sample.len()
+    strange * 8 <= sample.len()
 }
 
 /// Decodes base64. Characters outside the alphabet are passed over (RFC 2045, section 6.8); padding ends a group, and
@@ -87,8 +87,8 @@ fn sextet(octet: u8) -> Option<u8> {
         b'A'..=b'Z' => Some(octet - b'A'),
         b'a'..=b'z' => Some(octet - b'a' + 26),
         b'0'..=b'9' => Some(octet - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
+        b'+' => Some(62),
+        b'/' => Some(63),
         _ => None,
     }
 }

@@ -163,7 +163,9 @@ impl Connection {
         let silent_until = self.now().after(self.context.limits.idle_timeout);
         loop {
             match self.wait(stream, silent_until).await? {
-                Input::Octets(count) => return Ok(count > 0),
+                Input::Octets(0) => return Ok(false),
+                Input::Octets(_) if self.context.stop.is_cancelled() => self.session.shut_down(),
+                Input::Octets(_) => {}
                 Input::Stop => self.session.close(Refusal::ShuttingDown),
                 Input::Silence if self.is_time_up(silent_until) => self.session.close(Refusal::TimedOut),
                 Input::Silence => continue,

@@ -10,23 +10,21 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{
-    self, ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion,
-};
+use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion};
 
 /// Nothing takes that long but a defect.
-pub const AT_MOST: Duration = Duration::from_secs(20);
+pub(crate) const AT_MOST: Duration = Duration::from_secs(20);
 
-pub struct Client<S> {
+pub(crate) struct Client<S> {
     stream: BufReader<S>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
-    pub fn new(stream: S) -> Self {
+    pub(crate) fn new(stream: S) -> Self {
         Self { stream: BufReader::new(stream) }
     }
 
-    pub async fn send(&mut self, octets: impl AsRef<[u8]>) {
+    pub(crate) async fn send(&mut self, octets: impl AsRef<[u8]>) {
         let write = async {
             self.stream.write_all(octets.as_ref()).await.unwrap();
             self.stream.flush().await.unwrap();
@@ -35,7 +33,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 
     /// The next reply with all its lines, or nothing where the connection is closed.
-    pub async fn reply(&mut self) -> String {
+    pub(crate) async fn reply(&mut self) -> String {
         let read = async {
             let mut reply = String::new();
             loop {
@@ -49,13 +47,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         tokio::time::timeout(AT_MOST, read).await.expect("no reply")
     }
 
-    pub async fn command(&mut self, line: &str) -> String {
+    /// How many whole reply lines the server has sent in one piece.
+    pub(crate) async fn received(&mut self) -> usize {
+        let read = tokio::time::timeout(AT_MOST, self.stream.fill_buf()).await.expect("no reply").unwrap();
+        read.iter().filter(|&&octet| octet == b'\n').count()
+    }
+
+    pub(crate) async fn command(&mut self, line: &str) -> String {
         self.send(format!("{line}\r\n")).await;
         self.reply().await
     }
 
     /// Gives all commands but the last of a message.
-    pub async fn begin_message(&mut self, recipients: &[&str]) {
+    pub(crate) async fn begin_message(&mut self, recipients: &[&str]) {
         assert_eq!(self.command("MAIL FROM:<app@sender.example>").await, "250 2.1.0 Sender OK\r\n");
         for recipient in recipients {
             assert_eq!(self.command(&format!("RCPT TO:<{recipient}>")).await, "250 2.1.5 Recipient OK\r\n");
@@ -64,20 +68,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 
     /// Sends a message and answers the reply to its end.
-    pub async fn message(&mut self, recipients: &[&str], data: &str) -> String {
+    pub(crate) async fn message(&mut self, recipients: &[&str], data: &str) -> String {
         self.begin_message(recipients).await;
         self.send(format!("{data}\r\n.\r\n")).await;
         self.reply().await
     }
 
     /// Whether the server has closed the connection; what it said before is read over.
-    pub async fn is_closed(&mut self) -> bool {
+    pub(crate) async fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
         // A reset closes as well.
         tokio::time::timeout(AT_MOST, self.stream.read_to_end(&mut rest)).await.is_ok()
     }
 
-    pub fn into_stream(self) -> S {
+    pub(crate) fn into_stream(self) -> S {
         assert!(self.stream.buffer().is_empty());
         self.stream.into_inner()
     }
@@ -85,7 +89,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
 impl Client<TcpStream> {
     /// STARTTLS and EHLO, after a first EHLO.
-    pub async fn start_tls(mut self, versions: &[&'static SupportedProtocolVersion]) -> Client<TlsStream<TcpStream>> {
+    pub(crate) async fn start_tls(
+        mut self,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Client<TlsStream<TcpStream>> {
         assert!(self.command("STARTTLS").await.starts_with("220 "));
         let connector = TlsConnector::from(Arc::new(client_config(versions)));
         let name = ServerName::try_from("localhost").unwrap();
@@ -97,18 +104,18 @@ impl Client<TcpStream> {
 }
 
 impl Client<TlsStream<TcpStream>> {
-    pub fn protocol_version(&self) -> rustls::ProtocolVersion {
+    pub(crate) fn protocol_version(&self) -> rustls::ProtocolVersion {
         self.stream.get_ref().get_ref().1.protocol_version().unwrap()
     }
 
     /// The server's own certificate.
-    pub fn certificate(&self) -> Vec<u8> {
+    pub(crate) fn certificate(&self) -> Vec<u8> {
         self.stream.get_ref().get_ref().1.peer_certificates().unwrap()[0].to_vec()
     }
 }
 
 /// A client that takes every certificate, as mail clients do.
-pub fn client_config(versions: &[&'static SupportedProtocolVersion]) -> ClientConfig {
+pub(crate) fn client_config(versions: &[&'static SupportedProtocolVersion]) -> ClientConfig {
     let provider = Arc::new(ring::default_provider());
     ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions)

@@ -2,13 +2,15 @@
 //!
 //! Those that need a service which fails, or a connection from elsewhere, are for the pure session alone.
 
+use std::collections::HashSet;
+
 use restante::config::Settings;
 use tokio::runtime::Handle;
 
-use super::server::Server;
-use super::socket_peer::SocketPeer;
 use crate::dialog::{Action, Dialog, ServerEvent};
+use crate::server::Server;
 use crate::session_peer::{Cut, SessionPeer};
+use crate::socket_peer::SocketPeer;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_lockstep() {
@@ -46,7 +48,7 @@ fn applies(dialog: &Dialog, encrypted: bool) -> bool {
     if !conditions.faults.is_empty() || !conditions.start_tls || (conditions.encrypted && !encrypted) {
         return false;
     }
-    if encrypted && (refuses_connection(dialog)) {
+    if names_somebody_twice(dialog) || (encrypted && refuses_connection(dialog)) {
         return false;
     }
     (conditions.loopback, conditions.encrypted) = (true, encrypted);
@@ -76,4 +78,12 @@ fn apply_conditions(settings: &mut Settings, dialog: &Dialog) {
 
 fn refuses_connection(dialog: &Dialog) -> bool {
     dialog.steps.iter().any(|step| step.action == Action::Server(ServerEvent::RefusesConnection))
+}
+
+/// The service stores one message for both, so the reply has fewer lines.
+fn names_somebody_twice(dialog: &Dialog) -> bool {
+    dialog.deliveries.iter().any(|delivery| {
+        let recipients: HashSet<_> = delivery.envelope[1..].iter().collect();
+        recipients.len() < delivery.envelope.len() - 1
+    })
 }

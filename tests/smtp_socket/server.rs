@@ -7,7 +7,7 @@ use std::time::Duration;
 use restante::clock::Clock;
 use restante::config::{DatabaseUrl, Limits, MIB, Settings};
 use restante::db::Database;
-use restante::model::{ApiKey, Domain, EmailAddress, InboxId, ProjectId, Timestamp};
+use restante::model::{ApiKey, Domain, EmailAddress, InboxId, Timestamp};
 use restante::receiver::Receiver;
 use restante::service::{ListFilter, Options, Service};
 use restante::store::Store;
@@ -15,17 +15,17 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::client::Client;
+use crate::client::Client;
 use crate::dialog::{API_KEY, MAIL_DOMAIN};
 
 /// How long running sessions may take to end.
-pub const GRACE: Duration = Duration::from_secs(10);
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
-pub struct Server {
-    pub address: SocketAddr,
-    pub clock: Clock,
-    pub service: Service,
-    pub settings: Settings,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) clock: Clock,
+    pub(crate) service: Service,
+    pub(crate) settings: Settings,
     stop: CancellationToken,
     running: JoinHandle<()>,
     store: Store,
@@ -33,12 +33,12 @@ pub struct Server {
 }
 
 impl Server {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::with(|_| {}).await
     }
 
     /// Starts with settings that a test changes.
-    pub async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut settings = settings(directory.path().to_owned());
         change(&mut settings);
@@ -59,43 +59,52 @@ impl Server {
     }
 
     /// A client that has not yet read the greeting.
-    pub async fn connect(&self) -> Client<TcpStream> {
+    pub(crate) async fn connect(&self) -> Client<TcpStream> {
         Client::new(TcpStream::connect(self.address).await.unwrap())
     }
 
     /// A client that has been greeted and has said EHLO.
-    pub async fn greeted(&self) -> Client<TcpStream> {
+    pub(crate) async fn greeted(&self) -> Client<TcpStream> {
         let mut client = self.connect().await;
         assert!(client.reply().await.starts_with("220 "));
         assert!(client.command("EHLO client.example").await.starts_with("250"));
         client
     }
 
-    pub fn begin_stop(&self) {
+    /// Lets `step` pass again and again until `work` is done: the server may not have begun to wait at the first.
+    pub(crate) async fn passing<T>(&self, step: Duration, work: impl Future<Output = T>) -> T {
+        let passing = async {
+            loop {
+                self.clock.advance(step);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::select! {
+            done = work => done,
+            () = passing => unreachable!("time ended"),
+        }
+    }
+
+    pub(crate) fn begin_stop(&self) {
         self.stop.cancel();
     }
 
     /// Waits for the end of a stop that has begun.
-    pub async fn ended(self) {
+    pub(crate) async fn ended(self) {
         tokio::time::timeout(Duration::from_secs(20), self.running).await.expect("the receiver goes on").unwrap();
     }
 
-    /// The project whose key is `key`.
-    pub async fn project(&self, key: &str) -> ProjectId {
-        self.service.authenticate(key).await.unwrap().unwrap().project
-    }
-
-    pub async fn new_project(&self, name: &str) -> ApiKey {
+    pub(crate) async fn new_project(&self, name: &str) -> ApiKey {
         self.service.projects().create(name).await.unwrap()
     }
 
     /// The messages of the inbox that mail to `address` goes to, oldest first, as they came.
-    pub async fn messages(&self, address: &str) -> Vec<Vec<u8>> {
+    pub(crate) async fn messages(&self, address: &str) -> Vec<Vec<u8>> {
         self.messages_of(API_KEY, address).await
     }
 
     /// The same for an inbox of whoever holds `key`.
-    pub async fn messages_of(&self, key: &str, address: &str) -> Vec<Vec<u8>> {
+    pub(crate) async fn messages_of(&self, key: &str, address: &str) -> Vec<Vec<u8>> {
         let caller = self.service.authenticate(key).await.unwrap().unwrap();
         let id = InboxId::of(&EmailAddress::parse(address).unwrap());
         let Ok(inbox) = self.service.inbox(&caller, id.as_str()).await else { return Vec::new() };
@@ -112,12 +121,12 @@ impl Server {
     }
 
     /// How many messages lie in all inboxes.
-    pub async fn message_count(&self) -> usize {
+    pub(crate) async fn message_count(&self) -> usize {
         usize::try_from(self.store.stored().await.unwrap().0).unwrap()
     }
 
     /// A connection to the database beside the service's own.
-    pub fn database(&self) -> rusqlite::Connection {
+    pub(crate) fn database(&self) -> rusqlite::Connection {
         let DatabaseUrl::Sqlite(path) = &self.settings.database;
         rusqlite::Connection::open(path).unwrap()
     }

@@ -12,9 +12,9 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{ClientConnection, StreamOwned};
 
-use super::client::client_config;
-use super::server::Server;
-use crate::dialog::{Delivery, Dialog, Peer, ServerEvent};
+use crate::client::client_config;
+use crate::dialog::{Delivery, Dialog, MAIL_DOMAIN, Peer, ServerEvent};
+use crate::server::Server;
 
 /// Nothing takes that long but a defect.
 const AT_MOST: Duration = Duration::from_secs(20);
@@ -22,15 +22,14 @@ const AT_MOST: Duration = Duration::from_secs(20);
 const BETWEEN_HOURS: Duration = Duration::from_millis(50);
 
 /// Blocks, so it is used on a thread of its own.
-pub struct SocketPeer<'a> {
+pub(crate) struct SocketPeer<'a> {
     server: &'a Server,
     runtime: Handle,
     connection: Connection,
     /// What should be delivered: whatever else there is shows in the number of messages.
     expected: &'a [Delivery],
-    /// A line that was read before the dialog began.
-    first_line: Option<String>,
-    times_out: bool,
+    /// A line that was read before the dialog asked for it.
+    early_line: Option<String>,
 }
 
 enum Connection {
@@ -42,12 +41,12 @@ enum Connection {
 
 impl<'a> SocketPeer<'a> {
     /// Connects, and begins TLS at once if `encrypted`.
-    pub fn connect(server: &'a Server, runtime: Handle, dialog: &'a Dialog, encrypted: bool) -> Self {
+    pub(crate) fn connect(server: &'a Server, runtime: Handle, dialog: &'a Dialog, encrypted: bool) -> Self {
         let stream = TcpStream::connect(server.address).unwrap();
         stream.set_read_timeout(Some(AT_MOST)).unwrap();
         let connection = Connection::Plain(BufReader::new(stream));
         let expected = &dialog.deliveries;
-        let mut peer = Self { server, runtime, connection, expected, first_line: None, times_out: false };
+        let mut peer = Self { server, runtime, connection, expected, early_line: None };
         if encrypted {
             peer.begin_tls();
         }
@@ -55,19 +54,12 @@ impl<'a> SocketPeer<'a> {
     }
 
     fn begin_tls(&mut self) {
-        self.first_line = self.reply_line();
+        let greeting = self.reply_line();
         self.send(b"HELO client.example\r\nSTARTTLS\r\n");
         let replies = [self.reply_line(), self.reply_line()];
         assert!(matches!(&replies[1], Some(line) if line.starts_with("220 ")), "{replies:?}");
         self.handshake();
-    }
-
-    fn socket(&mut self) -> Option<&TcpStream> {
-        match &self.connection {
-            Connection::Plain(stream) => Some(stream.get_ref()),
-            Connection::Encrypted(stream) => Some(&stream.get_ref().sock),
-            Connection::None => None,
-        }
+        self.early_line = greeting;
     }
 
     fn read_line(&mut self) -> io::Result<Vec<u8>> {
@@ -82,17 +74,25 @@ impl<'a> SocketPeer<'a> {
 
     /// Lets time pass until the server says that it was too long.
     fn wait_for_timeout(&mut self) -> io::Result<Vec<u8>> {
-        self.times_out = false;
-        if let Some(socket) = self.socket() {
-            socket.set_read_timeout(Some(BETWEEN_HOURS))?;
-        }
-        loop {
+        self.set_read_timeout(BETWEEN_HOURS);
+        let line = loop {
             self.server.clock.advance(Duration::from_secs(3_600));
             match self.read_line() {
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
-                line => return line,
+                line => break line,
             }
-        }
+        };
+        self.set_read_timeout(AT_MOST);
+        line
+    }
+
+    fn set_read_timeout(&mut self, timeout: Duration) {
+        let socket = match &self.connection {
+            Connection::Plain(stream) => stream.get_ref(),
+            Connection::Encrypted(stream) => &stream.get_ref().sock,
+            Connection::None => return,
+        };
+        socket.set_read_timeout(Some(timeout)).unwrap();
     }
 
     /// The next message in each recipient's inbox that nobody has looked at yet.
@@ -123,14 +123,11 @@ impl Peer for SocketPeer<'_> {
     }
 
     fn reply_line(&mut self) -> Option<String> {
-        if let Some(line) = self.first_line.take() {
+        if let Some(line) = self.early_line.take() {
             return Some(line);
         }
-        let line = if self.times_out { self.wait_for_timeout() } else { self.read_line() };
-        let line = String::from_utf8(line.ok()?).unwrap();
-        let line = line.strip_suffix("\r\n")?;
-        // The receiver calls itself by the mail domain, the dialogs by a host in it.
-        Some(line.replace("220 restante.test", "220 mx.restante.test"))
+        let line = self.read_line();
+        shown(line)
     }
 
     fn is_closed(&mut self) -> bool {
@@ -152,7 +149,7 @@ impl Peer for SocketPeer<'_> {
     fn server(&mut self, event: ServerEvent) {
         match event {
             ServerEvent::ShutsDown => self.server.begin_stop(),
-            ServerEvent::TimesOut => self.times_out = true,
+            ServerEvent::TimesOut => self.early_line = shown(self.wait_for_timeout()),
             // It was started with no room for this connection.
             ServerEvent::RefusesConnection => {}
         }
@@ -173,6 +170,13 @@ impl Peer for SocketPeer<'_> {
         });
         deliveries
     }
+}
+
+/// A line as the dialogs have it: the receiver calls itself by the mail domain, they by a host in it.
+fn shown(line: io::Result<Vec<u8>>) -> Option<String> {
+    let line = String::from_utf8(line.ok()?).unwrap();
+    let (code, text) = line.strip_suffix("\r\n")?.split_at(4);
+    Some(if text.starts_with(MAIL_DOMAIN) { format!("{code}mx.{text}") } else { format!("{code}{text}") })
 }
 
 /// Whether nothing more comes: a reset is an end as well.

@@ -6,6 +6,8 @@
 mod find;
 mod uri;
 
+pub(super) use find::{is_unspaced, urls};
+
 use std::collections::HashSet;
 
 use super::budget::{ALL_LINKS_OCTETS, LINKS};
@@ -17,7 +19,7 @@ pub(super) fn collect(page: &Page, page_text: &str, text: &str) -> Vec<String> {
     let base = page.base.as_deref().and_then(uri::normalized);
     let mut references = page.references.iter().peekable();
     let mut linked = page.linked.iter().peekable();
-    for found in find::urls(page_text) {
+    for found in urls(page_text) {
         while let Some(reference) = references.next_if(|reference| reference.position <= found.start) {
             links.add(uri::resolved(&reference.href, base.as_deref()));
         }
@@ -31,7 +33,7 @@ pub(super) fn collect(page: &Page, page_text: &str, text: &str) -> Vec<String> {
     for reference in references {
         links.add(uri::resolved(&reference.href, base.as_deref()));
     }
-    for found in find::urls(text) {
+    for found in urls(text) {
         links.add(uri::normalized(&text[found]));
     }
     links.found

@@ -169,7 +169,7 @@ fn idna_host(host: &str) -> Option<String> {
 fn split_port(text: &str) -> Option<(&str, &str)> {
     if let Some(inner) = text.strip_prefix('[') {
         let (address, port) = inner.split_once(']')?;
-        address.parse::<std::net::Ipv6Addr>().ok()?;
+        address.parse::<core::net::Ipv6Addr>().ok()?;
         return is_port(port).then_some((&text[..address.len() + 2], port));
     }
     let (host, port) = split_before(text, ':');
