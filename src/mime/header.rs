@@ -99,7 +99,7 @@ impl<'a> Section<'a> {
             || position == 0 && (line.starts_with(b"From ") || line.starts_with(b">From "))
             || !self.fields.is_empty() && {
                 let next = line_at(behind, 0);
-                field_colon(next).is_some_and(|colon| next[..colon].iter().any(|&octet| octet == b'-'))
+                field_colon(next).is_some_and(|colon| next[..colon].contains(&b'-'))
             }
     }
 }

@@ -1,5 +1,7 @@
 //! SMTP over a real socket, in front of the real service on a database of its own. Time passes by a manual clock.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod client;
 mod deliveries;
 // Some of the two is for the pure session alone.

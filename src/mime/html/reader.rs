@@ -198,7 +198,7 @@ impl<'p> Reader<'p> {
         // Elements that were never closed are forgotten once one around them is.
         while let Some(top) = self.restyled.last() {
             let is_stale = self.open[top.element] < top.open;
-            if !is_stale && !(top.element == id && top.open == self.open[id]) {
+            if !(is_stale || top.element == id && top.open == self.open[id]) {
                 return None;
             }
             let top = self.restyled.pop()?;

@@ -51,7 +51,7 @@ fn length(rest: &str, before: Option<char>, is_web: bool) -> usize {
     let host_start = rest[..authority].rfind('@').map_or(0, |at| at + 1);
     let has_host =
         rest[host_start..authority].starts_with(|character: char| character.is_alphanumeric() || character == '[');
-    if is_web && !has_host || !is_web && !has_host && !rest.starts_with('/') {
+    if !(has_host || !is_web && rest.starts_with('/')) {
         return 0;
     }
     let behind = &rest[authority..];

@@ -112,8 +112,8 @@ impl<'a> Labelled<'a> {
         let has = |is: fn(&char) -> bool| word.chars().any(|character| is(&character));
         (4..=16).contains(&word.len())
             && word.bytes().all(|octet| octet.is_ascii_alphanumeric() || octet == b'-')
-            && has(|character| character.is_ascii_digit())
-            && has(|character| character.is_ascii_alphabetic())
+            && has(char::is_ascii_digit)
+            && has(char::is_ascii_alphabetic)
     }
 
     fn is_adjacent(&self, label: &Phrase, number: &Number) -> bool {
