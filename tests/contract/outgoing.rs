@@ -139,6 +139,8 @@ async fn only_one_bare_address_is_a_recipient() {
         " a@b",
         "a@[127.0.0.1]",
         "\"a b\"@c",
+        "a@-b.example",
+        "😀@b.example",
     ] {
         let refused = send(&api, &inbox, json!({"to": to, "subject": "s"})).await;
         assert_eq!(refused.error(), (400, "invalid field: to".to_owned()), "{to:?}");
@@ -149,7 +151,7 @@ async fn only_one_bare_address_is_a_recipient() {
 async fn a_subject_cannot_bring_a_header_of_its_own() {
     let api = Harness::start().await;
     let inbox = api.create_inbox().await;
-    for subject in ["a\r\nBcc: b@example.com", "a\nb", "a\rb", "a\0b", "a\n"] {
+    for subject in ["a\r\nBcc: b@example.com", "a\nb", "a\rb", "a\0b", "a\n", "a\tb", "a\u{7f}", "\u{85}"] {
         let refused = send(&api, &inbox, json!({"to": "a@example.com", "subject": subject})).await;
         assert_eq!(refused.error(), (400, "invalid field: subject".to_owned()), "{subject:?}");
     }
