@@ -24,6 +24,8 @@ pub(super) fn decode(octets: Cow<'_, [u8]>, label: Option<&str>) -> String {
         "utf-7" | "unicode-1-1-utf-7" | "utf7" => return decode_by_name(&octets, "utf-7"),
         "iso-2022-kr" | "csiso2022kr" => return decode_as(EUC_KR, Cow::Owned(shifted_korean(&octets))),
         "hz-gb-2312" => return decode_as(GBK, Cow::Owned(hz_chinese(&octets))),
+        // What has its high bits set is not ASCII, whatever the label says.
+        "us-ascii" | "ascii" | "ansi_x3.4-1968" if !octets.is_ascii() => return decode_as(guess(&octets), octets),
         _ => {}
     }
     match known(&label) {
@@ -207,6 +209,9 @@ mod tests {
     fn wrong_labels_are_not() {
         assert_eq!(text("grüße".as_bytes(), "iso-8859-1"), "grüße");
         assert_eq!(text("grüße".as_bytes(), "us-ascii"), "grüße");
+        let big5 =
+            b"\xb1z\xaa\xba\xc5\xe7\xc3\xd2\xbdX\xac\xb0\xa1A\xbd\xd0\xa6b\xa4Q\xa4\xc0\xc4\xc1\xa4\xba\xbf\xe9\xa4J";
+        assert_eq!(text(big5, "us-ascii"), "您的驗證碼為，請在十分鐘內輸入");
         assert_eq!(text(b"plain", "utf-16"), "plain");
         assert_eq!(text(b"gr\xfc\xdfe aus K\xf6ln", "utf-8"), "grüße aus Köln");
         assert_eq!(text("验证码".as_bytes(), "euc-kr"), "验证码");

@@ -159,6 +159,7 @@ fn first_address(text: &str) -> Option<String> {
 fn is_address(text: &str) -> bool {
     text.rsplit_once('@').is_some_and(|(local_part, domain)| {
         !local_part.is_empty()
+            && (!local_part.contains('@') || local_part.starts_with('"'))
             && !domain.is_empty()
             && !text.chars().any(|character| character.is_control() || "<>,;".contains(character))
             && !domain.contains(char::is_whitespace)
@@ -235,6 +236,7 @@ mod tests {
             ("\"Doe, J.\" <j.doe@b.example>\r\n", Some("j.doe@b.example")),
             ("=?utf-8?q?J=C3=B6rg_=3Cj=40b=2Eexample=3E?=", Some("j@b.example")),
             ("Friends: a@b.example, c@d.example;", Some("a@b.example")),
+            ("<a@b><c@d>@e.example", None),
             ("Nobody", None),
             ("", None),
         ] {
