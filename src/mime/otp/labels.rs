@@ -57,7 +57,7 @@ pub(super) const LANGUAGES: &[Language] = &[
          tracking code, order code, booking code, reference code, customer code, promo code, discount code, coupon \
          code, voucher code, gift code, gift card code, referral code, error code, area code, status code, product \
          code, item code, sort code, invite code, invitation code, country code, barcode, bar code, top, over, more \
-         than, less than, up to, almost, about, approximately, copyright, since, est, established, founded in, page, \
+         than, less than, up to, almost, about, approximately, copyright, since, established, founded in, page, \
          section, article, form, highway, route, channel, lot, batch",
         between: "is, are, was, be, will, now, below, here, here is, as, follows, follow, following, the, this, this \
          is, your, use, enter, with, number, numbers, no, nr, num, id, us, at, on, to, me, of, in, equals, it, it's, \
@@ -75,7 +75,7 @@ pub(super) const LANGUAGES: &[Language] = &[
          verifikationscode, prüfcode, anmeldecode, login code, logincode, einmalcode, einmal code, einmalpasswort, \
          einmal passwort, einmalkennwort, zugangscode, aktivierungscode, freischaltcode, authentifizierungscode, \
          passwort, kennwort, passcode, pincode, pin code, smstan, mtan, registrierungscode, wiederherstellungscode, \
-         zahlencode, code lautet, zugriffscode, entsperrcode, geheimzahl, identifizierungscode",
+         zahlencode, code lautet, zugriffscode, entsperrcode, geheimzahl, identifizierungscode, abholcode",
         not_labels: "gutscheincode, rabattcode, aktionscode, postleitzahl, quellcode, strichcode, fehlercode, \
          ländercode, statuscode, qr-code, einladungscode, empfehlungscode, buchungscode, gutschein code, rabatt code, \
          passwort vergessen, passwort ändern, ihr passwort wurde, dein passwort wurde",
