@@ -165,9 +165,10 @@ fn normalized(text: String) -> String {
 }
 
 fn without_nul(text: &str) -> String {
-    let mut replaced = String::with_capacity(text.len());
+    let grown = text.len() + text.bytes().filter(|&octet| octet == 0).count() * 2;
+    let mut replaced = String::with_capacity(grown.min(BODY_OCTETS));
     for (index, piece) in text.split('\0').enumerate() {
-        if replaced.len() > BODY_OCTETS {
+        if replaced.len() + piece.len() + char::len_utf8('\u{FFFD}') > BODY_OCTETS {
             break;
         }
         if index > 0 {

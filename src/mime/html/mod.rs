@@ -40,7 +40,7 @@ pub(super) struct Reference {
 pub(super) fn read(html: &str) -> Page {
     let mut page = Page::default();
     if !html.is_empty() {
-        let Ok(()) = Tokenizer::new_with_emitter(html, reader::Reader::new(&mut page)).finish();
+        let Ok(()) = Tokenizer::new_with_emitter(html, reader::Reader::new(&mut page, html.len())).finish();
         page.seen = HashSet::new();
     }
     page

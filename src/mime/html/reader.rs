@@ -65,10 +65,10 @@ pub(super) struct Reader<'p> {
 }
 
 impl<'p> Reader<'p> {
-    pub(super) fn new(page: &'p mut Page) -> Self {
+    pub(super) fn new(page: &'p mut Page, octets: usize) -> Self {
         Self {
             page,
-            writer: Writer::default(),
+            writer: Writer::for_document(octets),
             tag: Tag::default(),
             last_start_tag: Vec::new(),
             cut_character: Vec::new(),

@@ -27,6 +27,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
+    /// A writer for what a document of `octets` octets shows.
+    pub(super) fn for_document(octets: usize) -> Self {
+        Self { text: String::with_capacity(octets.min(BODY_OCTETS)), ..Self::default() }
+    }
+
     /// Octets written.
     pub(super) fn position(&self) -> usize {
         self.text.len()

@@ -10,7 +10,7 @@ pub(super) use find::{is_unspaced, urls};
 
 use std::collections::HashSet;
 
-use super::budget::{ALL_LINKS_OCTETS, LINKS};
+use super::budget::{ALL_LINKS_OCTETS, LINK_OCTETS, LINKS};
 use super::html::Page;
 
 /// Collects the links of a page and of a text. `page_text` is the page's visible text.
@@ -27,16 +27,21 @@ pub(super) fn collect(page: &Page, page_text: &str, text: &str) -> Vec<String> {
         let in_link = linked.peek().is_some_and(|&&(start, _)| start <= found.start);
         // The words of a link often are its URL cut short.
         if !(in_link && is_cut_short(&page_text[found.end..])) {
-            links.add(uri::normalized(&page_text[found]));
+            links.add(written(&page_text[found]));
         }
     }
     for reference in references {
         links.add(uri::resolved(&reference.href, base.as_deref()));
     }
     for found in urls(text) {
-        links.add(uri::normalized(&text[found]));
+        links.add(written(&text[found]));
     }
     links.found
+}
+
+/// The URI that stands in text as `url`.
+fn written(url: &str) -> Option<String> {
+    if url.len() > LINK_OCTETS { None } else { uri::normalized(url) }
 }
 
 fn is_cut_short(behind: &str) -> bool {

@@ -148,8 +148,7 @@ fn authority(text: &str, is_web: bool) -> Option<String> {
     if host.starts_with('[') {
         authority.push_str(host);
     } else if host.is_ascii() && !host.contains('%') {
-        let is_host = host.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&octet));
-        if !is_host || is_web && (host.is_empty() || !host.starts_with(|first: char| first.is_ascii_alphanumeric())) {
+        if !is_name(host) || is_web && !host.starts_with(|first: char| first.is_ascii_alphanumeric()) {
             return None;
         }
         authority.push_str(host);
@@ -162,7 +161,12 @@ fn authority(text: &str, is_web: bool) -> Option<String> {
 
 fn idna_host(host: &str) -> Option<String> {
     let ascii = idna::domain_to_ascii_cow(host.as_bytes(), idna::AsciiDenyList::URL).ok()?;
-    (!ascii.is_empty()).then(|| ascii.into_owned())
+    (!ascii.is_empty() && is_name(&ascii)).then(|| ascii.into_owned())
+}
+
+/// Whether a host can stand in a URI as it is (RFC 3986, section 3.2.2).
+fn is_name(host: &str) -> bool {
+    host.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&octet))
 }
 
 /// The host, and the port with its colon; nothing where either is malformed.
@@ -238,6 +242,7 @@ mod tests {
             "https://x.example:port/",
             "http://[::x]/",
             "https://a b/",
+            "https://\u{44d}{a",
             "x",
             "",
         ] {
