@@ -27,9 +27,9 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// A writer for what a document of `octets` octets shows.
+    /// A writer for what a document of `octets` octets shows, which is less than half of it in most.
     pub(super) fn for_document(octets: usize) -> Self {
-        Self { text: String::with_capacity(octets.min(BODY_OCTETS)), ..Self::default() }
+        Self { text: String::with_capacity(octets.min(BODY_OCTETS) / 2), ..Self::default() }
     }
 
     /// Octets written.
