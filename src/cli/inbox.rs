@@ -65,12 +65,7 @@ pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
 }
 
 fn print(inbox: &Inbox, json: bool, describe: impl Fn(&Inbox) -> String) -> Result<(), CliError> {
-    if json {
-        output::json(inbox)?
-    } else {
-        output::line(&describe(inbox))?
-    }
-    Ok(())
+    Ok(if json { output::json(inbox) } else { output::line(&describe(inbox)) }?)
 }
 
 fn describe(inbox: &Inbox) -> String {

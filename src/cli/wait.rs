@@ -1,6 +1,6 @@
 //! `restante wait`: waits over HTTP for a message, and prints it, its code, or one of its links.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -130,18 +130,11 @@ fn describe(message: &Message) -> String {
 }
 
 fn wanted(flags: &WaitFlags) -> String {
-    let mut wanted = "message".to_owned();
-    // Writing to a string cannot fail.
-    if flags.otp {
-        wanted.push_str(" with a one-time code");
-    } else if let Some(pattern) = &flags.link {
-        let _ = write!(wanted, " with a link that matches {pattern}");
-    }
-    if let Some(subject) = &flags.filter.subject {
-        let _ = write!(wanted, " with {subject:?} in its subject");
-    }
-    if let Some(after) = &flags.filter.after {
-        let _ = write!(wanted, " later than {after}");
-    }
-    wanted
+    let code = flags.otp.then(|| "a one-time code".to_owned());
+    let link = flags.link.as_ref().map(|pattern| format!("a link that matches {pattern}"));
+    let subject = flags.filter.subject.as_ref().map(|subject| format!("{subject:?} in its subject"));
+    let features: Vec<_> = [code, link, subject].into_iter().flatten().collect();
+    let with = if features.is_empty() { String::new() } else { format!(" with {}", features.join(" and ")) };
+    let later = flags.filter.after.as_ref().map_or_else(String::new, |after| format!(" later than {after}"));
+    format!("message{with}{later}")
 }

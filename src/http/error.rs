@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::response::json;
+use crate::mime::compose::ComposeError;
 use crate::service::ServiceError;
 
 /// A refusal; its `Display` is the text that is sent.
@@ -125,6 +126,8 @@ impl From<ServiceError> for Error {
             ServiceError::TooManyWaits => Self::TooManyWaits,
             ServiceError::TooManySends => Self::TooManySends,
             ServiceError::Stopping => Self::Stopping,
+            // An address may be mailed to that no header can name: the sender's own is plain, so it is the recipient's.
+            ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Compose(_) | ServiceError::Store(_) => Self::internal(error),
         }
     }

@@ -20,7 +20,9 @@ use crate::service::Service;
 /// How long the headers of a request may take, and how long a connection may stay idle between requests.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 const HEADERS: usize = 100;
-/// Bounds the request line and the headers together, in octets.
+/// The request line and the headers together.
+const HEADER_OCTETS: usize = 32 * 1024;
+/// What is read ahead of a connection.
 const BUFFER_OCTETS: usize = 64 * 1024;
 /// How long the answers to waits that were ended may take to be written.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
@@ -67,6 +69,7 @@ async fn serve_connection(stream: TcpStream, router: Router, stop: CancellationT
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
         .max_headers(HEADERS)
+        .max_header_size(HEADER_OCTETS)
         .max_buf_size(BUFFER_OCTETS)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let mut connection = pin!(connection);

@@ -1,53 +1,66 @@
-//! Understanding mail: for now the subject and the text, read plainly; the parser follows.
-use crate::model::Timestamp;
-#[derive(Debug)]
+//! The understanding of mail: from the octets of a message to its text, HTML, links and one-time code, and from a
+//! draft to the octets of a message.
+//!
+//! Everything here is pure: octets go in, values come out. [`parse`] never fails and never panics, and its cost grows
+//! linearly with the size of the message, whatever the message holds: see [`Budget`].
+//!
+//! A message goes through these steps: [`structure`] finds the parts, [`body`] chooses those that a mail client would
+//! show and decodes them ([`transfer`], [`charset`], [`flowed`]), [`html`] tells what a person sees of the HTML,
+//! [`links`] and [`otp`] look through that.
+
+mod body;
+mod budget;
+mod charset;
+pub mod compose;
+mod encoded_word;
+mod flowed;
+mod header;
+mod html;
+mod links;
+mod otp;
+mod structure;
+mod threading;
+mod transfer;
+
+pub use budget::Budget;
+pub use threading::{Threading, threading};
+
+use structure::Structure;
+
+/// What a test reads of a message. No field holds a NUL character, which databases do not store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParsedMessage {
+    /// The first address of the From header, if one parses.
     pub from: Option<String>,
+    /// The subject, decoded, on one line; empty where there is none.
     pub subject: String,
+    /// The text as a mail client shows it; made from the HTML where there is no other. Lines end with `\n`, the last
+    /// one does not.
     pub text: String,
+    /// The HTML as it was sent, line ends as in `text`; empty where there is none.
     pub html: String,
+    /// Absolute URIs in the order they stand in the message, each once: those of the HTML, then those that only the
+    /// text has. At most 10,000, together at most 4 MiB.
     pub links: Vec<String>,
+    /// The one-time code, 4 to 8 ASCII digits; empty where there is none. Looked for in the first 256 KiB of what is
+    /// visible.
     pub otp: String,
-    pub over_budget: Option<String>,
+    /// The bound at which reading ended, where the message was read only in part.
+    pub over_budget: Option<Budget>,
 }
+
+/// Reads a message. Never fails: what is broken is read as well as it can be, and what is not there is empty.
+#[must_use]
 pub fn parse(raw: &[u8]) -> ParsedMessage {
-    let s = String::from_utf8_lossy(raw).replace("\r\n", "\n");
-    let (h, b) = s.split_once("\n\n").unwrap_or((&s, ""));
-    let subject = h.lines().find_map(|l| l.strip_prefix("Subject: ")).unwrap_or("").to_owned();
-    ParsedMessage {
-        from: None,
-        subject,
-        text: b.to_owned(),
-        html: String::new(),
-        links: vec![],
-        otp: String::new(),
-        over_budget: None,
-    }
-}
-#[derive(Debug)]
-pub struct Threading {
-    pub message_id: Option<String>,
-    pub references: Vec<String>,
-}
-pub fn threading(_: &[u8]) -> Threading {
-    Threading { message_id: None, references: vec![] }
-}
-pub mod compose {
-    use super::*;
-    #[derive(Debug, thiserror::Error)]
-    #[error("x")]
-    pub struct ComposeError;
-    pub struct Draft<'a> {
-        pub from: &'a str,
-        pub to: &'a str,
-        pub subject: &'a str,
-        pub text: &'a str,
-        pub html: &'a str,
-        pub date: Timestamp,
-        pub message_id: &'a str,
-        pub in_reply_to: Option<&'a Threading>,
-    }
-    pub fn compose(d: &Draft) -> Result<Vec<u8>, ComposeError> {
-        Ok(format!("From: {}\r\nTo: {}\r\nSubject: {}\r\n\r\n{}", d.from, d.to, d.subject, d.text).into_bytes())
-    }
+    let structure = Structure::read(raw);
+    let fields_named = |name: &'static str| structure.fields.iter().filter(move |field| field.is(name));
+    let from = fields_named("from").find_map(|field| header::address(field.bounded_value()));
+    let subject = fields_named("subject").next().map(|field| header::text(field.bounded_value())).unwrap_or_default();
+    let body = body::choose(&structure);
+    let (own_text, page_text) =
+        if body.text_is_from_html { ("", &body.text) } else { (body.text.as_str(), &body.page.text) };
+    let links = links::collect(&body.page, page_text, own_text);
+    let otp = otp::find(&subject, own_text, page_text);
+    let over_budget = structure.over_budget.or(body.over_budget);
+    ParsedMessage { from, subject, links, otp, text: body.text, html: body.html, over_budget }
 }

@@ -88,7 +88,7 @@ impl Answers {
         let mut delivery = self.begin_delivery(&envelope, raw, arrival);
         let outcome = match self.within_patience(&mut delivery).await {
             Some(Ok(Some(delivered))) => delivered.map_err(|error| self.refusal(&error)),
-            Some(Ok(None)) => Err(Refusal::ShuttingDown),
+            Some(Ok(None)) => Err(Refusal::StoreFailure),
             Some(Err(error)) => {
                 tracing::error!(peer = %self.peer, %error, "a delivery failed");
                 Err(Refusal::StoreFailure)
@@ -151,6 +151,7 @@ impl Answers {
         match error {
             DeliverError::InboxFull(_) => Refusal::InboxFull,
             DeliverError::Disabled(_) => Refusal::MailboxDisabled,
+            // Not a 421, which ends the session: the driver sends that one.
             DeliverError::Stopping => Refusal::StoreFailure,
             DeliverError::Store(error) => {
                 tracing::error!(peer = %self.peer, %error, "the store failed");

@@ -62,7 +62,6 @@ enum Input {
 }
 
 struct Connection {
-    peer: SocketAddr,
     context: Arc<Context>,
     session: Session,
     answers: Answers,
@@ -76,7 +75,6 @@ impl Connection {
     fn new(peer: SocketAddr, slot: Slot, context: Arc<Context>) -> Self {
         let transport = Transport { encrypted: false, loopback: peer.ip().to_canonical().is_loopback() };
         Self {
-            peer,
             session: Session::new(Arc::clone(&context.session), transport),
             answers: Answers::new(peer, slot, Arc::clone(&context)),
             context,
@@ -165,7 +163,9 @@ impl Connection {
         let silent_until = self.now().after(self.context.limits.idle_timeout);
         loop {
             match self.wait(stream, silent_until).await? {
-                Input::Octets(count) => return Ok(count > 0),
+                Input::Octets(0) => return Ok(false),
+                Input::Octets(_) if self.context.stop.is_cancelled() => self.session.shut_down(),
+                Input::Octets(_) => {}
                 Input::Stop => self.session.close(Refusal::ShuttingDown),
                 Input::Silence if self.is_time_up(silent_until) => self.session.close(Refusal::TimedOut),
                 Input::Silence => continue,

@@ -7,8 +7,8 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::reply::Refusal;
 
-/// A response line may have this many octets with its CR LF (RFC 4954, section 4).
-pub const RESPONSE_OCTETS: usize = 12_288;
+/// A response line may have this many octets: 12,288 of base64 (RFC 4954, section 4) and CR LF.
+pub const RESPONSE_OCTETS: usize = 12_290;
 
 /// "Username:" and "Password:" in base64.
 const USERNAME: &str = "VXNlcm5hbWU6";

@@ -152,10 +152,10 @@ impl<'a> CommandLine<'a> {
         if let Some(&(_, verb, order)) = VERBS.iter().find(|(name, ..)| is_verb(name)) {
             return Ok(Self { verb, order, arguments: arguments.trim_start_matches(' ') });
         }
-        if NOT_IMPLEMENTED.iter().any(|name| is_verb(name)) {
+        if NOT_IMPLEMENTED.iter().any(is_verb) {
             return Err(Refusal::NotImplemented);
         }
-        if HTTP_METHODS.iter().any(|name| is_verb(name)) {
+        if HTTP_METHODS.iter().any(is_verb) {
             return Err(Refusal::HttpRequest);
         }
         Err(Refusal::UnknownCommand)

@@ -1,6 +1,6 @@
 //! The server's side of SMTP, pure: octets go in, events come out, and no socket, file or clock is touched.
 //!
-//! [`Session`] is the state machine. It stands on [`line`] (octets to lines), [`command`] and [`path`] (lines to typed
+//! [`Session`] is the state machine. It stands on [`mod@line`] (octets to lines), [`command`] and [`path`] (lines to typed
 //! commands), [`auth`] (the exchange behind AUTH), [`body`] (the end of the data) and [`reply`] (every code there is).
 
 pub mod auth;

@@ -250,7 +250,9 @@ impl Session {
 
     /// Answers [`Event::Sender`].
     pub fn sender(&mut self, outcome: Result<(), Refusal>) {
-        let Some(Question::Sender(mail)) = self.question() else { return };
+        let Phase::Waiting(Question::Sender(mail)) = &mut self.phase else { return };
+        let mail = std::mem::take(mail);
+        self.phase = Phase::Command;
         match outcome {
             Ok(()) => {
                 self.transaction = Some(Transaction { mail, recipients: Vec::new(), refused: false });
@@ -262,8 +264,10 @@ impl Session {
 
     /// Answers [`Event::Recipient`].
     pub fn recipient(&mut self, outcome: Result<(), Refusal>) {
-        let Some(Question::Recipient(address, path)) = self.question() else { return };
+        let Phase::Waiting(Question::Recipient(address, path)) = &self.phase else { return };
         let Some(transaction) = &mut self.transaction else { return };
+        let (address, path) = (address.clone(), path.clone());
+        self.phase = Phase::Command;
         match outcome {
             Ok(()) => {
                 transaction.recipients.push(address);
@@ -419,17 +423,6 @@ impl Session {
         }
     }
 
-    /// Takes the open question if it is about the transaction.
-    fn question(&mut self) -> Option<Question> {
-        if !matches!(self.phase, Phase::Waiting(Question::Sender(_) | Question::Recipient(..))) {
-            return None;
-        }
-        match std::mem::replace(&mut self.phase, Phase::Command) {
-            Phase::Waiting(question) => Some(question),
-            _ => None,
-        }
-    }
-
     fn new_body(&self) -> BodyReader {
         BodyReader::new(BodyLimits { message: self.config.message_size, line: self.config.data_line })
     }
@@ -455,3 +448,6 @@ impl Session {
         self.events.push_back(Event::Send(reply));
     }
 }
+
+#[cfg(test)]
+mod tests;

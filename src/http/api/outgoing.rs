@@ -37,8 +37,9 @@ fn read_draft(body: &[u8]) -> Result<Draft, Error> {
     let fields = Fields::parse(body, FIELDS)?;
     let to = fields.required("to")?;
     let subject = fields.required("subject")?;
-    // A line break would begin a header of the caller's choice (RFC 5322, section 2.2).
-    if subject.contains(['\r', '\n', '\0']) {
+    // A line break would begin a header of the caller's choice, and no header holds another control character
+    // (RFC 5322, section 2.2).
+    if subject.contains(char::is_control) {
         return Err(Error::InvalidField("subject"));
     }
     Ok(Draft {

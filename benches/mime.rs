@@ -1,0 +1,121 @@
+//! Parsing must cost what a message's size is worth, whatever it holds: the worst inputs at four sizes, with the
+//! memory that each takes. `cargo bench --bench mime`.
+
+use divan::counter::BytesCount;
+use divan::{AllocProfiler, Bencher};
+use restante::mime::parse;
+
+#[global_allocator]
+static ALLOCATOR: AllocProfiler = AllocProfiler::system();
+
+const SIZES: [usize; 4] = [25 << 10, 250 << 10, 2560 << 10, 25 << 20];
+
+/// A name, what begins the message, and what is repeated until it has its size.
+const INPUTS: &[(&str, &str, &str)] = &[
+    ("nested multiparts", "", "Content-Type: multipart/mixed; boundary=a\n\n--a\n"),
+    ("nested multiparts with boundaries of their own", "", "NESTED"),
+    ("parts", "Content-Type: multipart/mixed; boundary=a\n\n", "--a\n\nx\n"),
+    (
+        "parts whose boundary never comes",
+        "Content-Type: multipart/mixed; boundary=a\n\n",
+        "--a\nContent-Type: multipart/mixed; boundary=b\n\n",
+    ),
+    ("lines like boundaries", "Content-Type: multipart/mixed; boundary=a\n\n--a\n\n", "--b\n"),
+    ("headers", "", "A:\n"),
+    ("one header", "Subject: ", "x\n "),
+    ("RFC 2231 continuations", "Content-Type: text/plain", ";\n a*NUMBER*=x"),
+    (
+        "RFC 2231 continuations in parts",
+        "Content-Type: multipart/mixed; boundary=a\n\n",
+        "--a\nContent-Type: text/plain; a*1=x; b*1=y; c*1=z; d*1=z\n\n",
+    ),
+    ("encoded-words", "Subject: ", "=?utf-8?q?=C3=A9?= "),
+    ("encoded-words that never end", "Subject: ", "=?utf-8?q?"),
+    ("addresses", "From: ", "\"a\" <a@b.example>, "),
+    ("comments", "From: ", "("),
+    ("nested div", "Content-Type: text/html\n\n", "<div>"),
+    ("nested div, then closed", "Content-Type: text/html\n\n", "DIVS"),
+    ("hidden div", "Content-Type: text/html\n\n<div hidden>", "<div><p></b>"),
+    ("styled", "Content-Type: text/html\n\n", "<b style=display:block>a"),
+    ("lists", "Content-Type: text/html\n\n", "<ol><li>a"),
+    ("unclosed tags", "Content-Type: text/html\n\n", "<a href="),
+    ("less-than signs", "Content-Type: text/html\n\n", "<"),
+    ("comments in HTML", "Content-Type: text/html\n\n", "<!--"),
+    ("attributes", "Content-Type: text/html\n\n<a ", "NUMBER=x "),
+    ("entities", "Content-Type: text/html\n\n", "&ampamp"),
+    ("links in HTML", "Content-Type: text/html\n\n", "<a href=https://x.example/NUMBER>https://x.example/NUMBER</a>"),
+    ("one long link", "Content-Type: text/html\n\n<a href=\"https://x.example/", "\u{e9}"),
+    ("text in HTML", "Content-Type: text/html\n\n", "word "),
+    ("digits", "\n", "1"),
+    ("digits apart", "\n", "1 "),
+    ("numbers", "\n", "482913 code "),
+    ("labels", "\n", "code code\n"),
+    ("at signs", "\n", "@"),
+    ("addresses in text", "\n", "a@b.example "),
+    ("http://", "\n", "http://"),
+    ("separators", "\n", "://"),
+    ("URLs", "\n", "https://x.example/NUMBER "),
+    ("brackets", "\n", "https://x.example/(((("),
+    ("flowed", "Content-Type: text/plain; format=flowed\n\n", "> a \n"),
+    ("windows-1252", "Content-Type: text/plain; charset=windows-1252\n\n", "\u{80}"),
+    ("unlabelled", "\n", "\u{e9} \u{e0} "),
+    ("UTF-7", "Content-Type: text/plain; charset=utf-7\n\n", "+AGE-"),
+    ("NUL", "\n", "\0"),
+    ("carriage returns", "\n", "\r"),
+    ("base64", "Content-Type: text/html\nContent-Transfer-Encoding: base64\n\n", "PGRpdj4=\n"),
+    ("quoted-printable", "Content-Transfer-Encoding: quoted-printable\n\n", "=3D="),
+];
+
+fn main() {
+    divan::main();
+}
+
+/// One iteration of each: at full size an input takes up to a second.
+#[divan::bench(args = cases(), sample_count = 1, sample_size = 1)]
+fn worst(bencher: Bencher<'_, '_>, case: &Case) {
+    let message = case.message();
+    bencher.counter(BytesCount::of_slice(&message)).bench_local(|| parse(divan::black_box(&message)));
+}
+
+struct Case {
+    input: usize,
+    size: usize,
+}
+
+impl std::fmt::Display for Case {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}, {} KiB", INPUTS[self.input].0, self.size >> 10)
+    }
+}
+
+fn cases() -> Vec<Case> {
+    (0..INPUTS.len()).flat_map(|input| SIZES.map(|size| Case { input, size })).collect()
+}
+
+impl Case {
+    fn message(&self) -> Vec<u8> {
+        let (_, start, unit) = INPUTS[self.input];
+        let mut message = latin1(start);
+        for number in 0.. {
+            if message.len() >= self.size {
+                break;
+            }
+            match unit {
+                "NESTED" => {
+                    let part = format!("Content-Type: multipart/mixed; boundary=b{number}\n\n--b{number}\n");
+                    message.extend(part.into_bytes());
+                }
+                "DIVS" if message.len() < self.size / 2 => message.extend(b"<div>"),
+                "DIVS" => message.extend(b"</div>"),
+                _ => message.extend(latin1(&unit.replace("NUMBER", &number.to_string()))),
+            }
+        }
+        message.truncate(self.size);
+        message
+    }
+}
+
+/// One octet a character: the inputs hold octets that are no UTF-8.
+fn latin1(text: &str) -> Vec<u8> {
+    text.chars().filter_map(|character| u8::try_from(u32::from(character)).ok()).collect()
+}

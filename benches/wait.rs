@@ -1,0 +1,221 @@
+//! What a test feels: the time from the last octet of a mail to the answer of the wait that was open for it.
+//!
+//! The whole service runs in this process, with its real sockets and its real, flushed database. Beside it in the same
+//! run: the flush of 4 KiB to a file in the same place, which is what durability costs on this machine, and the wait's
+//! answer for a message that is already there.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark fails by panicking")]
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use divan::Bencher;
+use restante::clock::Clock;
+use restante::config::{DatabaseUrl, Limits, Settings};
+use restante::db::Database;
+use restante::http;
+use restante::model::{ApiKey, Domain};
+use restante::receiver::Receiver;
+use restante::service::{Options, Service};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench(sample_count = 500, sample_size = 1)]
+fn flush_of_4_kib(bencher: Bencher) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut file = File::create(directory.path().join("log")).unwrap();
+    bencher.bench_local(|| {
+        file.write_all(&[7; 4096]).unwrap();
+        file.sync_data().unwrap();
+    });
+}
+
+#[divan::bench(sample_count = 500, sample_size = 1)]
+fn final_dot_to_answer(bencher: Bencher) {
+    let server = Server::start();
+    let mut http = Http::connect(server.http, &server.key);
+    bencher
+        .with_inputs(|| {
+            let inbox = http.create_inbox();
+            let waiting =
+                Http::connect(server.http, &server.key).ask("GET", &format!("/v1/inboxes/{inbox}/messages/wait"));
+            let mut smtp = Smtp::connect(server.smtp);
+            smtp.send_up_to_the_dot(&inbox);
+            (smtp, waiting)
+        })
+        .bench_local_values(|(mut smtp, mut waiting)| {
+            smtp.stream.write_all(b"\r\n.\r\n").unwrap();
+            assert!(waiting.answer().contains("\"otp\":\"481516\""));
+            smtp.expect("250");
+            // Given back, so that closing the connections is not measured.
+            (smtp, waiting)
+        });
+}
+
+#[divan::bench(sample_count = 500, sample_size = 1)]
+fn answer_of_a_message_that_is_there(bencher: Bencher) {
+    let server = Server::start();
+    let (mut smtp, mut http) = (Smtp::connect(server.smtp), Http::connect(server.http, &server.key));
+    let inbox = http.create_inbox();
+    smtp.send_up_to_the_dot(&inbox);
+    smtp.stream.write_all(b"\r\n.\r\n").unwrap();
+    smtp.expect("250");
+    let mut http = http.ask("GET", &format!("/v1/inboxes/{inbox}/messages/wait"));
+    http.answer();
+    bencher.bench_local(|| {
+        http.write("GET", &format!("/v1/inboxes/{inbox}/messages/wait"));
+        http.answer()
+    });
+}
+
+/// The service on free ports, over a database of its own.
+struct Server {
+    smtp: SocketAddr,
+    http: SocketAddr,
+    key: ApiKey,
+    _runtime: Runtime,
+    _directory: tempfile::TempDir,
+}
+
+impl Server {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = Runtime::new().unwrap();
+        let key = ApiKey::generate();
+        let (smtp, http) = runtime.block_on(serve(settings(directory.path()), key.clone()));
+        Self { smtp, http, key, _runtime: runtime, _directory: directory }
+    }
+}
+
+fn settings(directory: &std::path::Path) -> Settings {
+    Settings {
+        http_listen: "127.0.0.1:0".parse().unwrap(),
+        smtp_listen: "127.0.0.1:0".parse().unwrap(),
+        mail_domain: Domain::parse("restante.test").unwrap(),
+        base_url: None,
+        data_dir: directory.to_owned(),
+        database: DatabaseUrl::Sqlite(directory.join("restante.db")),
+        api_key: None,
+        admin_token: None,
+        tls: None,
+        inbox_lifetime: Duration::from_secs(3_600),
+        limits: Limits::default(),
+    }
+}
+
+async fn serve(settings: Settings, key: ApiKey) -> (SocketAddr, SocketAddr) {
+    let database = Database::open(&settings.database).await.unwrap();
+    let options = Options {
+        mail_domain: settings.mail_domain.clone(),
+        inbox_lifetime: settings.inbox_lifetime,
+        inbox_messages: settings.limits.inbox_messages,
+    };
+    let service = Service::start(database, Clock::system(), options).await.unwrap();
+    service.projects().prepare_default(Some(&key)).await.unwrap();
+    let receiver = Receiver::bind(&settings, service.clone()).await.unwrap();
+    let listener = TcpListener::bind(settings.http_listen).await.unwrap();
+    let addresses = (receiver.local_addr(), listener.local_addr().unwrap());
+    let app = http::App { service: service.clone(), limits: settings.limits, base_url: String::new() };
+    let never = CancellationToken::new();
+    tokio::spawn(receiver.run(never.clone(), Duration::ZERO));
+    tokio::spawn(http::server::serve(listener, http::router(app), service, never, Duration::ZERO));
+    addresses
+}
+
+/// A mail client that keeps its connection.
+struct Smtp {
+    stream: TcpStream,
+    replies: BufReader<TcpStream>,
+}
+
+impl Smtp {
+    fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut client = Self { replies: BufReader::new(stream.try_clone().unwrap()), stream };
+        client.expect("220");
+        client.command("EHLO client.test", "250");
+        client
+    }
+
+    fn send_up_to_the_dot(&mut self, inbox: &str) {
+        self.command("MAIL FROM:<app@shop.test>", "250");
+        self.command(&format!("RCPT TO:<{inbox}@restante.test>"), "250");
+        self.command("DATA", "354");
+        let filler = "Lorem ipsum dolor sit amet, consectetur adipiscing elit.\r\n".repeat(60);
+        let message = format!(
+            "From: Shop <app@shop.test>\r\nSubject: Your code\r\n\r\nYour code is 481516.\r\n\
+             https://shop.test/confirm?token=1\r\n{filler}"
+        );
+        self.stream.write_all(message.as_bytes()).unwrap();
+    }
+
+    fn command(&mut self, line: &str, code: &str) {
+        self.stream.write_all(format!("{line}\r\n").as_bytes()).unwrap();
+        self.expect(code);
+    }
+
+    fn expect(&mut self, code: &str) {
+        let mut line = String::new();
+        while line.as_bytes().get(3) != Some(&b' ') {
+            line.clear();
+            self.replies.read_line(&mut line).unwrap();
+            assert!(line.starts_with(code), "{line}");
+        }
+    }
+}
+
+/// An HTTP client that keeps its connection.
+struct Http {
+    stream: TcpStream,
+    answers: BufReader<TcpStream>,
+    key: String,
+}
+
+impl Http {
+    fn connect(address: SocketAddr, key: &ApiKey) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { answers: BufReader::new(stream.try_clone().unwrap()), stream, key: key.as_str().to_owned() }
+    }
+
+    fn create_inbox(&mut self) -> String {
+        self.write("POST", "/v1/inboxes");
+        let inbox: serde_json::Value = serde_json::from_str(&self.answer()).unwrap();
+        inbox["id"].as_str().unwrap().to_owned()
+    }
+
+    fn ask(mut self, method: &str, path: &str) -> Self {
+        self.write(method, path);
+        self
+    }
+
+    fn write(&mut self, method: &str, path: &str) {
+        let key = &self.key;
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nHost: bench\r\nX-Api-Key: {key}\r\nContent-Length: 0\r\n\r\n");
+        self.stream.write_all(request.as_bytes()).unwrap();
+    }
+
+    fn answer(&mut self) -> String {
+        let (mut line, mut length) = (String::new(), 0);
+        while line != "\r\n" {
+            line.clear();
+            self.answers.read_line(&mut line).unwrap();
+            let header = line.to_ascii_lowercase();
+            if let Some(value) = header.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; length];
+        self.answers.read_exact(&mut body).unwrap();
+        String::from_utf8(body).unwrap()
+    }
+}

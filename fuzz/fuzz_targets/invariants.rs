@@ -1,0 +1,18 @@
+//! What holds for every parsed message, whatever it was parsed from.
+
+use restante::mime::{ParsedMessage, parse};
+
+/// Parses `raw` and checks the result.
+pub fn checked(raw: &[u8]) -> ParsedMessage {
+    let message = parse(raw);
+    assert!(message.otp.is_empty() || (4..=8).contains(&message.otp.len()));
+    assert!(message.otp.bytes().all(|octet| octet.is_ascii_digit()));
+    for link in &message.links {
+        assert!(link.is_ascii() && link.contains("://") && !link.contains([' ', '"', '<', '>', '\\', '^', '`', '{', '|', '}']), "{link}");
+    }
+    for text in [&message.subject, &message.text, &message.html] {
+        assert!(!text.contains('\0') && !text.contains('\r'));
+    }
+    assert!(!message.subject.contains('\n'));
+    message
+}

@@ -1,0 +1,9 @@
+//! Any octets as text with a code: what is written around it may hide a code, never break the search.
+#![no_main]
+
+mod invariants;
+
+libfuzzer_sys::fuzz_target!(|text: &[u8]| {
+    invariants::checked(&[b"Content-Type: text/plain; charset=utf-8\n\nYour code is ", text].concat());
+    invariants::checked(&[b"Subject: 482913 ", text, b"\nContent-Type: text/html; charset=utf-8\n\n", text].concat());
+});

@@ -1,0 +1,24 @@
+//! The command grammar: no line makes it panic, and what it accepts has no control characters and ends in an address
+//! that is an address.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use restante::model::{Domain, EmailAddress};
+use restante::smtp::command::{Command, CommandLine};
+
+fuzz_target!(|line: &[u8]| {
+    let Ok(Ok(command)) = CommandLine::parse(line).map(|line| line.command()) else { return };
+    match command {
+        Command::Ehlo(name) | Command::Helo(name) => {
+            assert!(!name.is_empty() && !name.contains(|character: char| character.is_control() || character == ' '));
+        }
+        Command::Mail(mail) => assert!(mail.reverse_path.is_null() || mail.reverse_path.as_str().contains('@')),
+        Command::Rcpt(path, _) => {
+            let mail_domain = Domain::parse("restante.test").expect("a domain");
+            if let Ok(address) = path.into_address(&mail_domain) {
+                assert_eq!(EmailAddress::parse(&address.to_string()), Ok(address));
+            }
+        }
+        _ => {}
+    }
+});

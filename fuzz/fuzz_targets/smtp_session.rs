@@ -1,0 +1,79 @@
+//! Whole sessions: how the network cuts them makes no difference to what happens, and every message that is delivered
+//! has an envelope on the mail domain.
+#![no_main]
+
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use restante::model::{Domain, ProjectId};
+use restante::smtp::{Event, Refusal, Session, SessionConfig, Transport};
+
+const RECIPIENTS: usize = 3;
+
+fuzz_target!(|octets: &[u8]| {
+    let whole = play(octets, octets.len().max(1));
+    for piece in [1, 2, 5] {
+        assert_eq!(play(octets, piece), whole);
+    }
+});
+
+/// Answers everything that the session did, as text.
+fn play(octets: &[u8], piece: usize) -> Vec<String> {
+    let mut session = session();
+    let mut done = Vec::new();
+    if !run(&mut session, &mut done) {
+        return done;
+    }
+    for piece in octets.chunks(piece) {
+        session.receive(piece);
+        if !run(&mut session, &mut done) {
+            break;
+        }
+    }
+    done
+}
+
+fn session() -> Session {
+    let config = SessionConfig {
+        mail_domain: Domain::parse("restante.test").expect("a domain"),
+        host_name: "mx.restante.test".to_owned(),
+        message_size: 200,
+        recipients: RECIPIENTS,
+        command_line: 100,
+        data_line: 40,
+        start_tls: false,
+    };
+    Session::new(Arc::new(config), Transport { encrypted: false, loopback: true })
+}
+
+/// Runs the session until it needs input, and answers whether it is still open.
+fn run(session: &mut Session, done: &mut Vec<String>) -> bool {
+    loop {
+        match session.next() {
+            Event::NeedInput => return true,
+            Event::Close => return false,
+            Event::StartTls => unreachable!("it is not offered"),
+            Event::Send(reply) => done.push(reply.to_string()),
+            Event::Refused { size, refusal, .. } => done.push(format!("{refusal:?} {size}")),
+            Event::Authenticate(credentials) => {
+                let is_good = credentials.password.len() % 2 == 0;
+                done.push(format!("{credentials:?}"));
+                let project = ProjectId(Default::default());
+                session.authenticated(is_good.then_some(project).ok_or(Refusal::AuthenticationFailed));
+            }
+            Event::Sender { reverse_path, size } => {
+                done.push(format!("{reverse_path} {size:?}"));
+                session.sender(Ok(()));
+            }
+            Event::Recipient(address) => {
+                assert_eq!(address.domain().as_str(), "restante.test");
+                session.recipient(Ok(()));
+            }
+            Event::Deliver(envelope, message) => {
+                assert!((1..=RECIPIENTS).contains(&envelope.recipients.len()));
+                done.push(format!("{envelope:?} {message:?}"));
+                session.delivered(Ok(Vec::new()));
+            }
+        }
+    }
+}

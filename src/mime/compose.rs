@@ -1,0 +1,103 @@
+//! From a draft to a message (RFC 5322): one text, one HTML, or both as alternatives.
+
+use lettre::Address;
+use lettre::message::header::{HeaderName, HeaderValue};
+use lettre::message::{Mailbox, Message, MultiPart, SinglePart};
+
+use super::threading::{self, Threading};
+use crate::model::{EmailAddress, Timestamp};
+
+/// A message to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Draft<'a> {
+    /// The sender's bare address.
+    pub from: &'a str,
+    /// The recipient's bare address.
+    pub to: &'a str,
+    /// The subject; any Unicode but control characters.
+    pub subject: &'a str,
+    /// The plain text; empty is absent, unless there is no HTML either.
+    pub text: &'a str,
+    /// The HTML; empty is absent.
+    pub html: &'a str,
+    /// When it is sent.
+    pub date: Timestamp,
+    /// Its own id, with angle brackets.
+    pub message_id: &'a str,
+    /// The message that it answers.
+    pub in_reply_to: Option<&'a Threading>,
+}
+
+/// Why a draft cannot be written as a message.
+#[derive(Debug, thiserror::Error)]
+pub enum ComposeError {
+    /// An address is none that a message can be sent from or to.
+    #[error("not a mail address: {0}")]
+    Address(String),
+    /// The subject holds a control character.
+    #[error("a control character in the subject")]
+    ControlCharacter,
+    /// The message id is not printable ASCII between angle brackets.
+    #[error("not a message id")]
+    MessageId,
+    /// The builder refused the message.
+    #[error("the message cannot be built")]
+    Build(#[from] lettre::error::Error),
+}
+
+/// Writes a message, lines ended by CR LF and at most 998 octets long.
+///
+/// # Errors
+/// [`ComposeError`] for addresses that do not parse and for control characters in a header: nothing in a draft can
+/// begin a header of its own.
+pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
+    if draft.subject.contains(char::is_control) {
+        return Err(ComposeError::ControlCharacter);
+    }
+    if !threading::is_bracketed_id(draft.message_id) {
+        return Err(ComposeError::MessageId);
+    }
+    let mut builder = Message::builder()
+        .from(mailbox(draft.from)?)
+        .to(mailbox(draft.to)?)
+        .subject(draft.subject)
+        .raw_header(header("Date", draft.date.to_rfc5322()))
+        .raw_header(header("Message-ID", draft.message_id.to_owned()));
+    if let Some(parent) = draft.in_reply_to {
+        for (name, ids) in [("In-Reply-To", parent_id(parent)), ("References", thread(parent))] {
+            if !ids.is_empty() {
+                builder = builder.raw_header(header(name, ids.join("\r\n ")));
+            }
+        }
+    }
+    let plain = || SinglePart::plain(draft.text.to_owned());
+    let html = || SinglePart::html(draft.html.to_owned());
+    let message = match (draft.text.is_empty(), draft.html.is_empty()) {
+        (_, true) => builder.singlepart(plain()),
+        (true, false) => builder.singlepart(html()),
+        (false, false) => builder.multipart(MultiPart::alternative().singlepart(plain()).singlepart(html())),
+    }?;
+    Ok(message.formatted())
+}
+
+fn mailbox(address: &str) -> Result<Mailbox, ComposeError> {
+    let refused = || ComposeError::Address(address.escape_debug().to_string());
+    let parsed = EmailAddress::parse(address).map_err(|_| refused())?;
+    let address = Address::new(parsed.local_part(), parsed.domain().as_str()).map_err(|_| refused())?;
+    Ok(Mailbox::new(None, address))
+}
+
+/// A header whose value is ASCII without control characters but folds.
+fn header(name: &'static str, value: String) -> HeaderValue {
+    HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
+}
+
+fn parent_id(parent: &Threading) -> Vec<String> {
+    parent.message_id.iter().filter(|id| threading::is_bracketed_id(id)).cloned().collect()
+}
+
+/// The parent's thread, and the parent as its latest.
+fn thread(parent: &Threading) -> Vec<String> {
+    let references = parent.references.iter().chain(&parent.message_id);
+    threading::bounded(references.filter(|id| threading::is_bracketed_id(id)).cloned().collect())
+}

@@ -1,0 +1,130 @@
+//! Encoded-words (RFC 2047) in header values, also the broken ones: words that split a character between them, that
+//! hold spaces, that touch their neighbours, that never end.
+
+use std::borrow::Cow;
+
+use super::charset;
+use super::transfer;
+
+/// A charset name in an encoded-word is no longer than this.
+const CHARSET_OCTETS: usize = 64;
+
+struct Word<'a> {
+    charset: &'a str,
+    octets: Vec<u8>,
+    /// Octets of the word in the text.
+    length: usize,
+}
+
+/// Replaces every encoded-word by the text that it stands for.
+pub(super) fn decode(text: &str) -> String {
+    let mut decoded = String::with_capacity(text.len());
+    // Words of one charset are decoded together: senders cut between the octets of a character.
+    let mut pending: Option<(&str, Vec<u8>)> = None;
+    let mut rest = text;
+    while let Some(start) = rest.find("=?") {
+        let (before, from_word) = rest.split_at(start);
+        let Some(word) = read(from_word) else {
+            flush(&mut pending, &mut decoded);
+            decoded.push_str(before);
+            decoded.push_str("=?");
+            rest = &from_word[2..];
+            continue;
+        };
+        // White space between two encoded-words is not shown (section 6.2).
+        let joins = pending.is_some() && before.trim().is_empty();
+        if !joins {
+            flush(&mut pending, &mut decoded);
+            decoded.push_str(before);
+        }
+        match &mut pending {
+            Some((charset, octets)) if charset.eq_ignore_ascii_case(word.charset) => octets.extend(word.octets),
+            _ => {
+                flush(&mut pending, &mut decoded);
+                pending = Some((word.charset, word.octets));
+            }
+        }
+        rest = &from_word[word.length..];
+    }
+    flush(&mut pending, &mut decoded);
+    decoded.push_str(rest);
+    decoded
+}
+
+fn flush(pending: &mut Option<(&str, Vec<u8>)>, decoded: &mut String) {
+    if let Some((charset, octets)) = pending.take() {
+        decoded.push_str(&charset::decode(Cow::Owned(octets), Some(charset)));
+    }
+}
+
+/// Reads the encoded-word at the start of `text`.
+fn read(text: &str) -> Option<Word<'_>> {
+    let body = text.strip_prefix("=?")?;
+    let (charset, rest) = split_at_question_mark(body, CHARSET_OCTETS)?;
+    let (encoding, rest) = split_at_question_mark(rest, 1)?;
+    if charset.is_empty() || charset.contains(char::is_whitespace) {
+        return None;
+    }
+    let data_start = text.len() - rest.len();
+    let (data, length) = match encoded_text(rest) {
+        (data, true) => (data, data_start + data.len() + 2),
+        (data, false) => (data, data_start + data.len()),
+    };
+    let octets = match encoding {
+        "q" | "Q" => transfer::q_encoding(data.as_bytes()),
+        "b" | "B" => transfer::base64(data.as_bytes()),
+        _ => return None,
+    };
+    Some(Word { charset, octets, length })
+}
+
+/// The encoded text, and whether `?=` ends it; without that it ends at the next space.
+fn encoded_text(rest: &str) -> (&str, bool) {
+    // No further than the next word: looking for the end of each among many would take the square of their number.
+    let limit = rest.find("=?").map_or(rest.len(), |next| next + 1);
+    let end = rest.get(..limit).unwrap_or(rest).find("?=").filter(|&end| end < limit);
+    match end {
+        Some(end) => (&rest[..end], true),
+        None => (rest.split(char::is_whitespace).next().unwrap_or_default(), false),
+    }
+}
+
+fn split_at_question_mark(text: &str, limit: usize) -> Option<(&str, &str)> {
+    let end = text.bytes().take(limit + 1).position(|octet| octet == b'?')?;
+    Some((&text[..end], &text[end + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_decoded_and_joined() {
+        for (text, expected) in [
+            ("=?utf-8?Q?caf=C3=A9_au_lait?=", "café au lait"),
+            ("=?UTF-8?B?w6k=?= =?utf-8?b?w6k=?=", "éé"),
+            ("=?utf-8?q?=C3?= =?utf-8?q?=A9?=", "é"),
+            ("=?utf-8?B?8J+Y?= =?utf-8?B?gA==?= ok", "😀 ok"),
+            ("=?iso-8859-1*de?q?gr=FC=DFe?= from =?koi8-r?q?=F1?=", "grüße from Я"),
+            ("=?iso-8859-1?q?a?= =?utf-8?q?b?=", "ab"),
+            ("plain =?utf-8?q?a?=, b", "plain a, b"),
+        ] {
+            assert_eq!(decode(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn broken_words_give_what_they_can() {
+        for (text, expected) in [
+            ("=?utf-8?Q?two words here?= x", "two words here x"),
+            ("=?utf-8?Q?cut_off", "cut off"),
+            ("a=?utf-8?Q?b?=c", "abc"),
+            ("=?utf-8?X?b?=", "=?utf-8?X?b?="),
+            ("=?=?=?", "=?=?=?"),
+            ("=?utf-8?Q??=", ""),
+            ("1 =? 2 ?= 3", "1 =? 2 ?= 3"),
+        ] {
+            assert_eq!(decode(text), expected, "{text}");
+        }
+    }
+}

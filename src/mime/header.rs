@@ -1,0 +1,255 @@
+//! Header sections: their fields (RFC 5322, section 2.2), and what the fields that matter here say.
+
+use mail_parser::parsers::MessageStream;
+use mail_parser::{Address, ContentType as ParsedContentType, HeaderValue};
+
+use super::budget::{HEADER_FIELD_OCTETS, PARAMETERS_OCTETS};
+use super::charset;
+use super::encoded_word;
+
+/// One field as it stands in the message, its value still folded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field<'a> {
+    pub(super) name: &'a [u8],
+    pub(super) value: &'a [u8],
+}
+
+impl<'a> Field<'a> {
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name.as_bytes())
+    }
+
+    /// The value's octets within the budget of one field.
+    pub(super) fn bounded_value(&self) -> &'a [u8] {
+        &self.value[..self.value.len().min(HEADER_FIELD_OCTETS)]
+    }
+}
+
+/// A header section taken from the front of a message or part.
+pub(super) struct Section<'a> {
+    pub(super) fields: Vec<Field<'a>>,
+    /// Octets up to the body.
+    pub(super) length: usize,
+    /// Whether the field budget or the limit of the section was passed.
+    pub(super) field_too_long: bool,
+    pub(super) section_too_long: bool,
+}
+
+impl<'a> Section<'a> {
+    /// Reads fields up to the empty line, a line that cannot belong to a header, or one that `ends` says ends the part.
+    /// Only fields that begin within the first `limit` octets are kept.
+    pub(super) fn read(text: &'a [u8], limit: usize, ends: impl Fn(&[u8]) -> bool) -> Self {
+        let mut section = Self { fields: Vec::new(), length: 0, field_too_long: false, section_too_long: false };
+        let mut position = 0;
+        while position < text.len() {
+            let line = line_at(text, position);
+            if line.trim_ascii().is_empty() && !starts_with_space(line) || line == b"\r" {
+                section.length = position + line.len();
+                return section;
+            }
+            if ends(line) {
+                break;
+            }
+            let end = position + line.len();
+            let Some(colon) = field_colon(line) else {
+                if !section.is_stray_line(line, text.get(end..).unwrap_or_default(), position) {
+                    break;
+                }
+                section.extend_last(text, end);
+                position = end;
+                continue;
+            };
+            section.push(text, position, colon, end, limit);
+            position = end;
+        }
+        section.length = position;
+        section
+    }
+
+    /// The first field of this name.
+    pub(super) fn field(&self, name: &str) -> Option<Field<'a>> {
+        self.fields.iter().find(|field| field.is(name)).copied()
+    }
+
+    fn push(&mut self, text: &'a [u8], start: usize, colon: usize, end: usize, limit: usize) {
+        if start >= limit {
+            self.section_too_long = true;
+            return;
+        }
+        let name = text[start..start + colon].trim_ascii();
+        self.fields.push(Field { name, value: &text[start + colon + 1..end] });
+    }
+
+    /// Takes the line that ends at `end` into the last field.
+    fn extend_last(&mut self, text: &'a [u8], end: usize) {
+        if self.section_too_long {
+            return;
+        }
+        if let Some(field) = self.fields.last_mut() {
+            let start = field.value.as_ptr() as usize - text.as_ptr() as usize;
+            field.value = &text[start..end];
+            self.field_too_long |= field.value.len() > HEADER_FIELD_OCTETS;
+        }
+    }
+
+    /// Whether a line without a field name still belongs to the header: a continuation, the "From " line of a mailbox
+    /// file, or one that a careless sender broke, with more of the header behind it.
+    fn is_stray_line(&self, line: &[u8], behind: &[u8], position: usize) -> bool {
+        starts_with_space(line)
+            || position == 0 && (line.starts_with(b"From ") || line.starts_with(b">From "))
+            || !self.fields.is_empty() && {
+                let next = line_at(behind, 0);
+                field_colon(next).is_some_and(|colon| next[..colon].contains(&b'-'))
+            }
+    }
+}
+
+/// The line at `position` with its line end.
+pub(super) fn line_at(text: &[u8], position: usize) -> &[u8] {
+    let rest = &text[position..];
+    let length = rest.iter().position(|&octet| octet == b'\n').map_or(rest.len(), |end| end + 1);
+    &rest[..length]
+}
+
+fn starts_with_space(line: &[u8]) -> bool {
+    matches!(line.first(), Some(b' ' | b'\t'))
+}
+
+/// Where the colon behind a field name stands, if the line begins with one.
+fn field_colon(line: &[u8]) -> Option<usize> {
+    let colon = line.iter().position(|octet| !matches!(octet, 33..=57 | 59..=126))?;
+    let spaces = line[colon..].iter().position(|octet| !matches!(octet, b' ' | b'\t'))?;
+    (colon > 0 && line[colon + spaces] == b':').then_some(colon + spaces)
+}
+
+/// An unstructured value as one line of text: decoded, unfolded, control characters turned into spaces.
+pub(super) fn text(value: &[u8]) -> String {
+    let text = charset::decode_unlabelled(value);
+    let decoded = encoded_word::decode(&unfolded(&text));
+    let one_line: String =
+        decoded.chars().map(|character| if is_control(character) { ' ' } else { character }).collect();
+    one_line.trim().replace('\0', "\u{FFFD}")
+}
+
+fn is_control(character: char) -> bool {
+    character != '\0' && character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
+}
+
+/// Takes the line ends out: the white space that follows each stays (RFC 5322, section 2.2.3).
+fn unfolded(text: &str) -> String {
+    text.trim().chars().filter(|&character| character != '\r' && character != '\n').collect()
+}
+
+/// The first address of a From field.
+pub(super) fn address(value: &[u8]) -> Option<String> {
+    let text = charset::decode_unlabelled(value);
+    first_address(&text).or_else(|| first_address(&encoded_word::decode(&unfolded(&text))))
+}
+
+fn first_address(text: &str) -> Option<String> {
+    let line = format!("{}\n", text.trim_end());
+    let HeaderValue::Address(address) = MessageStream::new(line.as_bytes()).parse_address() else { return None };
+    let mut addresses: Box<dyn Iterator<Item = _>> = match &address {
+        Address::List(list) => Box::new(list.iter()),
+        Address::Group(groups) => Box::new(groups.iter().flat_map(|group| group.addresses.iter())),
+    };
+    addresses.find_map(|entry| entry.address.as_deref().filter(|address| is_address(address)).map(str::to_owned))
+}
+
+fn is_address(text: &str) -> bool {
+    text.rsplit_once('@').is_some_and(|(local_part, domain)| {
+        !local_part.is_empty()
+            && (!local_part.contains('@') || local_part.starts_with('"'))
+            && !domain.is_empty()
+            && !text.chars().any(|character| character.is_control() || "<>,;".contains(character))
+            && !domain.contains(char::is_whitespace)
+    })
+}
+
+/// A Content-Type or Content-Disposition field: a value, and parameters by name in lower case.
+#[derive(Debug, Default)]
+pub(super) struct Parameterized {
+    /// `text/plain`, `attachment`; in lower case.
+    pub(super) value: String,
+    parameters: Vec<(String, String)>,
+}
+
+impl Parameterized {
+    /// Reads a field. What cannot be read has an empty value.
+    pub(super) fn parse(value: &[u8]) -> Self {
+        let value = &value[..value.len().min(PARAMETERS_OCTETS)];
+        let mut line = value.trim_ascii().to_vec();
+        line.push(b'\n');
+        match MessageStream::new(&line).parse_content_type() {
+            HeaderValue::ContentType(parsed) => Self::from_parsed(&parsed),
+            _ => Self::default(),
+        }
+    }
+
+    fn from_parsed(parsed: &ParsedContentType<'_>) -> Self {
+        let kind = parsed.ctype().trim().to_ascii_lowercase();
+        let value = match parsed.subtype() {
+            Some(subtype) => format!("{kind}/{}", subtype.trim().to_ascii_lowercase()),
+            None => kind,
+        };
+        let parameters = parsed.attributes().unwrap_or_default().iter();
+        let parameters = parameters.map(|attribute| (attribute.name.to_ascii_lowercase(), attribute.value.to_string()));
+        Self { value, parameters: parameters.collect() }
+    }
+
+    /// The first parameter of this name.
+    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn section(text: &str) -> Section<'_> {
+        Section::read(text.as_bytes(), usize::MAX, |_| false)
+    }
+
+    #[test]
+    fn a_section_ends_at_the_empty_line_or_where_the_body_begins_without_one() {
+        let read = section("From me\nA: 1\n folded\nB : 2\n\nbody");
+        assert_eq!(read.fields.len(), 2);
+        assert_eq!(read.field("a").unwrap().value, b" 1\n folded\n");
+        assert_eq!(read.field("b").unwrap().value, b" 2\n");
+        assert_eq!(read.length, "From me\nA: 1\n folded\nB : 2\n\n".len());
+        assert_eq!(section("A: 1\nHello there.\nBye").length, 5);
+        assert_eq!(section("A: 1\nbroken here\nX-B: 2\n\n").fields.len(), 2);
+    }
+
+    #[test]
+    fn text_is_one_decoded_line() {
+        assert_eq!(text(b" =?utf-8?q?caf=C3=A9?=\r\n =?utf-8?b?IQ==?= now\r\n"), "café! now");
+        assert_eq!(text(b" one\r\n\ttwo\x07 \xc3\xa9\n"), "one two  é");
+        assert_eq!(text(b" caf\xe9\n"), "café");
+    }
+
+    #[test]
+    fn addresses_are_found_in_what_from_fields_hold() {
+        for (value, expected) in [
+            ("a@b.example", Some("a@b.example")),
+            ("\"Doe, J.\" <j.doe@b.example>\r\n", Some("j.doe@b.example")),
+            ("=?utf-8?q?J=C3=B6rg_=3Cj=40b=2Eexample=3E?=", Some("j@b.example")),
+            ("Friends: a@b.example, c@d.example;", Some("a@b.example")),
+            ("<a@b><c@d>@e.example", None),
+            ("Nobody", None),
+            ("", None),
+        ] {
+            assert_eq!(address(value.as_bytes()).as_deref(), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_read_by_name() {
+        let read = Parameterized::parse(b" Text/HTML; CHARSET=\"utf-8\"; name*0=a; name*1=b\r\n");
+        assert_eq!(read.value, "text/html");
+        assert_eq!(read.parameter("charset"), Some("utf-8"));
+        assert_eq!(read.parameter("name"), Some("ab"));
+        assert_eq!(Parameterized::parse(b";").value, "");
+    }
+}

@@ -1,0 +1,102 @@
+//! What a person does not see: the styles that hide, and how far a hidden element reaches.
+
+use super::elements::{self, COUNT, ElementId, Layout};
+
+/// What a `style` attribute says about showing an element.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Style {
+    pub(super) hides: bool,
+    /// `display` where it changes an element's layout: a block within the line, or lines out of something inline.
+    pub(super) layout: Option<Layout>,
+    /// `white-space` that keeps line ends.
+    pub(super) keeps_white_space: bool,
+}
+
+impl Style {
+    /// Reads a `style` attribute.
+    pub(super) fn parse(style: &str) -> Self {
+        let mut parsed = Self::default();
+        let (mut is_flat, mut clips) = (false, false);
+        for declaration in style.split(';') {
+            let Some((property, value)) = declaration.split_once(':') else { continue };
+            let value = value.to_ascii_lowercase();
+            let value = value.trim().trim_end_matches("!important").trim();
+            match property.trim().to_ascii_lowercase().as_str() {
+                "display" => {
+                    parsed.hides |= value == "none";
+                    parsed.layout = display(value);
+                }
+                "visibility" => parsed.hides |= matches!(value, "hidden" | "collapse"),
+                "opacity" => parsed.hides |= value.parse() == Ok(0.0),
+                "max-height" | "max-width" | "height" | "width" => is_flat |= is_zero(value),
+                "overflow" => clips |= value == "hidden",
+                "white-space" => parsed.keeps_white_space |= value.starts_with("pre"),
+                _ => {}
+            }
+        }
+        parsed.hides |= is_flat && clips;
+        parsed
+    }
+}
+
+fn display(value: &str) -> Option<Layout> {
+    match value {
+        "inline-block" | "inline-flex" | "inline-table" | "inline" => Some(Layout::Inline),
+        "block" | "flex" | "grid" | "table" | "list-item" | "table-row" => Some(Layout::Block),
+        "table-cell" => Some(Layout::Cell),
+        _ => None,
+    }
+}
+
+fn is_zero(length: &str) -> bool {
+    length.trim_end_matches(|character: char| character.is_ascii_alphabetic() || character == '%').parse() == Ok(0.0)
+}
+
+/// A hidden element whose end has not come. Elements that were opened in it are counted, not remembered.
+#[derive(Debug)]
+pub(super) struct Region {
+    root: Vec<u8>,
+    root_id: Option<ElementId>,
+    /// How often the root's own kind is open, itself included.
+    depth: usize,
+    inner: [u32; COUNT],
+}
+
+impl Region {
+    pub(super) fn new(name: &[u8]) -> Self {
+        Self { root: name.to_vec(), root_id: elements::by_name(name), depth: 1, inner: [0; COUNT] }
+    }
+
+    /// An element begins in the region; returns whether this ends the region.
+    pub(super) fn open(&mut self, name: &[u8], id: Option<ElementId>) -> bool {
+        if let (Some(root), Some(id), 1) = (self.root_id, id, self.depth)
+            && elements::implies_end(root, id)
+            && self.inner.iter().all(|&count| count == 0)
+        {
+            return true;
+        }
+        if name == self.root {
+            self.depth += 1;
+        } else if let Some(id) = id.filter(|&id| elements::layout(id).has_content()) {
+            self.inner[id] += 1;
+        }
+        false
+    }
+
+    /// An element ends; `is_open_outside` tells whether one of its kind was open when the region began. Returns
+    /// whether this ends the region, and whether the end tag is still to be obeyed outside.
+    pub(super) fn close(&mut self, name: &[u8], id: Option<ElementId>, is_open_outside: bool) -> (bool, bool) {
+        if name == self.root {
+            self.depth -= 1;
+            return (self.depth == 0, false);
+        }
+        let Some(id) = id else { return (false, false) };
+        if self.inner[id] > 0 {
+            self.inner[id] -= 1;
+            return (false, false);
+        }
+        // The end of what holds a block ends the block, but a stray inline end tag does nothing.
+        let ends = is_open_outside && elements::layout(id) != Layout::Inline;
+        (ends, ends)
+    }
+}

@@ -1,0 +1,137 @@
+//! HTML as a person sees it: its visible text, and where in that text its links stand.
+//!
+//! The tokenizer is html5gum's; there is no tree. What is open is known from counters, one for each kind of element,
+//! so that memory and time do not grow with the nesting.
+
+mod elements;
+mod hidden;
+mod reader;
+mod writer;
+
+use std::collections::HashSet;
+
+use html5gum::Tokenizer;
+
+/// What an HTML document shows.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    /// The visible text: paragraphs apart, list items marked, table cells separated by a tab.
+    pub(super) text: String,
+    /// The `href` of every visible `a` and `area`, each spelling once, in order.
+    pub(super) references: Vec<Reference>,
+    /// The `href` of the first `base`.
+    pub(super) base: Option<String>,
+    /// The octets of `text` that are the words of a link and have a URL in them.
+    pub(super) linked: Vec<(usize, usize)>,
+    /// The spellings in `references`.
+    seen: HashSet<String>,
+}
+
+/// A link's target.
+#[derive(Debug)]
+pub(super) struct Reference {
+    /// Octets of the page's text in front of it.
+    pub(super) position: usize,
+    /// The attribute, entities decoded.
+    pub(super) href: String,
+}
+
+/// Reads a document.
+pub(super) fn read(html: &str) -> Page {
+    let mut page = Page::default();
+    if !html.is_empty() {
+        let Ok(()) = Tokenizer::new_with_emitter(html, reader::Reader::new(&mut page, html.len())).finish();
+        page.seen = HashSet::new();
+    }
+    page
+}
+
+/// The charset that a document declares for itself near its beginning.
+pub(super) fn declared_charset(octets: &[u8]) -> Option<String> {
+    let start = String::from_utf8_lossy(&octets[..octets.len().min(1024)]).to_ascii_lowercase();
+    let (_, declared) = start.split_once("charset=")?;
+    let name = declared.trim_start_matches(['"', '\'', ' ']);
+    let end = name.find(|character: char| !character.is_ascii_alphanumeric() && !"-_:.".contains(character));
+    Some(name[..end.unwrap_or(name.len())].to_owned()).filter(|name| !name.is_empty() && !name.starts_with("utf-16"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(html: &str) -> String {
+        read(html).text
+    }
+
+    #[test]
+    fn text_reads_as_it_is_laid_out() {
+        for (html, expected) in [
+            ("<p>One\n two</p><p>Three<br>four</p>", "One two\n\nThree\nfour"),
+            ("<div>a</div><div>b<div>c</div></div>", "a\nb\nc"),
+            ("<ul><li>x<li>y</ul><ol start=3><li>p</li><li>q</li></ol>", "- x\n- y\n\n3. p\n4. q"),
+            ("<table><tr><td>a<td>b</tr><tr><td>c</td><td></td><td>d</td></tr></table>", "a\tb\nc\td"),
+            ("<pre>a\n  b</pre>c", "a\n  b\n\nc"),
+            ("a<b>b</b>c <i> d </i> e", "abc d e"),
+            ("<h1>T</h1>x&nbsp;&nbsp;y &amp; &lt;z&gt; &euro;", "T\n\nx y & <z> €"),
+            ("<span style='display:block'>a</span><span style=\"Display: BLOCK\">b</span>c", "a\nb\nc"),
+            ("<div style='display:inline-block'>1</div><div style='display:inline-block'>2</div>", "1 2"),
+            ("<div style='white-space: pre-wrap'>a\n b</div>", "a\n b"),
+            ("one<hr>two", "one\n\ntwo"),
+        ] {
+            assert_eq!(text(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_sees_is_left_out() {
+        for html in [
+            "<head><title>no</title><style>no{}</style></head>yes",
+            "<script>if (a<b) no()</script>yes<!-- no -->",
+            "<div style='display:none'>no<div>no</div>no</div>yes",
+            "<span style='visibility : hidden'>no</span>yes<span hidden>no</span>",
+            "<div style='max-height:0;overflow:hidden'>no</div>yes",
+            "<div style='opacity:0'>no</div>yes<div style='display:none!important'>no</div>",
+            "<!--[if mso]>no<a href=https://no.example>no</a><![endif]-->yes",
+            "<!--[if !mso]><!-->yes<!--<![endif]-->",
+            "<![if !mso]>yes<![endif]>",
+            "<p hidden>no<p>yes",
+            "<table><tr><td style=display:none>no<td>yes</table>",
+            "<div><p style=display:none>no</div>yes",
+            "yes<img style='display:none' src=x><input hidden>",
+            "<template>no</template>yes<style>no",
+        ] {
+            assert_eq!(text(html), "yes", "{html}");
+            assert!(read(html).references.is_empty(), "{html}");
+        }
+    }
+
+    #[test]
+    fn seen_all_the_same() {
+        for (html, expected) in [
+            ("<div style='opacity:0.9;max-height:0'>a</div>", "a"),
+            ("<td style='font-size:0'><div style='font-size:14px'>a</div></td>", "a"),
+            ("<br style='display:none'>a</br>", "a"),
+            ("<div style='display:none'></span>no</div>a", "a"),
+            ("<noscript>a</noscript>", "a"),
+        ] {
+            assert_eq!(text(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn references_are_where_they_stand() {
+        let page = read(
+            "x <a href=' https://a.example/?a=1&amp;b=2 '>y</a><map><area href=/z></map><base href=https://b.example>",
+        );
+        let found: Vec<_> = page.references.iter().map(|link| (link.position, link.href.as_str())).collect();
+        assert_eq!(found, [(1, " https://a.example/?a=1&b=2 "), (3, "/z")]);
+        assert_eq!(page.base.as_deref(), Some("https://b.example"));
+    }
+
+    #[test]
+    fn a_charset_is_found_in_either_meta() {
+        assert_eq!(declared_charset(b"<meta charset='KOI8-R'>").as_deref(), Some("koi8-r"));
+        assert_eq!(declared_charset(b"content=\"text/html; charset=big5\"").as_deref(), Some("big5"));
+        assert_eq!(declared_charset(b"<p>"), None);
+    }
+}

@@ -1,0 +1,393 @@
+//! Listens to the tokenizer: tags change the layout or hide what follows, text is written, links are noted.
+
+use std::convert::Infallible;
+
+use html5gum::{Emitter, Error, State};
+
+use super::elements::{self, COUNT, ElementId, Layout};
+use super::hidden::{Region, Style};
+use super::writer::{Gap, Writer};
+use super::{Page, Reference};
+use crate::mime::budget::{LINK_OCTETS, LINKS};
+
+/// Octets of a tag or attribute name that are kept: known ones are shorter.
+const NAME_OCTETS: usize = 32;
+/// Octets of a `style` attribute that are read.
+const STYLE_OCTETS: usize = 4 * 1024;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Attribute {
+    Href,
+    Style,
+    Hidden,
+    Start,
+    #[default]
+    Other,
+}
+
+/// The tag that is being read.
+#[derive(Debug, Default)]
+struct Tag {
+    name: Vec<u8>,
+    is_end: bool,
+    attribute_name: Vec<u8>,
+    attribute: Option<Attribute>,
+    href: Option<Vec<u8>>,
+    style: Option<Vec<u8>>,
+    start: Option<Vec<u8>>,
+    hidden: bool,
+}
+
+/// An element whose style changes its layout, closed when its kind is open this often again.
+#[derive(Debug)]
+struct Restyled {
+    element: ElementId,
+    open: u32,
+    layout: Layout,
+    preformatted: bool,
+}
+
+/// The state of reading a page.
+pub(super) struct Reader<'p> {
+    page: &'p mut Page,
+    writer: Writer,
+    tag: Tag,
+    last_start_tag: Vec<u8>,
+    /// Octets of a character that the tokenizer cut.
+    cut_character: Vec<u8>,
+    open: [u32; COUNT],
+    restyled: Vec<Restyled>,
+    hidden: Option<Region>,
+    /// The next number of each numbered list that is open; none for lists without numbers.
+    lists: Vec<Option<u32>>,
+    /// Where the words of the open link begin.
+    link_start: Option<usize>,
+}
+
+impl<'p> Reader<'p> {
+    pub(super) fn new(page: &'p mut Page, octets: usize) -> Self {
+        Self {
+            page,
+            writer: Writer::for_document(octets),
+            tag: Tag::default(),
+            last_start_tag: Vec::new(),
+            cut_character: Vec::new(),
+            open: [0; COUNT],
+            restyled: Vec::new(),
+            hidden: None,
+            lists: Vec::new(),
+            link_start: None,
+        }
+    }
+
+    fn start_tag(&mut self) {
+        let id = elements::by_name(&self.tag.name);
+        if let Some(region) = &mut self.hidden {
+            if !region.open(&self.tag.name, id) {
+                return;
+            }
+            self.leave_hidden();
+        }
+        let style =
+            self.tag.style.take().map(|style| Style::parse(&String::from_utf8_lossy(&style))).unwrap_or_default();
+        let layout = id.map_or(Layout::Inline, elements::layout);
+        if layout.has_content() && (layout == Layout::Never || style.hides || self.tag.hidden) {
+            self.hidden = Some(Region::new(&self.tag.name));
+            return self.gap_for(layout);
+        }
+        if let Some(id) = id.filter(|_| layout.has_content()) {
+            self.open[id] = self.open[id].saturating_add(1);
+            self.restyle(id, layout, style);
+        }
+        self.follow_link();
+        self.begin(style.layout.filter(|_| layout.has_content() && layout != Layout::Cell).unwrap_or(layout));
+    }
+
+    /// Remembers an element that is not laid out as its kind is.
+    fn restyle(&mut self, id: ElementId, layout: Layout, style: Style) {
+        let changed = style.layout.filter(|&styled| styled != layout);
+        if changed.is_none() && !style.keeps_white_space {
+            return;
+        }
+        let preformatted = style.keeps_white_space;
+        self.writer.preformatted += usize::from(preformatted);
+        self.restyled.push(Restyled {
+            element: id,
+            open: self.open[id],
+            layout: changed.unwrap_or(layout),
+            preformatted,
+        });
+    }
+
+    fn begin(&mut self, layout: Layout) {
+        match layout {
+            Layout::Preformatted => {
+                self.writer.gap(Gap::Paragraph);
+                self.writer.preformatted += 1;
+            }
+            Layout::List | Layout::NumberedList => {
+                let number =
+                    self.tag.start.take().and_then(|start| String::from_utf8_lossy(&start).trim().parse().ok());
+                self.lists.push((layout == Layout::NumberedList).then_some(number.unwrap_or(1)));
+                self.writer.gap(if self.lists.len() > 1 { Gap::Line } else { Gap::Paragraph });
+            }
+            Layout::Item => self.begin_item(),
+            Layout::Break => self.writer.line_break(),
+            _ => self.gap_for(layout),
+        }
+    }
+
+    fn begin_item(&mut self) {
+        let indent = "  ".repeat(self.lists.len().clamp(1, 8) - 1);
+        let mark = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let mark = format!("{indent}{number}. ");
+                *number = number.saturating_add(1);
+                mark
+            }
+            _ => format!("{indent}- "),
+        };
+        self.writer.mark(mark);
+    }
+
+    fn gap_for(&mut self, layout: Layout) {
+        self.writer.gap(match layout {
+            Layout::Block | Layout::Item => Gap::Line,
+            Layout::Paragraph | Layout::Preformatted | Layout::Rule => Gap::Paragraph,
+            Layout::List | Layout::NumberedList if self.lists.is_empty() => Gap::Paragraph,
+            Layout::List | Layout::NumberedList => Gap::Line,
+            Layout::Cell => Gap::Cell,
+            Layout::Inline | Layout::Break | Layout::Never | Layout::Void => Gap::None,
+        });
+    }
+
+    fn end_tag(&mut self) {
+        let id = elements::by_name(&self.tag.name);
+        if let Some(region) = &mut self.hidden {
+            let is_open_outside = id.is_some_and(|id| self.open[id] > 0);
+            let (ends, goes_on) = region.close(&self.tag.name, id, is_open_outside);
+            if ends {
+                self.leave_hidden();
+            }
+            if !goes_on {
+                return;
+            }
+        }
+        let Some(id) = id else { return };
+        let mut layout = elements::layout(id);
+        if let Some(restyled) = self.restyled_end(id) {
+            self.writer.preformatted -= usize::from(restyled.preformatted);
+            layout = if layout == Layout::Preformatted { layout } else { restyled.layout };
+        }
+        let was_open = self.open[id] > 0;
+        self.open[id] = self.open[id].saturating_sub(1);
+        match layout {
+            Layout::Preformatted if was_open => self.writer.preformatted -= 1,
+            Layout::List | Layout::NumberedList if was_open => {
+                self.lists.pop();
+            }
+            Layout::Inline if self.tag.name == b"a" => self.end_link(),
+            Layout::Inline if elements::layout(id) != Layout::Inline => self.writer.gap(Gap::Space),
+            _ => {}
+        }
+        self.gap_for(layout);
+    }
+
+    /// The style of the element that ends, if it was restyled.
+    fn restyled_end(&mut self, id: ElementId) -> Option<Restyled> {
+        // Elements that were never closed are forgotten once one around them is.
+        while let Some(top) = self.restyled.last() {
+            let is_stale = self.open[top.element] < top.open;
+            if !(is_stale || top.element == id && top.open == self.open[id]) {
+                return None;
+            }
+            let top = self.restyled.pop()?;
+            if !is_stale {
+                return Some(top);
+            }
+            self.writer.preformatted -= usize::from(top.preformatted);
+        }
+        None
+    }
+
+    fn leave_hidden(&mut self) {
+        self.hidden = None;
+    }
+
+    fn follow_link(&mut self) {
+        let Some(href) = self.tag.href.take() else { return };
+        let href = String::from_utf8_lossy(&href).into_owned();
+        match self.tag.name.as_slice() {
+            b"base" => {
+                self.page.base.get_or_insert(href);
+            }
+            b"a" => {
+                self.end_link();
+                self.link_start = Some(self.writer.position());
+                self.note(href);
+            }
+            b"area" => self.note(href),
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, href: String) {
+        let can_lead_elsewhere = !href.trim_start().starts_with('#') && href.len() <= LINK_OCTETS;
+        if can_lead_elsewhere && self.page.references.len() < LINKS && self.page.seen.insert(href.clone()) {
+            self.page.references.push(Reference { position: self.writer.position(), href });
+        }
+    }
+
+    fn end_link(&mut self) {
+        if let Some(start) = self.link_start.take()
+            && self.writer.since(start).contains("://")
+        {
+            self.page.linked.push((start, self.writer.position()));
+        }
+    }
+
+    fn write(&mut self, octets: &[u8]) {
+        if self.hidden.is_some() {
+            return;
+        }
+        if self.cut_character.is_empty()
+            && let Ok(text) = std::str::from_utf8(octets)
+        {
+            return self.writer.write(text);
+        }
+        self.cut_character.extend_from_slice(octets);
+        match std::str::from_utf8(&self.cut_character) {
+            Err(error) if error.error_len().is_none() && self.cut_character.len() < 4 => {}
+            _ => {
+                let whole = std::mem::take(&mut self.cut_character);
+                self.writer.write(&String::from_utf8_lossy(&whole));
+            }
+        }
+    }
+
+    fn begin_attribute(&mut self) {
+        self.tag.attribute = None;
+        self.tag.attribute_name.clear();
+    }
+
+    /// The attribute that is being read; the first of a name counts (HTML, section 13.2.5.33).
+    fn attribute(&mut self) -> Attribute {
+        let attribute = match self.tag.attribute_name.as_slice() {
+            b"href" if self.tag.href.is_none() => Attribute::Href,
+            b"style" if self.tag.style.is_none() => Attribute::Style,
+            b"start" if self.tag.start.is_none() => Attribute::Start,
+            b"hidden" => Attribute::Hidden,
+            _ => Attribute::Other,
+        };
+        *self.tag.attribute.get_or_insert(attribute)
+    }
+
+    /// Notes an attribute whose name is complete: some have no value.
+    fn end_attribute(&mut self) {
+        if self.attribute() == Attribute::Hidden {
+            self.tag.hidden = true;
+        }
+        self.begin_attribute();
+    }
+}
+
+impl Emitter for Reader<'_> {
+    type Token = Infallible;
+
+    fn emit_string(&mut self, text: &[u8]) {
+        self.write(text);
+    }
+
+    fn init_start_tag(&mut self) {
+        self.tag = Tag::default();
+    }
+
+    fn init_end_tag(&mut self) {
+        self.tag = Tag { is_end: true, ..Tag::default() };
+    }
+
+    fn push_tag_name(&mut self, text: &[u8]) {
+        push_bounded(&mut self.tag.name, text, NAME_OCTETS);
+    }
+
+    fn init_attribute(&mut self) {
+        self.end_attribute();
+    }
+
+    fn push_attribute_name(&mut self, text: &[u8]) {
+        push_bounded(&mut self.tag.attribute_name, text, NAME_OCTETS);
+    }
+
+    fn push_attribute_value(&mut self, text: &[u8]) {
+        match self.attribute() {
+            Attribute::Href => push_bounded(self.tag.href.get_or_insert_default(), text, LINK_OCTETS + 1),
+            Attribute::Style => push_bounded(self.tag.style.get_or_insert_default(), text, STYLE_OCTETS),
+            Attribute::Start => push_bounded(self.tag.start.get_or_insert_default(), text, NAME_OCTETS),
+            Attribute::Hidden | Attribute::Other => {}
+        }
+    }
+
+    fn emit_current_tag(&mut self) -> Option<State> {
+        self.end_attribute();
+        if self.tag.is_end {
+            self.last_start_tag.clear();
+            self.end_tag();
+            return None;
+        }
+        self.last_start_tag.clone_from(&self.tag.name);
+        self.start_tag();
+        text_state(&self.last_start_tag)
+    }
+
+    fn current_is_appropriate_end_tag_token(&mut self) -> bool {
+        self.tag.is_end && !self.last_start_tag.is_empty() && self.tag.name == self.last_start_tag
+    }
+
+    fn set_last_start_tag(&mut self, name: Option<&[u8]>) {
+        self.last_start_tag = name.unwrap_or_default().to_vec();
+    }
+
+    fn emit_eof(&mut self) {
+        self.end_link();
+        self.page.text = std::mem::take(&mut self.writer).finish();
+    }
+
+    fn should_emit_errors(&mut self) -> bool {
+        false
+    }
+
+    fn pop_token(&mut self) -> Option<Infallible> {
+        None
+    }
+
+    fn emit_error(&mut self, _: Error) {}
+    fn init_comment(&mut self) {}
+    fn push_comment(&mut self, _: &[u8]) {}
+    fn emit_current_comment(&mut self) {}
+    fn init_doctype(&mut self) {}
+    fn push_doctype_name(&mut self, _: &[u8]) {}
+    fn emit_current_doctype(&mut self) {}
+    fn set_self_closing(&mut self) {}
+    fn set_force_quirks(&mut self) {}
+    fn set_doctype_public_identifier(&mut self, _: &[u8]) {}
+    fn set_doctype_system_identifier(&mut self, _: &[u8]) {}
+    fn push_doctype_public_identifier(&mut self, _: &[u8]) {}
+    fn push_doctype_system_identifier(&mut self, _: &[u8]) {}
+}
+
+/// The state in which the content of an element is tokenized. Mail clients run no scripts, so that `noscript` is
+/// ordinary content.
+fn text_state(name: &[u8]) -> Option<State> {
+    match name {
+        b"textarea" | b"title" => Some(State::RcData),
+        b"plaintext" => Some(State::PlainText),
+        b"script" => Some(State::ScriptData),
+        b"style" | b"iframe" | b"xmp" | b"noembed" | b"noframes" => Some(State::RawText),
+        _ => None,
+    }
+}
+
+fn push_bounded(buffer: &mut Vec<u8>, text: &[u8], limit: usize) {
+    let room = limit.saturating_sub(buffer.len());
+    buffer.extend_from_slice(&text[..text.len().min(room)]);
+}

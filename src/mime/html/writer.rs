@@ -1,0 +1,148 @@
+//! Lays visible text out: white space collapses, breaks are written only when text follows them.
+
+use crate::mime::budget::BODY_OCTETS;
+
+/// What separates the text before from the text that comes next; the strongest wins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Gap {
+    #[default]
+    None,
+    Space,
+    Cell,
+    Line,
+    Paragraph,
+}
+
+/// The text so far.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    text: String,
+    gap: Gap,
+    /// `br` elements since the last text.
+    breaks: usize,
+    /// Written in front of the next text: the mark of a list item.
+    mark: Option<String>,
+    /// How many elements that keep white space are open.
+    pub(super) preformatted: usize,
+}
+
+impl Writer {
+    /// A writer for what a document of `octets` octets shows.
+    pub(super) fn for_document(octets: usize) -> Self {
+        Self { text: String::with_capacity(octets.min(BODY_OCTETS)), ..Self::default() }
+    }
+
+    /// Octets written.
+    pub(super) fn position(&self) -> usize {
+        self.text.len()
+    }
+
+    /// The text from `start` on.
+    pub(super) fn since(&self, start: usize) -> &str {
+        self.text.get(start..).unwrap_or_default()
+    }
+
+    /// The whole text.
+    pub(super) fn finish(mut self) -> String {
+        self.text.truncate(self.text.trim_end().len());
+        self.text
+    }
+
+    /// Asks for a gap in front of the next text.
+    pub(super) fn gap(&mut self, gap: Gap) {
+        self.gap = self.gap.max(gap);
+    }
+
+    /// A line break.
+    pub(super) fn line_break(&mut self) {
+        self.gap(Gap::Line);
+        self.breaks += 1;
+    }
+
+    /// Puts a mark in front of the next text.
+    pub(super) fn mark(&mut self, mark: String) {
+        self.gap(Gap::Line);
+        self.mark = Some(mark);
+    }
+
+    /// Writes text.
+    pub(super) fn write(&mut self, text: &str) {
+        if self.preformatted > 0 {
+            return self.write_preformatted(text);
+        }
+        let mut rest = text;
+        loop {
+            let word_end = rest.find(is_odd).unwrap_or(rest.len());
+            self.write_word(&rest[..word_end]);
+            let Some(odd) = rest[word_end..].chars().next() else { return };
+            if is_space(odd) {
+                self.gap(Gap::Space);
+            } else if is_joiner(odd) && self.gap == Gap::None {
+                self.write_joiner(odd);
+            }
+            rest = &rest[word_end + odd.len_utf8()..];
+        }
+    }
+
+    fn write_word(&mut self, word: &str) {
+        if word.is_empty() || self.text.len() + word.len() > BODY_OCTETS {
+            return;
+        }
+        self.close_gap();
+        self.text.push_str(word);
+    }
+
+    /// Joiners matter within a word; as padding of a preview line they are dropped.
+    fn write_joiner(&mut self, joiner: char) {
+        if self.text.len() < BODY_OCTETS
+            && self.text.chars().next_back().is_some_and(|last| !last.is_whitespace() && !is_joiner(last))
+        {
+            self.text.push(joiner);
+        }
+    }
+
+    fn write_preformatted(&mut self, text: &str) {
+        if self.text.len() + text.len() > BODY_OCTETS {
+            return;
+        }
+        if !text.is_empty() {
+            self.close_gap();
+        }
+        self.text.extend(text.chars().map(|character| if character == '\0' { '\u{FFFD}' } else { character }));
+    }
+
+    fn close_gap(&mut self) {
+        if !self.text.is_empty() {
+            match self.gap {
+                Gap::None => {}
+                Gap::Space => self.text.push(' '),
+                Gap::Cell => self.text.push('\t'),
+                Gap::Line if self.breaks > 1 => self.text.push_str("\n\n"),
+                Gap::Line => self.text.push('\n'),
+                Gap::Paragraph => self.text.push_str("\n\n"),
+            }
+        }
+        if let Some(mark) = self.mark.take() {
+            self.text.push_str(&mark);
+        }
+        (self.gap, self.breaks) = (Gap::None, 0);
+    }
+}
+
+fn is_odd(character: char) -> bool {
+    is_space(character) || is_joiner(character) || is_invisible(character)
+}
+
+fn is_space(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '\0'..='\u{1f}' | '\u{2800}')
+}
+
+/// Zero-width joiners: part of Persian words, of Indic letters and of emoji.
+fn is_joiner(character: char) -> bool {
+    matches!(character, '\u{200c}' | '\u{200d}')
+}
+
+/// Characters without any width or meaning of their own, which senders pad preview lines with.
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
+}

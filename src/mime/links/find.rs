@@ -1,0 +1,179 @@
+//! URLs in running text: where they begin, and where a reader would say that they end.
+
+use std::ops::Range;
+
+/// A scheme has no more characters than this.
+const SCHEME_CHARACTERS: usize = 32;
+
+/// The octets of each URL in `text`, in order. Each character is looked at a bounded number of times.
+pub(in crate::mime) fn urls(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut searched = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let separator = searched + text[searched..].find("://")?;
+            let start = scheme_start(text, searched, separator);
+            let rest = separator + 3;
+            searched = rest;
+            let Some(start) = start else { continue };
+            let end = rest + length(&text[rest..], text[..start].chars().next_back(), is_web(&text[start..separator]));
+            if end > rest {
+                searched = end;
+                return Some(start..end);
+            }
+        }
+    })
+}
+
+fn is_web(scheme: &str) -> bool {
+    ["http", "https", "ftp"].iter().any(|web| scheme.eq_ignore_ascii_case(web))
+}
+
+/// Where the scheme in front of `separator` begins (RFC 3986, section 3.1).
+fn scheme_start(text: &str, from: usize, separator: usize) -> Option<usize> {
+    let is_scheme = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'+' | b'-' | b'.');
+    let before = &text.as_bytes()[from..separator];
+    let length = before.iter().rev().take(SCHEME_CHARACTERS).take_while(|octet| is_scheme(octet)).count();
+    let scheme = &text[separator - length..separator];
+    // "seehttps://" is a typing error, "xhttps://" too; the web's own schemes are found in any text.
+    for web in ["https", "http", "ftp"] {
+        if scheme.len() > web.len() && scheme.to_ascii_lowercase().ends_with(web) {
+            let glued = scheme.as_bytes()[scheme.len() - web.len() - 1];
+            return (!matches!(glued, b'+' | b'-' | b'.') || glued == b'.').then_some(separator - web.len());
+        }
+    }
+    let trimmed = scheme.trim_start_matches(|character: char| !character.is_ascii_alphabetic());
+    (trimmed.len() > 1).then_some(separator - trimmed.len())
+}
+
+/// How much of `rest`, which follows `://`, belongs to the URL; 0 where none begins there.
+fn length(rest: &str, before: Option<char>, is_web: bool) -> usize {
+    let authority = authority_length(rest);
+    let host_start = rest[..authority].rfind('@').map_or(0, |at| at + 1);
+    let has_host =
+        rest[host_start..authority].starts_with(|character: char| character.is_alphanumeric() || character == '[');
+    if !(has_host || !is_web && rest.starts_with('/')) {
+        return 0;
+    }
+    let behind = &rest[authority..];
+    let continues = behind.starts_with(['/', '?', '#']);
+    let end = authority + if continues { path_length(behind, before) } else { 0 };
+    trimmed(&rest[..end])
+}
+
+/// User information, host and port. Letters of a script without spaces belong to a host only where its label begins
+/// with one: other text may touch the URL.
+fn authority_length(rest: &str) -> usize {
+    let mut label_is_unspaced = None;
+    for (index, character) in rest.char_indices() {
+        let unspaced = is_unspaced(character);
+        let belongs = match character {
+            '.' | '@' | ':' => {
+                label_is_unspaced = None;
+                continue;
+            }
+            '[' | ']' => index == 0 || rest.starts_with('['),
+            _ if character.is_ascii() => character.is_ascii_alphanumeric() || "-_~%!$&+=*".contains(character),
+            _ if unspaced => *label_is_unspaced.get_or_insert(true),
+            _ => character.is_alphanumeric(),
+        };
+        if !belongs {
+            return index;
+        }
+        label_is_unspaced.get_or_insert(unspaced);
+    }
+    rest.len()
+}
+
+/// Path, query and fragment: up to white space, a delimiter (RFC 3986, appendix C), a bracket that was never opened,
+/// or a letter of a script without spaces.
+fn path_length(rest: &str, before: Option<char>) -> usize {
+    let closing_quote = before.filter(|&quote| quote == '\'' || quote == '`');
+    let mut open = [0_u32; 3];
+    for (index, character) in rest.char_indices() {
+        let bracket = "()[]{}".find(character);
+        let belongs = match (character, bracket) {
+            (_, Some(place)) if place % 2 == 0 => {
+                open[place / 2] += 1;
+                true
+            }
+            (_, Some(place)) => {
+                let was_open = open[place / 2] > 0;
+                open[place / 2] = open[place / 2].saturating_sub(1);
+                was_open
+            }
+            ('<' | '>' | '"' | '\\' | '^' | '`' | '|', _) => false,
+            _ if character.is_whitespace() || character.is_control() => false,
+            _ if character.is_ascii() => Some(character) != closing_quote,
+            _ => is_word(character) && !is_unspaced(character),
+        };
+        if !belongs {
+            return index;
+        }
+    }
+    rest.len()
+}
+
+/// Leaves out what ends a sentence rather than a URL, and brackets that nothing closes.
+fn trimmed(url: &str) -> usize {
+    url.trim_end_matches(|character| ".,;:!?'*_~([{$&".contains(character)).len()
+}
+
+fn is_word(character: char) -> bool {
+    // Combining marks are part of words in many scripts.
+    character.is_alphanumeric() || matches!(character, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{dff}')
+}
+
+/// Letters of Chinese, Japanese, Korean, Thai and their neighbours, which are written without spaces or take endings.
+pub(in crate::mime) fn is_unspaced(character: char) -> bool {
+    matches!(character,
+        '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
+        | '\u{2e80}'..='\u{9fff}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}'
+        | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_end_where_a_reader_says() {
+        for (text, expected) in [
+            ("Go to https://x.example/a.", &["https://x.example/a"][..]),
+            (
+                "(https://x.example/a) [https://x.example/b], \"https://x.example/c\"",
+                &["https://x.example/a", "https://x.example/b", "https://x.example/c"],
+            ),
+            (
+                "https://en.example/wiki/A_(b) and (https://x.example/(c))",
+                &["https://en.example/wiki/A_(b)", "https://x.example/(c)"],
+            ),
+            ("<https://x.example/?a=1&b=2>", &["https://x.example/?a=1&b=2"]),
+            ("[text](https://x.example/a) **https://x.example/b**", &["https://x.example/a", "https://x.example/b"]),
+            ("'https://x.example/a' `https://x.example/b`", &["https://x.example/a", "https://x.example/b"]),
+            (
+                "こちらhttps://x.example/abcをクリック。https://y.exampleです",
+                &["https://x.example/abc", "https://y.example"],
+            ),
+            ("请点击https://x.example/verify?t=1，谢谢", &["https://x.example/verify?t=1"]),
+            (
+                "https://例え.jp/a と https://bücher.example/straße",
+                &["https://例え.jp/a", "https://bücher.example/straße"],
+            ),
+            (
+                "myapp://open?x=1 myapp:///deep/link git+ssh://h.example/x",
+                &["myapp://open?x=1", "myapp:///deep/link", "git+ssh://h.example/x"],
+            ),
+            (
+                "http://localhost:3000/a?b=c#d http://[::1]:80/x http://u:p@h.example/",
+                &["http://localhost:3000/a?b=c#d", "http://[::1]:80/x", "http://u:p@h.example/"],
+            ),
+            ("https://web.example/2020/https://x.example/y", &["https://web.example/2020/https://x.example/y"]),
+            ("http:// nothing, ://x.example, a://, www.x.example, https://…", &[]),
+            ("URL:https://x.example/1;https://x.example/2", &["https://x.example/1;https://x.example/2"]),
+            ("https://x.example…", &["https://x.example"]),
+        ] {
+            let found: Vec<&str> = urls(text).map(|range| &text[range]).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The links of a message: absolute URIs with an authority, in the order a person meets them, each once.
+//!
+//! First those of the HTML: the targets of its visible links and the URLs in its visible text; then those that only
+//! the text has. A link in a hidden element is left out like the rest of it.
+
+mod find;
+mod uri;
+
+pub(super) use find::{is_unspaced, urls};
+
+use std::collections::HashSet;
+
+use super::budget::{ALL_LINKS_OCTETS, LINK_OCTETS, LINKS};
+use super::html::Page;
+
+/// Collects the links of a page and of a text. `page_text` is the page's visible text.
+pub(super) fn collect(page: &Page, page_text: &str, text: &str) -> Vec<String> {
+    let mut links = Links::default();
+    let base = page.base.as_deref().and_then(uri::normalized);
+    let mut references = page.references.iter().peekable();
+    let mut linked = page.linked.iter().peekable();
+    for found in urls(page_text) {
+        while let Some(reference) = references.next_if(|reference| reference.position <= found.start) {
+            links.add(uri::resolved(&reference.href, base.as_deref()));
+        }
+        while linked.next_if(|&&(_, end)| end <= found.start).is_some() {}
+        let in_link = linked.peek().is_some_and(|&&(start, _)| start <= found.start);
+        // The words of a link often are its URL cut short.
+        if !(in_link && is_cut_short(&page_text[found.end..])) {
+            links.add(written(&page_text[found]));
+        }
+    }
+    for reference in references {
+        links.add(uri::resolved(&reference.href, base.as_deref()));
+    }
+    for found in urls(text) {
+        links.add(written(&text[found]));
+    }
+    links.found
+}
+
+/// The URI that stands in text as `url`.
+fn written(url: &str) -> Option<String> {
+    if url.len() > LINK_OCTETS { None } else { uri::normalized(url) }
+}
+
+fn is_cut_short(behind: &str) -> bool {
+    behind.starts_with('…') || behind.starts_with("...")
+}
+
+#[derive(Default)]
+struct Links {
+    found: Vec<String>,
+    seen: HashSet<String>,
+    octets: usize,
+}
+
+impl Links {
+    fn add(&mut self, link: Option<String>) {
+        let Some(link) = link else { return };
+        let within = self.found.len() < LINKS && self.octets + link.len() <= ALL_LINKS_OCTETS;
+        if within && !self.seen.contains(&link) {
+            self.octets += link.len();
+            self.seen.insert(link.clone());
+            self.found.push(link);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mime::html;
+
+    fn of_html(html: &str) -> Vec<String> {
+        let page = html::read(html);
+        collect(&page, &page.text, "")
+    }
+
+    #[test]
+    fn html_comes_first_and_each_link_once() {
+        let page = html::read("see https://b.example <a href='https://a.example/?x=1&amp;y=2'>https://b.example</a>");
+        let text = "https://c.example then https://a.example/?x=1&y=2";
+        let links = collect(&page, &page.text, text);
+        assert_eq!(links, ["https://b.example", "https://a.example/?x=1&y=2", "https://c.example"]);
+    }
+
+    #[test]
+    fn references_are_resolved_and_filtered() {
+        let html = "<base href='https://b.example/x/y'><a href='z?q'>1</a><a href='/w'>2</a><a href='//c.example'>3</a>\
+            <a href=#top>4</a><a href=mailto:a@b.example>5</a><a href='javascript://x.example/%0aalert()'>6</a>\
+            <a href='tel:123'>7</a><a href='myapp://open/1'>8</a><a href='HTTPS://D.example'>9</a>";
+        let expected = [
+            "https://b.example/x/z?q",
+            "https://b.example/w",
+            "https://c.example",
+            "myapp://open/1",
+            "HTTPS://D.example",
+        ];
+        assert_eq!(of_html(html), expected);
+        assert!(of_html("<a href='/w'>relative</a>").is_empty());
+    }
+
+    #[test]
+    fn words_that_are_the_link_cut_short_are_no_link() {
+        let html = "<a href='https://a.example/long/path'>https://a.example/lo…</a> and https://b.example...";
+        assert_eq!(of_html(html), ["https://a.example/long/path", "https://b.example"]);
+    }
+}

@@ -1,0 +1,269 @@
+//! From what stands in a message to a valid URI (RFC 3986): resolved, escaped where a URI cannot hold a character,
+//! escapes that are there left alone.
+
+use std::fmt::Write as _;
+
+/// Schemes that lead nowhere a test could go, whatever follows them.
+const NEVER: &[&str] = &["about", "blob", "cid", "data", "javascript", "mailto", "mid", "sms", "tel", "vbscript"];
+
+/// The pieces of a URI reference (RFC 3986, appendix B).
+#[derive(Clone, Copy)]
+struct Pieces<'a> {
+    scheme: Option<&'a str>,
+    authority: Option<&'a str>,
+    path: &'a str,
+    /// With its question mark.
+    query: &'a str,
+    /// With its number sign.
+    fragment: &'a str,
+}
+
+impl<'a> Pieces<'a> {
+    fn split(reference: &'a str) -> Self {
+        let (rest, fragment) = split_before(reference, '#');
+        let (rest, query) = split_before(rest, '?');
+        let (scheme, rest) = match rest.split_once(':') {
+            Some((scheme, behind)) if is_scheme(scheme) => (Some(scheme), behind),
+            _ => (None, rest),
+        };
+        let (authority, path) = match rest.strip_prefix("//") {
+            Some(rest) => {
+                let (authority, path) = split_before(rest, '/');
+                (Some(authority), path)
+            }
+            None => (None, rest),
+        };
+        Self { scheme, authority, path, query, fragment }
+    }
+}
+
+fn split_before(text: &str, separator: char) -> (&str, &str) {
+    text.split_at(text.find(separator).unwrap_or(text.len()))
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'+' | b'-' | b'.'))
+}
+
+/// The URI that an `href` means in a document with this base.
+pub(super) fn resolved(href: &str, base: Option<&str>) -> Option<String> {
+    let href = cleaned(href);
+    let pieces = Pieces::split(&href);
+    if pieces.scheme.is_some() {
+        return normalized(&href);
+    }
+    // A fragment alone leads to the message itself.
+    if pieces.authority.is_none() && pieces.path.is_empty() && pieces.query.is_empty() {
+        return None;
+    }
+    let base = Pieces::split(base?);
+    let scheme = base.scheme?;
+    let reference = match (pieces.authority, pieces.path) {
+        (Some(authority), path) => format!("{scheme}://{authority}{path}{}{}", pieces.query, pieces.fragment),
+        (None, "") => format!("{scheme}://{}{}{}{}", base.authority?, base.path, pieces.query, pieces.fragment),
+        (None, path) => {
+            let merged = without_dots(&merged(base.path, path));
+            format!("{scheme}://{}{merged}{}{}", base.authority?, pieces.query, pieces.fragment)
+        }
+    };
+    normalized(&reference)
+}
+
+/// RFC 3986, section 5.2.3.
+fn merged(base: &str, path: &str) -> String {
+    if path.starts_with('/') {
+        return path.to_owned();
+    }
+    match base.rfind('/') {
+        Some(slash) => format!("{}{path}", &base[..=slash]),
+        None => format!("/{path}"),
+    }
+}
+
+/// RFC 3986, section 5.2.4.
+fn without_dots(path: &str) -> String {
+    let mut segments: Vec<&str> = Vec::new();
+    let mut ends_in_slash = false;
+    for segment in path.split('/').skip(1) {
+        ends_in_slash = matches!(segment, "" | "." | "..");
+        match segment {
+            "." => {}
+            ".." => {
+                segments.pop();
+            }
+            _ => segments.push(segment),
+        }
+    }
+    // A last empty segment is the slash itself.
+    if ends_in_slash && segments.last() == Some(&"") {
+        segments.pop();
+    }
+    let slash = if ends_in_slash { "/" } else { "" };
+    let joined = segments.join("/");
+    if joined.is_empty() { "/".to_owned() } else { format!("/{joined}{slash}") }
+}
+
+/// The valid URI for an absolute one as people write it, if it has an authority and leads somewhere.
+pub(super) fn normalized(text: &str) -> Option<String> {
+    let text = cleaned(text);
+    let pieces = Pieces::split(&text);
+    let scheme = pieces.scheme?;
+    if NEVER.iter().any(|never| scheme.eq_ignore_ascii_case(never)) {
+        return None;
+    }
+    let is_web = ["http", "https", "ftp"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
+    let mut uri = format!("{scheme}://{}", authority(pieces.authority?, is_web)?);
+    if uri.ends_with("://") && pieces.path.len() < 2 {
+        return None;
+    }
+    let path = if is_web { pieces.path.replace('\\', "/") } else { pieces.path.to_owned() };
+    escape(&path, "/:@", &mut uri);
+    escape(pieces.query, "/:@?", &mut uri);
+    if !pieces.fragment.is_empty() {
+        uri.push('#');
+        escape(&pieces.fragment[1..], "/:@?", &mut uri);
+    }
+    Some(uri)
+}
+
+/// Browsers drop white space around a URL, and line ends and tabs within it.
+fn cleaned(text: &str) -> String {
+    let text = text.trim_matches(|character: char| character.is_whitespace() || character.is_control());
+    text.chars().filter(|character| !matches!(character, '\t' | '\n' | '\r')).collect()
+}
+
+/// User information, host and port; an internationalised host as IDNA ASCII.
+fn authority(text: &str, is_web: bool) -> Option<String> {
+    let (user, rest) = match text.rsplit_once('@') {
+        Some((user, rest)) => (Some(user), rest),
+        None => (None, text),
+    };
+    let (host, port) = split_port(rest)?;
+    let mut authority = String::new();
+    if let Some(user) = user {
+        escape(user, ":", &mut authority);
+        authority.push('@');
+    }
+    if host.starts_with('[') {
+        authority.push_str(host);
+    } else if host.is_ascii() && !host.contains('%') {
+        if !is_name(host) || is_web && !host.starts_with(|first: char| first.is_ascii_alphanumeric()) {
+            return None;
+        }
+        authority.push_str(host);
+    } else {
+        authority.push_str(&idna_host(host)?);
+    }
+    authority.push_str(port);
+    Some(authority)
+}
+
+fn idna_host(host: &str) -> Option<String> {
+    let ascii = idna::domain_to_ascii_cow(host.as_bytes(), idna::AsciiDenyList::URL).ok()?;
+    (!ascii.is_empty() && is_name(&ascii)).then(|| ascii.into_owned())
+}
+
+/// Whether a host can stand in a URI as it is (RFC 3986, section 3.2.2).
+fn is_name(host: &str) -> bool {
+    host.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&octet))
+}
+
+/// The host, and the port with its colon; nothing where either is malformed.
+fn split_port(text: &str) -> Option<(&str, &str)> {
+    if let Some(inner) = text.strip_prefix('[') {
+        let (address, port) = inner.split_once(']')?;
+        address.parse::<core::net::Ipv6Addr>().ok()?;
+        return is_port(port).then_some((&text[..address.len() + 2], port));
+    }
+    let (host, port) = split_before(text, ':');
+    is_port(port).then_some((host, port))
+}
+
+fn is_port(text: &str) -> bool {
+    text.is_empty()
+        || text
+            .strip_prefix(':')
+            .is_some_and(|digits| digits.len() <= 5 && digits.bytes().all(|octet| octet.is_ascii_digit()))
+}
+
+/// Copies `text` with everything percent-encoded that is neither unreserved, a sub-delimiter, nor in `also`.
+fn escape(text: &str, also: &str, uri: &mut String) {
+    let octets = text.as_bytes();
+    for (index, &octet) in octets.iter().enumerate() {
+        let is_escape =
+            || octets.get(index + 1..index + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let stays = match octet {
+            b'%' => is_escape(),
+            _ => {
+                octet.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&octet) || also.as_bytes().contains(&octet)
+            }
+        };
+        if stays {
+            uri.push(char::from(octet));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(uri, "%{octet:02X}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_uri_cannot_hold_is_escaped() {
+        for (text, expected) in [
+            ("https://x.example/a b?c=ü&d=%20%zz#e#f", "https://x.example/a%20b?c=%C3%BC&d=%20%25zz#e%23f"),
+            ("https://x.example/{{token}}|[1]", "https://x.example/%7B%7Btoken%7D%7D%7C%5B1%5D"),
+            ("https://bücher.example/", "https://xn--bcher-kva.example/"),
+            ("http://例え.jp:8080/x", "http://xn--r8jz45g.jp:8080/x"),
+            (" https://x.exam\nple/a ", "https://x.example/a"),
+            ("https://x.example\\a", "https://x.example%5Ca"),
+            ("https://a_b.example", "https://a_b.example"),
+            ("http://[::1]:3000/", "http://[::1]:3000/"),
+        ] {
+            let expected = (!expected.contains("%5Ca")).then(|| expected.to_owned());
+            assert_eq!(normalized(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_refused() {
+        for text in [
+            "https://",
+            "http:///x",
+            "https://:80",
+            "mailto:a@b.example",
+            "javascript://x/%0aalert(1)",
+            "data://x",
+            "/a",
+            "https://x.example:port/",
+            "http://[::x]/",
+            "https://a b/",
+            "https://\u{44d}{a",
+            "x",
+            "",
+        ] {
+            assert_eq!(normalized(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn references_are_resolved() {
+        let base = Some("https://b.example/x/y?z");
+        for (href, expected) in [
+            ("w", Some("https://b.example/x/w")),
+            ("../w/./v", Some("https://b.example/w/v")),
+            ("?q", Some("https://b.example/x/y?q")),
+            ("//c.example/w", Some("https://c.example/w")),
+            ("/", Some("https://b.example/")),
+            ("a/b/..", Some("https://b.example/x/a/")),
+            ("#f", None),
+            ("", None),
+        ] {
+            assert_eq!(resolved(href, base).as_deref(), expected, "{href}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The text as it is searched: invisible marks gone, every digit ASCII, one kind of space and hyphen, lower case,
+//! addresses blanked.
+
+use crate::mime::links;
+
+/// Stands for a URL or a mail address: no letter, no digit, no punctuation.
+const BLANK: char = '\u{fffc}';
+
+/// Octets of a local part, and of a domain (RFC 5321, section 4.5.3.1).
+const LOCAL_PART: usize = 64;
+const DOMAIN: usize = 255;
+
+/// Normalises visible text: spaces in a line collapse, lines and table cells (tabs) stay apart.
+pub(super) fn normalized(text: &str) -> String {
+    let mut normalized = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\u{2028}' | '\u{2029}' => {
+                trim_line(&mut normalized);
+                normalized.push('\n');
+            }
+            _ if is_invisible(character) => {}
+            '\t' => push_separator(&mut normalized, '\t'),
+            _ if character.is_whitespace() || character.is_control() => push_separator(&mut normalized, ' '),
+            '\u{2010}'..='\u{2012}' | '\u{2212}' | '\u{ff0d}' => normalized.push('-'),
+            _ => normalized.push(ascii_digit(character).unwrap_or_else(|| lower_case(character))),
+        }
+    }
+    trim_line(&mut normalized);
+    without_addresses(&normalized)
+}
+
+/// Spaces collapse; a cell's edge wins over the spaces around it.
+fn push_separator(normalized: &mut String, separator: char) {
+    match normalized.chars().next_back() {
+        None | Some('\n' | '\t') => {}
+        Some(' ') if separator == '\t' => {
+            normalized.pop();
+            normalized.push('\t');
+        }
+        Some(' ') => {}
+        Some(_) => normalized.push(separator),
+    }
+}
+
+fn trim_line(normalized: &mut String) {
+    normalized.truncate(normalized.trim_end_matches([' ', '\t']).len());
+}
+
+/// Zero-width characters, bidi marks, variation selectors and the enclosing keycap.
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{20e3}')
+}
+
+fn lower_case(character: char) -> char {
+    // Of the few characters that become several, the first is the letter.
+    character.to_lowercase().next().unwrap_or(character)
+}
+
+/// The zeros of Unicode's decimal digits (general category Nd); nine more follow each.
+const ZEROS: &[u32] = &[
+    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0, 0xf20,
+    0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0, 0x1c40, 0x1c50, 0xa620, 0xa8d0,
+    0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10, 0x104a0, 0x10d30, 0x11066, 0x110f0, 0x11136, 0x111d0, 0x112f0,
+    0x11450, 0x114d0, 0x11650, 0x116c0, 0x11730, 0x118e0, 0x11950, 0x11c50, 0x11d50, 0x11da0, 0x16a60, 0x16ac0,
+    0x16b50, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0, 0x1e4f0, 0x1e950, 0x1fbf0,
+];
+
+fn ascii_digit(character: char) -> Option<char> {
+    let code = u32::from(character);
+    let zero = *ZEROS.get(ZEROS.partition_point(|&zero| zero <= code).checked_sub(1)?)?;
+    char::from_digit(code - zero, 10)
+}
+
+/// Replaces URLs and mail addresses: digits in them are no codes.
+fn without_addresses(text: &str) -> String {
+    let mut blanked = String::with_capacity(text.len());
+    let mut position = 0;
+    for url in links::urls(text) {
+        blank_mail_addresses(&text[position..url.start], &mut blanked);
+        blanked.push(BLANK);
+        position = url.end;
+    }
+    blank_mail_addresses(&text[position..], &mut blanked);
+    blanked
+}
+
+fn blank_mail_addresses(text: &str, blanked: &mut String) {
+    let mut position = 0;
+    for (at, _) in text.match_indices('@') {
+        if at < position {
+            continue;
+        }
+        let local_part = text[position..at].bytes().rev().take(LOCAL_PART).take_while(is_address_octet).count();
+        let domain = text[at + 1..].bytes().take(DOMAIN).take_while(is_address_octet).count();
+        if local_part > 0 && domain > 0 {
+            blanked.push_str(&text[position..at - local_part]);
+            blanked.push(BLANK);
+            position = at + 1 + domain;
+        }
+    }
+    blanked.push_str(&text[position..]);
+}
+
+fn is_address_octet(octet: &u8) -> bool {
+    octet.is_ascii_alphanumeric() || b".+-_%'".contains(octet)
+}
+
+/// The code of the domain-bound form: a last line `@host #123456`.
+pub(super) fn domain_bound(text: &str) -> Option<String> {
+    let line = text.trim_end().rsplit('\n').next()?;
+    let (host, code) = line.trim().strip_prefix('@')?.split_once(" #")?;
+    let code = code.split(' ').next()?;
+    let is_host = !host.is_empty() && host.bytes().all(|octet| octet.is_ascii_alphanumeric() || b".-".contains(&octet));
+    let is_code = (4..=8).contains(&code.len()) && code.bytes().all(|octet| octet.is_ascii_digit());
+    (is_host && is_code).then(|| code.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_normalized() {
+        assert_eq!(normalized("A\u{200b}B  １２\u{a0}٣٤ \u{2011}५ "), "ab 12 34 -5");
+        assert_eq!(normalized(" a \t b\t\tc \n d"), "a\tb\tc\nd");
+        assert_eq!(normalized("1️⃣ 𝟐"), "1 2");
+        assert_eq!(normalized("x https://h.example/123456. a+1234@h.example!"), "x \u{fffc}. \u{fffc}!");
+    }
+
+    #[test]
+    fn the_domain_bound_form_is_read() {
+        assert_eq!(domain_bound("Your code.\n\n@shop.example #012345\n").as_deref(), Some("012345"));
+        assert_eq!(domain_bound("@shop.example #0123 %frame.example").as_deref(), Some("0123"));
+        assert_eq!(domain_bound("@shop #abc"), None);
+        assert_eq!(domain_bound("@x.example #1234\nmore"), None);
+    }
+}

@@ -1,0 +1,184 @@
+//! Pairs labels with numbers: of all the numbers in a text, which one is the code, and how surely.
+
+use super::numbers::Number;
+use super::vocabulary::{Meaning, Phrase, Vocabulary};
+
+/// How a code is labelled, the surest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Pairing {
+    /// "Your code is 123456", also with the number on the next line.
+    Adjacent,
+    /// "123456 is your code".
+    Named,
+    /// The label, and within four lines the number alone on its line or in its cell.
+    Alone,
+    /// Label and number in one sentence.
+    Sentence,
+    /// The number alone on its line, the label on the next.
+    Above,
+}
+
+/// Octets between a label and an adjacent number.
+const ADJACENT: usize = 120;
+/// Octets between a number and the label that names it.
+const NAMED: usize = 160;
+/// Octets, and lines with text, between a label and a number that stands alone.
+const ALONE: usize = 600;
+const LINES: usize = 4;
+/// Characters between label and number in one sentence.
+const SENTENCE: usize = 90;
+/// A line this long may have been wrapped: its sentence goes on in the next.
+const WRAPPED: usize = 50;
+
+/// A normalised text with its phrases.
+pub(super) struct Labelled<'a> {
+    text: &'a str,
+    vocabulary: &'a Vocabulary,
+    phrases: Vec<Phrase>,
+}
+
+impl<'a> Labelled<'a> {
+    pub(super) fn new(text: &'a str, vocabulary: &'a Vocabulary) -> Self {
+        Self { text, vocabulary, phrases: vocabulary.phrases(text) }
+    }
+
+    /// The number that is labelled best, the first of equals.
+    pub(super) fn best(&self, numbers: Vec<Number>) -> Option<(Pairing, String)> {
+        let labelled =
+            numbers.into_iter().filter_map(|number| Some((self.pairing(&number)?, number.start, number.digits)));
+        labelled.min_by_key(|&(pairing, start, _)| (pairing, start)).map(|(pairing, _, digits)| (pairing, digits))
+    }
+
+    fn pairing(&self, number: &Number) -> Option<Pairing> {
+        let next = self.phrases.partition_point(|phrase| phrase.start < number.end);
+        let before = self.phrases[..next]
+            .iter()
+            .rev()
+            .find(|phrase| phrase.end <= number.start && phrase.meaning != Meaning::Purpose);
+        let before_is_label = before.is_some_and(|phrase| phrase.meaning == Meaning::Label);
+        if before.is_some_and(|phrase| before_is_label && self.is_adjacent(phrase, number)) {
+            return Some(Pairing::Adjacent);
+        }
+        if before.is_some_and(|phrase| phrase.meaning == Meaning::Owner && self.owns(phrase, number))
+            || self.vocabulary.counts(&self.text[number.end..])
+        {
+            return None;
+        }
+        match self.phrases.get(next).filter(|phrase| self.is_named_by(phrase, number)).map(|phrase| phrase.meaning) {
+            Some(Meaning::Label | Meaning::Purpose) => return Some(Pairing::Named),
+            Some(Meaning::Owner) => return None,
+            Some(Meaning::Nothing) | None => {}
+        }
+        if number.is_weak {
+            return None;
+        }
+        if self.label_before(next, number).is_some_and(|label| self.is_alone_below(label, number)) {
+            return Some(Pairing::Alone);
+        }
+        self.loose_pairing(next, number)
+    }
+
+    fn loose_pairing(&self, next: usize, number: &Number) -> Option<Pairing> {
+        let is_label = |phrase: &&Phrase| phrase.meaning == Meaning::Label;
+        let label_after = self.phrases[next..].iter().take(3).find(is_label);
+        let before = self.label_before(next, number).is_some_and(|label| self.is_one_sentence(label.end, number.start));
+        if before || label_after.is_some_and(|label| self.is_one_sentence(number.end, label.start)) {
+            return Some(Pairing::Sentence);
+        }
+        let above = label_after.is_some_and(|label| {
+            self.is_alone(number)
+                && slice(self.text, number.end, label.start, ADJACENT)
+                    .is_some_and(|between| between.trim().matches('\n').count() == 0)
+        });
+        above.then_some(Pairing::Above)
+    }
+
+    /// The nearest label before the number that no other code has already answered.
+    fn label_before(&self, next: usize, number: &Number) -> Option<&Phrase> {
+        let before = self.phrases[..next].iter().rev().take(8);
+        before
+            .filter(|phrase| phrase.end <= number.start)
+            .find(|phrase| phrase.meaning == Meaning::Label && !self.is_answered(phrase))
+    }
+
+    /// Whether a code with letters in it follows the label: "use code SAVE20".
+    fn is_answered(&self, label: &Phrase) -> bool {
+        let rest = &self.text[label.end..];
+        let rest = &rest[..rest.floor_char_boundary(ADJACENT)];
+        let Some(word) = rest.split([' ', '\n', '\t', ':', '*', '"']).find(|word| !self.vocabulary.joins(word)) else {
+            return false;
+        };
+        let word = word.trim_matches(|character: char| !character.is_alphanumeric());
+        let has = |is: fn(&char) -> bool| word.chars().any(|character| is(&character));
+        (4..=16).contains(&word.len())
+            && word.bytes().all(|octet| octet.is_ascii_alphanumeric() || octet == b'-')
+            && has(char::is_ascii_digit)
+            && has(char::is_ascii_alphabetic)
+    }
+
+    fn is_adjacent(&self, label: &Phrase, number: &Number) -> bool {
+        let Some(between) = slice(self.text, label.end, number.start, ADJACENT) else { return false };
+        let breaks_line = between.contains(['\n', '\t']);
+        self.vocabulary.joins(between)
+            && between.matches('\n').count() <= 3
+            && (!breaks_line || self.is_alone(number))
+            && (breaks_line || !self.vocabulary.counts(&self.text[number.end..]))
+    }
+
+    fn owns(&self, owner: &Phrase, number: &Number) -> bool {
+        slice(self.text, owner.end, number.start, ADJACENT)
+            .is_some_and(|between| self.vocabulary.joins(between) && between.matches('\n').count() <= 1)
+    }
+
+    /// "123456 is your … code": in one sentence, the first word saying so, or nothing but punctuation between.
+    fn is_named_by(&self, phrase: &Phrase, number: &Number) -> bool {
+        let Some(between) = slice(self.text, number.end, phrase.start, NAMED) else { return false };
+        let is_near = match phrase.meaning {
+            Meaning::Purpose => between == " ",
+            _ => self.vocabulary.names(between) && between.chars().count() <= SENTENCE,
+        };
+        is_near && !between.contains(['\n', '\t', '\u{fffc}']) && !has_sentence_end(between)
+    }
+
+    fn is_alone_below(&self, label: &Phrase, number: &Number) -> bool {
+        self.is_alone(number)
+            && slice(self.text, label.end, number.start, ALONE).is_some_and(|between| {
+                let lines = between.split('\n').skip(1).filter(|line| !line.trim().is_empty()).count();
+                between.contains(['\n', '\t']) && lines <= LINES
+            })
+    }
+
+    /// Whether nothing but punctuation stands beside the number on its line or in its cell.
+    fn is_alone(&self, number: &Number) -> bool {
+        let is_word =
+            |text: &str| text.contains(|character: char| character.is_alphanumeric() || character == '\u{fffc}');
+        let before = self.text[..number.start].rsplit(['\n', '\t']).next().unwrap_or_default();
+        let after = self.text[number.end..].split(['\n', '\t']).next().unwrap_or_default();
+        !is_word(before) && !is_word(after)
+    }
+
+    fn is_one_sentence(&self, start: usize, end: usize) -> bool {
+        let Some(between) = slice(self.text, start, end, SENTENCE * 4) else { return false };
+        between.chars().count() <= SENTENCE
+            && !has_sentence_end(between)
+            && !between.contains(['\t', '\u{fffc}'])
+            && between.match_indices('\n').all(|(index, _)| self.is_wrapped(start + index))
+    }
+
+    /// Whether the line that ends here is long, and the next one is not empty.
+    fn is_wrapped(&self, line_end: usize) -> bool {
+        let line = self.text[..line_end].rsplit('\n').next().unwrap_or_default();
+        line.chars().count() >= WRAPPED && !self.text[line_end + 1..].starts_with('\n')
+    }
+}
+
+fn slice(text: &str, start: usize, end: usize, limit: usize) -> Option<&str> {
+    if end < start || end - start > limit { None } else { text.get(start..end) }
+}
+
+fn has_sentence_end(text: &str) -> bool {
+    text.contains(['。', '！', '？', '।', '؟'])
+        || text.char_indices().any(|(index, character)| {
+            matches!(character, '.' | '!' | '?') && text[index + 1..].chars().next().is_none_or(char::is_whitespace)
+        })
+}

@@ -1,0 +1,162 @@
+//! The rules of the house that the compiler does not know, each with what breaks it by file and line.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+/// Files longer than this are hard to keep in one's head.
+const MOST_LINES: usize = 500;
+
+#[test]
+fn modules_import_only_those_below_them() {
+    let order = module_order();
+    let level = |module: &str| order.iter().position(|name| name == module);
+    let import = Regex::new(r"\bcrate::(\w+)").unwrap();
+    assert_none("imports upwards; src/lib.rs has the order", &sources(&["src"]), |source, line| {
+        let own = source.module()?;
+        import.captures_iter(line).any(|found| level(&found[1]) < level(own)).then_some(())
+    });
+}
+
+#[test]
+fn every_import_names_one_module() {
+    // The rule above reads `crate::module`.
+    let group = Regex::new(r"\bcrate::[{*]").unwrap();
+    assert_none("write one `use crate::module` each", &sources(&["src"]), |_, line| group.find(line).map(drop));
+}
+
+#[test]
+fn the_protocol_and_the_parser_are_pure() {
+    let impure =
+        Regex::new(r"\b(tokio\w*|std::net|std::fs|std::env|std::thread|SystemTime|Instant|crate::clock)\b").unwrap();
+    let pure = [sources(&["src/smtp"]), sources(&["src/mime"])].concat();
+    assert_none("smtp and mime know no socket, file, thread or clock", &pure, |source, line| {
+        (source.is_code(line) && impure.is_match(line)).then_some(())
+    });
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    for source in sources(&["src", "tests", "benches"]) {
+        assert!(source.text.starts_with("//! "), "{} does not begin with //!", source.path.display());
+    }
+}
+
+#[test]
+fn no_file_is_long() {
+    for source in sources(&["src", "tests", "benches"]) {
+        let lines = source.text.lines().count();
+        assert!(lines <= MOST_LINES, "{} has {lines} lines, more than {MOST_LINES}", source.path.display());
+    }
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // Put together, so that this file does not find itself.
+    let later =
+        Regex::new(&["\\bTO", "DO\\b|\\bFIX", "ME\\b|\\bXX", "X\\b|to", "do!|unimpl", "emented!"].concat()).unwrap();
+    assert_none("finish it, or leave it out", &sources(&["src", "tests", "benches"]), |_, line| {
+        later.find(line).map(drop)
+    });
+}
+
+#[test]
+fn only_one_file_turns_errors_into_http_statuses() {
+    let status = Regex::new(r"\bStatusCode::(\w+)").unwrap();
+    let success = ["OK", "CREATED", "ACCEPTED", "NO_CONTENT", "SEE_OTHER", "NOT_MODIFIED"];
+    assert_none("statuses of errors belong into src/http/error.rs", &sources(&["src"]), |source, line| {
+        let elsewhere = source.is_code(line) && source.path != Path::new("src/http/error.rs");
+        let error = status.captures_iter(line).any(|found| !success.contains(&&found[1]));
+        (elsewhere && error).then_some(())
+    });
+}
+
+#[test]
+fn only_one_file_knows_smtp_reply_codes() {
+    let reply = Regex::new(r#""([245]\d\d[ -]|[245]\.\d{1,3}\.\d{1,3}\b)"#).unwrap();
+    assert_none("replies belong into src/smtp/reply.rs", &sources(&["src"]), |source, line| {
+        let elsewhere = source.is_code(line) && source.path != Path::new("src/smtp/reply.rs");
+        (elsewhere && reply.is_match(line)).then_some(())
+    });
+}
+
+#[test]
+fn sql_stands_in_the_store_only() {
+    let sql = Regex::new(r"\b(SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE (TABLE|INDEX)|PRAGMA)\b").unwrap();
+    assert_none("statements belong into src/store or src/db", &sources(&["src"]), |source, line| {
+        let elsewhere = source.is_code(line) && !matches!(source.module(), Some("store" | "db"));
+        (elsewhere && sql.is_match(line)).then_some(())
+    });
+}
+
+/// One file of Rust, its path from the root of the repository.
+#[derive(Clone)]
+struct Source {
+    path: PathBuf,
+    text: String,
+}
+
+impl Source {
+    /// The top-level module that the file belongs to.
+    fn module(&self) -> Option<&str> {
+        let below = self.path.strip_prefix("src").ok()?.components().next()?.as_os_str().to_str()?;
+        Some(below.trim_end_matches(".rs")).filter(|name| !matches!(*name, "lib" | "main"))
+    }
+
+    /// Whether the line is neither a comment nor in the tests, which stand at the end of a file.
+    fn is_code(&self, line: &str) -> bool {
+        let tests = self.text.find("#[cfg(test)]\nmod tests").unwrap_or(self.text.len());
+        // `line` is a part of `text`: how far in is the distance of the two.
+        let position = line.as_ptr().addr() - self.text.as_ptr().addr();
+        position < tests && !line.trim_start().starts_with("//")
+    }
+}
+
+/// Fails with every line that `breaks` the rule.
+fn assert_none(rule: &str, sources: &[Source], breaks: impl Fn(&Source, &str) -> Option<()>) {
+    assert!(!sources.is_empty(), "no file to check");
+    let mut broken = Vec::new();
+    for source in sources {
+        for (index, line) in source.text.lines().enumerate() {
+            if breaks(source, line).is_some() {
+                broken.push(format!("{}:{}: {}", source.path.display(), index + 1, line.trim()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{rule}:\n{}", broken.join("\n"));
+}
+
+/// The top-level modules in the order of src/lib.rs: each may import those after it.
+fn module_order() -> Vec<String> {
+    let declaration = Regex::new(r"(?m)^(?:pub )?mod (\w+);").unwrap();
+    let text = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    declaration.captures_iter(&text).map(|found| found[1].to_owned()).collect()
+}
+
+/// Every Rust file below the directories that exist.
+fn sources(directories: &[&str]) -> Vec<Source> {
+    let mut found = Vec::new();
+    for directory in directories {
+        collect(&root().join(directory), &mut found);
+    }
+    found
+}
+
+fn collect(directory: &Path, found: &mut Vec<Source>) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            collect(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            found.push(Source { path: path.strip_prefix(root()).unwrap().to_owned(), text });
+        }
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}

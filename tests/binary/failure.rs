@@ -1,0 +1,119 @@
+//! What goes wrong is said with its reason and its remedy, and told by the exit code.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use super::server::{Server, command, failed, first_start};
+
+/// Starts that cannot work; 1 is the exit code of the service, 2 that of wrong usage.
+fn failed_serve(data_dir: &Path, flags: &[&str]) -> (i32, String) {
+    let mut serve = command(["serve", "--data-dir"]);
+    serve.arg(data_dir);
+    for listen in ["--http-listen", "--smtp-listen"] {
+        if !flags.contains(&listen) {
+            serve.args([listen, "127.0.0.1:0"]);
+        }
+    }
+    failed(serve.args(flags))
+}
+
+#[test]
+fn a_data_directory_has_one_server() {
+    let (data_dir, _server, _key) = first_start();
+    let (code, said) = failed_serve(data_dir.path(), &[]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("another `restante serve`") && said.contains("--data-dir"), "{said}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_with_its_flag() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for flag in ["--http-listen", "--smtp-listen"] {
+        let data_dir = tempfile::tempdir().unwrap();
+        let (code, said) = failed_serve(data_dir.path(), &[flag, &address]);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains(&address) && said.contains(flag) && said.contains("in use"), "{said}");
+    }
+}
+
+#[test]
+fn a_failed_start_does_not_swallow_the_first_key() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (code, _) = failed_serve(data_dir.path(), &["--smtp-listen", &taken.local_addr().unwrap().to_string()]);
+    assert_eq!(code, 1);
+    assert!(Server::start(data_dir.path(), &[]).made_key().is_some());
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_to_is_named() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (code, said) = failed_serve(&file.path().join("data"), &[]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains(file.path().to_str().unwrap()) && said.contains("--data-dir"), "{said}");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_read_is_named() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let (code, said) = failed_serve(data_dir.path(), &["--tls-cert", "no-such.pem", "--tls-key", "no-such.key"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("no-such.pem"), "{said}");
+}
+
+#[test]
+fn wrong_flags_are_usage_errors_and_touch_nothing() {
+    for (flags, named) in [
+        (&["--no-such-flag"][..], "--no-such-flag"),
+        (&["--http-listen", "everywhere"], "--http-listen"),
+        (&["--mail-domain", "a@b"], "--mail-domain"),
+        (&["--tls-cert", "c.pem"], "--tls-key"),
+        (&["--max-message-size", "25MB"], "--max-message-size"),
+        (&["--inbox-lifetime", "1"], "--inbox-lifetime"),
+        (&["--api-key", "secret"], "--api-key"),
+    ] {
+        let parent = tempfile::tempdir().unwrap();
+        let data_dir = parent.path().join("data");
+        let (code, said) = failed_serve(&data_dir, flags);
+        assert_eq!(code, 2, "{flags:?}: {said}");
+        assert!(said.contains(named) && !said.contains("secret"), "{flags:?}: {said}");
+        assert!(!data_dir.exists(), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_variable_is_as_good_as_a_flag() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut serve = command(["serve"]);
+    serve.env("RESTANTE_DATA_DIR", parent.path().join("data")).env("RESTANTE_MAIL_DOMAIN", "a@b");
+    let (code, said) = failed(&mut serve);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("--mail-domain"), "{said}");
+}
+
+#[test]
+fn the_client_says_why_a_request_failed() {
+    let (_data_dir, server, key) = first_start();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = format!("http://{closed}");
+    let wrong_key = "rst_live_0123456789abcdef";
+    for (url, key, arguments, expected) in [
+        (closed.as_str(), key.as_str(), &["inbox", "create"][..], "cannot reach"),
+        ("restante.test", &key, &["inbox", "create"], "--url"),
+        (&server.url, "", &["inbox", "create"], "RESTANTE_API_KEY"),
+        (&server.url, "secret", &["inbox", "create"], "--api-key"),
+        (&server.url, wrong_key, &["inbox", "create"], "rotate-key"),
+        (&server.url, &key, &["inbox", "get", "nobody"], "no inbox nobody"),
+        (&server.url, &key, &["inbox", "delete", "nobody@restante.test"], "no inbox nobody@restante.test"),
+        (&server.url, &key, &["messages", "a/b?c"], "no inbox a/b?c"),
+        (&server.url, &key, &["wait", "nobody", "--timeout", "0s"], "no inbox nobody"),
+        (&server.url, &key, &["wait", "nobody", "--link", "("], "--link"),
+        (&server.url, &key, &["wait", "nobody", "--otp", "--json"], "--json"),
+    ] {
+        let mut client = command(arguments);
+        let (code, said) = failed(client.env("RESTANTE_URL", url).env("RESTANTE_API_KEY", key));
+        assert_eq!(code, 2, "{arguments:?}: {said}");
+        assert!(said.contains(expected) && !said.contains("secret"), "{arguments:?}: {said}");
+    }
+}

@@ -1,0 +1,75 @@
+//! Mail from real clients, plain and over STARTTLS.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::server::{Server, command, first_start, printed};
+
+/// Runs a mail client, which must succeed.
+fn run(program: &str, arguments: &[&str]) {
+    let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(output.status.success(), "{program}: {output:?}");
+}
+
+fn swaks(server: &Server, to: &str, arguments: &[&str]) {
+    let message = ["--server", &server.smtp, "--from", "app@example.com", "--to", to, "--body", "Your code is 482913."];
+    run("swaks", &[&message, arguments].concat());
+}
+
+#[test]
+fn swaks_sends_plain_and_over_starttls() {
+    let (_data_dir, server, key) = first_start();
+    for (to, arguments) in [("plain@restante.test", &[][..]), ("tls@restante.test", &["--tls"])] {
+        swaks(&server, to, arguments);
+        assert_eq!(server.ask(&key, ["wait", to, "--otp"]), "482913");
+    }
+}
+
+#[test]
+fn swaks_authenticates_for_a_project() {
+    let (data_dir, server, _key) = first_start();
+    let mut create = command(["project", "create", "shop", "--data-dir"]);
+    let key = printed(create.arg(data_dir.path()));
+    let to = "mine@restante.test";
+    swaks(&server, to, &["--tls", "--auth", "PLAIN", "--auth-user", "any", "--auth-password", &key]);
+    assert_eq!(server.ask(&key, ["wait", to, "--otp"]), "482913");
+}
+
+/// Sends with Python's smtplib; with a certificate, over STARTTLS that verifies it.
+fn smtplib(server: &Server, to: &str, certificate: Option<&Path>) {
+    const SCRIPT: &str = r#"
+import smtplib, ssl, sys
+from email.message import EmailMessage
+port, to, certificate = sys.argv[1:]
+message = EmailMessage()
+message["From"], message["To"], message["Subject"] = "app@example.com", to, "Grüße"
+message.set_content("Ihr Code lautet 482913.")
+with smtplib.SMTP("localhost", int(port)) as client:
+    if certificate:
+        client.starttls(context=ssl.create_default_context(cafile=certificate))
+    client.send_message(message)
+"#;
+    let port = server.smtp.rsplit(':').next().unwrap();
+    run("python3", &["-c", SCRIPT, port, to, certificate.map_or("", |path| path.to_str().unwrap())]);
+}
+
+#[test]
+fn smtplib_sends_plain_and_verifies_the_certificate_of_the_first_start() {
+    let (data_dir, server, key) = first_start();
+    let certificate = data_dir.path().join("tls-cert.pem");
+    for (to, certificate) in [("plain@restante.test", None), ("tls@restante.test", Some(certificate.as_path()))] {
+        smtplib(&server, to, certificate);
+        assert_eq!(server.ask(&key, ["wait", to, "--otp", "--subject", "grüße"]), "482913");
+    }
+}
+
+#[test]
+fn curl_sends_a_file() {
+    let (_data_dir, server, key) = first_start();
+    let mail = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(mail.path(), "Subject: Hello\r\n\r\nhttps://shop.example/confirm\r\n").unwrap();
+    let (url, to) = (format!("smtp://{}", server.smtp), "curl@restante.test");
+    let file = mail.path().to_str().unwrap();
+    run("curl", &["-sS", &url, "--mail-from", "app@example.com", "--mail-rcpt", to, "--upload-file", file]);
+    assert_eq!(server.ask(&key, ["wait", to, "--link", "confirm"]), "https://shop.example/confirm");
+}

@@ -1,0 +1,14 @@
+//! The real binary: started on free ports with a data directory of its own, and talked to as its users do.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod client;
+mod durability;
+mod failure;
+mod mail_clients;
+mod project;
+mod server;
+mod smtp;
+mod start;
+mod stop;
+mod wait;

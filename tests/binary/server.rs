@@ -1,0 +1,136 @@
+//! A running `restante serve`, and the program's other commands beside it.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A server on free ports of the loopback; killed when it is dropped.
+pub(crate) struct Server {
+    child: Child,
+    // Kept open, as a closed pipe is not what a server expects.
+    _output: BufReader<ChildStdout>,
+    /// All that it said when it listened.
+    pub(crate) greeting: String,
+    /// `ADDRESS:PORT` of SMTP.
+    pub(crate) smtp: String,
+    /// The address of HTTP, as a URL.
+    pub(crate) url: String,
+}
+
+impl Server {
+    /// Starts a server on `data_dir` and waits until it listens.
+    pub(crate) fn start(data_dir: &Path, flags: &[&str]) -> Self {
+        Self::spawn(serve(data_dir).args(flags))
+    }
+
+    /// Runs the command of [`serve`] and waits until it listens.
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let greeting = read_greeting(&mut output);
+        let after = |label: &str| {
+            let line = greeting.lines().find_map(|line| line.trim().strip_prefix(label));
+            line.and_then(|line| line.split_whitespace().next()).expect(&greeting).to_owned()
+        };
+        let (smtp, url) = (after("SMTP"), format!("http://{}", after("HTTP")));
+        Self { child, _output: output, greeting, smtp, url }
+    }
+
+    /// The key that this start made.
+    pub(crate) fn made_key(&self) -> Option<&str> {
+        self.greeting.lines().map(str::trim).find(|line| line.starts_with("rst_live_"))
+    }
+
+    /// The request that the greeting offers for copying.
+    pub(crate) fn curl_line(&self) -> &str {
+        self.greeting.lines().last().unwrap().trim()
+    }
+
+    /// A command of the client, on this server.
+    pub(crate) fn client<'a>(&self, key: &str, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = command(arguments);
+        command.env("RESTANTE_URL", &self.url).env("RESTANTE_API_KEY", key);
+        command
+    }
+
+    /// What a command of the client prints, without the line's end; it must succeed.
+    pub(crate) fn ask<'a>(&self, key: &str, arguments: impl IntoIterator<Item = &'a str>) -> String {
+        printed(&mut self.client(key, arguments))
+    }
+
+    /// Sends a signal, as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    }
+
+    /// Waits for the end of the process.
+    pub(crate) fn wait(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    /// Ends it as a power cut does.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A first start in a directory of its own, with the key it made.
+pub(crate) fn first_start() -> (TempDir, Server, String) {
+    let data_dir = tempfile::tempdir().unwrap();
+    let server = Server::start(data_dir.path(), &[]);
+    let key = server.made_key().expect("the first start makes a key").to_owned();
+    (data_dir, server, key)
+}
+
+/// `restante serve` on free ports.
+pub(crate) fn serve(data_dir: &Path) -> Command {
+    let mut serve = command(["serve", "--http-listen", "127.0.0.1:0", "--smtp-listen", "127.0.0.1:0", "--data-dir"]);
+    serve.arg(data_dir);
+    serve
+}
+
+/// The program with arguments and none of the variables that the machine may have set.
+pub(crate) fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_restante"));
+    command.args(arguments).env_clear().env("RESTANTE_LOG", "warn").stdin(Stdio::null());
+    command
+}
+
+/// What a command prints on standard output, without the line's end; it must succeed.
+pub(crate) fn printed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+/// The exit code of a command that must fail, with what it says on standard error.
+pub(crate) fn failed(command: &mut Command) -> (i32, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    assert!(stdout.is_empty(), "{command:?} prints {stdout:?}");
+    (status.code().unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+/// Reads up to the curl line, with which the greeting ends.
+fn read_greeting(output: &mut impl BufRead) -> String {
+    let mut greeting = String::new();
+    loop {
+        let before = greeting.len();
+        assert_ne!(output.read_line(&mut greeting).unwrap(), 0, "the server ended: {greeting}");
+        if greeting[before..].trim_start().starts_with("curl ") {
+            return greeting;
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! An SMTP client of a few lines, so that a test sees every reply.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::TcpStream;
+
+/// One connection, greeted.
+pub(crate) struct Smtp(BufReader<TcpStream>);
+
+impl Smtp {
+    pub(crate) fn connect(address: &str) -> io::Result<Self> {
+        let mut client = Self(BufReader::new(TcpStream::connect(address)?));
+        client.reply()?;
+        client.say("EHLO client.example")?;
+        Ok(client)
+    }
+
+    /// Sends one message and returns the reply to its final dot.
+    pub(crate) fn send(&mut self, to: &str, subject: &str, text: &str) -> io::Result<String> {
+        self.say("MAIL FROM:<app@example.com>")?;
+        self.say(&format!("RCPT TO:<{to}>"))?;
+        self.say("DATA")?;
+        self.say(&format!("From: app@example.com\r\nTo: {to}\r\nSubject: {subject}\r\n\r\n{text}\r\n."))
+    }
+
+    /// Sends a line and returns the last line of the reply.
+    pub(crate) fn say(&mut self, line: &str) -> io::Result<String> {
+        self.0.get_mut().write_all(format!("{line}\r\n").as_bytes())?;
+        self.reply()
+    }
+
+    fn reply(&mut self) -> io::Result<String> {
+        loop {
+            let mut line = String::new();
+            if self.0.read_line(&mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            if line.as_bytes().get(3) != Some(&b'-') {
+                return Ok(line.trim_end().to_owned());
+            }
+        }
+    }
+}
+
+/// Delivers one message on a connection of its own.
+pub(crate) fn deliver(address: &str, to: &str, subject: &str, text: &str) {
+    let reply = Smtp::connect(address).unwrap().send(to, subject, text).unwrap();
+    assert!(reply.starts_with("250"), "{reply}");
+}

@@ -1,0 +1,102 @@
+//! What a start makes, prints and keeps.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::server::{Server, command, failed, first_start, serve};
+use super::smtp::deliver;
+
+#[test]
+fn the_first_start_prints_a_key_and_a_curl_line_that_works() {
+    let (_data_dir, server, key) = first_start();
+    assert_eq!(key.len(), "rst_live_".len() + 32);
+    let answer = Command::new("sh").args(["-c", server.curl_line()]).output().unwrap();
+    let inbox: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    assert!(inbox["address"].as_str().unwrap().ends_with("@restante.test"), "{inbox}");
+    assert_eq!(inbox["kind"], "temporary");
+}
+
+#[test]
+fn a_restart_keeps_the_data_and_prints_no_key() {
+    let (data_dir, server, key) = first_start();
+    let address = server.ask(&key, ["inbox", "create"]);
+    deliver(&server.smtp, &address, "Kept", "text");
+    server.signal("TERM");
+    assert!(server.wait().success());
+
+    let server = Server::start(data_dir.path(), &[]);
+    assert_eq!(server.made_key(), None);
+    assert!(!server.greeting.contains("rst_live_"), "{}", server.greeting);
+    assert!(server.ask(&key, ["messages", &address]).ends_with("\tKept"));
+    // The line that a restart offers takes the key from the environment.
+    let curl = Command::new("sh").args(["-c", server.curl_line()]).env("RESTANTE_API_KEY", &key).output().unwrap();
+    assert!(String::from_utf8(curl.stdout).unwrap().contains("@restante.test"));
+}
+
+#[test]
+fn a_given_key_is_the_default_projects_and_is_not_printed() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let key = "rst_live_0123456789abcdef";
+    let server = Server::start(data_dir.path(), &["--api-key", key]);
+    assert!(!server.greeting.contains(key), "{}", server.greeting);
+    deliver(&server.smtp, "unannounced@restante.test", "Hello", "text");
+    assert!(server.ask(key, ["messages", "unannounced"]).ends_with("\tHello"));
+}
+
+#[test]
+fn the_guide_and_the_mail_go_by_the_settings() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let server =
+        Server::start(data_dir.path(), &["--base-url", "https://inboxes.example/", "--mail-domain", "Mail.Example"]);
+    let key = server.made_key().unwrap();
+    assert!(server.curl_line().ends_with("'https://inboxes.example/v1/inboxes'"), "{}", server.curl_line());
+    assert!(server.ask(key, ["inbox", "create"]).ends_with("@mail.example"));
+    let guide = ureq::get(format!("{}/llm", server.url)).call().unwrap().body_mut().read_to_string().unwrap();
+    assert!(guide.contains("https://inboxes.example/v1/inboxes") && guide.contains("@mail.example"));
+}
+
+#[test]
+fn the_data_directory_is_its_owners_alone() {
+    let parent = tempfile::tempdir().unwrap();
+    let data_dir = parent.path().join("data");
+    let _server = Server::start(&data_dir, &[]);
+    assert_eq!(data_dir.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn the_log_is_json_where_that_is_asked_for() {
+    let (data_dir, log) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let mut serve = serve(data_dir.path());
+    serve.args(["--log-format", "json"]).env("RESTANTE_LOG", "info").stderr(log.reopen().unwrap());
+    let server = Server::spawn(&mut serve);
+    let key = server.made_key().unwrap().to_owned();
+    deliver(&server.smtp, "logged@restante.test", "Hello", "text");
+    server.ask(&key, ["wait", "logged"]);
+    server.signal("TERM");
+    assert!(server.wait().success());
+
+    let log = fs::read_to_string(log.path()).unwrap();
+    let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    assert!(events.iter().any(|event| event["fields"]["message"] == "stopped"), "{log}");
+    assert!(!log.contains(&key), "a key is in the log");
+}
+
+#[test]
+fn a_log_filter_that_cannot_be_read_is_a_usage_error() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let (code, said) = failed(serve(data_dir.path()).env("RESTANTE_LOG", "restante=loud"));
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("RESTANTE_LOG"), "{said}");
+}
+
+#[test]
+fn the_version_and_the_help_are_printed() {
+    for (argument, expected) in [("--version", env!("CARGO_PKG_VERSION")), ("--help", "serve")] {
+        let output = command([argument]).output().unwrap();
+        assert!(output.status.success());
+        assert!(String::from_utf8(output.stdout).unwrap().contains(expected), "{argument}");
+    }
+}

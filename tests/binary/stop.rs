@@ -1,0 +1,60 @@
+//! How a server stops.
+
+use std::net::TcpStream;
+use std::thread;
+
+use super::server::{Server, first_start};
+use super::smtp::Smtp;
+
+#[test]
+fn either_signal_stops_it_with_success() {
+    for signal in ["TERM", "INT"] {
+        let (_data_dir, server, _key) = first_start();
+        server.signal(signal);
+        assert_eq!(server.wait().code(), Some(0), "{signal}");
+    }
+}
+
+#[test]
+fn an_idle_smtp_session_does_not_hold_it_up() {
+    let (_data_dir, server, _key) = first_start();
+    let mut session = Smtp::connect(&server.smtp).unwrap();
+    server.signal("TERM");
+    assert!(server.wait().success());
+    assert!(session.say("NOOP").map_or(true, |reply| reply.starts_with("421")));
+}
+
+#[test]
+fn a_second_signal_stops_it_at_once() {
+    let (_data_dir, server, key) = first_start();
+    let inbox = server.ask(&key, ["inbox", "create", "--json"]);
+    let inbox: serde_json::Value = serde_json::from_str(&inbox).unwrap();
+    let wait = format!("{}/v1/inboxes/{}/messages/wait", server.url, inbox["id"].as_str().unwrap());
+    park_every_wait(&wait, &key);
+
+    server.signal("TERM");
+    until_refused(&server);
+    server.signal("TERM");
+    assert_eq!(server.wait().code(), Some(1));
+}
+
+/// Opens the four waits that a key may have, and returns when a fifth is refused.
+fn park_every_wait(url: &str, key: &str) {
+    for _ in 0..4 {
+        let (url, key) = (format!("{url}?timeout=120000"), key.to_owned());
+        // A probe may be in the way of a wait, which then asks again. The end of the server ends the others.
+        thread::spawn(move || while status(&url, &key).is_ok_and(|status| status == 429) {});
+    }
+    while status(&format!("{url}?timeout=0"), key).unwrap() != 429 {}
+}
+
+fn status(url: &str, key: &str) -> Result<u16, ureq::Error> {
+    let request = ureq::get(url).header("Authorization", format!("Bearer {key}"));
+    Ok(request.config().http_status_as_error(false).build().call()?.status().as_u16())
+}
+
+/// A server that stops closes its listeners first.
+fn until_refused(server: &Server) {
+    let address = server.url.strip_prefix("http://").unwrap();
+    while TcpStream::connect(address).is_ok() {}
+}

@@ -1,0 +1,175 @@
+//! The service in this process: a real database in a directory of its own, a clock that stands still until it is told
+//! to pass, two projects, and the router without a port.
+#![allow(dead_code, reason = "each test binary uses its own part of this")]
+
+use std::future::Future;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request};
+use http_body_util::BodyExt;
+use restante::clock::Clock;
+use restante::config::{DatabaseUrl, Limits};
+use restante::db::Database;
+use restante::http::{App, router};
+use restante::model::{ApiKey, Domain, EmailAddress, MessageId, Timestamp};
+use restante::service::{Incoming, Options, Service};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tower::ServiceExt;
+
+/// The domain of every inbox in the tests.
+pub const MAIL_DOMAIN: &str = "restante.test";
+/// How the router believes to be reached.
+pub const BASE_URL: &str = "http://restante.test:8025";
+/// When the clock of every test begins: 2026-11-20T09:30:00.123Z.
+pub const START: Timestamp = Timestamp::from_millis(1_795_167_000_123);
+
+/// A running service and two projects that call it.
+pub struct Harness {
+    pub service: Service,
+    pub clock: Clock,
+    pub router: Router,
+    /// The key of the default project, which the plain requests carry.
+    pub key: ApiKey,
+    /// The key of another project.
+    pub other_key: ApiKey,
+    pub directory: TempDir,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        assert_eq!(self.headers["content-type"], "application/json", "{self:?}");
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    /// The status and the text of a refusal.
+    pub fn error(&self) -> (u16, String) {
+        let json = self.json();
+        let fields = json.as_object().unwrap();
+        assert_eq!(fields.keys().collect::<Vec<_>>(), ["error"], "{json}");
+        (self.status, json["error"].as_str().unwrap().to_owned())
+    }
+
+    /// A text field of the JSON body.
+    pub fn text(&self, field: &str) -> String {
+        self.json()[field].as_str().unwrap().to_owned()
+    }
+}
+
+impl Harness {
+    /// Starts a service of its own.
+    pub async fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Clock::manual(START);
+        let database = Database::open(&DatabaseUrl::Sqlite(directory.path().join("restante.db"))).await.unwrap();
+        let options = Options {
+            mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
+            inbox_lifetime: Duration::from_secs(3600),
+            inbox_messages: 1_000,
+        };
+        let service = Service::start(database, clock.clone(), options).await.unwrap();
+        let key = ApiKey::generate();
+        service.projects().prepare_default(Some(&key)).await.unwrap();
+        let other_key = service.projects().create("other").await.unwrap();
+        let app = App { service: service.clone(), limits: Limits::default(), base_url: BASE_URL.to_owned() };
+        Self { service, clock, router: router(app), key, other_key, directory }
+    }
+
+    /// Sends a request as it is.
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        answer(self.router.clone(), request).await
+    }
+
+    /// Sends a request with the key of the default project.
+    pub async fn call(&self, method: &str, path: &str, body: impl Into<Body>) -> Answer {
+        self.call_with(&self.key, method, path, body).await
+    }
+
+    /// Sends a request with `key`.
+    pub async fn call_with(&self, key: &ApiKey, method: &str, path: &str, body: impl Into<Body>) -> Answer {
+        self.send(request(key, method, path, body)).await
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.call("GET", path, Body::empty()).await
+    }
+
+    /// Sends a GET from a task of its own. Aborting the task hangs up.
+    pub fn spawn_get(&self, path: &str) -> JoinHandle<Answer> {
+        tokio::spawn(answer(self.router.clone(), request(&self.key, "GET", path, Body::empty())))
+    }
+
+    /// Creates an inbox and returns its id.
+    pub async fn create_inbox(&self) -> String {
+        self.create_inbox_with(&self.key).await
+    }
+
+    /// Creates an inbox of the project that `key` belongs to, and returns its id.
+    pub async fn create_inbox_with(&self, key: &ApiKey) -> String {
+        let created = self.call_with(key, "POST", "/v1/inboxes", Body::empty()).await;
+        assert_eq!(created.status, 201, "{created:?}");
+        created.text("id")
+    }
+
+    /// Delivers a message with this subject into an inbox and returns its id.
+    pub async fn deliver(&self, inbox: &str, subject: &str) -> String {
+        self.deliver_raw(inbox, &format!("From: Shop <shop@example.com>\r\nSubject: {subject}\r\n\r\nHello\r\n")).await
+    }
+
+    /// Delivers a whole message into an inbox and returns its id.
+    pub async fn deliver_raw(&self, inbox: &str, raw: &str) -> String {
+        let incoming = Incoming {
+            reverse_path: EmailAddress::parse("bounces@example.com").ok(),
+            recipients: vec![EmailAddress::parse(&format!("{inbox}@{MAIL_DOMAIN}")).unwrap()],
+            project: None,
+            trace: "Return-Path: <bounces@example.com>\r\n".to_owned(),
+            raw: raw.as_bytes().to_vec(),
+        };
+        let ids: Vec<MessageId> = self.service.deliver(incoming).await.unwrap();
+        ids[0].to_string()
+    }
+
+    /// Lets time pass in small steps until `task` has ended. Between two steps the database answers a request, so a
+    /// wait that is just being taken up gets its turn and is not overtaken by hours.
+    pub async fn advance_until_done(&self, step: Duration, task: JoinHandle<Answer>) -> Answer {
+        let passing = async {
+            while !task.is_finished() {
+                self.get("/v1/health").await;
+                self.clock.advance(step);
+            }
+        };
+        within(passing).await;
+        task.await.unwrap()
+    }
+}
+
+/// A request with a key.
+pub fn request(key: &ApiKey, method: &str, path: &str, body: impl Into<Body>) -> Request<Body> {
+    let request = Request::builder().method(method).uri(path);
+    request.header("authorization", format!("Bearer {}", key.as_str())).body(body.into()).unwrap()
+}
+
+/// Fails the test where `future` takes longer than anything in a test should.
+pub async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
+}
+
+async fn answer(router: Router, request: Request<Body>) -> Answer {
+    let response = within(router.oneshot(request)).await.unwrap();
+    let (parts, body) = response.into_parts();
+    let body = within(body.collect()).await.unwrap().to_bytes();
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+}

@@ -1,0 +1,88 @@
+//! `/llm`, `/llms.txt` and `/openapi.json`: the published documents.
+
+use serde_json::Value;
+
+use crate::common::{BASE_URL, Harness};
+
+#[tokio::test]
+async fn the_guide_is_markdown_under_both_names() {
+    let api = Harness::start().await;
+    let guide = api.get("/llm").await;
+    assert_eq!(guide.status, 200);
+    assert_eq!(guide.headers["content-type"], "text/markdown; charset=utf-8");
+    let alias = api.get("/llms.txt").await;
+    assert_eq!(
+        (alias.status, alias.body, &alias.headers["content-type"]),
+        (200, guide.body, &guide.headers["content-type"])
+    );
+}
+
+#[tokio::test]
+async fn the_guide_names_this_installation_and_the_version() {
+    let api = Harness::start().await;
+    let guide = api.get("/llm").await.body;
+    assert!(!guide.contains("{base_url}") && !guide.contains("{mail_domain}"));
+    for part in [
+        "Contract version 0.1.0",
+        "curl -sS --fail-with-body -X POST -H \"$key\" \"$api/inboxes\"",
+        "api=\"http://restante.test:8025/v1\"",
+        "const api = \"http://restante.test:8025/v1\"",
+        "API = \"http://restante.test:8025/v1\"",
+        "`@restante.test`",
+    ] {
+        let part = part.replace("`@restante.test`", "@restante.test");
+        assert!(guide.contains(&part), "{part}");
+    }
+}
+
+#[tokio::test]
+async fn the_guide_has_every_endpoint_and_every_error() {
+    let api = Harness::start().await;
+    let guide = api.get("/llm").await.body;
+    for endpoint in [
+        "POST /v1/inboxes:",
+        "GET /v1/inboxes?address=ADDRESS:",
+        "GET /v1/inboxes/{id}:",
+        "DELETE /v1/inboxes/{id}:",
+        "GET /v1/inboxes/{id}/messages:",
+        "GET /v1/inboxes/{id}/messages/wait:",
+        "POST /v1/inboxes/{id}/messages:",
+        "GET /v1/messages/{id}:",
+        "`GET /v1/health`, `GET /health`",
+        "`GET /llm`, `GET /llms.txt`",
+        "`GET /openapi.json`",
+    ] {
+        assert!(guide.contains(endpoint), "{endpoint}");
+    }
+    let document: Value = api.get("/openapi.json").await.json();
+    let mut texts = Vec::new();
+    collect_error_texts(&document, &mut texts);
+    assert!(texts.len() > 15, "{texts:?}");
+    for text in texts {
+        assert!(guide.contains(&format!("`{text}`")), "{text}");
+    }
+}
+
+/// Every text that the contract's error schemas allow.
+fn collect_error_texts(value: &Value, texts: &mut Vec<String>) {
+    if let Some(error) = value.get("error").and_then(|error| error.get("enum")).and_then(Value::as_array) {
+        texts.extend(error.iter().map(|text| text.as_str().unwrap().to_owned()));
+    }
+    match value {
+        Value::Object(fields) => fields.values().for_each(|field| collect_error_texts(field, texts)),
+        Value::Array(items) => items.iter().for_each(|item| collect_error_texts(item, texts)),
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn the_contract_names_this_installation_and_the_version() {
+    let api = Harness::start().await;
+    let answer = api.get("/openapi.json").await;
+    assert!(!answer.body.contains("{base_url}"));
+    let document = answer.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(document["info"]["version"], "0.1.0");
+    assert_eq!(document["servers"][0]["url"], BASE_URL);
+    assert_eq!(document["servers"][1]["url"], format!("{BASE_URL}/api"));
+}

@@ -1,0 +1,241 @@
+//! The published contract against the service: the same paths and methods, and answers that fit their schemas.
+
+use std::collections::BTreeSet;
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::{Value, json};
+
+use crate::common::{Answer, Harness};
+
+const METHODS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "PATCH", "TRACE", "QUERY"];
+
+fn document() -> Value {
+    serde_json::from_str(include_str!("../../docs/openapi.json")).unwrap()
+}
+
+/// The operations of the contract, as `GET /v1/health`.
+fn operations(document: &Value) -> BTreeSet<String> {
+    let mut operations = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for method in METHODS {
+            if item.get(method.to_lowercase()).is_some() {
+                operations.insert(format!("{method} {path}"));
+            }
+        }
+    }
+    operations
+}
+
+#[test]
+fn the_contract_has_the_endpoints_and_nothing_else() {
+    let expected = [
+        "GET /llm",
+        "GET /llms.txt",
+        "GET /v1/health",
+        "GET /health",
+        "POST /v1/inboxes",
+        "GET /v1/inboxes",
+        "GET /v1/inboxes/{id}",
+        "DELETE /v1/inboxes/{id}",
+        "GET /v1/inboxes/{id}/messages",
+        "POST /v1/inboxes/{id}/messages",
+        "GET /v1/inboxes/{id}/messages/wait",
+        "GET /v1/messages/{id}",
+        "GET /openapi.json",
+    ];
+    assert_eq!(operations(&document()), expected.map(str::to_owned).into());
+}
+
+#[tokio::test]
+async fn the_router_answers_exactly_the_operations_of_the_contract() {
+    let api = Harness::start().await;
+    let document = document();
+    let operations = operations(&document);
+    for path in document["paths"].as_object().unwrap().keys() {
+        let prefixes: &[&str] = if path.starts_with("/v1") { &["", "/api"] } else { &[""] };
+        for (prefix, method) in prefixes.iter().flat_map(|prefix| METHODS.map(|method| (prefix, method))) {
+            let path_called = format!("{prefix}{}", path.replace("{id}", "nobody"));
+            let answer =
+                api.send(Request::builder().method(method).uri(&path_called).body(Body::empty()).unwrap()).await;
+            if operations.contains(&format!("{method} {path}")) {
+                // Without a key, so that public operations show too.
+                assert!([200, 401].contains(&answer.status), "{method} {path_called}: {answer:?}");
+                let public = document["paths"][path][method.to_lowercase()].get("security").is_some();
+                assert_eq!(answer.status == 200, public, "{method} {path_called}");
+            } else {
+                assert_eq!(answer.status, 405, "{method} {path_called}");
+            }
+        }
+    }
+}
+
+/// Follows a `$ref` into the document.
+fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    match value.get("$ref").and_then(Value::as_str) {
+        Some(reference) => document.pointer(&reference[1..]).unwrap_or_else(|| panic!("{reference} is nowhere")),
+        None => value,
+    }
+}
+
+/// Checks `value` against a schema of the document.
+fn assert_valid(document: &Value, schema: &Value, value: &Value) {
+    let whole = json!({"allOf": [schema], "components": document["components"]});
+    let validator = jsonschema::options().should_validate_formats(true).build(&whole).unwrap();
+    let errors: Vec<_> = validator.iter_errors(value).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new(), "{value} against {schema}");
+}
+
+#[test]
+fn the_examples_of_the_contract_fit_its_schemas() {
+    let document = document();
+    let mut checked = 0;
+    let mut visit = vec![&document];
+    while let Some(value) = visit.pop() {
+        if let (Some(schema), Some(example)) = (value.get("schema"), value.get("example")) {
+            let example = Value::from(example.to_string().replace("{mail_domain}", "restante.test"));
+            let example: Value = serde_json::from_str(example.as_str().unwrap()).unwrap();
+            assert_valid(&document, schema, &example);
+            checked += 1;
+        }
+        match value {
+            Value::Object(fields) => visit.extend(fields.values()),
+            Value::Array(items) => visit.extend(items),
+            _ => {}
+        }
+    }
+    assert!(checked > 15, "{checked}");
+}
+
+/// Requests that together provoke every answer of the contract that a test can provoke.
+struct Case {
+    method: &'static str,
+    path: &'static str,
+    /// What stands behind the path's template, with `{id}` filled in.
+    call: String,
+    body: String,
+    status: u16,
+}
+
+fn case(
+    method: &'static str,
+    path: &'static str,
+    call: impl Into<String>,
+    body: impl Into<String>,
+    status: u16,
+) -> Case {
+    Case { method, path, call: call.into(), body: body.into(), status }
+}
+
+/// Inboxes and a message that the cases name.
+struct World {
+    inbox: String,
+    message: String,
+    doomed: String,
+    permanent: String,
+}
+
+async fn world(api: &Harness) -> World {
+    let inbox = api.create_inbox().await;
+    let permanent = api.create_inbox().await;
+    let database = rusqlite::Connection::open(api.directory.path().join("restante.db")).unwrap();
+    let change = "UPDATE inboxes SET kind = 'permanent', expires_at = NULL WHERE id = $1";
+    assert_eq!(database.execute(change, [&permanent]).unwrap(), 1);
+    World { message: api.deliver(&inbox, "Hello").await, doomed: api.create_inbox().await, inbox, permanent }
+}
+
+const INBOXES: &str = "/v1/inboxes";
+const INBOX: &str = "/v1/inboxes/{id}";
+const MESSAGES: &str = "/v1/inboxes/{id}/messages";
+const WAIT: &str = "/v1/inboxes/{id}/messages/wait";
+const MESSAGE: &str = "/v1/messages/{id}";
+
+fn cases(world: &World) -> Vec<Case> {
+    let World { inbox, message, doomed, permanent } = world;
+    let of = |inbox: &str, rest: &str| format!("/v1/inboxes/{inbox}{rest}");
+    let send = |to: &str| json!({"to": to, "subject": "s", "in_reply_to": message}).to_string();
+    let large = |octets: usize| " ".repeat(octets + 1);
+    vec![
+        case("GET", "/v1/health", "/v1/health", "", 200),
+        case("GET", "/health", "/health", "", 200),
+        case("GET", "/openapi.json", "/openapi.json", "", 200),
+        case("POST", INBOXES, INBOXES, "{}", 201),
+        case("POST", INBOXES, INBOXES, "[]", 400),
+        case("POST", INBOXES, INBOXES, r#"{"a":1}"#, 400),
+        case("POST", INBOXES, INBOXES, large(64 * 1024), 413),
+        case("GET", INBOXES, format!("/v1/inboxes?address={inbox}@restante.test"), "", 200),
+        case("GET", INBOXES, "/v1/inboxes", "", 400),
+        case("GET", INBOXES, "/v1/inboxes?address=x", "", 404),
+        case("GET", INBOX, of(inbox, ""), "", 200),
+        case("GET", INBOX, of(permanent, ""), "", 200),
+        case("GET", INBOX, of("nobody", ""), "", 404),
+        case("DELETE", INBOX, of(doomed, ""), "", 204),
+        case("DELETE", INBOX, of(permanent, ""), "", 403),
+        case("DELETE", INBOX, of("nobody", ""), "", 404),
+        case("GET", MESSAGES, of(inbox, "/messages"), "", 200),
+        case("GET", MESSAGES, of(inbox, "/messages?before=x"), "", 400),
+        case("GET", MESSAGES, of("nobody", "/messages"), "", 404),
+        case("POST", MESSAGES, of(inbox, "/messages"), send("a@example.com"), 202),
+        case("POST", MESSAGES, of(inbox, "/messages"), send("nobody@restante.test"), 404),
+        case("POST", MESSAGES, of(inbox, "/messages"), "{}", 400),
+        case("POST", MESSAGES, of(inbox, "/messages"), large(10 * 1024 * 1024), 413),
+        case("GET", WAIT, of(inbox, "/messages/wait"), "", 200),
+        case("GET", WAIT, of(inbox, "/messages/wait?after=x"), "", 400),
+        case("GET", WAIT, of(inbox, "/messages/wait?timeout=0&subject=x"), "", 404),
+        case("GET", MESSAGE, format!("/v1/messages/{message}"), "", 200),
+        case("GET", MESSAGE, "/v1/messages/x", "", 404),
+    ]
+}
+
+fn assert_documented(document: &Value, case: &Case, answer: &Answer) {
+    let operation = &document["paths"][case.path][case.method.to_lowercase()];
+    let documented = resolve(document, &operation["responses"][answer.status.to_string()]);
+    for (name, header) in documented["headers"].as_object().unwrap() {
+        let value = answer.headers.get(name).unwrap_or_else(|| panic!("{name} is missing"));
+        let schema = &resolve(document, header)["schema"];
+        assert_valid(document, schema, &Value::from(value.to_str().unwrap()));
+    }
+    match documented.get("content") {
+        Some(content) => assert_valid(document, &content["application/json"]["schema"], &answer.json()),
+        None => assert_eq!(answer.body, ""),
+    }
+}
+
+#[tokio::test]
+async fn answers_fit_the_schemas_of_the_contract() {
+    let api = Harness::start().await;
+    let document = document();
+    let world = world(&api).await;
+    let mut provoked = BTreeSet::new();
+    for case in cases(&world) {
+        let answer = api.call(case.method, &case.call, case.body.clone()).await;
+        assert_eq!(answer.status, case.status, "{} {}: {answer:.200?}", case.method, case.call);
+        assert_documented(&document, &case, &answer);
+        provoked.insert(format!("{} {} {}", case.method, case.path, case.status));
+        let without_key = Request::builder().method(case.method).uri(&case.call).body(Body::empty()).unwrap();
+        let without_key = api.send(without_key).await;
+        if without_key.status == 401 {
+            assert_documented(&document, &case, &without_key);
+            provoked.insert(format!("{} {} 401", case.method, case.path));
+        }
+    }
+    assert_eq!(left_out(&document, &provoked), Vec::<String>::new());
+}
+
+/// The documented answers that no case has provoked, without those that need time, load or a failure: other tests, or
+/// a look at the code, stand for them.
+fn left_out(document: &Value, provoked: &BTreeSet<String>) -> Vec<String> {
+    let mut left_out = Vec::new();
+    for operation in operations(document) {
+        let (method, path) = operation.split_once(' ').unwrap();
+        let responses = document["paths"][path][method.to_lowercase()]["responses"].as_object().unwrap();
+        for status in responses.keys() {
+            let elsewhere = ["408", "429", "500", "503"].contains(&status.as_str()) || path.starts_with("/llm");
+            let answer = format!("{operation} {status}");
+            if !elsewhere && !provoked.contains(&answer) {
+                left_out.push(answer);
+            }
+        }
+    }
+    left_out
+}

@@ -1,0 +1,167 @@
+//! `POST /v1/inboxes/{id}/messages`: sending from an inbox.
+
+use restante::model::MessageId;
+use serde_json::json;
+
+use crate::common::{Answer, Harness, MAIL_DOMAIN};
+
+async fn send(api: &Harness, inbox: &str, body: impl ToString) -> Answer {
+    api.call("POST", &format!("/v1/inboxes/{inbox}/messages"), body.to_string()).await
+}
+
+fn assert_accepted(accepted: &Answer) {
+    assert_eq!(accepted.status, 202, "{accepted:?}");
+    assert_eq!(accepted.text("status"), "queued");
+    assert!(!accepted.text("id").is_empty());
+    assert_eq!(accepted.json().as_object().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_local_recipient_gets_the_message_from_the_address_of_the_inbox() {
+    let api = Harness::start().await;
+    let (from, to) = (api.create_inbox().await, api.create_inbox_with(&api.other_key).await);
+    let body = json!({
+        "to": format!("{}@{MAIL_DOMAIN}", to.to_uppercase()),
+        "subject": "Grüße 😀",
+        "text": "Your code is 482913.\nhttps://shop.example/confirm\n",
+        "html": "<p>Your code is <b>482913</b></p>",
+    });
+    assert_accepted(&send(&api, &from, body).await);
+    let path = format!("/v1/inboxes/{to}/messages/wait?timeout=0");
+    let received = api.call_with(&api.other_key, "GET", &path, "").await.json();
+    assert_eq!(received["from"], format!("{from}@{MAIL_DOMAIN}"));
+    assert_eq!(received["to"], format!("{to}@{MAIL_DOMAIN}"));
+    assert_eq!(received["subject"], "Grüße 😀");
+    assert!(received["text"].as_str().unwrap().contains("Your code is 482913.\n"));
+    assert!(received["html"].as_str().unwrap().contains("<b>482913</b>"));
+    assert_eq!(received["links"], json!(["https://shop.example/confirm"]));
+    assert_eq!(received["otp"], "482913");
+}
+
+#[tokio::test]
+async fn text_and_html_are_optional() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    for (fields, text, html) in [
+        (json!({}), "", ""),
+        (json!({"text": "hello"}), "hello", ""),
+        (json!({"html": "<p>hello</p>"}), "hello", "<p>hello</p>"),
+    ] {
+        let mut body = json!({"to": format!("{inbox}@{MAIL_DOMAIN}"), "subject": ""});
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        assert_accepted(&send(&api, &inbox, &body).await);
+        let newest = api.get(&format!("/v1/inboxes/{inbox}/messages?limit=1")).await.json();
+        assert_eq!(newest["messages"][0]["text"].as_str().unwrap().trim_end(), text, "{body}");
+        assert_eq!(newest["messages"][0]["html"].as_str().unwrap().trim_end(), html, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_recipient_is_accepted() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    for to in ["someone@example.com", "jörg@bücher.example", "a+b@localhost"] {
+        assert_accepted(&send(&api, &inbox, json!({"to": to, "subject": "s"})).await);
+    }
+}
+
+#[tokio::test]
+async fn a_reply_names_a_message_of_the_same_project() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let message = api.deliver(&inbox, "Question").await;
+    let theirs = api.create_inbox_with(&api.other_key).await;
+    let foreign = api.deliver(&theirs, "Question").await;
+    let reply = |id: &str| json!({"to": "a@example.com", "subject": "Re: Question", "in_reply_to": id});
+    assert_accepted(&send(&api, &inbox, reply(&message)).await);
+    for id in [foreign.as_str(), &MessageId::generate().to_string(), "x", "", "a\r\nb"] {
+        let refused = send(&api, &inbox, reply(id)).await;
+        assert_eq!(refused.error(), (404, "message not found".to_owned()), "{id}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_local_recipient_is_not_found() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let refused = send(&api, &inbox, json!({"to": format!("nobody@{MAIL_DOMAIN}"), "subject": "s"})).await;
+    assert_eq!(refused.error(), (404, "recipient not found".to_owned()));
+    assert_eq!(api.get("/v1/inboxes/nobody").await.status, 404, "a send creates no inbox");
+}
+
+#[tokio::test]
+async fn a_wrong_body_is_refused() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    for (body, text) in [
+        ("", "invalid JSON"),
+        ("{", "invalid JSON"),
+        ("[]", "invalid JSON"),
+        ("\"to\"", "invalid JSON"),
+        ("null", "invalid JSON"),
+        ("to=a@example.com", "invalid JSON"),
+        ("{}", "missing field: to"),
+        (r#"{"subject":"s"}"#, "missing field: to"),
+        (r#"{"to":"a@example.com"}"#, "missing field: subject"),
+        (r#"{"to":"a@example.com","subject":"s","from":"b@example.com"}"#, "unknown field: from"),
+        (r#"{"to":"a@example.com","subject":"s","Text":"x"}"#, "unknown field: Text"),
+        (r#"{"cc":"x"}"#, "unknown field: cc"),
+        (r#"{"to":1,"subject":"s"}"#, "invalid field: to"),
+        (r#"{"to":["a@example.com"],"subject":"s"}"#, "invalid field: to"),
+        (r#"{"to":null,"subject":"s"}"#, "invalid field: to"),
+        (r#"{"to":"a@example.com","subject":{}}"#, "invalid field: subject"),
+        (r#"{"to":"a@example.com","subject":"s","text":null}"#, "invalid field: text"),
+        (r#"{"to":"a@example.com","subject":"s","html":true}"#, "invalid field: html"),
+        (r#"{"to":"a@example.com","subject":"s","in_reply_to":7}"#, "invalid field: in_reply_to"),
+    ] {
+        assert_eq!(send(&api, &inbox, body).await.error(), (400, text.to_owned()), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn only_one_bare_address_is_a_recipient() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    for to in [
+        "",
+        "a",
+        "@",
+        "a@",
+        "@b",
+        "a@b@c",
+        "a@b,c@d",
+        "a@b c@d",
+        "<a@b>",
+        "A <a@b>",
+        "a@b\r\nBcc: c@d",
+        "a@b\n",
+        "a\0@b",
+        " a@b",
+        "a@[127.0.0.1]",
+        "\"a b\"@c",
+        "a@-b.example",
+        "😀@b.example",
+    ] {
+        let refused = send(&api, &inbox, json!({"to": to, "subject": "s"})).await;
+        assert_eq!(refused.error(), (400, "invalid field: to".to_owned()), "{to:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_subject_cannot_bring_a_header_of_its_own() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    for subject in ["a\r\nBcc: b@example.com", "a\nb", "a\rb", "a\0b", "a\n", "a\tb", "a\u{7f}", "\u{85}"] {
+        let refused = send(&api, &inbox, json!({"to": "a@example.com", "subject": subject})).await;
+        assert_eq!(refused.error(), (400, "invalid field: subject".to_owned()), "{subject:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_send_wakes_a_wait() {
+    let api = Harness::start().await;
+    let (from, to) = (api.create_inbox().await, api.create_inbox().await);
+    let waiting = api.spawn_get(&format!("/v1/inboxes/{to}/messages/wait"));
+    assert_accepted(&send(&api, &from, json!({"to": format!("{to}@{MAIL_DOMAIN}"), "subject": "now"})).await);
+    assert_eq!(waiting.await.unwrap().text("subject"), "now");
+}

@@ -1,0 +1,184 @@
+//! The router on a real socket: hang-ups, bounds, and the graceful stop.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName};
+use restante::http::server::serve;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::wait_slots::four_waits_by;
+use crate::common::{Answer, Harness, within};
+
+/// Longer than any test: what needs it to pass is wrong.
+const LONG: Duration = Duration::from_secs(600);
+
+/// A server on a free port.
+struct Server {
+    api: Harness,
+    address: SocketAddr,
+    stop: CancellationToken,
+    serving: JoinHandle<()>,
+}
+
+impl Server {
+    async fn start(grace: Duration) -> Self {
+        let api = Harness::start().await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(serve(listener, api.router.clone(), api.service.clone(), stop.clone(), grace));
+        Self { api, address, stop, serving }
+    }
+
+    async fn connect(&self) -> Client {
+        Client(BufReader::new(TcpStream::connect(self.address).await.unwrap()))
+    }
+
+    /// The head of a request with the key.
+    fn head(&self, method: &str, path: &str) -> String {
+        format!("{method} {path} HTTP/1.1\r\nHost: restante\r\nX-Api-Key: {}\r\n", self.api.key.as_str())
+    }
+
+    /// A GET on a connection of its own, in a task whose abort closes the connection.
+    fn spawn_get(&self, path: &str) -> JoinHandle<Answer> {
+        let (address, request) = (self.address, format!("{}\r\n", self.head("GET", path)));
+        tokio::spawn(async move {
+            let mut client = Client(BufReader::new(TcpStream::connect(address).await.unwrap()));
+            client.write(request.as_bytes()).await;
+            client.read().await
+        })
+    }
+
+    /// Four waits that hold their places on as many connections.
+    async fn four_waits(&self) -> Vec<(String, JoinHandle<Answer>)> {
+        four_waits_by(&self.api, |path| self.spawn_get(path)).await
+    }
+}
+
+/// One connection, speaking HTTP by hand.
+struct Client(BufReader<TcpStream>);
+
+impl Client {
+    async fn write(&mut self, octets: &[u8]) {
+        self.0.write_all(octets).await.unwrap();
+    }
+
+    /// Reads an answer whose length is announced.
+    async fn read(&mut self) -> Answer {
+        let mut line = String::new();
+        self.0.read_line(&mut line).await.unwrap();
+        let status = line.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut headers = HeaderMap::new();
+        loop {
+            line.clear();
+            self.0.read_line(&mut line).await.unwrap();
+            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+            headers.insert(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        let length = headers.get("content-length").map_or(0, |length| length.to_str().unwrap().parse().unwrap());
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body).await.unwrap();
+        Answer { status, headers, body: String::from_utf8(body).unwrap() }
+    }
+
+    /// Reads until the server closes the connection.
+    async fn read_to_end(&mut self) -> String {
+        let mut octets = Vec::new();
+        within(self.0.read_to_end(&mut octets)).await.unwrap();
+        String::from_utf8(octets).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_connection_serves_one_request_after_the_other() {
+    let server = Server::start(LONG).await;
+    let mut client = server.connect().await;
+    for _ in 0..3 {
+        client.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
+        assert_eq!(within(client.read()).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_list_is_streamed() {
+    let server = Server::start(LONG).await;
+    let inbox = server.api.create_inbox().await;
+    server.api.deliver(&inbox, "Hello").await;
+    let mut client = server.connect().await;
+    let head = server.head("GET", &format!("/v1/inboxes/{inbox}/messages"));
+    client.write(format!("{head}Connection: close\r\n\r\n").as_bytes()).await;
+    let answer = client.read_to_end().await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.to_lowercase().contains("transfer-encoding: chunked\r\n"), "{answer}");
+    assert!(answer.ends_with("\r\n0\r\n\r\n"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_frees_its_place() {
+    let server = Server::start(LONG).await;
+    let inbox = server.api.create_inbox().await;
+    let look = format!("/v1/inboxes/{inbox}/messages/wait?timeout=0");
+    let mut waits = server.four_waits().await;
+    assert_eq!(server.api.get(&look).await.status, 429);
+    waits.remove(0).1.abort();
+    // The end of the stream has to reach the server; nothing else has to happen.
+    within(async { while server.api.get(&look).await.status != 404 {} }).await;
+    assert!(waits.iter().all(|(_, wait)| !wait.is_finished()));
+}
+
+#[tokio::test]
+async fn headers_are_bounded() {
+    let server = Server::start(LONG).await;
+    for excess in [format!("X-Long: {}\r\n", "x".repeat(100_000)), "X-Many: x\r\n".repeat(200)] {
+        let mut client = server.connect().await;
+        client.write(format!("{}{excess}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
+        assert_eq!(within(client.read()).await.status, 431);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_is_still_sending_too_large_a_body_reads_the_refusal() {
+    let server = Server::start(LONG).await;
+    let inbox = server.api.create_inbox().await;
+    for (path, octets) in [("/v1/inboxes".to_owned(), 1 << 20), (format!("/v1/inboxes/{inbox}/messages"), 12 << 20)] {
+        let mut client = server.connect().await;
+        client.write(format!("{}Content-Length: {octets}\r\n\r\n", server.head("POST", &path)).as_bytes()).await;
+        within(client.write(&vec![b' '; octets])).await;
+        assert_eq!(within(client.read()).await.error(), (413, "body too large".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_stop_closes_idle_connections_and_lets_running_requests_finish() {
+    let server = Server::start(LONG).await;
+    let mut idle = server.connect().await;
+    idle.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
+    within(idle.read()).await;
+    let waits = server.four_waits().await;
+    server.stop.cancel();
+    assert_eq!(idle.read_to_end().await, "");
+    for (inbox, wait) in waits {
+        assert!(!server.serving.is_finished());
+        server.api.deliver(&inbox, "Hello").await;
+        assert_eq!(within(wait).await.unwrap().status, 200);
+    }
+    within(server.serving).await.unwrap();
+    assert!(TcpStream::connect(server.address).await.is_err());
+}
+
+#[tokio::test]
+async fn waits_that_are_parked_at_the_end_of_the_grace_are_told_to_come_back() {
+    let server = Server::start(Duration::ZERO).await;
+    let waits = server.four_waits().await;
+    server.stop.cancel();
+    for (_, wait) in waits {
+        let answer = within(wait).await.unwrap();
+        assert_eq!(answer.error(), (503, "service is stopping".to_owned()));
+        assert_eq!(answer.headers["retry-after"], "1");
+    }
+    within(server.serving).await.unwrap();
+}

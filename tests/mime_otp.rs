@@ -1,0 +1,68 @@
+//! The corpus of one-time codes: every line of `tests/otp/*.jsonl` is a message and the code that a person would read
+//! out of it. A new case is a new line.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    language: String,
+    subject: String,
+    text: String,
+    html: String,
+    otp: String,
+}
+
+impl Case {
+    /// The message as a simple sender writes it: what is there in UTF-8, both as alternatives.
+    fn message(&self) -> String {
+        let head = format!("From: app@shop.example\r\nSubject: {}\r\nMIME-Version: 1.0\r\n", self.subject);
+        let text = format!("Content-Type: text/plain; charset=utf-8\r\n\r\n{}\r\n", self.text);
+        let html = format!("Content-Type: text/html; charset=utf-8\r\n\r\n{}\r\n", self.html);
+        match (self.text.is_empty(), self.html.is_empty()) {
+            (_, true) => head + &text,
+            (true, false) => head + &html,
+            (false, false) => format!(
+                "{head}Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n{text}--b\r\n{html}--b--\r\n"
+            ),
+        }
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/otp");
+    let mut files: Vec<_> = directory.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let lines = files.iter().flat_map(|file| {
+        let text = std::fs::read_to_string(file).unwrap();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    });
+    lines.map(|line| serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+#[test]
+fn every_code_of_the_corpus_is_found() {
+    let cases = cases();
+    let found = |case: &Case| restante::mime::parse(case.message().as_bytes()).otp;
+    let wrong: Vec<String> = cases
+        .iter()
+        .map(|case| (case, found(case)))
+        .filter(|(case, found)| *found != case.otp)
+        .map(|(case, found)| format!("{} {}: expected {:?}, found {found:?}", case.language, case.name, case.otp))
+        .collect();
+    println!("one-time codes: {} of {} cases are right", cases.len() - wrong.len(), cases.len());
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_corpus_is_large_enough_to_mean_something() {
+    let cases = cases();
+    let languages: std::collections::BTreeSet<_> = cases.iter().map(|case| case.language.as_str()).collect();
+    assert!(cases.len() >= 150, "{}", cases.len());
+    assert!(languages.len() >= 27, "{languages:?}");
+    assert!(cases.iter().filter(|case| case.otp.is_empty()).count() >= 50);
+}

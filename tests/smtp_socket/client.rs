@@ -1,0 +1,166 @@
+//! An SMTP client that says what it is told to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion};
+
+/// Nothing takes that long but a defect.
+pub(crate) const AT_MOST: Duration = Duration::from_secs(20);
+
+pub(crate) struct Client<S> {
+    stream: BufReader<S>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
+    pub(crate) fn new(stream: S) -> Self {
+        Self { stream: BufReader::new(stream) }
+    }
+
+    pub(crate) async fn send(&mut self, octets: impl AsRef<[u8]>) {
+        let write = async {
+            self.stream.write_all(octets.as_ref()).await.unwrap();
+            self.stream.flush().await.unwrap();
+        };
+        tokio::time::timeout(AT_MOST, write).await.expect("the server does not read");
+    }
+
+    /// The next reply with all its lines, or nothing where the connection is closed.
+    pub(crate) async fn reply(&mut self) -> String {
+        let read = async {
+            let mut reply = String::new();
+            loop {
+                let start = reply.len();
+                let read = self.stream.read_line(&mut reply).await.unwrap_or(0);
+                if read == 0 || reply.as_bytes().get(start + 3) != Some(&b'-') {
+                    return reply;
+                }
+            }
+        };
+        tokio::time::timeout(AT_MOST, read).await.expect("no reply")
+    }
+
+    /// How many whole reply lines the server has sent in one piece.
+    pub(crate) async fn received(&mut self) -> usize {
+        let read = tokio::time::timeout(AT_MOST, self.stream.fill_buf()).await.expect("no reply").unwrap();
+        read.iter().filter(|&&octet| octet == b'\n').count()
+    }
+
+    pub(crate) async fn command(&mut self, line: &str) -> String {
+        self.send(format!("{line}\r\n")).await;
+        self.reply().await
+    }
+
+    /// Gives all commands but the last of a message.
+    pub(crate) async fn begin_message(&mut self, recipients: &[&str]) {
+        assert_eq!(self.command("MAIL FROM:<app@sender.example>").await, "250 2.1.0 Sender OK\r\n");
+        for recipient in recipients {
+            assert_eq!(self.command(&format!("RCPT TO:<{recipient}>")).await, "250 2.1.5 Recipient OK\r\n");
+        }
+        assert!(self.command("DATA").await.starts_with("354 "));
+    }
+
+    /// Sends a message and answers the reply to its end.
+    pub(crate) async fn message(&mut self, recipients: &[&str], data: &str) -> String {
+        self.begin_message(recipients).await;
+        self.send(format!("{data}\r\n.\r\n")).await;
+        self.reply().await
+    }
+
+    /// Whether the server has closed the connection; what it said before is read over.
+    pub(crate) async fn is_closed(&mut self) -> bool {
+        let mut rest = Vec::new();
+        // A reset closes as well.
+        tokio::time::timeout(AT_MOST, self.stream.read_to_end(&mut rest)).await.is_ok()
+    }
+
+    pub(crate) fn into_stream(self) -> S {
+        assert!(self.stream.buffer().is_empty());
+        self.stream.into_inner()
+    }
+}
+
+impl Client<TcpStream> {
+    /// STARTTLS and EHLO, after a first EHLO.
+    pub(crate) async fn start_tls(
+        mut self,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Client<TlsStream<TcpStream>> {
+        assert!(self.command("STARTTLS").await.starts_with("220 "));
+        let connector = TlsConnector::from(Arc::new(client_config(versions)));
+        let name = ServerName::try_from("localhost").unwrap();
+        let stream = tokio::time::timeout(AT_MOST, connector.connect(name, self.into_stream())).await;
+        let mut client = Client::new(stream.expect("no handshake").unwrap());
+        assert!(client.command("EHLO client.example").await.starts_with("250"));
+        client
+    }
+}
+
+impl Client<TlsStream<TcpStream>> {
+    pub(crate) fn protocol_version(&self) -> rustls::ProtocolVersion {
+        self.stream.get_ref().get_ref().1.protocol_version().unwrap()
+    }
+
+    /// The server's own certificate.
+    pub(crate) fn certificate(&self) -> Vec<u8> {
+        self.stream.get_ref().get_ref().1.peer_certificates().unwrap()[0].to_vec()
+    }
+}
+
+/// A client that takes every certificate, as mail clients do.
+pub(crate) fn client_config(versions: &[&'static SupportedProtocolVersion]) -> ClientConfig {
+    let provider = Arc::new(ring::default_provider());
+    ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions)
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+        .with_no_client_auth()
+}
+
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,142 @@
+//! What becomes of a message: where it goes, whose it is, and what the client hears.
+
+use std::time::Duration;
+
+use tokio_rustls::rustls::version::TLS13;
+
+use crate::server::Server;
+
+#[tokio::test]
+async fn an_unknown_address_gets_an_inbox_and_other_domains_are_refused() {
+    let server = Server::start().await;
+    let mut client = server.greeted().await;
+    assert!(client.command("MAIL FROM:<app@sender.example>").await.starts_with("250 "));
+    assert_eq!(client.command("RCPT TO:<new@elsewhere.example>").await, "550 5.7.1 relay not permitted\r\n");
+    assert_eq!(client.command("RCPT TO:<new@[127.0.0.1]>").await, "550 5.7.1 relay not permitted\r\n");
+    assert_eq!(client.command("RSET").await, "250 2.0.0 OK\r\n");
+    let reply = client.message(&["new@restante.test"], "Subject: A\r\n\r\nfirst").await;
+    assert!(reply.starts_with("250 2.0.0 "), "{reply}");
+    assert_eq!(server.messages("new@restante.test").await, [b"Subject: A\r\n\r\nfirst\r\n"]);
+}
+
+#[tokio::test]
+async fn the_reply_names_the_stored_message() {
+    let server = Server::start().await;
+    let reply = server.greeted().await.message(&["a@restante.test"], "").await;
+    let id = reply.trim_end().rsplit(' ').next().unwrap();
+    let caller = server.service.authenticate(crate::dialog::API_KEY).await.unwrap().unwrap();
+    let message = server.service.message(&caller, id).await.unwrap();
+    assert_eq!(message.inbox_id.as_str(), "a");
+}
+
+#[tokio::test]
+async fn an_inbox_named_twice_gets_one_message() {
+    let server = Server::start().await;
+    let recipients = ["twice@restante.test", "TWICE@Restante.TEST", "other@restante.test", "twice@restante.test"];
+    assert!(server.greeted().await.message(&recipients, "x").await.starts_with("250"));
+    assert_eq!(server.messages("twice@restante.test").await, [b"x\r\n"]);
+    assert_eq!(server.messages("other@restante.test").await, [b"x\r\n"]);
+    assert_eq!(server.message_count().await, 2);
+}
+
+#[tokio::test]
+async fn a_key_as_password_picks_the_project() {
+    let server = Server::start().await;
+    let key = server.new_project("second").await;
+    let mut client = server.greeted().await.start_tls(&[&TLS13]).await;
+    assert!(client.command(&plain("anybody", "rst_live_00000000000000000")).await.starts_with("535 5.7.8"));
+    assert!(client.command(&plain("anybody", key.as_str())).await.starts_with("235 "));
+    assert!(client.message(&["theirs@restante.test"], "x").await.starts_with("250"));
+    assert_eq!(server.messages_of(key.as_str(), "theirs@restante.test").await.len(), 1);
+    assert_eq!(server.messages("theirs@restante.test").await.len(), 0);
+}
+
+fn plain(user_name: &str, password: &str) -> String {
+    use base64::Engine;
+    let response = base64::prelude::BASE64_STANDARD.encode(format!("\0{user_name}\0{password}"));
+    format!("AUTH PLAIN {response}")
+}
+
+#[tokio::test]
+async fn a_full_inbox_refuses_for_now() {
+    let server = Server::with(|settings| settings.limits.inbox_messages = 1).await;
+    let (mut first, mut second) = (server.greeted().await, server.greeted().await);
+    // Both are told that there is room; one of them takes it.
+    first.begin_message(&["full@restante.test"]).await;
+    second.begin_message(&["full@restante.test"]).await;
+    first.send("x\r\n.\r\n").await;
+    assert!(first.reply().await.starts_with("250"));
+    second.send("y\r\n.\r\n").await;
+    assert_eq!(second.reply().await, "452 4.2.2 Inbox full\r\n");
+    assert!(first.command("MAIL FROM:<app@sender.example>").await.starts_with("250"));
+    assert_eq!(first.command("RCPT TO:<full@restante.test>").await, "452 4.2.2 Inbox full\r\n");
+}
+
+#[tokio::test]
+async fn an_address_of_a_deleted_project_is_disabled() {
+    let server = Server::start().await;
+    let key = server.new_project("short-lived").await;
+    let mut client = server.greeted().await;
+    assert!(client.command(&plain("", key.as_str())).await.starts_with("235 "));
+    assert!(client.message(&["late@restante.test"], "x").await.starts_with("250"));
+    server.service.projects().delete("short-lived").await.unwrap();
+    let mut other = server.greeted().await;
+    assert!(other.command("MAIL FROM:<app@sender.example>").await.starts_with("250"));
+    assert_eq!(other.command("RCPT TO:<late@restante.test>").await, "550 5.2.1 Mailbox disabled\r\n");
+}
+
+#[tokio::test]
+async fn the_trace_tells_how_a_message_came() {
+    let server = Server::start().await;
+    let mut client = server.greeted().await.start_tls(&[&TLS13]).await;
+    assert!(client.message(&["traced@restante.test"], "x").await.starts_with("250"));
+    let trace: String = server.database().query_row("SELECT trace FROM contents", [], |row| row.get(0)).unwrap();
+    assert_eq!(
+        trace,
+        "Return-Path: <app@sender.example>\r\n\
+         Received: from client.example ([127.0.0.1])\r\n\
+         \tby restante.test with ESMTPS\r\n\
+         \tfor <traced@restante.test>;\r\n\
+         \tFri, 15 Jan 2027 08:00:00 +0000\r\n"
+    );
+}
+
+#[tokio::test]
+async fn what_is_pipelined_is_answered_in_order_and_flushed_together() {
+    let server = Server::start().await;
+    let mut client = server.greeted().await;
+    client
+        .send("MAIL FROM:<app@sender.example>\r\nRCPT TO:<p@restante.test>\r\nRCPT TO:<p@x.example>\r\nDATA\r\n")
+        .await;
+    assert_eq!(client.received().await, 4);
+    for code in ["250 2.1.0", "250 2.1.5", "550 5.7.1", "354 "] {
+        assert!(client.reply().await.starts_with(code), "{code}");
+    }
+    client.send("one\r\n.\r\nMAIL FROM:<>\r\nRCPT TO:<p@restante.test>\r\nDATA\r\n").await;
+    for code in ["250 2.0.0", "250 2.1.0", "250 2.1.5", "354 "] {
+        assert!(client.reply().await.starts_with(code), "{code}");
+    }
+    client.send("two\r\n.\r\nQUIT\r\n").await;
+    assert!(client.reply().await.starts_with("250 "));
+    assert!(client.reply().await.starts_with("221 "));
+    assert!(client.is_closed().await);
+    assert_eq!(server.messages("p@restante.test").await, [b"one\r\n", b"two\r\n"]);
+}
+
+#[tokio::test]
+async fn a_store_that_hangs_is_a_451_and_others_are_read_from() {
+    let server = Server::start().await;
+    let (mut hanging, mut other) = (server.greeted().await, server.greeted().await);
+    hanging.begin_message(&["a@restante.test"]).await;
+    let mut database = server.database();
+    let lock = database.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    hanging.send("x\r\n.\r\n").await;
+    assert_eq!(other.command("NOOP").await, "250 2.0.0 OK\r\n");
+    let reply = server.passing(Duration::from_secs(10), hanging.reply()).await;
+    assert_eq!(reply, "451 4.3.0 Storage failure, try again later\r\n");
+    assert_eq!(other.command("NOOP").await, "250 2.0.0 OK\r\n");
+    drop(lock);
+    // Whether the first try was stored after all is left open: the client's next one is.
+    let mut next = server.greeted().await;
+    assert!(next.message(&["a@restante.test"], "x").await.starts_with("250 "));
+}

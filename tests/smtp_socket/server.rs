@@ -1,0 +1,150 @@
+//! A receiver on a free port, with what a test wants to know of the service behind it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use restante::clock::Clock;
+use restante::config::{DatabaseUrl, Limits, MIB, Settings};
+use restante::db::Database;
+use restante::model::{ApiKey, Domain, EmailAddress, InboxId, Timestamp};
+use restante::receiver::Receiver;
+use restante::service::{ListFilter, Options, Service};
+use restante::store::Store;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::Client;
+use crate::dialog::{API_KEY, MAIL_DOMAIN};
+
+/// How long running sessions may take to end.
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
+
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) clock: Clock,
+    pub(crate) service: Service,
+    pub(crate) settings: Settings,
+    stop: CancellationToken,
+    running: JoinHandle<()>,
+    store: Store,
+    _directory: tempfile::TempDir,
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// Starts with settings that a test changes.
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut settings = settings(directory.path().to_owned());
+        change(&mut settings);
+        let clock = Clock::manual(Timestamp::from_millis(1_800_000_000_000));
+        let database = Database::open(&settings.database).await.unwrap();
+        let store = Store::open(database.clone()).await.unwrap();
+        let options = Options {
+            mail_domain: settings.mail_domain.clone(),
+            inbox_lifetime: settings.inbox_lifetime,
+            inbox_messages: settings.limits.inbox_messages,
+        };
+        let service = Service::start(database, clock.clone(), options).await.unwrap();
+        service.projects().prepare_default(Some(&API_KEY.parse().unwrap())).await.unwrap();
+        let receiver = Receiver::bind(&settings, service.clone()).await.unwrap();
+        let (address, stop) = (receiver.local_addr(), CancellationToken::new());
+        let running = tokio::spawn(receiver.run(stop.clone(), GRACE));
+        Self { address, clock, service, settings, stop, running, store, _directory: directory }
+    }
+
+    /// A client that has not yet read the greeting.
+    pub(crate) async fn connect(&self) -> Client<TcpStream> {
+        Client::new(TcpStream::connect(self.address).await.unwrap())
+    }
+
+    /// A client that has been greeted and has said EHLO.
+    pub(crate) async fn greeted(&self) -> Client<TcpStream> {
+        let mut client = self.connect().await;
+        assert!(client.reply().await.starts_with("220 "));
+        assert!(client.command("EHLO client.example").await.starts_with("250"));
+        client
+    }
+
+    /// Lets `step` pass again and again until `work` is done: the server may not have begun to wait at the first.
+    pub(crate) async fn passing<T>(&self, step: Duration, work: impl Future<Output = T>) -> T {
+        let passing = async {
+            loop {
+                self.clock.advance(step);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::select! {
+            done = work => done,
+            () = passing => unreachable!("time ended"),
+        }
+    }
+
+    pub(crate) fn begin_stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits for the end of a stop that has begun.
+    pub(crate) async fn ended(self) {
+        tokio::time::timeout(Duration::from_secs(20), self.running).await.expect("the receiver goes on").unwrap();
+    }
+
+    pub(crate) async fn new_project(&self, name: &str) -> ApiKey {
+        self.service.projects().create(name).await.unwrap()
+    }
+
+    /// The messages of the inbox that mail to `address` goes to, oldest first, as they came.
+    pub(crate) async fn messages(&self, address: &str) -> Vec<Vec<u8>> {
+        self.messages_of(API_KEY, address).await
+    }
+
+    /// The same for an inbox of whoever holds `key`.
+    pub(crate) async fn messages_of(&self, key: &str, address: &str) -> Vec<Vec<u8>> {
+        let caller = self.service.authenticate(key).await.unwrap().unwrap();
+        let id = InboxId::of(&EmailAddress::parse(address).unwrap());
+        let Ok(inbox) = self.service.inbox(&caller, id.as_str()).await else { return Vec::new() };
+        let mut pages = self.service.list(&inbox, &ListFilter::default()).await.unwrap();
+        let mut raw = Vec::new();
+        while let Some(page) = pages.next_page().await.unwrap() {
+            for message in page {
+                let octets = self.store.raw_message(caller.project, message.id, self.clock.now()).await.unwrap();
+                raw.push(octets.unwrap());
+            }
+        }
+        raw.reverse();
+        raw
+    }
+
+    /// How many messages lie in all inboxes.
+    pub(crate) async fn message_count(&self) -> usize {
+        usize::try_from(self.store.stored().await.unwrap().0).unwrap()
+    }
+
+    /// A connection to the database beside the service's own.
+    pub(crate) fn database(&self) -> rusqlite::Connection {
+        let DatabaseUrl::Sqlite(path) = &self.settings.database;
+        rusqlite::Connection::open(path).unwrap()
+    }
+}
+
+fn settings(data_dir: PathBuf) -> Settings {
+    Settings {
+        http_listen: "127.0.0.1:0".parse().unwrap(),
+        smtp_listen: "127.0.0.1:0".parse().unwrap(),
+        mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
+        base_url: None,
+        database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),
+        data_dir,
+        api_key: None,
+        admin_token: None,
+        tls: None,
+        inbox_lifetime: Duration::from_secs(3_600),
+        // A test machine's disk may be small.
+        limits: Limits { free_disk: MIB, ..Limits::default() },
+    }
+}

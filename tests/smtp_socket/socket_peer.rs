@@ -1,0 +1,188 @@
+//! A server behind a real socket as the other end of a dialog.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use restante::model::{EmailAddress, InboxId};
+use tokio::runtime::Handle;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::version::TLS13;
+use tokio_rustls::rustls::{ClientConnection, StreamOwned};
+
+use crate::client::client_config;
+use crate::dialog::{Delivery, Dialog, MAIL_DOMAIN, Peer, ServerEvent};
+use crate::server::Server;
+
+/// Nothing takes that long but a defect.
+const AT_MOST: Duration = Duration::from_secs(20);
+/// How long to wait for a time-out before more time passes: the server may not have been waiting yet.
+const BETWEEN_HOURS: Duration = Duration::from_millis(50);
+
+/// Blocks, so it is used on a thread of its own.
+pub(crate) struct SocketPeer<'a> {
+    server: &'a Server,
+    runtime: Handle,
+    connection: Connection,
+    /// What should be delivered: whatever else there is shows in the number of messages.
+    expected: &'a [Delivery],
+    /// A line that was read before the dialog asked for it.
+    early_line: Option<String>,
+}
+
+enum Connection {
+    Plain(BufReader<TcpStream>),
+    Encrypted(Box<BufReader<StreamOwned<ClientConnection, TcpStream>>>),
+    /// Between the two.
+    None,
+}
+
+impl<'a> SocketPeer<'a> {
+    /// Connects, and begins TLS at once if `encrypted`.
+    pub(crate) fn connect(server: &'a Server, runtime: Handle, dialog: &'a Dialog, encrypted: bool) -> Self {
+        let stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(AT_MOST)).unwrap();
+        let connection = Connection::Plain(BufReader::new(stream));
+        let expected = &dialog.deliveries;
+        let mut peer = Self { server, runtime, connection, expected, early_line: None };
+        if encrypted {
+            peer.begin_tls();
+        }
+        peer
+    }
+
+    fn begin_tls(&mut self) {
+        let greeting = self.reply_line();
+        self.send(b"HELO client.example\r\nSTARTTLS\r\n");
+        let replies = [self.reply_line(), self.reply_line()];
+        assert!(matches!(&replies[1], Some(line) if line.starts_with("220 ")), "{replies:?}");
+        self.handshake();
+        self.early_line = greeting;
+    }
+
+    fn read_line(&mut self) -> io::Result<Vec<u8>> {
+        let mut line = Vec::new();
+        match &mut self.connection {
+            Connection::Plain(stream) => stream.read_until(b'\n', &mut line)?,
+            Connection::Encrypted(stream) => stream.read_until(b'\n', &mut line)?,
+            Connection::None => 0,
+        };
+        Ok(line)
+    }
+
+    /// Lets time pass until the server says that it was too long.
+    fn wait_for_timeout(&mut self) -> io::Result<Vec<u8>> {
+        self.set_read_timeout(BETWEEN_HOURS);
+        let line = loop {
+            self.server.clock.advance(Duration::from_secs(3_600));
+            match self.read_line() {
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                line => break line,
+            }
+        };
+        self.set_read_timeout(AT_MOST);
+        line
+    }
+
+    fn set_read_timeout(&mut self, timeout: Duration) {
+        let socket = match &self.connection {
+            Connection::Plain(stream) => stream.get_ref(),
+            Connection::Encrypted(stream) => &stream.get_ref().sock,
+            Connection::None => return,
+        };
+        socket.set_read_timeout(Some(timeout)).unwrap();
+    }
+
+    /// The next message in each recipient's inbox that nobody has looked at yet.
+    async fn next_message(&self, delivery: &Delivery, seen: &mut HashMap<InboxId, usize>) -> Option<Vec<u8>> {
+        let mut inboxes = HashMap::new();
+        for recipient in &delivery.envelope[1..] {
+            let address = recipient.trim_start_matches('<').trim_end_matches('>');
+            inboxes.insert(InboxId::of(&EmailAddress::parse(address).ok()?), address);
+        }
+        let mut next = None;
+        for (inbox, address) in inboxes {
+            let place = seen.entry(inbox).or_default();
+            next = Some(self.server.messages(address).await.get(*place)?.clone());
+            *place += 1;
+        }
+        next
+    }
+}
+
+impl Peer for SocketPeer<'_> {
+    fn send(&mut self, octets: &[u8]) {
+        // Whether the server still listens shows in its replies.
+        let _ = match &mut self.connection {
+            Connection::Plain(stream) => stream.get_mut().write_all(octets),
+            Connection::Encrypted(stream) => stream.get_mut().write_all(octets),
+            Connection::None => Ok(()),
+        };
+    }
+
+    fn reply_line(&mut self) -> Option<String> {
+        if let Some(line) = self.early_line.take() {
+            return Some(line);
+        }
+        let line = self.read_line();
+        shown(line)
+    }
+
+    fn is_closed(&mut self) -> bool {
+        match &mut self.connection {
+            Connection::Plain(stream) => ended(stream),
+            Connection::Encrypted(stream) => ended(stream),
+            Connection::None => true,
+        }
+    }
+
+    fn handshake(&mut self) {
+        let Connection::Plain(stream) = std::mem::replace(&mut self.connection, Connection::None) else { return };
+        let config = Arc::new(client_config(&[&TLS13]));
+        let session = ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap();
+        let stream = StreamOwned::new(session, stream.into_inner());
+        self.connection = Connection::Encrypted(Box::new(BufReader::new(stream)));
+    }
+
+    fn server(&mut self, event: ServerEvent) {
+        match event {
+            ServerEvent::ShutsDown => self.server.begin_stop(),
+            ServerEvent::TimesOut => self.early_line = shown(self.wait_for_timeout()),
+            // It was started with no room for this connection.
+            ServerEvent::RefusesConnection => {}
+        }
+    }
+
+    fn deliveries(&self) -> Vec<Delivery> {
+        let mut seen = HashMap::new();
+        let mut deliveries = Vec::new();
+        self.runtime.block_on(async {
+            for expected in self.expected {
+                let Some(message) = self.next_message(expected, &mut seen).await else { break };
+                deliveries.push(Delivery { envelope: expected.envelope.clone(), message });
+            }
+            let messages = self.server.message_count().await;
+            for _ in seen.values().sum::<usize>()..messages {
+                deliveries.push(Delivery { envelope: vec!["unexpected".to_owned()], message: Vec::new() });
+            }
+        });
+        deliveries
+    }
+}
+
+/// A line as the dialogs have it: the receiver calls itself by the mail domain, they by a host in it.
+fn shown(line: io::Result<Vec<u8>>) -> Option<String> {
+    let line = String::from_utf8(line.ok()?).unwrap();
+    let (code, text) = line.strip_suffix("\r\n")?.split_at(4);
+    Some(if text.starts_with(MAIL_DOMAIN) { format!("{code}mx.{text}") } else { format!("{code}{text}") })
+}
+
+/// Whether nothing more comes: a reset is an end as well.
+fn ended(stream: &mut impl Read) -> bool {
+    match stream.read(&mut [0]) {
+        Ok(count) => count == 0,
+        Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
+    }
+}

@@ -1,0 +1,89 @@
+//! STARTTLS: what is offered, what is refused, and which certificate is presented.
+
+use std::time::Duration;
+
+use restante::config::TlsFiles;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_rustls::rustls::ProtocolVersion;
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+
+use crate::client::AT_MOST;
+use crate::server::Server;
+
+#[tokio::test]
+async fn tls_1_2_and_1_3_are_spoken() {
+    let server = Server::start().await;
+    for (version, spoken) in [(&TLS12, ProtocolVersion::TLSv1_2), (&TLS13, ProtocolVersion::TLSv1_3)] {
+        let mut client = server.greeted().await.start_tls(&[version]).await;
+        assert_eq!(client.protocol_version(), spoken);
+        assert!(client.message(&["tls@restante.test"], "x").await.starts_with("250 "));
+        assert!(client.command("QUIT").await.starts_with("221 "));
+        assert!(client.is_closed().await);
+    }
+    assert_eq!(server.messages("tls@restante.test").await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_stands_behind_starttls_in_clear_is_never_run() {
+    let server = Server::start().await;
+    for injected in ["MAIL FROM:<evil@sender.example>\r\n", "NOOP", "\r\n"] {
+        let mut client = server.greeted().await;
+        client.send(format!("STARTTLS\r\n{injected}")).await;
+        assert!(client.reply().await.starts_with("220 "));
+        assert_eq!(client.reply().await, "");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_handshake_ends_its_own_connection_only() {
+    let server = Server::start().await;
+    let mut good = server.greeted().await;
+    let mut client = server.greeted().await;
+    assert!(client.command("STARTTLS").await.starts_with("220 "));
+    client.send("MAIL FROM:<evil@sender.example>\r\n").await;
+    assert!(client.is_closed().await);
+    assert_eq!(good.command("NOOP").await, "250 2.0.0 OK\r\n");
+}
+
+#[tokio::test]
+async fn a_handshake_that_stalls_is_given_up() {
+    let server = Server::start().await;
+    let mut client = server.greeted().await;
+    assert!(client.command("STARTTLS").await.starts_with("220 "));
+    let mut stream = client.into_stream();
+    stream.write_all(b"\x16\x03\x01").await.unwrap();
+    let mut rest = Vec::new();
+    let closed = server.passing(server.settings.limits.idle_timeout, stream.read_to_end(&mut rest));
+    // It may come as a reset.
+    let _ = tokio::time::timeout(AT_MOST, closed).await.expect("the connection is still open");
+}
+
+#[tokio::test]
+async fn a_changed_certificate_is_presented_without_a_restart() {
+    let server = Server::start().await;
+    let first = server.greeted().await.start_tls(&[&TLS13]).await.certificate();
+    let data_dir = &server.settings.data_dir;
+    let files = TlsFiles { certificate: data_dir.join("tls-cert.pem"), key: data_dir.join("tls-key.pem") };
+
+    std::fs::write(&files.certificate, "not a certificate").unwrap();
+    server.clock.advance(Duration::from_secs(1));
+    assert_eq!(server.greeted().await.start_tls(&[&TLS13]).await.certificate(), first);
+
+    let made = rcgen::generate_simple_self_signed(["mail.example".to_owned()]).unwrap();
+    std::fs::write(&files.certificate, made.cert.pem()).unwrap();
+    std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
+    server.clock.advance(Duration::from_secs(1));
+    let second = server.greeted().await.start_tls(&[&TLS13]).await.certificate();
+    assert_eq!(second, made.cert.der().to_vec());
+}
+
+#[tokio::test]
+async fn configured_files_are_presented() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["mail.example".to_owned()]).unwrap();
+    let files = TlsFiles { certificate: directory.path().join("chain.pem"), key: directory.path().join("key.pem") };
+    std::fs::write(&files.certificate, made.cert.pem()).unwrap();
+    std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
+    let server = Server::with(|settings| settings.tls = Some(files)).await;
+    assert_eq!(server.greeted().await.start_tls(&[&TLS13]).await.certificate(), made.cert.der().to_vec());
+}
