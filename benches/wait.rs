@@ -122,7 +122,7 @@ async fn serve(settings: Settings, key: ApiKey) -> (SocketAddr, SocketAddr) {
     let receiver = Receiver::bind(&settings, service.clone()).await.unwrap();
     let listener = TcpListener::bind(settings.http_listen).await.unwrap();
     let addresses = (receiver.local_addr(), listener.local_addr().unwrap());
-    let app = http::App { service: service.clone(), limits: settings.limits, base_url: String::new() };
+    let app = http::App { service: service.clone(), limits: settings.limits, base_url: String::new(), smtp_port: 0 };
     let never = CancellationToken::new();
     tokio::spawn(receiver.run(never.clone(), Duration::ZERO));
     tokio::spawn(http::server::serve(listener, http::router(app), service, never, Duration::ZERO));

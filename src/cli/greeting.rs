@@ -15,6 +15,8 @@ pub(super) struct Greeting<'a> {
     pub(super) data_dir: &'a Path,
     /// The key of the default project, if this start made one.
     pub(super) made_key: Option<&'a ApiKey>,
+    /// The administrator's token, if this start made it.
+    pub(super) made_admin_token: Option<&'a str>,
 }
 
 impl fmt::Display for Greeting<'_> {
@@ -24,6 +26,11 @@ impl fmt::Display for Greeting<'_> {
         writeln!(formatter, "  SMTP   {} (mail for anything@{})", self.smtp, self.mail_domain)?;
         writeln!(formatter, "  Data   {}", self.data_dir.display())?;
         writeln!(formatter, "  Guide  {}/llm", self.base_url)?;
+        writeln!(formatter, "  Dashboard  {}/", self.base_url)?;
+        if let Some(token) = self.made_admin_token {
+            writeln!(formatter, "\nThe administrator's token for the dashboard, shown only this once:")?;
+            writeln!(formatter, "  {token}")?;
+        }
         match self.made_key {
             Some(key) => {
                 writeln!(formatter, "\nThe API key of the default project, shown only this once:")?;
@@ -57,8 +64,10 @@ mod tests {
             mail_domain: &mail_domain,
             data_dir: Path::new("./restante-data"),
             made_key,
+            made_admin_token: made_key.map(|_| "rst_admin_secret"),
         };
         assert_eq!(greeting(Some(&key)).to_string().matches(key.as_str()).count(), 2);
+        assert_eq!(greeting(Some(&key)).to_string().matches("rst_admin_secret").count(), 1);
         assert!(greeting(None).to_string().ends_with("Bearer $RESTANTE_API_KEY\" 'http://127.0.0.1:8025/v1/inboxes'"));
     }
 }

@@ -78,7 +78,13 @@ struct Server {
     receiver: Receiver,
     base_url: String,
     router: axum::Router,
-    made_key: Option<ApiKey>,
+    made: Made,
+}
+
+/// The secrets that this start made, to be shown this once.
+struct Made {
+    key: Option<ApiKey>,
+    admin_token: Option<String>,
 }
 
 impl Server {
@@ -87,10 +93,10 @@ impl Server {
         let service = start_service(settings).await?;
         let (http, http_address) = bind_http(settings.http_listen).await?;
         let receiver = bind_smtp(settings, &service).await?;
-        let made_key = prepare_projects(&service, settings).await?;
+        let made = prepare_projects(&service, settings).await?;
         let base_url = settings.base_url.clone().unwrap_or_else(|| format!("http://{}", reachable(http_address)));
-        let app = http::App { service: service.clone(), limits: settings.limits.clone(), base_url: base_url.clone() };
-        Ok(Self { service, http, http_address, receiver, base_url, router: http::router(app), made_key })
+        let app = http::App { service: service.clone(), limits: settings.limits.clone(), base_url: base_url.clone(), smtp_port: receiver.local_addr().port() };
+        Ok(Self { service, http, http_address, receiver, base_url, router: http::router(app), made })
     }
 
     fn greet(&self, settings: &Settings) -> io::Result<()> {
@@ -100,7 +106,8 @@ impl Server {
             smtp: self.receiver.local_addr(),
             mail_domain: &settings.mail_domain,
             data_dir: &settings.data_dir,
-            made_key: self.made_key.as_ref(),
+            made_key: self.made.key.as_ref(),
+            made_admin_token: self.made.admin_token.as_deref(),
         };
         output::line(&greeting.to_string())
     }
@@ -176,13 +183,13 @@ async fn bind_smtp(settings: &Settings, service: &Service) -> Result<Receiver, S
     })
 }
 
-/// The key that this start made for the default project, if it made one.
-async fn prepare_projects(service: &Service, settings: &Settings) -> Result<Option<ApiKey>, ServeError> {
+/// The key of the default project and the administrator's token, where this start made them.
+async fn prepare_projects(service: &Service, settings: &Settings) -> Result<Made, ServeError> {
     let projects = service.projects();
-    if let Some(token) = &settings.admin_token {
-        projects.set_admin_token(token).await.map_err(ServeError::Prepare)?;
-    }
-    projects.prepare_default(settings.api_key.as_ref()).await.map_err(ServeError::Prepare)
+    let admin_token = projects.prepare_admin(settings.admin_token.as_deref()).await;
+    let admin_token = admin_token.map_err(|error| ServeError::Prepare(error.into()))?;
+    let key = projects.prepare_default(settings.api_key.as_ref()).await.map_err(ServeError::Prepare)?;
+    Ok(Made { key, admin_token })
 }
 
 /// The address under which a caller on this machine reaches a listener: an unspecified one is the loopback's.

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::response::json;
 use crate::mime::compose::ComposeError;
-use crate::service::ServiceError;
+use crate::service::{ClaimError, ProjectError, ServiceError};
+use crate::store::StoreError;
 
 /// A refusal; its `Display` is the text that is sent.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +57,18 @@ pub(super) enum Error {
     TooManySends,
     #[error("service is stopping")]
     Stopping,
+    #[error("this host is not served here: open the address that the service was given as its base URL")]
+    WrongHost,
+    #[error("this request came from another site")]
+    ForeignOrigin,
+    #[error("this form is out of date: go back, reload the page and try again")]
+    StaleForm,
+    #[error("too many attempts: try again in {0} seconds")]
+    TooManyAttempts(u64),
+    #[error("this is neither an API key nor the administrator's token")]
+    SignInFailed,
+    #[error("{0}")]
+    Refused(String),
     #[error("internal error")]
     Internal(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
@@ -75,7 +88,7 @@ impl Error {
         Self::Internal(Arc::new(cause))
     }
 
-    fn status(&self) -> StatusCode {
+    pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::InvalidJson
             | Self::UnknownField(_)
@@ -83,8 +96,10 @@ impl Error {
             | Self::InvalidField(_)
             | Self::AddressRequired
             | Self::InvalidParameter(_) => StatusCode::BAD_REQUEST,
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::PermanentInbox => StatusCode::FORBIDDEN,
+            Self::Unauthorized | Self::SignInFailed => StatusCode::UNAUTHORIZED,
+            Self::PermanentInbox | Self::ForeignOrigin | Self::StaleForm => StatusCode::FORBIDDEN,
+            Self::WrongHost => StatusCode::MISDIRECTED_REQUEST,
+            Self::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NotFound
             | Self::InboxNotFound
             | Self::MessageNotFound
@@ -93,17 +108,18 @@ impl Error {
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Timeout | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooManyWaits | Self::TooManySends | Self::RecipientFull => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooManyWaits | Self::TooManySends | Self::RecipientFull | Self::TooManyAttempts(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
     /// The header that RFC 9110 or the contract wants beside the status.
-    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
+    pub(super) fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             Self::Unauthorized => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
             Self::Stopping => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
+            Self::TooManyAttempts(seconds) => Some((RETRY_AFTER, (*seconds).into())),
             // What is left of the body would be read as the next request.
             Self::SlowBody => Some((CONNECTION, HeaderValue::from_static("close"))),
             _ => None,
@@ -129,6 +145,31 @@ impl From<ServiceError> for Error {
             // An address may be mailed to that no header can name: the sender's own is plain, so it is the recipient's.
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Compose(_) | ServiceError::Store(_) => Self::internal(error),
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl From<ProjectError> for Error {
+    fn from(error: ProjectError) -> Self {
+        match error {
+            ProjectError::NotFound(_) => Self::NotFound,
+            ProjectError::Store(error) => error.into(),
+            refused => Self::Refused(refused.to_string()),
+        }
+    }
+}
+
+impl From<ClaimError> for Error {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::Store(error) => error.into(),
+            refused => Self::Refused(refused.to_string()),
         }
     }
 }

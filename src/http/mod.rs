@@ -6,6 +6,7 @@
 mod api;
 mod auth;
 mod body;
+pub mod dashboard;
 mod error;
 mod guide;
 mod openapi;
@@ -33,18 +34,22 @@ pub struct App {
     pub limits: Limits,
     /// How callers reach the service, without a slash at the end.
     pub base_url: String,
+    /// Where callers reach SMTP, on the same host.
+    pub smtp_port: u16,
 }
 
 /// The whole application, ready to be served or called.
 pub fn router(app: App) -> Router {
     let documents = guide::router(&app).merge(openapi::router(&app));
+    let app = Arc::new(app);
     Router::new()
         .nest("/v1", api::router())
         .nest("/api/v1", api::router())
         .merge(api::health_alias())
         .merge(documents)
+        .merge(dashboard::router(&app))
         .fallback(|| async { Error::NotFound })
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
         .layer(middleware::from_fn(request_id::stamp))
-        .with_state(Arc::new(app))
+        .with_state(app)
 }

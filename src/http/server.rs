@@ -3,17 +3,21 @@
 //! A client that hangs up ends its handler at once: hyper watches for the end of the stream while an answer is
 //! outstanding and drops the handler's future, and with it whatever the request held.
 
+use std::net::IpAddr;
 use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
 use crate::service::Service;
 
@@ -29,11 +33,16 @@ const LAST_ANSWERS: Duration = Duration::from_secs(2);
 /// The pause after a failed accept, which is most often a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// Whose connection a request came on; in its extensions.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub IpAddr);
+
 /// Serves `router` until `stop`: then no connection is accepted any more, idle ones are closed, and running requests
 /// have `grace` to finish. Waits that are still parked are then answered with 503, and whatever is left is broken off.
 pub async fn serve(listener: TcpListener, router: Router, service: Service, stop: CancellationToken, grace: Duration) {
     let mut connections = JoinSet::new();
     accept(listener, router, &stop, &mut connections).await;
+    service.end_followers();
     if timeout(grace, finish(&mut connections)).await.is_err() {
         service.end_waits();
         if timeout(LAST_ANSWERS, finish(&mut connections)).await.is_err() {
@@ -51,8 +60,8 @@ async fn accept(listener: TcpListener, router: Router, stop: &CancellationToken,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
-                connections.spawn(serve_connection(stream, router.clone(), stop.clone()));
+            Ok((stream, peer)) => {
+                connections.spawn(serve_connection(stream, Peer(peer.ip()), router.clone(), stop.clone()));
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept an HTTP connection");
@@ -62,16 +71,20 @@ async fn accept(listener: TcpListener, router: Router, stop: &CancellationToken,
     }
 }
 
-async fn serve_connection(stream: TcpStream, router: Router, stop: CancellationToken) {
+async fn serve_connection(stream: TcpStream, peer: Peer, router: Router, stop: CancellationToken) {
     // Answers are short and written at once; holding them back for more would only delay them.
     let _ = stream.set_nodelay(true);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        router.clone().oneshot(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
         .max_headers(HEADERS)
         .max_header_size(HEADER_OCTETS)
         .max_buf_size(BUFFER_OCTETS)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

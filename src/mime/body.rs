@@ -84,7 +84,7 @@ impl Chooser<'_, '_> {
         }
         let children = || part.children.iter().map(|&child| self.shown(child, part.kind == Kind::Alternative));
         match &part.kind {
-            Kind::Plain | Kind::Html if part.named && !is_alternative && !self.files => Vec::new(),
+            Kind::Plain | Kind::Html if part.file_name.is_some() && !is_alternative && !self.files => Vec::new(),
             Kind::Plain | Kind::Html => vec![index],
             Kind::Multipart => children().flatten().collect(),
             Kind::Related(start) => self.shown_root(part, start.as_deref()),

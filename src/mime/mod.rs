@@ -8,6 +8,7 @@
 //! show and decodes them ([`transfer`], [`charset`], [`flowed`]), [`html`] tells what a person sees of the HTML,
 //! [`links`] and [`otp`] look through that.
 
+pub mod anatomy;
 mod body;
 mod budget;
 mod charset;
@@ -23,6 +24,7 @@ mod threading;
 mod transfer;
 
 pub use budget::Budget;
+pub use otp::{Recognised, Rule};
 pub use threading::{Threading, threading};
 
 use structure::Structure;
@@ -47,6 +49,18 @@ pub struct ParsedMessage {
     pub otp: String,
     /// The bound at which reading ended, where the message was read only in part.
     pub over_budget: Option<Budget>,
+}
+
+/// How the one-time code of a message was recognised, for a person who wonders.
+#[must_use]
+pub fn recognise_code(raw: &[u8]) -> Option<Recognised> {
+    let structure = Structure::read(raw);
+    let subject = structure.fields.iter().find(|field| field.is("subject"));
+    let subject = subject.map(|field| header::text(field.bounded_value())).unwrap_or_default();
+    let body = body::choose(&structure);
+    let (own_text, page_text) =
+        if body.text_is_from_html { ("", &body.text) } else { (body.text.as_str(), &body.page.text) };
+    otp::recognise(&subject, own_text, page_text)
 }
 
 /// Reads a message. Never fails: what is broken is read as well as it can be, and what is not there is empty.

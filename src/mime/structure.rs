@@ -36,8 +36,8 @@ pub(super) struct Part<'a> {
     pub(super) content_id: Option<&'a [u8]>,
     /// It says that it is an attachment.
     pub(super) attachment: bool,
-    /// It has a file name.
-    pub(super) named: bool,
+    /// It has a file name, still encoded.
+    pub(super) file_name: Option<String>,
     /// The octets between its header and what ends it, still encoded.
     pub(super) body: &'a [u8],
     pub(super) children: Vec<usize>,
@@ -240,7 +240,7 @@ impl<'a> Part<'a> {
             encoding: encoding.map(|field| TransferEncoding::parse(field.bounded_value())).unwrap_or_default(),
             content_id: section.field("content-id").map(|field| field.bounded_value().trim_ascii()),
             attachment: disposition.value == "attachment",
-            named: disposition.parameter("filename").or(content_type.parameter("name")).is_some(),
+            file_name: disposition.parameter("filename").or(content_type.parameter("name")).map(str::to_owned),
             content_type,
             body: &[],
             children: Vec::new(),

@@ -107,6 +107,21 @@ impl Inbox {
     }
 }
 
+/// A live inbox with what a list shows of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InboxSummary {
+    /// The inbox.
+    pub inbox: Inbox,
+    /// How many messages lie in it.
+    pub messages: i64,
+    /// The sender of the last message, where there is one.
+    pub last_sender: Option<String>,
+    /// The subject of the last message.
+    pub last_subject: Option<String>,
+    /// When the last message was accepted.
+    pub last_received_at: Option<Timestamp>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

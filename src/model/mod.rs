@@ -6,12 +6,14 @@ mod inbox;
 mod message;
 mod outgoing;
 mod project;
+mod refused;
 mod timestamp;
 
 pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
-pub use inbox::{Inbox, InboxId, InboxKind, InvalidInboxId};
+pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
 pub use message::{InvalidMessageId, Message, MessageId};
 pub use outgoing::{InvalidOutgoingId, Outgoing, OutgoingId, OutgoingStatus};
+pub use refused::RefusedMail;
 pub use project::{Project, ProjectId};
 pub use timestamp::Timestamp;

@@ -18,6 +18,15 @@ impl ProjectId {
     }
 }
 
+impl ProjectId {
+    /// Reads an id that somebody gave: the hyphenated form, in any case.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        // Uuid reads braces and URNs too; an id has one spelling.
+        (text.len() == uuid::fmt::Hyphenated::LENGTH).then(|| Uuid::try_parse(text).ok().map(Self)).flatten()
+    }
+}
+
 impl fmt::Display for ProjectId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)

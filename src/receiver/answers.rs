@@ -11,7 +11,7 @@ use super::Context;
 use super::arrival::Arrival;
 use super::listener::Slot;
 use super::trace::Trace;
-use crate::model::{EmailAddress, MessageId, ProjectId};
+use crate::model::{EmailAddress, MessageId, ProjectId, RefusedMail};
 use crate::service::{DeliverError, Incoming};
 use crate::smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
 
@@ -25,6 +25,10 @@ pub(super) struct Answers {
     context: Arc<Context>,
     /// A delivery that took longer than the client was kept waiting.
     unfinished: Option<Delivery>,
+    /// Whose key the client authenticated with, and whom its message under way is from and to, for the refusals.
+    project: Option<ProjectId>,
+    sender_path: String,
+    recipient: String,
 }
 
 /// A delivery in a task of its own; `None` where the server stopped first.
@@ -32,13 +36,18 @@ type Delivery = JoinHandle<Option<Result<Vec<MessageId>, DeliverError>>>;
 
 impl Answers {
     pub(super) fn new(peer: SocketAddr, slot: Slot, context: Arc<Context>) -> Self {
-        Self { peer, slot: Arc::new(slot), context, unfinished: None }
+        Self { peer, slot: Arc::new(slot), context, unfinished: None, project: None, sender_path: String::new(), recipient: String::new() }
     }
 
     /// Answers `event` if it wants an answer. `arrival` is the account of the message that has just come.
     pub(super) async fn answer(&mut self, session: &mut Session, event: Event, arrival: Option<Arrival>) {
+        self.follow(&event);
         match event {
-            Event::Authenticate(credentials) => session.authenticated(self.authenticate(&credentials).await),
+            Event::Authenticate(credentials) => {
+                let project = self.authenticate(&credentials).await;
+                self.project = project.ok();
+                session.authenticated(project);
+            }
             Event::Sender { .. } => session.sender(self.sender().await),
             Event::Recipient(address) => session.recipient(self.recipient(&address).await),
             Event::Deliver(envelope, raw) => session.delivered(self.deliver(envelope, raw, arrival).await),
@@ -168,11 +177,47 @@ impl Answers {
         }
     }
 
-    /// Logs a reply that refuses a sender or a recipient.
+    /// Logs a reply that refuses a sender or a recipient, and keeps every one that refuses something.
     pub(super) fn log_refusal(&self, reply: &Reply) {
+        if let Some(refusal) = reply.refusal() {
+            self.keep_refusal(refusal, reply);
+        }
         if let (Some(refusal), Some(path)) = (reply.refusal(), reply.path()) {
             tracing::info!(peer = %self.peer, path, outcome = refusal.label(), "path refused");
         }
+    }
+}
+
+impl Answers {
+    /// Remembers whom the session's messages are from and to.
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::Sender { reverse_path, .. } => self.sender_path = reverse_path.to_string(),
+            Event::Recipient(address) => self.recipient = address.to_string(),
+            Event::Refused { envelope, .. } | Event::Deliver(envelope, _) => {
+                self.recipient = joined(&envelope.recipients);
+            }
+            _ => {}
+        }
+    }
+
+    fn keep_refusal(&self, refusal: Refusal, reply: &Reply) {
+        let refuses_sender = matches!(refusal, Refusal::BadSender | Refusal::MessageTooLarge) && reply.path().is_some();
+        let path = reply.path().unwrap_or_default();
+        let (sender, recipient) = match path {
+            "" => (self.sender_path.as_str(), self.recipient.as_str()),
+            path if refuses_sender => (path, ""),
+            path => (self.sender_path.as_str(), path),
+        };
+        let refused = RefusedMail {
+            peer: self.peer.to_string(),
+            sender: sender.to_owned(),
+            recipient: recipient.to_owned(),
+            reason: refusal.label().to_owned(),
+            reply: reply.to_string().trim_end().to_owned(),
+            refused_at: self.context.service.clock().now(),
+        };
+        self.context.service.record_refusal(refused, self.project);
     }
 }
 

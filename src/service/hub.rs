@@ -6,16 +6,28 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::db::{Change, Changes};
 use crate::model::InboxId;
 
 type Entries = HashMap<String, watch::Sender<()>>;
 
-/// Who waits for which inbox. Clones share it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Hub(Arc<Mutex<Entries>>);
+/// Announcements that a listener to all may fall behind: one that lags looks once for all it missed.
+const KEPT: usize = 16;
+
+/// Who waits for which inbox, and who listens to all. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct Hub {
+    entries: Arc<Mutex<Entries>>,
+    all: broadcast::Sender<()>,
+}
+
+impl Default for Hub {
+    fn default() -> Self {
+        Self { entries: Arc::default(), all: broadcast::Sender::new(KEPT) }
+    }
+}
 
 /// The interest of one waiter in one inbox.
 #[derive(Debug)]
@@ -33,9 +45,16 @@ impl Hub {
         Interest { hub: self.clone(), inbox: inbox.clone(), changes: entry.subscribe() }
     }
 
+    /// Every change of anything from now on.
+    pub(super) fn register_all(&self) -> broadcast::Receiver<()> {
+        self.all.subscribe()
+    }
+
     /// Passes on what the database announces, for as long as it does.
     pub(super) async fn listen(self, mut changes: Changes) {
         while let Some(change) = changes.next().await {
+            // An error means that nobody listens to all.
+            let _ = self.all.send(());
             let entries = self.entries();
             match change {
                 Change::Key(inbox) => entries.get(&inbox).into_iter().for_each(wake),
@@ -46,7 +65,7 @@ impl Hub {
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
         // Nothing panics while the lock is held; were it so, the entries are whole all the same.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,11 +8,16 @@ mod committer;
 mod deliver;
 mod error;
 mod expire;
+mod follow;
 mod hub;
 mod inboxes;
+mod lockout;
 mod messages;
+mod overview;
 mod projects;
+mod refusals;
 mod send;
+mod sessions;
 mod slots;
 mod wait;
 
@@ -29,9 +34,13 @@ use crate::store::{Policy, Store, StoreError};
 
 pub use deliver::Incoming;
 pub use error::{DeliverError, ProjectError, ServiceError};
+pub use follow::{Follower, News};
+pub use lockout::Lockout;
 pub use messages::{ListFilter, MessageFilter, MessagePages};
+pub use overview::{ClaimError, Found, Holdings};
 pub use projects::{Caller, Projects};
 pub use send::Draft;
+pub use sessions::{Session, Viewer};
 
 /// Waits that one key may have open at once.
 const WAITS_A_KEY: usize = 4;
@@ -64,6 +73,9 @@ struct Inner {
     wait_slots: slots::Slots,
     send_slots: slots::Slots,
     committer: committer::Committer,
+    refusals: refusals::Recorder,
+    lockout: Lockout,
+    followers_end: CancellationToken,
     waits_end: CancellationToken,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -82,6 +94,9 @@ impl Service {
         tasks.spawn(stop.clone().run_until_cancelled_owned(hub.clone().listen(store.changes())));
         tasks.spawn(stop.clone().run_until_cancelled_owned(expire::sweep_forever(store.clone(), clock.clone())));
         let committer = committer::Committer::start(store.clone(), &tasks);
+        // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.
+        let refusals = refusals::Recorder::start(store.clone(), default_project);
+        let lockout = Lockout::new(clock.clone());
         Ok(Self(Arc::new(Inner {
             store,
             clock,
@@ -92,6 +107,9 @@ impl Service {
             wait_slots: slots::Slots::new(WAITS_A_KEY),
             send_slots: slots::Slots::new(SENDS_A_KEY),
             committer,
+            refusals,
+            lockout,
+            followers_end: CancellationToken::new(),
             waits_end: CancellationToken::new(),
             stop,
             tasks,
@@ -114,6 +132,12 @@ impl Service {
     #[must_use]
     pub fn projects(&self) -> &Projects {
         &self.0.projects
+    }
+
+    /// Who has failed to sign in.
+    #[must_use]
+    pub fn lockout(&self) -> &Lockout {
+        &self.0.lockout
     }
 
     /// Whoever holds `key`; `None` where it is wrong or has ended.

@@ -7,9 +7,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use sha2::{Digest, Sha256};
-
 use super::ProjectError;
 use crate::clock::Clock;
 use crate::db::Database;
@@ -35,7 +32,7 @@ pub struct Caller {
 #[derive(Clone, Debug)]
 pub struct Projects {
     store: Store,
-    clock: Clock,
+    pub(super) clock: Clock,
     remembered: Arc<Mutex<Remembered>>,
 }
 
@@ -127,15 +124,6 @@ impl Projects {
         Ok(Some(key))
     }
 
-    /// Keeps the SHA-256 of the administrator's token.
-    ///
-    /// # Errors
-    /// Where the store fails.
-    pub async fn set_admin_token(&self, token: &str) -> Result<(), ProjectError> {
-        let hash = Bytes::copy_from_slice(&Sha256::digest(token.as_bytes()));
-        Ok(self.store.set_setting("admin-token", hash).await?)
-    }
-
     pub(super) async fn authenticate(&self, key: &str) -> Result<Option<Caller>, StoreError> {
         let Ok(key) = key.parse::<ApiKey>() else { return Ok(None) };
         let (key, now) = (key.hash(), self.clock.now());
@@ -166,7 +154,7 @@ impl Projects {
     }
 }
 
-fn check_name(name: &str) -> Result<(), ProjectError> {
+pub(super) fn check_name(name: &str) -> Result<(), ProjectError> {
     let length_ok = (1..=NAME_CHARACTERS).contains(&name.chars().count());
     if !length_ok || name.chars().any(char::is_control) || name.trim() != name {
         return Err(ProjectError::InvalidName);

@@ -15,7 +15,7 @@ macro_rules! live_inbox {
 }
 
 impl Store {
-    /// Makes a temporary inbox; `false` where its id is taken or reserved.
+    /// Makes an inbox; `false` where its id is taken or reserved.
     ///
     /// # Errors
     /// Where the database fails, as everywhere in the store.
@@ -33,6 +33,7 @@ impl Store {
             inbox.expires_at.map(Timestamp::as_millis),
         ];
         let made = transaction.execute(INSERT, parameters).await?;
+        transaction.notify(inbox.id.to_string());
         transaction.commit().await?;
         Ok(made == 1)
     }
@@ -57,6 +58,50 @@ impl Store {
         Ok(rows.into_iter().next().map(read_inbox).transpose()?)
     }
 
+    /// Makes `inbox`, also where its address is reserved for its own project: it is then empty again. `false` where the
+    /// address is a live inbox or another project's.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn claim_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
+        const CLAIM: &str = "
+            INSERT INTO inboxes
+                (id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence)
+            VALUES ($1, $2, $3, $4, $5, 0, 0, 0)
+            ON CONFLICT (id) DO UPDATE SET
+                kind = $3, created_at = $4, expires_at = $5, emptied_sequence = inboxes.last_sequence
+            WHERE inboxes.project_id = $2 AND inboxes.expires_at <= $4";
+        let mut transaction = self.database.begin()?;
+        let parameters = values![
+            inbox.id.as_str(),
+            inbox.project.0.as_bytes().as_slice(),
+            kind_word(inbox.kind),
+            inbox.created_at.as_millis(),
+            inbox.expires_at.map(Timestamp::as_millis),
+        ];
+        let claimed = transaction.execute(CLAIM, parameters).await?;
+        transaction.notify(inbox.id.to_string());
+        transaction.commit().await?;
+        Ok(claimed == 1)
+    }
+
+    /// Ends a live permanent inbox: its address becomes a reservation as a temporary one's does. `false` where there was
+    /// none.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn end_permanent_inbox(&self, inbox: &Inbox, now: Timestamp) -> Result<bool, StoreError> {
+        const END: &str = "
+            UPDATE inboxes SET kind = 'temporary', expires_at = $2, emptied_sequence = last_sequence
+            WHERE id = $1 AND project_id = $3 AND kind = 'permanent'";
+        let mut transaction = self.database.begin()?;
+        let parameters = values![inbox.id.as_str(), now.as_millis(), inbox.project.0.as_bytes().as_slice()];
+        let ended = transaction.execute(END, parameters).await?;
+        transaction.notify(inbox.id.to_string());
+        transaction.commit().await?;
+        Ok(ended == 1)
+    }
+
     /// Ends a live temporary inbox and takes its messages from every reader; `false` where there was none.
     ///
     /// # Errors
@@ -74,18 +119,22 @@ impl Store {
     }
 }
 
-fn kind_word(kind: InboxKind) -> &'static str {
+pub(super) fn kind_word(kind: InboxKind) -> &'static str {
     match kind {
         InboxKind::Temporary => "temporary",
         InboxKind::Permanent => "permanent",
     }
 }
 
+pub(super) fn read_kind(word: &str) -> InboxKind {
+    if word == kind_word(InboxKind::Permanent) { InboxKind::Permanent } else { InboxKind::Temporary }
+}
+
 fn read_inbox(mut row: Row) -> Result<Inbox, DatabaseError> {
     Ok(Inbox {
         id: InboxId::from_stored(row.text()?),
         project: ProjectId(row.uuid()?),
-        kind: if row.text()? == kind_word(InboxKind::Permanent) { InboxKind::Permanent } else { InboxKind::Temporary },
+        kind: read_kind(&row.text()?),
         created_at: Timestamp::from_millis(row.integer()?),
         expires_at: row.optional_integer()?.map(Timestamp::from_millis),
     })

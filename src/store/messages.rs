@@ -89,6 +89,22 @@ impl Store {
         decompress(&row.bytes()?).map(Some)
     }
 
+    /// The trace that this server put in front of a message, and its octets as they came, where `project` owns it.
+    ///
+    /// # Errors
+    /// As [`Store::message`].
+    pub async fn message_source(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<Option<(String, Vec<u8>)>, StoreError> {
+        const SOURCE: &str = live_messages!("c.trace, c.raw", "AND m.id = $2 AND i.project_id = $3");
+        let rows = self.database.query(SOURCE, owned(project, id, now)).await?;
+        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        Ok(Some((row.text()?, decompress(&row.bytes()?)?)))
+    }
+
     /// Where the message `id` stands in `inbox`; `None` where it does not lie there.
     ///
     /// # Errors
@@ -210,7 +226,7 @@ fn read_message(mut row: Row) -> Result<Message, StoreError> {
 }
 
 /// A LIKE pattern for "contains `text`", its case folded and its wildcards escaped.
-fn contains_pattern(text: &str) -> String {
+pub(super) fn contains_pattern(text: &str) -> String {
     let mut pattern = String::from("%");
     for character in fold_case(text).chars() {
         if matches!(character, '%' | '_' | '\\') {

@@ -12,7 +12,10 @@ mod deliveries;
 mod inboxes;
 mod messages;
 mod outgoing;
+mod overview;
 mod projects;
+mod refusals;
+mod sessions;
 mod settings;
 mod sweep;
 
@@ -22,10 +25,21 @@ pub use content::Content;
 pub use deliveries::{Delivery, DeliveryError, Outcome, Policy};
 pub use messages::{Cursor, Page, Selection};
 pub use outgoing::NewOutgoing;
+pub use overview::{InboxFilter, Watched};
 pub use sweep::Swept;
 
 /// The schema, step by step; a step that was released is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_initial.sql"),
+    include_str!("migrations/0002_sending.sql"),
+    include_str!("migrations/0003_dashboard.sql"),
+];
+
+/// What is announced when sessions were closed. No inbox has a name with a space.
+pub const SESSIONS_CHANGED: &str = "sessions changed";
+/// What is announced when refusals were stored.
+pub const REFUSALS_CHANGED: &str = "refusals changed";
+
 
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -1,10 +1,25 @@
 //! Projects and their keys.
 
 use super::{Store, StoreError};
-use crate::db::{DatabaseError, Transaction, Value, values};
+use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{ApiKey, KeyHash, Project, ProjectId, Timestamp};
 
 const LIVE_BY_NAME: &str = "SELECT id FROM projects WHERE name = $1 AND deleted_at IS NULL";
+
+/// A SELECT of live projects; `$1` is now.
+macro_rules! project_columns {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, name, is_default, created_at,
+                COALESCE((SELECT last_four FROM api_keys WHERE project_id = projects.id
+                          ORDER BY created_at DESC, expires_at IS NULL DESC LIMIT 1), ''),
+                (SELECT COUNT(*) FROM inboxes
+                 WHERE project_id = projects.id AND (inboxes.expires_at IS NULL OR inboxes.expires_at > $1))
+             FROM projects WHERE deleted_at IS NULL ",
+            $rest
+        )
+    };
+}
 
 impl Store {
     /// Makes a project with its first key; `None` where the name is taken.
@@ -54,25 +69,19 @@ impl Store {
     /// # Errors
     /// Where the database fails.
     pub async fn projects(&self, now: Timestamp) -> Result<Vec<Project>, StoreError> {
-        const ALL: &str = "
-            SELECT id, name, is_default, created_at,
-                COALESCE((SELECT last_four FROM api_keys WHERE project_id = projects.id
-                          ORDER BY created_at DESC, expires_at IS NULL DESC LIMIT 1), ''),
-                (SELECT COUNT(*) FROM inboxes
-                 WHERE project_id = projects.id AND (inboxes.expires_at IS NULL OR inboxes.expires_at > $1))
-            FROM projects WHERE deleted_at IS NULL ORDER BY created_at, id";
+        const ALL: &str = project_columns!("ORDER BY created_at, id");
         let rows = self.database.query(ALL, values![now.as_millis()]).await?;
-        let read = |mut row: crate::db::Row| {
-            Ok(Project {
-                id: ProjectId(row.uuid()?),
-                name: row.text()?,
-                is_default: row.integer()? == 1,
-                created_at: Timestamp::from_millis(row.integer()?),
-                key_last_four: row.text()?,
-                inboxes: row.integer()?,
-            })
-        };
-        rows.into_iter().map(read).collect()
+        Ok(rows.into_iter().map(read_project).collect::<Result<_, _>>()?)
+    }
+
+    /// The live project `id`.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn project(&self, id: ProjectId, now: Timestamp) -> Result<Option<Project>, StoreError> {
+        const ONE: &str = project_columns!("AND id = $2");
+        let rows = self.database.query(ONE, values![now.as_millis(), id.0.as_bytes().as_slice()]).await?;
+        Ok(rows.into_iter().next().map(read_project).transpose()?)
     }
 
     /// Whose key this is, where it works at `now`.
@@ -124,6 +133,22 @@ impl Store {
         Ok(true)
     }
 
+    /// Gives a project another name; `false` where the name is taken or there is no such project.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn rename_project(&self, project: ProjectId, name: &str) -> Result<bool, StoreError> {
+        const RENAME: &str = "UPDATE projects SET name = $2 WHERE id = $1 AND deleted_at IS NULL";
+        let mut transaction = self.database.begin()?;
+        let taken = transaction.query(LIVE_BY_NAME, values![name]).await?;
+        if !taken.is_empty() {
+            return Ok(false);
+        }
+        let renamed = transaction.execute(RENAME, values![project.0.as_bytes().as_slice(), name]).await?;
+        transaction.commit().await?;
+        Ok(renamed == 1)
+    }
+
     /// Deletes a project that is not the default one: its keys stop and its inboxes end. Its addresses stay reserved.
     /// `false` where `name` is the default project or none.
     ///
@@ -141,6 +166,7 @@ impl Store {
         let id = Value::from(row.bytes()?);
         transaction.execute("DELETE FROM api_keys WHERE project_id = $1", vec![id.clone()]).await?;
         transaction.execute("DELETE FROM outgoing WHERE project_id = $1", vec![id.clone()]).await?;
+        transaction.execute("DELETE FROM refusals WHERE project_id = $1", vec![id.clone()]).await?;
         for mut row in transaction.query(END_INBOXES, vec![id, now.as_millis().into()]).await? {
             let inbox = row.text()?;
             transaction.notify(inbox);
@@ -148,6 +174,17 @@ impl Store {
         transaction.commit().await?;
         Ok(true)
     }
+}
+
+fn read_project(mut row: Row) -> Result<Project, DatabaseError> {
+    Ok(Project {
+        id: ProjectId(row.uuid()?),
+        name: row.text()?,
+        is_default: row.integer()? == 1,
+        created_at: Timestamp::from_millis(row.integer()?),
+        key_last_four: row.text()?,
+        inboxes: row.integer()?,
+    })
 }
 
 async fn insert_project(

@@ -6,6 +6,15 @@ use super::{Store, StoreError};
 use crate::db::values;
 
 impl Store {
+    /// What is kept under `name`.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn setting(&self, name: &'static str) -> Result<Option<Bytes>, StoreError> {
+        let rows = self.database.query("SELECT value FROM settings WHERE name = $1", values![name]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.bytes()).transpose()?)
+    }
+
     /// Keeps `value` under `name`, in place of what was there.
     ///
     /// # Errors

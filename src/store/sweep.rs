@@ -108,10 +108,12 @@ async fn forget(transaction: &mut Transaction, now: Timestamp) -> Result<bool, S
         DELETE FROM projects WHERE deleted_at <= $1
             AND NOT EXISTS (SELECT 1 FROM inboxes WHERE project_id = projects.id)";
     const KEYS: &str = "DELETE FROM api_keys WHERE expires_at <= $1";
+    const SESSIONS: &str = "DELETE FROM sessions WHERE expires_at <= $1";
     let reserved_since = now.before(RESERVATION).as_millis();
     let mut forgotten = transaction.execute(RESERVATIONS, values![reserved_since, INBOXES_A_STEP]).await?;
     forgotten += transaction.execute(OUTGOING, values![reserved_since, INBOXES_A_STEP]).await?;
     forgotten += transaction.execute(PROJECTS, values![reserved_since]).await?;
     forgotten += transaction.execute(KEYS, values![now.as_millis()]).await?;
+    forgotten += transaction.execute(SESSIONS, values![now.as_millis()]).await?;
     Ok(forgotten > 0)
 }

@@ -1,0 +1,113 @@
+//! Sending from an inbox, and answering a message.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+
+use super::failure::{Failure, sentence};
+use super::guard::Visit;
+use super::inboxes::path_segment;
+use super::page::{Shell, html, see};
+use crate::http::App;
+use crate::http::error::Error;
+use crate::model::{EmailAddress, Message};
+use crate::service::Draft;
+
+#[derive(Template)]
+#[template(path = "compose.html")]
+struct ComposePage {
+    shell: Shell,
+    base: String,
+    from: String,
+    to: String,
+    subject: String,
+    text: String,
+    /// The id of the message that is answered; empty where none is.
+    reply: String,
+    problem: String,
+}
+
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    Extension(visit): Extension<Arc<Visit>>,
+) -> Result<Response, Failure> {
+    let mut page = blank(&app, &visit).await?;
+    if !visit.query("reply").is_empty() {
+        let message = app.service.message(&visit.caller()?, visit.query("reply")).await?;
+        page.answer(&message);
+    }
+    Ok(html(&page)?)
+}
+
+pub(super) async fn send(
+    State(app): State<Arc<App>>,
+    Extension(visit): Extension<Arc<Visit>>,
+) -> Result<Response, Failure> {
+    let (caller, project) = (visit.caller()?, visit.project()?);
+    let inbox = app.service.inbox(&caller, visit.param("inbox")).await?;
+    let sent = match draft(&visit) {
+        Ok(draft) => app.service.send(&caller, &inbox, draft).await.map_err(Error::from),
+        Err(error) => Err(error),
+    };
+    match sent {
+        Ok(_) => Ok(see(&format!("/projects/{}/outgoing", project.id))),
+        Err(error @ Error::Internal(_)) => Err(error.into()),
+        Err(error) => again(&app, &visit, &error).await,
+    }
+}
+
+impl ComposePage {
+    fn answer(&mut self, message: &Message) {
+        self.to.clone_from(&message.from);
+        let is_reply = message.subject.get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case("re:"));
+        self.subject = if is_reply { message.subject.clone() } else { format!("Re: {}", message.subject) };
+        self.reply = message.id.to_string();
+    }
+}
+
+async fn blank(app: &App, visit: &Visit) -> Result<ComposePage, Error> {
+    let (caller, project) = (visit.caller()?, visit.project()?);
+    let inbox = app.service.inbox(&caller, visit.param("inbox")).await?;
+    Ok(ComposePage {
+        shell: Shell::new(visit, "Send a message", "inboxes"),
+        base: format!("/projects/{}/inboxes/{}", project.id, path_segment(inbox.id.as_str())),
+        from: inbox.address(app.service.mail_domain()),
+        to: String::new(),
+        subject: String::new(),
+        text: String::new(),
+        reply: String::new(),
+        problem: String::new(),
+    })
+}
+
+/// The form again, as it was filled in, saying what was wrong.
+async fn again(app: &App, visit: &Visit, error: &Error) -> Result<Response, Failure> {
+    let page = ComposePage {
+        to: visit.field("to").to_owned(),
+        subject: visit.field("subject").to_owned(),
+        text: visit.field("text").to_owned(),
+        reply: visit.field("reply").to_owned(),
+        problem: sentence(&error.to_string()),
+        ..blank(app, visit).await?
+    };
+    let mut response = html(&page)?;
+    *response.status_mut() = error.status();
+    Ok(response)
+}
+
+fn draft(visit: &Visit) -> Result<Draft, Error> {
+    let subject = visit.field("subject");
+    if subject.contains(char::is_control) {
+        return Err(Error::InvalidField("subject"));
+    }
+    Ok(Draft {
+        to: EmailAddress::parse(visit.field("to").trim()).map_err(|_| Error::InvalidField("to"))?,
+        subject: subject.to_owned(),
+        text: visit.field("text").replace("\r\n", "\n"),
+        html: String::new(),
+        in_reply_to: Some(visit.field("reply").to_owned()).filter(|id| !id.is_empty()),
+    })
+}

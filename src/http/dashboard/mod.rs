@@ -1,0 +1,114 @@
+//! The dashboard: pages rendered here, readable without a script, that follow along with what happens.
+//!
+//! [`routes`] is the one table from which the router is built. Every route says who may come there, and [`guard`] sees to
+//! it before a handler runs: the host, the session, the project, and for a change the origin and the form's token.
+//!
+//! Mail is hostile. Its HTML is answered only by [`mail`], into a frame without scripts, origin or network; everywhere
+//! else it is text.
+
+mod assets;
+mod compose;
+mod failure;
+mod guard;
+mod home;
+mod inboxes;
+mod live;
+mod mail;
+mod messages;
+mod outgoing;
+mod page;
+mod parts;
+mod projects;
+mod refused;
+mod sign_in;
+mod start;
+mod when;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodFilter, MethodRouter, on};
+
+use super::App;
+
+/// Who may come to a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Everybody.
+    Public,
+    /// Whoever is signed in.
+    SignedIn,
+    /// Whoever may see the `{project}` of the path.
+    Project,
+    /// The administrator; where the path has a `{project}`, it must be there.
+    Administrator,
+}
+
+/// One way into the dashboard.
+pub struct Route {
+    /// `GET`, or `POST` for a change.
+    pub method: &'static str,
+    /// The path with its parameters in braces.
+    pub path: &'static str,
+    /// Who may come there.
+    pub access: Access,
+    handler: MethodRouter<Arc<App>>,
+}
+
+/// Every way into the dashboard.
+#[must_use]
+pub fn routes() -> Vec<Route> {
+    use Access::{Administrator, Project, Public, SignedIn};
+    vec![
+        get("/", Public, home::home),
+        get("/static/{file}", Public, assets::serve),
+        get("/sign-in", Public, sign_in::show),
+        post("/sign-in", Public, sign_in::sign_in),
+        post("/sign-out", SignedIn, sign_in::sign_out),
+        post("/sign-out-everywhere", SignedIn, sign_in::sign_out_everywhere),
+        get("/projects", Administrator, projects::list),
+        post("/projects", Administrator, projects::create),
+        get("/refused", Administrator, refused::all),
+        get("/refused/events", Administrator, live::all_refused),
+        get("/projects/{project}/settings", Administrator, projects::settings),
+        post("/projects/{project}/rename", Administrator, projects::rename),
+        post("/projects/{project}/rotate", Administrator, projects::rotate),
+        post("/projects/{project}/delete", Administrator, projects::delete),
+        get("/projects/{project}/inboxes", Project, inboxes::list),
+        post("/projects/{project}/inboxes", Project, inboxes::create),
+        get("/projects/{project}/inboxes/events", Project, live::inboxes),
+        get("/projects/{project}/inboxes/{inbox}", Project, messages::list),
+        post("/projects/{project}/inboxes/{inbox}/delete", Project, inboxes::delete),
+        get("/projects/{project}/inboxes/{inbox}/events", Project, live::inbox),
+        get("/projects/{project}/inboxes/{inbox}/send", Project, compose::show),
+        post("/projects/{project}/inboxes/{inbox}/send", Project, compose::send),
+        get("/projects/{project}/inboxes/{inbox}/messages/{message}", Project, messages::show),
+        get("/projects/{project}/messages/{message}/html", Project, mail::html),
+        get("/projects/{project}/messages/{message}/eml", Project, parts::eml),
+        get("/projects/{project}/messages/{message}/parts/{part}", Project, parts::download),
+        get("/projects/{project}/messages/{message}/images/{part}", Project, parts::image),
+        get("/projects/{project}/outgoing", Project, outgoing::list),
+        get("/projects/{project}/outgoing/events", Project, live::outgoing),
+        get("/projects/{project}/refused", Project, refused::of_project),
+        get("/projects/{project}/refused/events", Project, live::refused),
+        get("/projects/{project}/start", Project, start::show),
+    ]
+}
+
+/// The router of all [`routes`], each behind its guard.
+pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
+    routes().into_iter().fold(Router::new(), |router, route| {
+        let guarded = route.handler.layer(from_fn_with_state((Arc::clone(app), route.access), guard::guard));
+        router.route(route.path, guarded)
+    })
+}
+
+fn get<H: Handler<T, Arc<App>>, T: 'static>(path: &'static str, access: Access, handler: H) -> Route {
+    Route { method: "GET", path, access, handler: on(MethodFilter::GET, handler) }
+}
+
+fn post<H: Handler<T, Arc<App>>, T: 'static>(path: &'static str, access: Access, handler: H) -> Route {
+    Route { method: "POST", path, access, handler: on(MethodFilter::POST, handler) }
+}

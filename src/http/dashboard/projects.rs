@@ -1,0 +1,154 @@
+//! Projects, for the administrator: listed, created, renamed, given a new key, deleted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use askama::Template;
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+
+use super::failure::Failure;
+use super::guard::Visit;
+use super::page::{Shell, html, see};
+use super::when::{When, size};
+use crate::http::App;
+use crate::http::error::Error;
+use crate::model::{ApiKey, Project};
+
+/// How long the former keys of a project go on where an overlap is asked for.
+const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
+
+#[derive(Template)]
+#[template(path = "projects.html")]
+struct ProjectsPage {
+    shell: Shell,
+    projects: Vec<Row>,
+}
+
+struct Row {
+    id: String,
+    name: String,
+    is_default: bool,
+    key_last_four: String,
+    inboxes: i64,
+    messages: i64,
+    size: String,
+    created: When,
+}
+
+#[derive(Template)]
+#[template(path = "settings.html")]
+struct SettingsPage {
+    shell: Shell,
+    project: Row,
+}
+
+#[derive(Template)]
+#[template(path = "key.html")]
+struct KeyPage {
+    shell: Shell,
+    name: String,
+    key: String,
+    base_url: String,
+    /// What happens to the former keys; empty where there were none.
+    former: &'static str,
+    back: String,
+}
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Extension(visit): Extension<Arc<Visit>>,
+) -> Result<Response, Failure> {
+    let mut projects = Vec::new();
+    for project in app.service.projects().list().await? {
+        projects.push(row(&app, project).await?);
+    }
+    Ok(html(&ProjectsPage { shell: Shell::new(&visit, "Projects", "projects"), projects })?)
+}
+
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Extension(visit): Extension<Arc<Visit>>,
+) -> Result<Response, Failure> {
+    let name = visit.field("name").trim();
+    let key = app.service.projects().create(name).await?;
+    Ok(show_key(&app, &visit, name, &key, "", "/projects".to_owned())?)
+}
+
+pub(super) async fn settings(
+    State(app): State<Arc<App>>,
+    Extension(visit): Extension<Arc<Visit>>,
+) -> Result<Response, Failure> {
+    let project = visit.project()?;
+    let shell = Shell::new(&visit, format!("Settings of {}", project.name), "settings");
+    Ok(html(&SettingsPage { shell, project: row(&app, project.clone()).await? })?)
+}
+
+pub(super) async fn rename(
+    State(app): State<Arc<App>>,
+    Extension(visit): Extension<Arc<Visit>>,
+) -> Result<Response, Failure> {
+    let project = visit.project()?;
+    app.service.projects().rename(project, visit.field("name").trim()).await?;
+    Ok(see(&format!("/projects/{}/settings", project.id)))
+}
+
+pub(super) async fn rotate(
+    State(app): State<Arc<App>>,
+    Extension(visit): Extension<Arc<Visit>>,
+) -> Result<Response, Failure> {
+    let project = visit.project()?;
+    let (overlap, former) = match visit.field("overlap") {
+        "" => (Duration::ZERO, "The former keys have stopped working."),
+        _ => (OVERLAP, "The former keys go on working for 24 hours."),
+    };
+    let key = app.service.projects().rotate_key(&project.name, overlap).await?;
+    let back = format!("/projects/{}/settings", project.id);
+    Ok(show_key(&app, &visit, &project.name, &key, former, back)?)
+}
+
+/// Deletes where the form repeats the project's name.
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Extension(visit): Extension<Arc<Visit>>,
+) -> Result<Response, Failure> {
+    let project = visit.project()?;
+    if visit.field("name") != project.name {
+        return Err(Error::Refused("type the name of the project exactly to delete it".to_owned()).into());
+    }
+    app.service.projects().delete(&project.name).await?;
+    Ok(see("/projects"))
+}
+
+fn show_key(
+    app: &App,
+    visit: &Visit,
+    name: &str,
+    key: &ApiKey,
+    former: &'static str,
+    back: String,
+) -> Result<Response, Error> {
+    html(&KeyPage {
+        shell: Shell::new(visit, format!("API key of {name}"), "projects"),
+        name: name.to_owned(),
+        key: key.as_str().to_owned(),
+        base_url: app.base_url.clone(),
+        former,
+        back,
+    })
+}
+
+async fn row(app: &App, project: Project) -> Result<Row, Error> {
+    let holdings = app.service.projects().holdings(project.id).await?;
+    Ok(Row {
+        id: project.id.to_string(),
+        name: project.name,
+        is_default: project.is_default,
+        key_last_four: project.key_last_four,
+        inboxes: project.inboxes,
+        messages: holdings.messages,
+        size: size(u64::try_from(holdings.octets).unwrap_or_default()),
+        created: When::new(project.created_at, app.service.clock().now()),
+    })
+}

@@ -1,0 +1,72 @@
+//! Instants and sizes as a person reads them.
+
+use std::time::Duration;
+
+use crate::model::Timestamp;
+
+/// An instant: from now, exactly, and for the script.
+pub(super) struct When {
+    pub(super) relative: String,
+    pub(super) exact: String,
+}
+
+impl When {
+    pub(super) fn new(instant: Timestamp, now: Timestamp) -> Self {
+        let relative = if instant > now {
+            format!("in {}", span(instant.since(now)))
+        } else if now.since(instant) < Duration::from_secs(5) {
+            "now".to_owned()
+        } else {
+            format!("{} ago", span(now.since(instant)))
+        };
+        Self { relative, exact: instant.to_string() }
+    }
+}
+
+/// One number and one unit.
+fn span(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// A size in the unit that suits it.
+pub(super) fn size(octets: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if octets < 1_024 {
+        return format!("{octets} B");
+    }
+    let (mut tenths, mut unit) = (octets * 10 / 1_024, 0);
+    while tenths >= 10_240 && unit + 1 < UNITS.len() {
+        tenths /= 1_024;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_told_from_now() {
+        let now = Timestamp::from_millis(1_795_167_000_123);
+        let told = |seconds: i64| When::new(Timestamp::from_millis(now.as_millis() + seconds * 1_000), now).relative;
+        for (seconds, expected) in
+            [(0, "now"), (-4, "now"), (-59, "59 s ago"), (-61, "1 min ago"), (-7_300, "2 h ago"), (90, "in 1 min"), (-200_000, "2 d ago")]
+        {
+            assert_eq!(told(seconds), expected);
+        }
+    }
+
+    #[test]
+    fn sizes_have_one_decimal() {
+        for (octets, expected) in [(0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (26_214_400, "25.0 MiB")] {
+            assert_eq!(size(octets), expected);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! A message taken apart for a person to look at: every header field, every part, and the images that the HTML shows.
+
+use std::collections::HashMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::budget::{BODY_OCTETS, Budget};
+use super::header;
+use super::structure::{Part, Structure};
+use super::{charset, encoded_word};
+
+/// Image types that are shown: those in which browsers run nothing.
+const SHOWN_IMAGES: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"];
+/// Octets that the references to images may make the HTML grow by.
+const GROWTH: usize = BODY_OCTETS;
+
+/// What a message consists of. Everything in it is hostile text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Anatomy {
+    /// The fields of the header, decoded, each on one line.
+    pub fields: Vec<(String, String)>,
+    /// The parts, each before its children.
+    pub parts: Vec<PartSummary>,
+    /// The bound at which reading ended, where the message was read only in part.
+    pub over_budget: Option<Budget>,
+}
+
+/// A part without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartSummary {
+    /// How many parts it lies in.
+    pub depth: usize,
+    /// `text/plain`, in lower case; empty where it says none.
+    pub content_type: String,
+    /// The charset that it says it has.
+    pub charset: Option<String>,
+    /// The file name that it says it has, decoded: never a path.
+    pub file_name: Option<String>,
+    /// Whether it says that it is an attachment.
+    pub is_attachment: bool,
+    /// Whether it consists of other parts.
+    pub is_multipart: bool,
+    /// Whether it is an image that can be shown.
+    pub is_image: bool,
+    /// Octets of its decoded content; zero where it consists of other parts.
+    pub octets: usize,
+}
+
+/// A part with its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartContent {
+    /// The type, where it is an image that can be shown.
+    pub image_type: Option<&'static str>,
+    /// The file name that it says it has, decoded: never a path.
+    pub file_name: Option<String>,
+    /// The decoded content.
+    pub octets: Vec<u8>,
+}
+
+/// Takes a message apart. Never fails, as [`super::parse`] never does.
+#[must_use]
+pub fn dissect(raw: &[u8]) -> Anatomy {
+    let structure = Structure::read(raw);
+    let fields = structure.fields.iter().map(|field| {
+        let name = charset::decode_unlabelled(field.name);
+        (name, header::text(field.bounded_value()))
+    });
+    let depths = depths(&structure);
+    let parts = structure.parts.iter().zip(depths).map(|(part, depth)| PartSummary {
+        depth,
+        content_type: part.content_type.value.clone(),
+        charset: part.content_type.parameter("charset").map(str::to_owned),
+        file_name: file_name(part),
+        is_attachment: part.attachment,
+        is_multipart: !part.children.is_empty(),
+        is_image: image_type(part).is_some(),
+        octets: if part.children.is_empty() { part.encoding.decode(part.body).len() } else { 0 },
+    });
+    Anatomy { fields: fields.collect(), parts: parts.collect(), over_budget: structure.over_budget }
+}
+
+/// The part at `index` of [`Anatomy::parts`].
+#[must_use]
+pub fn part(raw: &[u8], index: usize) -> Option<PartContent> {
+    let structure = Structure::read(raw);
+    let part = structure.parts.get(index)?;
+    let octets = part.encoding.decode(part.body).into_owned();
+    Some(PartContent { image_type: image_type(part), file_name: file_name(part), octets })
+}
+
+/// `html` with the `cid:` references to images of the message (RFC 2392) replaced by the images themselves.
+#[must_use]
+pub fn with_images(raw: &[u8], html: &str) -> String {
+    let structure = Structure::read(raw);
+    let images: HashMap<&[u8], &Part<'_>> = structure
+        .parts
+        .iter()
+        .filter(|part| image_type(part).is_some())
+        .filter_map(|part| Some((part.content_id?.trim_ascii_start().strip_prefix(b"<")?.strip_suffix(b">")?, part)))
+        .collect();
+    if images.is_empty() {
+        return html.to_owned();
+    }
+    let mut shown = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some(start) = find_scheme(rest) {
+        let (before, reference) = rest.split_at(start);
+        shown.push_str(before);
+        let id = &reference[4..];
+        let id = &id[..id.find(|character: char| " \t\r\n\"'<>)&".contains(character)).unwrap_or(id.len())];
+        let decoded = percent_decoded(id);
+        let room = html.len() + GROWTH > shown.len();
+        match images.get(decoded.as_slice()).filter(|_| room) {
+            Some(part) => {
+                shown.push_str(&data_url(part));
+                rest = &reference[4 + id.len()..];
+            }
+            None => {
+                shown.push_str(&reference[..4]);
+                rest = &reference[4..];
+            }
+        }
+    }
+    shown.push_str(rest);
+    shown
+}
+
+/// Where the next `cid:` begins.
+fn find_scheme(html: &str) -> Option<usize> {
+    html.as_bytes().windows(4).position(|window| window.eq_ignore_ascii_case(b"cid:"))
+}
+
+fn data_url(part: &Part<'_>) -> String {
+    let kind = image_type(part).unwrap_or_default();
+    format!("data:{kind};base64,{}", STANDARD.encode(part.encoding.decode(part.body)))
+}
+
+fn image_type(part: &Part<'_>) -> Option<&'static str> {
+    SHOWN_IMAGES.into_iter().find(|shown| part.content_type.value == *shown)
+}
+
+fn file_name(part: &Part<'_>) -> Option<String> {
+    part.file_name.as_deref().map(encoded_word::decode).filter(|name| !name.trim().is_empty())
+}
+
+/// How many parts each part lies in. A part stands before its children.
+fn depths(structure: &Structure<'_>) -> Vec<usize> {
+    let mut depths = vec![0; structure.parts.len()];
+    for (index, part) in structure.parts.iter().enumerate() {
+        for &child in &part.children {
+            depths[child] = depths[index] + 1;
+        }
+    }
+    depths
+}
+
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let mut octets = text.bytes();
+    let mut decoded = Vec::with_capacity(text.len());
+    while let Some(octet) = octets.next() {
+        let mut ahead = octets.clone();
+        let escaped = (octet == b'%').then(|| Some(hex(ahead.next()?)? << 4 | hex(ahead.next()?)?)).flatten();
+        if escaped.is_some() {
+            octets = ahead;
+        }
+        decoded.push(escaped.unwrap_or(octet));
+    }
+    decoded
+}
+
+fn hex(octet: u8) -> Option<u8> {
+    char::from(octet).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MESSAGE: &[u8] = b"Subject: =?utf-8?q?caf=C3=A9?=\r\nContent-Type: multipart/related; boundary=b\r\n\r\n\
+        --b\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<img src=cid:a@b>\r\n\
+        --b\r\nContent-Type: image/png; name=\"../../x.png\"\r\nContent-ID: <a@b>\r\n\
+        Content-Transfer-Encoding: base64\r\n\r\niVBORw==\r\n\
+        --b\r\nContent-Type: image/svg+xml\r\nContent-ID: <s>\r\nContent-Disposition: attachment\r\n\r\n<svg/>\r\n--b--\r\n";
+
+    #[test]
+    fn a_message_is_its_fields_and_its_parts() {
+        let anatomy = dissect(MESSAGE);
+        assert_eq!(anatomy.fields[0], ("Subject".to_owned(), "café".to_owned()));
+        let parts: Vec<_> = anatomy.parts.iter().map(|part| (part.depth, part.content_type.as_str(), part.octets)).collect();
+        assert_eq!(parts, [(0, "multipart/related", 0), (1, "text/html", 17), (1, "image/png", 4), (1, "image/svg+xml", 6)]);
+        assert_eq!(anatomy.parts[2].file_name.as_deref(), Some("../../x.png"));
+        assert!(anatomy.parts[2].is_image && !anatomy.parts[3].is_image && anatomy.parts[3].is_attachment);
+        assert_eq!(part(MESSAGE, 2).unwrap().octets, b"\x89PNG");
+        assert_eq!(part(MESSAGE, 4), None);
+    }
+
+    #[test]
+    fn images_of_the_message_stand_in_for_references_and_nothing_else_does() {
+        let shown = |html: &str| with_images(MESSAGE, html);
+        assert_eq!(shown("<img src='cid:a@b'>"), "<img src='data:image/png;base64,iVBORw=='>");
+        assert_eq!(shown("url(CID:a%40b)"), "url(data:image/png;base64,iVBORw==)");
+        assert_eq!(shown("cid:s cid:none cid: é"), "cid:s cid:none cid: é");
+    }
+
+    #[test]
+    fn many_references_grow_the_html_only_so_far() {
+        let image = "A".repeat(1024 * 1024);
+        let raw = format!("Content-Type: image/png\r\nContent-ID: <i>\r\n\r\n{image}");
+        assert!(with_images(raw.as_bytes(), &"cid:i ".repeat(1_000)).len() < GROWTH + 2 * 1024 * 1024);
+    }
+}

@@ -1,0 +1,162 @@
+//! What the dashboard does besides what a caller can do: inboxes listed, permanent ones made and deleted, messages
+//! searched, and projects looked at.
+
+use super::{Caller, ListFilter, ProjectError, Projects, Service, ServiceError};
+use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, Message, MessageId, Project, ProjectId};
+use crate::store::{InboxFilter, StoreError};
+
+/// Messages that one step of a search reads at most.
+const SEARCHED: usize = 2_000;
+
+/// What a project holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holdings {
+    /// Live messages.
+    pub messages: i64,
+    /// The octets they take, compressed.
+    pub octets: i64,
+}
+
+/// Why a permanent inbox was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimError {
+    /// The name cannot be the local part of an address.
+    #[error("a name has letters, digits, dots, hyphens and underscores, and at most 64 of them")]
+    InvalidName,
+    /// The address is in use, or reserved for another project.
+    #[error("this address is taken")]
+    Taken,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A part of a list of messages, newest first.
+#[derive(Debug)]
+pub struct Found {
+    /// The messages.
+    pub messages: Vec<Message>,
+    /// Where the list goes on: before this message.
+    pub more: Option<MessageId>,
+}
+
+impl Service {
+    /// At most `limit` live inboxes of a project, the newest first.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn list_inboxes(
+        &self,
+        project: ProjectId,
+        filter: &InboxFilter,
+        limit: i64,
+    ) -> Result<Vec<InboxSummary>, StoreError> {
+        self.0.store.list_inboxes(project, filter, limit, self.0.clock.now()).await
+    }
+
+    /// Makes a permanent inbox with a chosen name.
+    ///
+    /// # Errors
+    /// [`ClaimError`].
+    pub async fn create_permanent_inbox(&self, project: ProjectId, name: &str) -> Result<Inbox, ClaimError> {
+        let plain = |character: char| character.is_ascii_alphanumeric() || ".-_+".contains(character);
+        if !name.chars().all(plain) {
+            return Err(ClaimError::InvalidName);
+        }
+        let id = InboxId::parse(name).map_err(|_| ClaimError::InvalidName)?;
+        let created_at = self.0.clock.now();
+        let inbox = Inbox { id, project, kind: InboxKind::Permanent, created_at, expires_at: None };
+        if self.0.store.claim_inbox(&inbox).await? { Ok(inbox) } else { Err(ClaimError::Taken) }
+    }
+
+    /// Ends an inbox of either kind: it, its messages and the waits on it are gone when this returns.
+    ///
+    /// # Errors
+    /// [`ServiceError::InboxNotFound`].
+    pub async fn delete_any_inbox(&self, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+        let inbox = self.inbox(caller, id).await?;
+        let now = self.0.clock.now();
+        let ended = match inbox.kind {
+            InboxKind::Temporary => self.0.store.end_inbox(&inbox, now).await?,
+            InboxKind::Permanent => self.0.store.end_permanent_inbox(&inbox, now).await?,
+        };
+        if ended { Ok(()) } else { Err(ServiceError::InboxNotFound) }
+    }
+
+    /// At most `limit` messages of `inbox` whose sender, subject or text contains `wanted`, whatever its case, the newest
+    /// first and before the message `before`.
+    ///
+    /// # Errors
+    /// [`ServiceError::InvalidBefore`].
+    pub async fn search(
+        &self,
+        inbox: &Inbox,
+        wanted: &str,
+        before: Option<String>,
+        limit: usize,
+    ) -> Result<Found, ServiceError> {
+        let wanted = wanted.to_lowercase();
+        let mut pages = self.list(inbox, &ListFilter { before, ..ListFilter::default() }).await?;
+        let (mut messages, mut read) = (Vec::new(), 0);
+        while let Some(page) = pages.next_page().await? {
+            for message in page {
+                let id = message.id;
+                read += 1;
+                if contains(&message, &wanted) {
+                    messages.push(message);
+                }
+                if messages.len() >= limit || read >= SEARCHED {
+                    return Ok(Found { messages, more: Some(id) });
+                }
+            }
+        }
+        Ok(Found { messages, more: None })
+    }
+
+    /// The trace that this server put in front of a message, and its octets as they came.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`].
+    pub async fn message_source(&self, caller: &Caller, id: &str) -> Result<(String, Vec<u8>), ServiceError> {
+        let id = MessageId::parse(id).map_err(|_| ServiceError::MessageNotFound)?;
+        let source = self.0.store.message_source(caller.project, id, self.0.clock.now()).await?;
+        source.ok_or(ServiceError::MessageNotFound)
+    }
+}
+
+fn contains(message: &Message, wanted: &str) -> bool {
+    let has = |text: &str| text.to_lowercase().contains(wanted);
+    wanted.is_empty() || has(&message.subject) || has(&message.from) || has(&message.text)
+}
+
+impl Projects {
+    /// The live project `id`.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn find(&self, id: ProjectId) -> Result<Option<Project>, ProjectError> {
+        Ok(self.store().project(id, self.clock.now()).await?)
+    }
+
+    /// What a project holds.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn holdings(&self, id: ProjectId) -> Result<Holdings, ProjectError> {
+        let now = self.clock.now();
+        let messages = self.store().project_messages(id, now).await?;
+        Ok(Holdings { messages, octets: self.store().project_octets(id, now).await? })
+    }
+
+    /// Gives a project another name.
+    ///
+    /// # Errors
+    /// [`ProjectError::InvalidName`], [`ProjectError::Exists`].
+    pub async fn rename(&self, project: &Project, name: &str) -> Result<(), ProjectError> {
+        super::projects::check_name(name)?;
+        if name == project.name || self.store().rename_project(project.id, name).await? {
+            return Ok(());
+        }
+        Err(ProjectError::Exists(name.to_owned()))
+    }
+}

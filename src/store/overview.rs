@@ -1,0 +1,146 @@
+//! What the dashboard lists: the inboxes of a project with what lies in them, what was sent, what a project holds, and
+//! marks by which somebody who looks on learns that a list has changed.
+
+use uuid::Uuid;
+
+use super::inboxes::kind_word;
+use super::messages::contains_pattern;
+use super::{Store, StoreError};
+use crate::db::{DatabaseError, Row, Value, values};
+use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, ProjectId, Timestamp};
+
+/// Which inboxes are listed; the newest come first.
+#[derive(Clone, Debug, Default)]
+pub struct InboxFilter {
+    /// A part of the address, whatever its case.
+    pub address: String,
+    /// Only those of this kind.
+    pub kind: Option<InboxKind>,
+    /// Only those behind this one in the list: its creation and its id.
+    pub behind: Option<(Timestamp, InboxId)>,
+}
+
+/// What somebody looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// The list of a project's inboxes.
+    Inboxes(ProjectId),
+    /// One inbox of a project.
+    Inbox(ProjectId, InboxId),
+    /// What a project has sent.
+    Outgoing(ProjectId),
+    /// What was refused: of a project, or of all.
+    Refused(Option<ProjectId>),
+}
+
+impl Store {
+    /// At most `limit` live inboxes of a project with the last message of each.
+    ///
+    /// # Errors
+    /// Where the database fails, as everywhere below.
+    pub async fn list_inboxes(
+        &self,
+        project: ProjectId,
+        filter: &InboxFilter,
+        limit: i64,
+        now: Timestamp,
+    ) -> Result<Vec<InboxSummary>, StoreError> {
+        const LIST: &str = "
+            SELECT i.id, i.project_id, i.kind, i.created_at, i.expires_at, i.last_sequence - i.emptied_sequence,
+                m.sender, m.subject, m.received_at
+            FROM inboxes i
+            LEFT JOIN messages m
+                ON m.inbox_id = i.id AND m.sequence = i.last_sequence AND m.sequence > i.emptied_sequence
+            WHERE i.project_id = $1 AND (i.expires_at IS NULL OR i.expires_at > $2)
+                AND i.id LIKE $3 ESCAPE '\\' AND ($4 = '' OR i.kind = $4)
+                AND (i.created_at < $5 OR (i.created_at = $5 AND i.id < $6))
+            ORDER BY i.created_at DESC, i.id DESC LIMIT $7";
+        let (behind, behind_id) =
+            filter.behind.as_ref().map_or((i64::MAX, ""), |(created_at, id)| (created_at.as_millis(), id.as_str()));
+        let parameters = values![
+            project.0.as_bytes().as_slice(),
+            now.as_millis(),
+            contains_pattern(&filter.address),
+            filter.kind.map_or("", kind_word),
+            behind,
+            behind_id,
+            limit,
+        ];
+        let rows = self.database.query(LIST, parameters).await?;
+        Ok(rows.into_iter().map(read_summary).collect::<Result<_, _>>()?)
+    }
+
+    /// The octets that the live messages of a project take, compressed.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn project_octets(&self, project: ProjectId, now: Timestamp) -> Result<i64, StoreError> {
+        const SUM: &str = "
+            SELECT CAST(COALESCE(SUM(LENGTH(c.raw) + LENGTH(c.parsed)), 0) AS BIGINT)
+            FROM messages m JOIN inboxes i ON i.id = m.inbox_id JOIN contents c ON c.id = m.content_id
+            WHERE i.project_id = $1 AND (i.expires_at IS NULL OR i.expires_at > $2)
+                AND m.sequence > i.emptied_sequence";
+        let rows = self.database.query(SUM, values![project.0.as_bytes().as_slice(), now.as_millis()]).await?;
+        Ok(rows.into_iter().next().ok_or(DatabaseError::Closed)?.integer()?)
+    }
+
+    /// The live messages of a project.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn project_messages(&self, project: ProjectId, now: Timestamp) -> Result<i64, StoreError> {
+        const COUNT: &str = "
+            SELECT CAST(COALESCE(SUM(last_sequence - emptied_sequence), 0) AS BIGINT) FROM inboxes
+            WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2)";
+        let rows = self.database.query(COUNT, values![project.0.as_bytes().as_slice(), now.as_millis()]).await?;
+        Ok(rows.into_iter().next().ok_or(DatabaseError::Closed)?.integer()?)
+    }
+
+    /// A text that is another one once what is watched has changed.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn mark(&self, watched: &Watched, now: Timestamp) -> Result<String, StoreError> {
+        const INBOXES: &str = "
+            SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(last_sequence), 0) AS BIGINT),
+                CAST(COALESCE(SUM(emptied_sequence), 0) AS BIGINT)
+            FROM inboxes WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2)";
+        const INBOX: &str = "
+            SELECT COUNT(*), COALESCE(MAX(created_at), 0), COALESCE(MAX(last_sequence), 0),
+                COALESCE(MAX(emptied_sequence), 0)
+            FROM inboxes WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) AND id = $3";
+        const OUTGOING: &str = "
+            SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(attempts), 0) AS BIGINT),
+                CAST(COALESCE(SUM(CASE status WHEN 'queued' THEN 0 WHEN 'sent' THEN 1 ELSE 1000000 END), 0) AS BIGINT)
+            FROM outgoing WHERE project_id = $1";
+        const REFUSED: &str = "
+            SELECT COUNT(*), COALESCE(MAX(refused_at), 0), 0, 0 FROM refusals WHERE $1 = 0 OR project_id = $2";
+        let octets = |project: &ProjectId| Value::from(project.0.as_bytes().as_slice());
+        let (sql, parameters) = match watched {
+            Watched::Inboxes(project) => (INBOXES, vec![octets(project), now.as_millis().into()]),
+            Watched::Inbox(project, id) => (INBOX, vec![octets(project), now.as_millis().into(), id.as_str().into()]),
+            Watched::Outgoing(project) => (OUTGOING, vec![octets(project)]),
+            Watched::Refused(project) => {
+                let id = octets(&project.unwrap_or(ProjectId(Uuid::nil())));
+                (REFUSED, vec![project.is_some().into(), id])
+            }
+        };
+        let rows = self.database.query(sql, parameters).await?;
+        let mut row = rows.into_iter().next().ok_or(DatabaseError::Closed)?;
+        Ok(format!("{}-{}-{}-{}", row.integer()?, row.integer()?, row.integer()?, row.integer()?))
+    }
+}
+
+fn read_summary(mut row: Row) -> Result<InboxSummary, DatabaseError> {
+    let inbox = Inbox {
+        id: InboxId::from_stored(row.text()?),
+        project: ProjectId(row.uuid()?),
+        kind: super::inboxes::read_kind(&row.text()?),
+        created_at: Timestamp::from_millis(row.integer()?),
+        expires_at: row.optional_integer()?.map(Timestamp::from_millis),
+    };
+    let messages = row.integer()?;
+    let (last_sender, last_subject) = (row.optional_text()?, row.optional_text()?);
+    let last_received_at = row.optional_integer()?.map(Timestamp::from_millis);
+    Ok(InboxSummary { inbox, messages, last_sender, last_subject, last_received_at })
+}

@@ -1,0 +1,79 @@
+//! What was refused over SMTP: the latest of each project, so that a flood of refusals takes no more room than a few.
+
+use uuid::Uuid;
+
+use super::{REFUSALS_CHANGED, Store, StoreError};
+use crate::db::{Row, values};
+use crate::model::{InboxId, ProjectId, RefusedMail, Timestamp};
+
+/// Refusals that are kept of each project.
+const KEPT: i64 = 1_000;
+
+impl Store {
+    /// Stores refusals, each with its project, in the order in which they happened, and forgets the oldest.
+    ///
+    /// # Errors
+    /// Where the database fails, as everywhere below.
+    pub async fn add_refusals(&self, refusals: &[(ProjectId, RefusedMail)]) -> Result<(), StoreError> {
+        const INSERT: &str = "
+            INSERT INTO refusals (id, project_id, peer, sender, recipient, reason, reply, refused_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+        const FORGET: &str = "
+            DELETE FROM refusals WHERE project_id = $1 AND id <= (
+                SELECT id FROM refusals WHERE project_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)";
+        let rows = refusals.iter().map(|(project, refused)| {
+            values![
+                Uuid::now_v7().as_bytes().as_slice(),
+                project.0.as_bytes().as_slice(),
+                refused.peer.as_str(),
+                refused.sender.as_str(),
+                refused.recipient.as_str(),
+                refused.reason.as_str(),
+                refused.reply.as_str(),
+                refused.refused_at.as_millis(),
+            ]
+        });
+        let mut projects: Vec<ProjectId> = refusals.iter().map(|(project, _)| *project).collect();
+        projects.sort_unstable_by_key(|project| project.0);
+        projects.dedup();
+        let mut transaction = self.database.begin()?;
+        transaction.execute_many(INSERT, rows.collect()).await?;
+        let forget = projects.iter().map(|project| values![project.0.as_bytes().as_slice(), KEPT]);
+        transaction.execute_many(FORGET, forget.collect()).await?;
+        transaction.notify(REFUSALS_CHANGED.to_owned());
+        Ok(transaction.commit().await?)
+    }
+
+    /// The latest `limit` refusals, the newest first: of one project, or with `None` of all.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn refusals(&self, project: Option<ProjectId>, limit: i64) -> Result<Vec<RefusedMail>, StoreError> {
+        const LIST: &str = "
+            SELECT peer, sender, recipient, reason, reply, refused_at FROM refusals
+            WHERE $1 = 0 OR project_id = $2 ORDER BY id DESC LIMIT $3";
+        let id = project.map_or(Uuid::nil(), |project| project.0);
+        let rows = self.database.query(LIST, values![project.is_some(), id.as_bytes().as_slice(), limit]).await?;
+        let read = |mut row: Row| {
+            Ok(RefusedMail {
+                peer: row.text()?,
+                sender: row.text()?,
+                recipient: row.text()?,
+                reason: row.text()?,
+                reply: row.text()?,
+                refused_at: Timestamp::from_millis(row.integer()?),
+            })
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    /// The project that owns the address, be it a live inbox or a reservation.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn owner_of_address(&self, inbox: &InboxId) -> Result<Option<ProjectId>, StoreError> {
+        const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1";
+        let rows = self.database.query(OWNER, values![inbox.as_str()]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
+    }
+}
