@@ -1,0 +1,198 @@
+// The dashboard's only script. Every page is whole without it; it keeps pages up to date, moves between them without a
+// flash, copies, and listens to the keyboard. It writes no HTML: what it shows, the server has rendered.
+"use strict";
+
+document.documentElement.classList.add("scripted");
+const $ = (selector, root = document) => root.querySelector(selector);
+const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+// Live updates: the stream says that the page has changed, and the page is asked for again.
+let stream;
+let latest = 0;
+
+function follow() {
+  stream?.close();
+  stream = undefined;
+  const main = $("main[data-live]");
+  if (!main || document.hidden) return;
+  const source = new EventSource(`${main.dataset.live}?seen=${encodeURIComponent(main.dataset.seen)}`);
+  stream = source;
+  source.onopen = () => { $(".lost").hidden = true; };
+  source.onmessage = () => refresh();
+  source.onerror = () => {
+    if (stream !== source) return;
+    $(".lost").hidden = false;
+    // Closed for good: the session or the inbox has ended, and the page says which.
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => stream === source && refresh(true), 1000);
+  };
+}
+
+async function load(url) {
+  const response = await fetch(url, { headers: { accept: "text/html" } });
+  const type = response.headers.get("content-type") ?? "";
+  if (!type.startsWith("text/html")) throw new Error("no page");
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  return { response, page };
+}
+
+async function refresh(again = false) {
+  const turn = ++latest;
+  try {
+    const { response, page } = await load(location.href);
+    if (turn !== latest) return;
+    const main = $("main[data-live]", page);
+    if (!response.ok || response.redirected || !main) return location.reload();
+    $("main").dataset.seen = main.dataset.seen;
+    for (const region of $$("main [data-region]")) replace(region, $(`[data-region="${region.dataset.region}"]`, page));
+    if (again) follow();
+  } catch {
+    if (turn === latest) setTimeout(() => refresh(again), 2000);
+  }
+}
+
+function replace(old, fresh) {
+  if (!fresh || old.innerHTML === fresh.innerHTML) return;
+  const known = new Set($$("[data-key]", old).map((row) => row.dataset.key));
+  const focused = old.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  const opened = $$("details[open] > summary", old).map((summary) => summary.textContent);
+  const rows = $$("[data-key]", fresh).filter((row) => !known.has(row.dataset.key));
+  rows.forEach((row) => row.classList.add("fresh"));
+  if (opened.length) $$("details", fresh).forEach((one) => { one.open = opened.includes($("summary", one).textContent); });
+  old.replaceChildren(...fresh.childNodes);
+  if (focused) $$("a", old).find((link) => link.getAttribute("href") === focused)?.focus();
+  if (rows.length) announce(rows.length === 1 ? "One new entry" : `${rows.length} new entries`);
+}
+
+function announce(text) {
+  $(".announce").textContent = text;
+}
+
+// Moving between pages without a flash.
+async function visit(url, push = true) {
+  const turn = ++latest;
+  try {
+    const { response, page } = await load(url);
+    if (turn !== latest) return;
+    const [app, fresh] = [$(".app"), $(".app", page)];
+    if (!app || !fresh) return location.assign(url);
+    const [list, freshList] = [$(".list", app), $(".list", fresh)];
+    const scrolled = list && freshList && sameInbox(url) ? list.scrollTop : 0;
+    app.replaceWith(fresh);
+    document.title = page.title;
+    if (push) history.pushState(null, "", response.url);
+    if (freshList) freshList.scrollTop = scrolled;
+    follow();
+    ($('.message-row [aria-current]') ?? $("main")).focus({ preventScroll: true });
+  } catch {
+    location.assign(url);
+  }
+}
+
+function sameInbox(url) {
+  const inbox = (path) => path.split("/").slice(0, 5).join("/");
+  return inbox(new URL(url, location.href).pathname) === inbox(location.pathname);
+}
+
+function isPage(link, event) {
+  const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+  const own = link.origin === location.origin && link.pathname.startsWith("/projects");
+  return plain && own && !link.target && !link.hasAttribute("download");
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy], [data-copy-next]");
+  if (button) return void copy(button);
+  if (event.target.closest("[data-shortcuts]")) return $(".shortcuts").showModal();
+  $$("details.menu[open]").filter((menu) => !menu.contains(event.target)).forEach((menu) => { menu.open = false; });
+  const link = event.target.closest("a[href]");
+  if (link && !event.defaultPrevented && isPage(link, event)) {
+    event.preventDefault();
+    visit(link.href);
+  }
+});
+addEventListener("popstate", () => visit(location.href, false));
+document.addEventListener("visibilitychange", follow);
+
+// Searching as one types.
+let typing;
+document.addEventListener("input", (event) => {
+  if (!event.target.matches("[data-search]")) return;
+  clearTimeout(typing);
+  typing = setTimeout(async () => {
+    const form = event.target.form;
+    const url = new URL(form.action);
+    url.search = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    history.replaceState(null, "", url);
+    await refresh();
+  }, 150);
+});
+
+async function copy(button) {
+  const text = button.dataset.copy ?? button.nextElementSibling.textContent;
+  await navigator.clipboard?.writeText(text).catch(() => undefined);
+  const label = button.textContent;
+  button.textContent = "Copied";
+  button.classList.add("done");
+  announce("Copied");
+  setTimeout(() => { button.textContent = label; button.classList.remove("done"); }, 1500);
+}
+
+// The keyboard.
+function step(by) {
+  const links = $$("[data-row] .row-link");
+  const at = links.indexOf(document.activeElement);
+  const open = links.findIndex((link) => link.hasAttribute("aria-current"));
+  const from = at >= 0 ? at : open;
+  const next = links[from < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(Math.max(from + by, 0), links.length - 1)];
+  next?.focus();
+  next?.scrollIntoView({ block: "nearest" });
+  if (next && $(".message-row") && matchMedia("(min-width: 781px)").matches && $(".reader:not(.idle)")) next.click();
+}
+
+const keys = {
+  j: () => step(1),
+  k: () => step(-1),
+  ArrowDown: () => step(1),
+  ArrowUp: () => step(-1),
+  "/": () => $("[data-search]")?.focus(),
+  n: () => $("[data-new] summary, [data-new]")?.click(),
+  r: () => $("[data-reply]")?.click(),
+  c: () => ($(".letter .copy") ?? $(".top .copy") ?? $("main .copy"))?.click(),
+  u: () => ($(".letter .up") ?? $("[data-up]"))?.click(),
+  "?": () => $(".shortcuts")?.showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    $$("details.menu[open]").forEach((menu) => { menu.open = false; $("summary", menu).focus(); });
+    if (event.target.matches("[data-search]")) event.target.blur();
+    return;
+  }
+  const writes = event.target.matches("input, textarea, select, [contenteditable]");
+  if (writes || event.metaKey || event.ctrlKey || event.altKey || $("dialog[open]")) return;
+  if (event.key.startsWith("Arrow") && !event.target.matches("body, main, .row-link")) return;
+  const tab = /^[1-7]$/.test(event.key) ? $$("[data-tab]")[event.key - 1] : undefined;
+  const action = tab ? () => tab.click() : Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
+  if (!action) return;
+  event.preventDefault();
+  action();
+});
+
+// Relative times go on.
+function since(element) {
+  const seconds = Math.round((Date.now() - Date.parse(element.dateTime)) / 1000);
+  const size = Math.abs(seconds);
+  const [count, unit] =
+    size < 60 ? [size, "s"] : size < 3600 ? [size / 60, "min"] : size < 86400 ? [size / 3600, "h"] : [size / 86400, "d"];
+  const span = `${Math.floor(count)} ${unit}`;
+  return seconds < 0 ? `in ${span}` : seconds < 5 ? "now" : `${span} ago`;
+}
+
+setInterval(() => {
+  for (const element of $$("time[datetime]")) {
+    const text = since(element);
+    if (element.textContent !== text) element.textContent = text;
+  }
+}, 5000);
+
+follow();

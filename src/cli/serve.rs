@@ -20,6 +20,7 @@ use crate::db::{Database, DatabaseError};
 use crate::http;
 use crate::model::ApiKey;
 use crate::receiver::{Receiver, ReceiverError};
+use crate::sender::{Sender, SenderError};
 use crate::service::{Options, ProjectError, Service};
 use crate::store::StoreError;
 
@@ -41,6 +42,8 @@ pub(super) enum ServeError {
     Listen { flag: &'static str, address: SocketAddr, source: io::Error },
     #[error("cannot receive mail")]
     Receive(#[source] ReceiverError),
+    #[error("cannot send mail")]
+    Send(#[source] SenderError),
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
     #[error("stopped at once by a second signal")]
@@ -76,6 +79,7 @@ struct Server {
     http: TcpListener,
     http_address: SocketAddr,
     receiver: Receiver,
+    sender: Sender,
     base_url: String,
     router: axum::Router,
     made: Made,
@@ -93,10 +97,16 @@ impl Server {
         let service = start_service(settings).await?;
         let (http, http_address) = bind_http(settings.http_listen).await?;
         let receiver = bind_smtp(settings, &service).await?;
+        let sender = Sender::new(&settings.sending, service.clone()).map_err(ServeError::Send)?;
         let made = prepare_projects(&service, settings).await?;
         let base_url = settings.base_url.clone().unwrap_or_else(|| format!("http://{}", reachable(http_address)));
-        let app = http::App { service: service.clone(), limits: settings.limits.clone(), base_url: base_url.clone(), smtp_port: receiver.local_addr().port() };
-        Ok(Self { service, http, http_address, receiver, base_url, router: http::router(app), made })
+        let app = http::App {
+            service: service.clone(),
+            limits: settings.limits.clone(),
+            base_url: base_url.clone(),
+            smtp_port: receiver.local_addr().port(),
+        };
+        Ok(Self { service, http, http_address, receiver, sender, base_url, router: http::router(app), made })
     }
 
     fn greet(&self, settings: &Settings) -> io::Result<()> {
@@ -117,8 +127,9 @@ impl Server {
         let stop = CancellationToken::new();
         let http = http::server::serve(self.http, self.router, self.service.clone(), stop.clone(), GRACE);
         let smtp = self.receiver.run(stop.clone(), GRACE);
+        let sending = self.sender.run(stop.clone(), GRACE);
         let stopped = async {
-            tokio::join!(http, smtp);
+            tokio::join!(http, smtp, sending);
             self.service.stop().await;
         };
         let second_signal = async {

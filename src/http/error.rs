@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::response::json;
 use crate::mime::compose::ComposeError;
-use crate::service::{ClaimError, ProjectError, ServiceError};
+use crate::service::{ClaimError, OutboxError, ProjectError, ServiceError};
 use crate::store::StoreError;
 
 /// A refusal; its `Display` is the text that is sent.
@@ -160,6 +160,16 @@ impl From<ProjectError> for Error {
         match error {
             ProjectError::NotFound(_) => Self::NotFound,
             ProjectError::Store(error) => error.into(),
+            refused => Self::Refused(refused.to_string()),
+        }
+    }
+}
+
+impl From<OutboxError> for Error {
+    fn from(error: OutboxError) -> Self {
+        match error {
+            OutboxError::NotFound(_) => Self::NotFound,
+            OutboxError::Store(error) => error.into(),
             refused => Self::Refused(refused.to_string()),
         }
     }

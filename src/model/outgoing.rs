@@ -41,6 +41,18 @@ impl fmt::Display for OutgoingId {
     }
 }
 
+/// Identifies one run of a mail worker: the name under which it holds its leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WorkerId(pub Uuid);
+
+impl WorkerId {
+    /// Makes a new id.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(Uuid::now_v7())
+    }
+}
+
 /// Where an outgoing item stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutgoingStatus {

@@ -91,6 +91,8 @@ pub fn routes() -> Vec<Route> {
         get("/projects/{project}/messages/{message}/images/{part}", Project, parts::image),
         get("/projects/{project}/outgoing", Project, outgoing::list),
         get("/projects/{project}/outgoing/events", Project, live::outgoing),
+        post("/projects/{project}/outgoing/{item}/retry", Project, outgoing::retry),
+        post("/projects/{project}/outgoing/{item}/cancel", Project, outgoing::cancel),
         get("/projects/{project}/refused", Project, refused::of_project),
         get("/projects/{project}/refused/events", Project, live::refused),
         get("/projects/{project}/start", Project, start::show),

@@ -50,7 +50,8 @@ struct KeyPage {
     shell: Shell,
     name: String,
     key: String,
-    base_url: String,
+    /// A first request with the key.
+    curl: String,
     /// What happens to the former keys; empty where there were none.
     former: &'static str,
     back: String,
@@ -133,7 +134,7 @@ fn show_key(
         shell: Shell::new(visit, format!("API key of {name}"), "projects"),
         name: name.to_owned(),
         key: key.as_str().to_owned(),
-        base_url: app.base_url.clone(),
+        curl: format!("curl -X POST -H 'Authorization: Bearer {}' {}/v1/inboxes", key.as_str(), app.base_url),
         former,
         back,
     })
