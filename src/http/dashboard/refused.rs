@@ -57,6 +57,11 @@ async fn page(
     Ok(html(&RefusedPage { shell, rows })?)
 }
 
-fn row(refused: RefusedMail, now: Timestamp) -> Row {
+fn row(mut refused: RefusedMail, now: Timestamp) -> Row {
+    for path in [&mut refused.sender, &mut refused.recipient] {
+        if let Some(address) = path.strip_prefix('<').and_then(|path| path.strip_suffix('>')) {
+            *path = address.to_owned();
+        }
+    }
     Row { reason: refused.reason.replace('_', " "), when: When::new(refused.refused_at, now), refused }
 }

@@ -1,0 +1,133 @@
+//! Hostile mail in a real browser: none of it runs, and no other host hears of it.
+//!
+//! Every name that the browser looks up leads to one listener of ours, which remembers all connections. At the end the
+//! browser is sent there on purpose, which shows that the listener would have noticed.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::site::{KEY, Site};
+use super::webdriver::Browser;
+
+/// One payload a line; lines with `#` in front are comments.
+const PAYLOADS: &str = include_str!("hostile.txt");
+/// What every script in them would do.
+const SCRIPT: &str = "document.documentElement.dataset.pwned=1;new Image().src=`//canary.example/ran`;alert(1)";
+
+/// Remembers the first octets of every connection.
+#[derive(Clone, Default)]
+struct Canary(Arc<Mutex<Vec<String>>>);
+
+impl Canary {
+    /// Listens on a port of its own.
+    fn listen() -> (Self, u16) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (canary, port) = (Self::default(), listener.local_addr().unwrap().port());
+        let heard = canary.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+                let mut octets = [0; 512];
+                let count = stream.read(&mut octets).unwrap_or(0);
+                heard.0.lock().unwrap().push(String::from_utf8_lossy(&octets[..count]).into_owned());
+            }
+        });
+        (canary, port)
+    }
+
+    fn heard(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[test]
+fn no_hostile_mail_runs_anything_or_asks_anybody() {
+    let (canary, port) = Canary::listen();
+    let rules = format!("--host-resolver-rules=MAP * 127.0.0.1:{port}, EXCLUDE 127.0.0.1");
+    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[rules]));
+    let payloads: Vec<String> = PAYLOADS
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.replace("{script}", SCRIPT).replace("{host}", "canary.example"))
+        .collect();
+    assert!(payloads.len() > 100, "{} payloads", payloads.len());
+    browser.go(&site.url("/"));
+    browser.write("#secret", KEY);
+    browser.click(".card .primary");
+    browser.sees("h1", "Inboxes");
+    for (number, payload) in payloads.iter().enumerate() {
+        let inbox = format!("hostile-{number}");
+        assert!(site.mail(&format!("{inbox}@restante.test"), &message(payload)).starts_with("250"), "{payload}");
+        browser.go(&site.url(&format!("{}/{inbox}", inboxes(&browser))));
+        browser.click(".message-row .row-link");
+        inspect(&browser, payload);
+        assert!(canary.heard().is_empty(), "{payload}: {:?}", canary.heard());
+    }
+    // Whatever was still under way would be heard before this.
+    let _ = browser.run("location.href = 'http://control.example/'");
+    wait_until(|| canary.heard().iter().any(|request| request.contains("control.example")));
+    assert_eq!(canary.heard().iter().filter(|request| !request.contains("control.example")).count(), 0);
+}
+
+/// Looks at the message in every tab, clicks what it offers, and finds everything as it should be.
+fn inspect(browser: &Browser, payload: &str) {
+    browser.sees(".letter", "Subject");
+    let page = browser.address();
+    browser.enter(".sheet iframe");
+    for target in ["a", "area", "button", "input", "summary", "label", "svg"] {
+        if browser.has(target) {
+            browser.try_to_click(target);
+        }
+    }
+    browser.leave();
+    assert_eq!(browser.address(), page, "{payload}");
+    assert!(!browser.has("html[data-pwned]"), "{payload}");
+    let frame = browser.run("return document.querySelector('.sheet iframe').contentDocument === null");
+    assert_eq!(frame, true, "the frame has an origin: {payload}");
+    for tab in ["text", "links", "headers", "parts", "source"] {
+        browser.go(&format!("{}?tab={tab}", page.split('?').next().unwrap()));
+        assert!(!browser.has("html[data-pwned]"), "{tab}: {payload}");
+        assert_eq!(browser.run("return document.scripts.length"), 1, "{tab}: {payload}");
+        let strangers = browser.run("return document.querySelectorAll('main :is(iframe, object, embed, form:not([method]), svg, base, link, style)').length");
+        assert_eq!(strangers, 0, "{tab}: {payload}");
+    }
+}
+
+fn inboxes(browser: &Browser) -> String {
+    let path = browser.run("return document.querySelector('.side li a').getAttribute('href')");
+    path.as_str().unwrap().to_owned()
+}
+
+/// A message with the payload as its HTML, in its headers, and in the name of an attachment.
+fn message(payload: &str) -> String {
+    let word = |text: &str| format!("=?utf-8?b?{}?=", STANDARD.encode(text));
+    let encoded = STANDARD.encode(payload);
+    format!(
+        "From: {name} <eve@canary.example>\nSubject: Subject {name}\nX-Payload: {name}\nContent-Type: multipart/mixed; boundary=b\n\n\
+         --b\nContent-Type: text/html; charset=utf-8\nContent-Transfer-Encoding: base64\n\n{encoded}\n\
+         --b\nContent-Type: text/plain; name=\"{name}\"\nContent-Disposition: attachment; filename=\"{name}\"\n\n{text}\n\
+         --b\nContent-Type: image/svg+xml; name=x.svg\nContent-ID: <x>\n\n<svg xmlns='http://www.w3.org/2000/svg' onload='{SCRIPT}'/>\n--b--\n",
+        name = word(payload),
+        text = payload,
+    )
+}
+
+/// A failure of the test where it takes longer than anything should.
+fn wait_until(is_done: impl Fn() -> bool) {
+    let (sender, receiver) = std::sync::mpsc::channel::<()>();
+    for _ in 0..200 {
+        if is_done() {
+            return;
+        }
+        let _ = receiver.recv_timeout(Duration::from_millis(100));
+    }
+    drop(sender);
+    panic!("the control was not heard");
+}

@@ -1,0 +1,153 @@
+//! What a person does, in a browser on a running server: on a wide window, on a phone, and without scripts.
+
+use serde_json::json;
+
+use super::site::{KEY, Site};
+use super::visitor::ADMIN;
+use super::webdriver::Browser;
+
+const WELCOME: &str = "From: Shop <SENDER>\nSubject: Confirm your address\nMessage-ID: <1@shop.example>\n\
+    Content-Type: multipart/mixed; boundary=m\n\n\
+    --m\nContent-Type: multipart/alternative; boundary=a\n\n\
+    --a\nContent-Type: text/plain; charset=utf-8\n\nYour code is 482913.\nOr open https://shop.example/confirm?t=1\n\
+    --a\nContent-Type: text/html; charset=utf-8\n\n\
+    <h1>Welcome</h1><p>Your code is <b>482913</b>.</p><a href=\"https://shop.example/confirm?t=1\">Confirm</a>\n--a--\n\
+    --m\nContent-Type: application/pdf; name=invoice.pdf\nContent-Disposition: attachment\n\n%PDF\n--m--\n";
+
+fn sign_in(browser: &Browser, site: &Site, secret: &str) {
+    browser.go(&site.url("/"));
+    browser.write("#secret", secret);
+    browser.click(".card .primary");
+    browser.sees(".brand", "Restante");
+}
+
+#[test]
+fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
+    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    sign_in(&browser, &site, KEY);
+    browser.sees("h2", "No inboxes yet");
+    browser.click("[data-new]");
+    browser.sees("h2", "Waiting for the first mail");
+    browser.sees("pre", "messages/wait");
+    let address = browser.text(".top h1");
+    // A page that was loaded again would have forgotten this.
+    browser.run("window.stayed = true");
+    assert!(site.mail(&address, &WELCOME.replace("SENDER", "shop@restante.test")).starts_with("250"));
+    browser.sees(".message-row", "Confirm your address");
+    browser.sees(".message-row", "482913");
+    assert_eq!(browser.run("return window.stayed"), true);
+
+    browser.press("j");
+    browser.press("\u{e007}");
+    browser.sees(".letter", "Confirm your address");
+    read_every_tab(&browser);
+    assert_eq!(browser.run("return window.stayed"), true);
+
+    // The shop's own inbox takes the answer.
+    assert!(site.mail("shop@restante.test", "Subject: Open\n\nx\n").starts_with("250"));
+    browser.press("r");
+    browser.sees("h1", "Reply");
+    assert_eq!(browser.run("return document.querySelector('#subject').value"), "Re: Confirm your address");
+    browser.write("#text", "Thank you");
+    browser.click(".compose .primary");
+    browser.sees("h1", "Outgoing");
+    browser.sees(".sent", "sent");
+    browser.click(".side li:first-child a");
+    browser.sees(".inbox-row", "Re: Confirm your address");
+
+    assert!(site.mail("someone@elsewhere.example", "").starts_with("550"));
+    browser.click(".side li:nth-child(3) a");
+    browser.sees("table", "relay not permitted");
+    browser.sees("table", "someone@elsewhere.example");
+
+    browser.click(".side li:first-child a");
+    browser.sees(".inbox-row", &address);
+    browser.click(&format!(".inbox-row[data-key='{}'] .row-link", address.split('@').next().unwrap()));
+    browser.sees(".letter, h1", &address);
+    browser.click(".top .menu summary");
+    browser.click(".top .menu .danger");
+    browser.sees("h1", "Inboxes");
+    assert!(!browser.run("return document.body.textContent").as_str().unwrap().contains(&address));
+
+    browser.click("form[action='/sign-out'] button");
+    browser.sees("h1", "Sign in to Restante");
+}
+
+fn read_every_tab(browser: &Browser) {
+    browser.enter(".sheet iframe");
+    browser.sees("h1", "Welcome");
+    browser.leave();
+    browser.press("2");
+    browser.sees(".text", "Your code is 482913.");
+    browser.press("3");
+    browser.sees(".links", "https://shop.example/confirm?t=1");
+    let link = browser.run("const a = document.querySelector('.links a'); return [a.target, a.rel]");
+    assert_eq!(link, json!(["_blank", "noopener noreferrer nofollow"]));
+    browser.press("4");
+    browser.sees(".sections", "A label stands right before the code.");
+    browser.press("5");
+    browser.sees(".headers", "Return-Path");
+    browser.press("6");
+    browser.sees(".parts", "invoice.pdf");
+    browser.press("7");
+    browser.sees(".source", "boundary=m");
+    browser.press("1");
+    browser.sees(".view-options", "Phone");
+    browser.click(".choice a:first-child");
+    browser.sees(".phone", "");
+    assert_eq!(browser.run("return document.querySelector('.sheet iframe').clientWidth"), 373);
+}
+
+#[test]
+fn an_administrator_does_the_same_on_a_phone() {
+    let (site, browser) = (Site::start(), Browser::open(390, 844, &[]));
+    sign_in(&browser, &site, ADMIN);
+    browser.click("[data-new] summary");
+    browser.write("#name", "Checkout");
+    browser.click(".pop .primary");
+    browser.sees("h1", "API key of Checkout");
+    let first_key = browser.text("#key");
+    browser.click("main p a.button");
+    browser.sees("td", "Checkout");
+    browser.click("tbody tr:last-child .row-link");
+    browser.sees("h2", "No inboxes yet");
+    browser.click(".menu summary");
+    browser.write("#name", "reports");
+    browser.click(".pop .primary");
+    browser.sees("h1", "reports@restante.test");
+
+    assert!(site.mail("reports@restante.test", &WELCOME.replace("SENDER", "a@b.example")).starts_with("250"));
+    browser.click(".message-row .row-link");
+    browser.sees(".letter", "Confirm your address");
+    assert_eq!(browser.run("return getComputedStyle(document.querySelector('.list')).display"), "none");
+    assert_eq!(browser.run("return document.documentElement.scrollWidth"), 390);
+    browser.click(".letter .up");
+    browser.sees(".message-row", "Confirm your address");
+
+    browser.click(".side li:nth-child(5) a");
+    browser.click("[action$='/rotate'] button");
+    browser.sees("h1", "API key of Checkout");
+    assert_ne!(browser.text("#key"), first_key);
+    browser.click("form[action='/sign-out-everywhere'] button");
+    browser.sees("h1", "Sign in to Restante");
+    browser.write("#secret", &first_key);
+    browser.click(".card .primary");
+    browser.sees(".problem", "neither an API key");
+}
+
+#[test]
+fn everything_can_be_read_without_scripts() {
+    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    browser.devtools("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
+    assert!(site.mail("reader@restante.test", &WELCOME.replace("SENDER", "a@b.example")).starts_with("250"));
+    sign_in(&browser, &site, KEY);
+    browser.click(".inbox-row .row-link");
+    browser.click(".message-row .row-link");
+    for (tab, css, text) in [(2, ".text", "482913"), (3, ".links", "confirm"), (6, ".parts", "invoice.pdf"), (7, ".source", "%PDF")] {
+        browser.click(&format!(".tabs a:nth-child({tab})"));
+        browser.sees(css, text);
+    }
+    browser.click(".tabs a:first-child");
+    browser.enter(".sheet iframe");
+    browser.sees("h1", "Welcome");
+}

@@ -1,0 +1,100 @@
+//! Live updates: a browser hears what has changed, also what has changed while it was away.
+
+use axum::body::Body;
+use http_body_util::BodyExt;
+use tower::ServiceExt;
+
+use super::visitor::Visitor;
+use crate::common::{Harness, within};
+
+/// An open stream of events.
+struct Events(Body);
+
+impl Events {
+    async fn open(visitor: &Visitor<'_>, path: &str, last_event_id: Option<&str>) -> Self {
+        let mut request = visitor.request("GET", path).header("accept", "text/event-stream");
+        if let Some(id) = last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        let response = within(visitor.harness.router.clone().oneshot(request)).await.unwrap();
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let mut events = Self(response.into_body());
+        assert_eq!(events.next().await.unwrap(), "retry: 1000\n\n");
+        events
+    }
+
+    async fn next(&mut self) -> Option<String> {
+        let frame = within(self.0.frame()).await?.unwrap();
+        Some(String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap())
+    }
+
+    /// The id of the next event, which must say that something has changed.
+    async fn changed(&mut self) -> String {
+        let event = self.next().await.unwrap();
+        event.strip_prefix("id: ").and_then(|event| event.strip_suffix("\ndata: changed\n\n")).expect(&event).to_owned()
+    }
+}
+
+/// What the page has seen, as it says itself.
+async fn seen(visitor: &Visitor<'_>, path: &str) -> String {
+    let page = visitor.get(path).await.body;
+    page.split("data-seen=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_stream_tells_of_mail_and_of_what_was_missed() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let base = format!("{}/inboxes/{inbox}", own.project_path().await);
+    let mark = seen(&own, &base).await;
+    let mut events = Events::open(&own, &format!("{base}/events?seen={mark}"), None).await;
+    harness.deliver(&inbox, "One").await;
+    let first = events.changed().await;
+    drop(events);
+    // Away, while another one comes.
+    harness.deliver(&inbox, "Two").await;
+    let mut events = Events::open(&own, &format!("{base}/events?seen={mark}"), Some(&first)).await;
+    let second = events.changed().await;
+    assert_ne!(first, second);
+    assert_eq!(seen(&own, &base).await, second);
+}
+
+#[tokio::test]
+async fn the_list_of_inboxes_hears_of_new_ones_and_of_mail_in_them() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let base = format!("{}/inboxes", own.project_path().await);
+    let mark = seen(&own, &base).await;
+    let mut events = Events::open(&own, &format!("{base}/events?seen={mark}"), None).await;
+    let inbox = harness.create_inbox().await;
+    let created = events.changed().await;
+    harness.deliver(&inbox, "Hello").await;
+    let mailed = events.changed().await;
+    harness.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await;
+    let deleted = events.changed().await;
+    assert!(created != mailed && mailed != deleted);
+}
+
+#[tokio::test]
+async fn outgoing_mail_is_told_of() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let (inbox, project) = (harness.create_inbox().await, own.project_path().await);
+    let mark = seen(&own, &format!("{project}/outgoing")).await;
+    let mut events = Events::open(&own, &format!("{project}/outgoing/events?seen={mark}"), None).await;
+    own.post(&format!("{project}/inboxes/{inbox}/send"), &[("to", "a@b.example"), ("subject", "Out")]).await;
+    assert_ne!(events.changed().await, mark);
+}
+
+#[tokio::test]
+async fn streams_end_when_the_service_stops() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let base = format!("{}/inboxes", own.project_path().await);
+    let mark = seen(&own, &base).await;
+    let mut events = Events::open(&own, &format!("{base}/events?seen={mark}"), None).await;
+    harness.service.end_followers();
+    assert_eq!(events.next().await, None);
+}

@@ -1,0 +1,103 @@
+//! Messages as the pages show them: hostile text stays text, and what is downloaded cannot be taken for a page.
+
+use axum::body::Body;
+use http_body_util::BodyExt;
+use tower::ServiceExt;
+
+use super::visitor::Visitor;
+use crate::common::{Harness, within};
+
+const MAIL: &str = "From: \"<b>Eve</b>\" <eve@evil.example>\r\n\
+    Subject: <script>alert(1)</script>\r\n\
+    X-Own: =?utf-8?q?=3Cimg_src=3Dx_onerror=3Dalert=281=29=3E?=\r\n\
+    Content-Type: multipart/mixed; boundary=b\r\n\r\n\
+    --b\r\nContent-Type: text/plain\r\n\r\n</pre><script>alert(2)</script> Your code is 123456.\r\n\
+    --b\r\nContent-Type: application/pdf; name=\"../../<svg onload=alert(3)>.pdf\"\r\n\
+    Content-Disposition: attachment\r\n\r\n%PDF\r\n\
+    --b\r\nContent-Type: text/html; name=page.html\r\nContent-Disposition: attachment\r\n\r\n<script>alert(4)</script>\r\n\
+    --b\r\nContent-Type: image/png; name=dot.png\r\nContent-Transfer-Encoding: base64\r\n\r\niVBORw==\r\n\
+    --b\r\nContent-Type: image/svg+xml\r\n\r\n<svg onload='alert(5)'/>\r\n--b--\r\n";
+
+#[tokio::test]
+async fn hostile_text_stays_text_in_every_tab() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let message = harness.deliver_raw(&inbox, MAIL).await;
+    let base = format!("{}/inboxes/{inbox}/messages/{message}", own.project_path().await);
+    for (tab, expected) in [
+        ("text", "&#60;/pre&#62;&#60;script&#62;alert(2)"),
+        ("code", "A label stands right before the code."),
+        ("headers", "&#60;img src=x onerror=alert(1)&#62;"),
+        ("parts", "svg onload=alert(3).pdf"),
+        ("source", "&#60;script&#62;alert(4)"),
+        ("links", "No links in this message."),
+    ] {
+        let page = own.get(&format!("{base}?tab={tab}")).await;
+        assert_eq!(page.status, 200);
+        assert!(page.body.contains(expected), "{tab}: {}", page.body);
+        assert_eq!(page.body.matches("<script").count(), 1, "{tab}");
+        assert!(!page.body.contains("<img src=x") && !page.body.contains("<svg") && !page.body.contains("<b>Eve"), "{tab}");
+    }
+}
+
+#[tokio::test]
+async fn the_trace_of_this_server_leads_the_headers() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let message = harness.deliver(&inbox, "Hello").await;
+    let path = format!("{}/inboxes/{inbox}/messages/{message}?tab=headers", own.project_path().await);
+    let page = own.get(&path).await.body;
+    assert!(page.find("Return-Path").unwrap() < page.find(">Subject<").unwrap());
+}
+
+#[tokio::test]
+async fn downloads_are_downloads_with_safe_names() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let message = harness.deliver_raw(&inbox, MAIL).await;
+    let base = format!("{}/messages/{message}", own.project_path().await);
+    for (path, content_type, disposition, body) in [
+        ("parts/2", "application/octet-stream", "filename=\"svg onload_alert(3).pdf\"", "%PDF"),
+        ("parts/3", "application/octet-stream", "filename=\"page.html\"", "<script>alert(4)</script>"),
+        ("parts/5", "application/octet-stream", "filename=\"part-5\"", "<svg onload='alert(5)'/>"),
+        ("eml", "message/rfc822", ".eml\"", MAIL),
+    ] {
+        let answer = own.get(&format!("{base}/{path}")).await;
+        assert_eq!((answer.headers["content-type"].to_str().unwrap(), answer.body.as_str()), (content_type, body));
+        let header = answer.headers["content-disposition"].to_str().unwrap();
+        assert!(header.starts_with("attachment; ") && header.contains(disposition), "{header}");
+        assert_eq!(answer.headers["content-security-policy"], "default-src 'none'; sandbox");
+        assert_eq!(answer.headers["x-content-type-options"], "nosniff");
+    }
+    assert_eq!(own.get(&format!("{base}/images/5")).await.status, 404);
+    assert_eq!(own.get(&format!("{base}/images/2")).await.status, 404);
+    assert_eq!(own.get(&format!("{base}/parts/99")).await.status, 404);
+    let request = own.request("GET", &format!("{base}/images/4")).body(Body::empty()).unwrap();
+    let image = within(harness.router.clone().oneshot(request)).await.unwrap();
+    assert_eq!(image.headers()["content-type"], "image/png");
+    assert_eq!(image.into_body().collect().await.unwrap().to_bytes(), &b"\x89PNG"[..]);
+}
+
+#[tokio::test]
+async fn the_html_of_a_mail_is_answered_into_a_sandbox() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let html = "<p onclick=x>Hi <img src=cid:i@x></p>";
+    let raw = format!(
+        "Content-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n{html}\r\n\
+         --b\r\nContent-Type: image/gif\r\nContent-ID: <i@x>\r\nContent-Transfer-Encoding: base64\r\n\r\nR0lG\r\n--b--\r\n"
+    );
+    let message = harness.deliver_raw(&inbox, &raw).await;
+    let answer = own.get(&format!("{}/messages/{message}/html", own.project_path().await)).await;
+    assert_eq!(answer.body, "<p onclick=x>Hi <img src=data:image/gif;base64,R0lG></p>");
+    let policy = answer.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline';"), "{policy}");
+    assert!(!policy.contains("allow-"), "{policy}");
+    assert_eq!(answer.headers["referrer-policy"], "no-referrer");
+    assert_eq!(answer.headers["x-content-type-options"], "nosniff");
+    assert_eq!(answer.headers["x-dns-prefetch-control"], "off");
+}

@@ -1,0 +1,245 @@
+//! What the pages of a project show and do: inboxes, messages, sending, what was refused.
+
+use std::time::Duration;
+
+use restante::model::RefusedMail;
+
+use super::visitor::Visitor;
+use crate::common::{Answer, Harness, MAIL_DOMAIN, START, within};
+
+#[tokio::test]
+async fn every_page_carries_the_strict_policy() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inboxes = format!("{}/inboxes", own.project_path().await);
+    for path in [inboxes.as_str(), "/sign-in?next=/x", "/projects/none/inboxes"] {
+        let answer = own.get(path).await;
+        if answer.status == 303 {
+            continue;
+        }
+        let policy = answer.headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self'"), "{policy}");
+        assert!(!policy.contains("unsafe") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert_eq!(answer.headers["cache-control"], "no-store");
+        assert_eq!(answer.headers["x-content-type-options"], "nosniff");
+        assert!(!answer.body.contains("<style") && !answer.body.contains(" style=") && !answer.body.contains(" onclick"));
+    }
+}
+
+#[tokio::test]
+async fn the_script_and_the_style_sheet_are_kept_for_ever_under_their_own_names() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let page = own.get(&format!("{}/start", own.project_path().await)).await.body;
+    for (attribute, content_type) in [("href", "text/css; charset=utf-8"), ("src", "text/javascript; charset=utf-8")] {
+        let urls = page.split(&format!("{attribute}=\"")).filter_map(|rest| rest.split('"').next());
+        let url = urls.filter(|url| url.starts_with("/static/") && !url.ends_with(".svg")).last().unwrap();
+        let asset = own.get(url).await;
+        assert_eq!((asset.status, asset.headers["content-type"].to_str().unwrap()), (200, content_type));
+        assert_eq!(asset.headers["cache-control"], "public, max-age=31536000, immutable");
+    }
+    assert_eq!(own.get("/static/other.css").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_permanent_inbox_is_made_and_deleted_here_only() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inboxes = format!("{}/inboxes", own.project_path().await);
+    let made = own.post(&inboxes, &[("kind", "permanent"), ("name", "QA.News")]).await;
+    assert_eq!((made.status, made.headers["location"].to_str().unwrap()), (303, format!("{inboxes}/qa.news").as_str()));
+    let inbox = harness.get("/v1/inboxes/qa.news").await.json();
+    assert_eq!((inbox["kind"].as_str(), inbox["expires_at"].is_null()), (Some("permanent"), true));
+    let refused = harness.call("DELETE", "/v1/inboxes/qa.news", "").await;
+    assert_eq!(refused.error(), (403, "permanent inboxes are managed in the dashboard".to_owned()));
+
+    let again = own.post(&inboxes, &[("kind", "permanent"), ("name", "qa.news")]).await;
+    assert_eq!(again.status, 422);
+    assert!(again.body.contains("This address is taken."));
+    for name in ["", "a b", "x@y", "a/b", &"a".repeat(65), "é"] {
+        assert_eq!(own.post(&inboxes, &[("kind", "permanent"), ("name", name)]).await.status, 422, "{name}");
+    }
+    harness.clock.advance(Duration::from_secs(40 * 24 * 60 * 60));
+    assert_eq!(harness.get("/v1/inboxes/qa.news").await.status, 200);
+
+    let own = Visitor::of_default(&harness).await;
+    assert_eq!(own.post(&format!("{inboxes}/qa.news/delete"), &[]).await.status, 303);
+    assert_eq!(harness.get("/v1/inboxes/qa.news").await.status, 404);
+    assert_eq!(own.post(&inboxes, &[("kind", "permanent"), ("name", "qa.news")]).await.status, 303);
+}
+
+#[tokio::test]
+async fn an_address_reserved_for_another_project_is_not_given_away() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let foreign = harness.create_inbox_with(&harness.other_key).await;
+    harness.call_with(&harness.other_key, "DELETE", &format!("/v1/inboxes/{foreign}"), "").await;
+    let inboxes = format!("{}/inboxes", own.project_path().await);
+    assert_eq!(own.post(&inboxes, &[("kind", "permanent"), ("name", &foreign)]).await.status, 422);
+    let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
+    let inboxes = format!("{}/inboxes", other.project_path().await);
+    assert_eq!(other.post(&inboxes, &[("kind", "permanent"), ("name", &foreign)]).await.status, 303);
+}
+
+#[tokio::test]
+async fn inboxes_are_found_by_address_and_kind() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inboxes = format!("{}/inboxes", own.project_path().await);
+    for name in ["alpha", "beta", "100%"] {
+        harness.deliver(name, "Hello").await;
+    }
+    own.post(&inboxes, &[("kind", "permanent"), ("name", "gamma")]).await;
+    let shown = async |query: &str| {
+        let page = own.get(&format!("{inboxes}?{query}")).await.body;
+        let all = ["alpha", "beta", "100%", "gamma"];
+        all.into_iter().filter(|name| page.contains(&format!(">{name}@{MAIL_DOMAIN}<"))).collect::<Vec<_>>()
+    };
+    assert_eq!(shown("").await, ["alpha", "beta", "100%", "gamma"]);
+    assert_eq!(shown("q=ALPHA%40restante.test").await, ["alpha"]);
+    assert_eq!(shown("q=%25").await, ["100%"]);
+    assert_eq!(shown("kind=permanent").await, ["gamma"]);
+    assert_eq!(shown("kind=temporary&q=a").await, ["alpha", "beta"]);
+}
+
+#[tokio::test]
+async fn a_long_list_goes_on_behind_its_end() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    for _ in 0..101 {
+        harness.create_inbox().await;
+        harness.clock.advance(Duration::from_millis(1));
+    }
+    let first = own.get(&format!("{}/inboxes", own.project_path().await)).await.body;
+    assert_eq!(first.matches("data-row").count(), 100);
+    let more = first.split("class=\"more\"><a class=\"button\" href=\"").nth(1).unwrap().split('"').next().unwrap();
+    let rest = own.get(&more.replace("&#38;", "&")).await.body;
+    assert_eq!(rest.matches("data-row").count(), 1);
+}
+
+#[tokio::test]
+async fn messages_are_searched_by_sender_subject_and_text() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    for (from, subject, text) in [("ann@a.example", "Order", "pears"), ("bob@b.example", "Invoice", "Äpfel")] {
+        harness.deliver_raw(&inbox, &format!("From: {from}\r\nSubject: {subject}\r\n\r\n{text}\r\n")).await;
+    }
+    let base = format!("{}/inboxes/{inbox}", own.project_path().await);
+    for (query, orders, invoices) in
+        [("", 1, 1), ("ANN", 1, 0), ("voice", 0, 1), ("%C3%A4PFEL", 0, 1), ("pears", 1, 0), ("none", 0, 0)]
+    {
+        let page = own.get(&format!("{base}?q={query}")).await.body;
+        assert_eq!((page.matches(">Order<").count(), page.matches(">Invoice<").count()), (orders, invoices), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn an_expired_inbox_is_gone() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let message = harness.deliver(&inbox, "Hello").await;
+    let project = own.project_path().await;
+    harness.clock.advance(Duration::from_secs(3_600));
+    for path in [format!("{project}/inboxes/{inbox}"), format!("{project}/messages/{message}/html"), format!("{project}/messages/{message}/eml")] {
+        assert_eq!(own.get(&path).await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_sent_and_answered_from_an_inbox() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let (from, to) = (harness.create_inbox().await, harness.create_inbox().await);
+    let send = format!("{}/inboxes/{from}/send", own.project_path().await);
+    let address = format!("{to}@{MAIL_DOMAIN}");
+    let sent = own.post(&send, &[("to", &address), ("subject", "Grüße"), ("text", "a\r\nb")]).await;
+    assert_eq!(sent.status, 303, "{sent:?}");
+    let arrived = harness.get(&format!("/v1/inboxes/{to}/messages")).await.json();
+    assert_eq!((&arrived["messages"][0]["subject"], &arrived["messages"][0]["text"]), (&"Grüße".into(), &"a\nb".into()));
+
+    let id = arrived["messages"][0]["id"].as_str().unwrap();
+    let form = own.get(&format!("{}/inboxes/{to}/send?reply={id}", own.project_path().await)).await.body;
+    assert!(form.contains("value=\"Re: Grüße\"") && form.contains(&format!("value=\"{from}@{MAIL_DOMAIN}\"")), "{form}");
+
+    let page = own.get(&format!("{}/outgoing", own.project_path().await)).await.body;
+    assert!(page.contains("badge sent") && page.contains("Grüße"));
+    for (fields, problem) in [
+        ([("to", "nobody"), ("subject", "x")], "Invalid field: to."),
+        ([("to", "none@restante.test"), ("subject", "x")], "Recipient not found."),
+        ([("to", &address), ("subject", "x\r\nBcc: y@z.example")], "Invalid field: subject."),
+    ] {
+        let again = own.post(&send, &fields).await;
+        assert!(again.status >= 400 && again.body.contains(problem), "{again:?}");
+    }
+}
+
+#[tokio::test]
+async fn queued_mail_is_cancelled_and_tried_again() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let (inbox, project) = (harness.create_inbox().await, own.project_path().await);
+    own.post(&format!("{project}/inboxes/{inbox}/send"), &[("to", "a@b.example"), ("subject", "Out")]).await;
+    let page = own.get(&format!("{project}/outgoing")).await.body;
+    assert!(page.contains("badge queued"));
+    let cancel = page.split("action=\"").filter_map(|rest| rest.split('"').next()).find(|path| path.ends_with("/cancel"));
+    let cancel = cancel.unwrap().to_owned();
+    assert_eq!(own.post(&cancel, &[]).await.status, 303);
+    assert!(own.get(&format!("{project}/outgoing")).await.body.contains("badge cancelled"));
+    let twice = own.post(&cancel, &[]).await;
+    assert!(twice.status == 422 && twice.body.contains("is cancelled already"), "{twice:?}");
+    assert_eq!(own.post(&cancel.replace("/cancel", "/retry"), &[]).await.status, 303);
+    assert!(own.get(&format!("{project}/outgoing")).await.body.contains("badge queued"));
+}
+
+#[tokio::test]
+async fn refusals_are_seen_by_the_project_they_concern() {
+    let harness = Harness::start().await;
+    let (own, other) = (Visitor::of_default(&harness).await, Visitor::sign_in(&harness, harness.other_key.as_str()).await);
+    let administrator = Visitor::administrator(&harness).await;
+    let theirs = harness.create_inbox_with(&harness.other_key).await;
+    let refused = |recipient: String| RefusedMail {
+        peer: "192.0.2.1:4000".to_owned(),
+        sender: "<a@b.example>".to_owned(),
+        recipient,
+        reason: "inbox_full".to_owned(),
+        reply: "452 4.2.2 Inbox full".to_owned(),
+        refused_at: START,
+    };
+    harness.service.record_refusal(refused(format!("<{theirs}@{MAIL_DOMAIN}>")), None);
+    harness.service.record_refusal(refused("<x@elsewhere.example>".to_owned()), None);
+    let (own_path, other_path) = (own.project_path().await, other.project_path().await);
+    let page = seen(&own, &format!("{own_path}/refused"), "x@elsewhere.example").await;
+    assert!(!page.body.contains(&theirs) && page.body.contains("inbox full") && page.body.contains("452 4.2.2"));
+    let page = seen(&other, &format!("{other_path}/refused"), &theirs).await;
+    assert!(!page.body.contains("x@elsewhere.example"));
+    let page = seen(&administrator, "/refused", "x@elsewhere.example").await;
+    assert!(page.body.contains(&theirs));
+}
+
+/// The page as soon as it shows `text`: refusals are written in the background.
+async fn seen(visitor: &Visitor<'_>, path: &str, text: &str) -> Answer {
+    let looking = async {
+        loop {
+            let page = visitor.get(path).await;
+            if page.body.contains(text) {
+                return page;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    within(looking).await
+}
+
+#[tokio::test]
+async fn getting_started_names_the_real_values() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let page = own.get(&format!("{}/inboxes/{inbox}", own.project_path().await)).await.body;
+    for value in [">restante.test<", ">1025<", &format!("{inbox}@{MAIL_DOMAIN}"), "http://restante.test:8025/v1"] {
+        assert!(page.contains(value), "{value}");
+    }
+    assert!(!page.contains(harness.key.as_str()));
+}

@@ -1,0 +1,163 @@
+//! Headless Chromium over WebDriver, as much of it as the tests need. Elements are waited for by the driver itself.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use ureq::http::Request;
+
+/// How an element is written in WebDriver.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+/// How long the driver looks for an element before it is missing, in milliseconds.
+const PATIENCE: u32 = 20_000;
+
+/// A browser of its own; it ends with the test.
+pub struct Browser {
+    driver: Child,
+    session: String,
+    _profile: TempDir,
+}
+
+impl Browser {
+    /// Opens a window of this size, with further arguments for Chromium.
+    pub fn open(width: u32, height: u32, arguments: &[String]) -> Self {
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver is missing: install the packages chromium and chromium-driver");
+        let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+        let port: u16 = lines
+            .map(Result::unwrap)
+            .find_map(|line| line.split_once("successfully on port ")?.1.trim_end_matches('.').parse().ok())
+            .expect("chromedriver says its port");
+        let profile = tempfile::tempdir().unwrap();
+        let mut all: Vec<String> = ARGUMENTS.iter().map(|argument| format!("--{argument}")).collect();
+        all.push(format!("--user-data-dir={}", profile.path().display()));
+        all.push(format!("--window-size={width},{height}"));
+        all.extend_from_slice(arguments);
+        let mut browser = Self { driver, session: format!("http://127.0.0.1:{port}/session"), _profile: profile };
+        let capabilities = json!({"alwaysMatch": {"goog:chromeOptions": {"args": all}}});
+        let made = browser.call("POST", "", &json!({"capabilities": capabilities}));
+        browser.session = format!("{}/{}", browser.session, made["sessionId"].as_str().unwrap());
+        browser.wait_for_elements(PATIENCE);
+        // The window of headless Chromium does not go below 500 pixels; the device does.
+        let device = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        browser.devtools("Emulation.setDeviceMetricsOverride", &device);
+        browser
+    }
+
+    pub fn go(&self, url: &str) {
+        self.call("POST", "/url", &json!({"url": url}));
+    }
+
+    pub fn address(&self) -> String {
+        self.call("GET", "/url", &Value::Null).as_str().unwrap().to_owned()
+    }
+
+    pub fn click(&self, css: &str) {
+        self.call("POST", &format!("/element/{}/click", self.find(css)), &json!({}));
+    }
+
+    pub fn write(&self, css: &str, text: &str) {
+        self.call("POST", &format!("/element/{}/value", self.find(css)), &json!({"text": text}));
+    }
+
+    /// Presses a key wherever the focus is.
+    pub fn press(&self, key: &str) {
+        let strokes = json!([{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]);
+        self.call("POST", "/actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]}));
+    }
+
+    pub fn text(&self, css: &str) -> String {
+        self.call("GET", &format!("/element/{}/text", self.find(css)), &Value::Null).as_str().unwrap().to_owned()
+    }
+
+    /// Waits until the page has an element of `css` that contains `text`, which has no apostrophe.
+    pub fn sees(&self, css: &str, text: &str) {
+        let class = |name| format!("//*[contains(concat(' ', @class, ' '), ' {name} ')]");
+        let path = css.strip_prefix('.').map_or_else(|| format!("//{css}"), class);
+        let xpath = format!("{path}[contains(normalize-space(.), '{text}')]");
+        self.call("POST", "/element", &json!({"using": "xpath", "value": xpath}));
+    }
+
+    /// Whether the page has such an element now.
+    pub fn has(&self, css: &str) -> bool {
+        self.wait_for_elements(0);
+        let found = self.call("POST", "/elements", &json!({"using": "css selector", "value": css}));
+        self.wait_for_elements(PATIENCE);
+        !found.as_array().unwrap().is_empty()
+    }
+
+    /// What a function body returns in the page.
+    pub fn run(&self, script: &str) -> Value {
+        self.call("POST", "/execute/sync", &json!({"script": script, "args": []}))
+    }
+
+    /// Looks into the frame of `css`.
+    pub fn enter(&self, css: &str) {
+        let id = self.find(css);
+        self.call("POST", "/frame", &json!({"id": {ELEMENT: id}}));
+    }
+
+    /// Looks at the page again.
+    pub fn leave(&self) {
+        self.call("POST", "/frame", &json!({"id": null}));
+    }
+
+    pub fn devtools(&self, command: &str, parameters: &Value) {
+        self.call("POST", "/goog/cdp/execute", &json!({"cmd": command, "params": parameters}));
+    }
+
+    /// Clicks where it can be clicked; hostile elements may be hidden or move.
+    pub fn try_to_click(&self, css: &str) {
+        let id = self.find(css);
+        let _ = self.try_call("POST", &format!("/element/{id}/click"), &json!({}));
+    }
+
+    fn find(&self, css: &str) -> String {
+        let found = self.call("POST", "/element", &json!({"using": "css selector", "value": css}));
+        found[ELEMENT].as_str().unwrap().to_owned()
+    }
+
+    fn wait_for_elements(&self, milliseconds: u32) {
+        self.call("POST", "/timeouts", &json!({"implicit": milliseconds}));
+    }
+
+    fn call(&self, method: &str, path: &str, body: &Value) -> Value {
+        self.try_call(method, path, body).unwrap_or_else(|error| panic!("{method} {path} {body}: {error}"))
+    }
+
+    fn try_call(&self, method: &str, path: &str, body: &Value) -> Result<Value, Value> {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let request = Request::builder().method(method).uri(format!("{}{path}", self.session));
+        let mut response = agent.run(request.body(body).unwrap()).unwrap();
+        let mut answer: Value = serde_json::from_str(&response.body_mut().read_to_string().unwrap()).unwrap();
+        let value = answer["value"].take();
+        if response.status() == 200 { Ok(value) } else { Err(value) }
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.try_call("DELETE", "", &Value::Null);
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+/// A browser that does nothing by itself.
+const ARGUMENTS: [&str; 9] = [
+    "headless",
+    "no-sandbox",
+    "disable-gpu",
+    "disable-quic",
+    "disable-dev-shm-usage",
+    "no-first-run",
+    "disable-background-networking",
+    "disable-component-update",
+    "disable-sync",
+];
