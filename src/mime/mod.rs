@@ -13,6 +13,7 @@ mod body;
 mod budget;
 mod charset;
 pub mod compose;
+pub mod display;
 mod encoded_word;
 mod flowed;
 mod header;

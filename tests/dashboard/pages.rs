@@ -32,7 +32,8 @@ async fn the_script_and_the_style_sheet_are_kept_for_ever_under_their_own_names(
     let own = Visitor::of_default(&harness).await;
     let page = own.get(&format!("{}/start", own.project_path().await)).await.body;
     for (attribute, content_type) in [("href", "text/css; charset=utf-8"), ("src", "text/javascript; charset=utf-8")] {
-        let urls = page.split(&format!("{attribute}=\"")).filter_map(|rest| rest.split('"').next());
+        let attribute = format!("{attribute}=\"");
+        let urls = page.split(&attribute).filter_map(|rest| rest.split('"').next());
         let url = urls.filter(|url| url.starts_with("/static/") && !url.ends_with(".svg")).last().unwrap();
         let asset = own.get(url).await;
         assert_eq!((asset.status, asset.headers["content-type"].to_str().unwrap()), (200, content_type));

@@ -111,10 +111,14 @@ impl Browser {
         self.call("POST", "/goog/cdp/execute", &json!({"cmd": command, "params": parameters}));
     }
 
-    /// Clicks where it can be clicked; hostile elements may be hidden or move.
-    pub fn try_to_click(&self, css: &str) {
-        let id = self.find(css);
-        let _ = self.try_call("POST", &format!("/element/{id}/click"), &json!({}));
+    /// Clicks all that can be clicked; hostile elements may be hidden or move.
+    pub fn click_all(&self, css: &str) {
+        self.wait_for_elements(0);
+        let found = self.call("POST", "/elements", &json!({"using": "css selector", "value": css}));
+        for id in found.as_array().unwrap().iter().filter_map(|element| element[ELEMENT].as_str()) {
+            let _ = self.try_call("POST", &format!("/element/{id}/click"), &json!({}));
+        }
+        self.wait_for_elements(PATIENCE);
     }
 
     fn find(&self, css: &str) -> String {

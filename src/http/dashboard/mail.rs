@@ -1,7 +1,8 @@
 //! The HTML of a mail, answered into a frame that can do nothing: no script, no origin, no form, no network.
 //!
-//! Nothing here trusts the HTML or cleans it. The policy of the answer itself forbids everything but inline styles and
-//! images that lie in the document; images of the message are put there in place of their `cid:` references.
+//! Nothing here trusts the HTML. The policy of the answer itself forbids everything but inline styles and images that lie
+//! in the document; images of the message are put there in place of their `cid:` references. That browsers open no
+//! connection for what they then must not load, [`displayed`] sees to.
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use super::page::X_DNS_PREFETCH_CONTROL;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::mime::anatomy;
+use crate::mime::display::displayed;
 
 const POLICY: &str =
     "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; \
@@ -31,7 +33,7 @@ pub(super) async fn html(
     let (caller, id) = (visit.caller()?, visit.param("message"));
     let message = app.service.message(&caller, id).await?;
     let (_, raw) = app.service.message_source(&caller, id).await?;
-    let showing = tokio::task::spawn_blocking(move || anatomy::with_images(&raw, &message.html));
+    let showing = tokio::task::spawn_blocking(move || anatomy::with_images(&raw, &displayed(&message.html)));
     let mut response = showing.await.map_err(Error::internal)?.into_response();
     let headers = response.headers_mut();
     let answer: [(HeaderName, &'static str); 6] = [
