@@ -108,7 +108,9 @@ impl Error {
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Timeout | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooManyWaits | Self::TooManySends | Self::RecipientFull | Self::TooManyAttempts(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooManyWaits | Self::TooManySends | Self::RecipientFull | Self::TooManyAttempts(_) => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
             Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }

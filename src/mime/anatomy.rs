@@ -187,8 +187,12 @@ mod tests {
     fn a_message_is_its_fields_and_its_parts() {
         let anatomy = dissect(MESSAGE);
         assert_eq!(anatomy.fields[0], ("Subject".to_owned(), "café".to_owned()));
-        let parts: Vec<_> = anatomy.parts.iter().map(|part| (part.depth, part.content_type.as_str(), part.octets)).collect();
-        assert_eq!(parts, [(0, "multipart/related", 0), (1, "text/html", 17), (1, "image/png", 4), (1, "image/svg+xml", 6)]);
+        let parts: Vec<_> =
+            anatomy.parts.iter().map(|part| (part.depth, part.content_type.as_str(), part.octets)).collect();
+        assert_eq!(
+            parts,
+            [(0, "multipart/related", 0), (1, "text/html", 17), (1, "image/png", 4), (1, "image/svg+xml", 6)]
+        );
         assert_eq!(anatomy.parts[2].file_name.as_deref(), Some("../../x.png"));
         assert!(anatomy.parts[2].is_image && !anatomy.parts[3].is_image && anatomy.parts[3].is_attachment);
         assert_eq!(part(MESSAGE, 2).unwrap().octets, b"\x89PNG");

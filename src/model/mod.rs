@@ -14,6 +14,6 @@ pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
 pub use message::{InvalidMessageId, Message, MessageId};
 pub use outgoing::{InvalidOutgoingId, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
-pub use refused::RefusedMail;
 pub use project::{Project, ProjectId};
+pub use refused::RefusedMail;
 pub use timestamp::Timestamp;

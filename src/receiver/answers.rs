@@ -36,7 +36,15 @@ type Delivery = JoinHandle<Option<Result<Vec<MessageId>, DeliverError>>>;
 
 impl Answers {
     pub(super) fn new(peer: SocketAddr, slot: Slot, context: Arc<Context>) -> Self {
-        Self { peer, slot: Arc::new(slot), context, unfinished: None, project: None, sender_path: String::new(), recipient: String::new() }
+        Self {
+            peer,
+            slot: Arc::new(slot),
+            context,
+            unfinished: None,
+            project: None,
+            sender_path: String::new(),
+            recipient: String::new(),
+        }
     }
 
     /// Answers `event` if it wants an answer. `arrival` is the account of the message that has just come.

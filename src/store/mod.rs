@@ -45,7 +45,6 @@ pub const SESSIONS_CHANGED: &str = "sessions changed";
 /// What is announced when refusals were stored.
 pub const REFUSALS_CHANGED: &str = "refusals changed";
 
-
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {

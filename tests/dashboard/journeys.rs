@@ -144,7 +144,9 @@ fn everything_can_be_read_without_scripts() {
     sign_in(&browser, &site, KEY);
     browser.click(".inbox-row .row-link");
     browser.click(".message-row .row-link");
-    for (tab, css, text) in [(2, ".text", "482913"), (3, ".links", "confirm"), (6, ".parts", "invoice.pdf"), (7, ".source", "%PDF")] {
+    for (tab, css, text) in
+        [(2, ".text", "482913"), (3, ".links", "confirm"), (6, ".parts", "invoice.pdf"), (7, ".source", "%PDF")]
+    {
         browser.click(&format!(".tabs a:nth-child({tab})"));
         browser.sees(css, text);
     }

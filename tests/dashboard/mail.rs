@@ -37,7 +37,10 @@ async fn hostile_text_stays_text_in_every_tab() {
         assert_eq!(page.status, 200);
         assert!(page.body.contains(expected), "{tab}: {}", page.body);
         assert_eq!(page.body.matches("<script").count(), 1, "{tab}");
-        assert!(!page.body.contains("<img src=x") && !page.body.contains("<svg") && !page.body.contains("<b>Eve"), "{tab}");
+        assert!(
+            !page.body.contains("<img src=x") && !page.body.contains("<svg") && !page.body.contains("<b>Eve"),
+            "{tab}"
+        );
     }
 }
 

@@ -22,7 +22,9 @@ async fn every_page_carries_the_strict_policy() {
         assert!(!policy.contains("unsafe") && policy.contains("frame-ancestors 'none'"), "{policy}");
         assert_eq!(answer.headers["cache-control"], "no-store");
         assert_eq!(answer.headers["x-content-type-options"], "nosniff");
-        assert!(!answer.body.contains("<style") && !answer.body.contains(" style=") && !answer.body.contains(" onclick"));
+        assert!(
+            !answer.body.contains("<style") && !answer.body.contains(" style=") && !answer.body.contains(" onclick")
+        );
     }
 }
 
@@ -143,7 +145,11 @@ async fn an_expired_inbox_is_gone() {
     let message = harness.deliver(&inbox, "Hello").await;
     let project = own.project_path().await;
     harness.clock.advance(Duration::from_secs(3_600));
-    for path in [format!("{project}/inboxes/{inbox}"), format!("{project}/messages/{message}/html"), format!("{project}/messages/{message}/eml")] {
+    for path in [
+        format!("{project}/inboxes/{inbox}"),
+        format!("{project}/messages/{message}/html"),
+        format!("{project}/messages/{message}/eml"),
+    ] {
         assert_eq!(own.get(&path).await.status, 404, "{path}");
     }
 }
@@ -158,11 +164,17 @@ async fn a_message_is_sent_and_answered_from_an_inbox() {
     let sent = own.post(&send, &[("to", &address), ("subject", "Grüße"), ("text", "a\r\nb")]).await;
     assert_eq!(sent.status, 303, "{sent:?}");
     let arrived = harness.get(&format!("/v1/inboxes/{to}/messages")).await.json();
-    assert_eq!((&arrived["messages"][0]["subject"], &arrived["messages"][0]["text"]), (&"Grüße".into(), &"a\nb".into()));
+    assert_eq!(
+        (&arrived["messages"][0]["subject"], &arrived["messages"][0]["text"]),
+        (&"Grüße".into(), &"a\nb".into())
+    );
 
     let id = arrived["messages"][0]["id"].as_str().unwrap();
     let form = own.get(&format!("{}/inboxes/{to}/send?reply={id}", own.project_path().await)).await.body;
-    assert!(form.contains("value=\"Re: Grüße\"") && form.contains(&format!("value=\"{from}@{MAIL_DOMAIN}\"")), "{form}");
+    assert!(
+        form.contains("value=\"Re: Grüße\"") && form.contains(&format!("value=\"{from}@{MAIL_DOMAIN}\"")),
+        "{form}"
+    );
 
     let page = own.get(&format!("{}/outgoing", own.project_path().await)).await.body;
     assert!(page.contains("badge sent") && page.contains("Grüße"));
@@ -184,7 +196,8 @@ async fn queued_mail_is_cancelled_and_tried_again() {
     own.post(&format!("{project}/inboxes/{inbox}/send"), &[("to", "a@b.example"), ("subject", "Out")]).await;
     let page = own.get(&format!("{project}/outgoing")).await.body;
     assert!(page.contains("badge queued"));
-    let cancel = page.split("action=\"").filter_map(|rest| rest.split('"').next()).find(|path| path.ends_with("/cancel"));
+    let cancel =
+        page.split("action=\"").filter_map(|rest| rest.split('"').next()).find(|path| path.ends_with("/cancel"));
     let cancel = cancel.unwrap().to_owned();
     assert_eq!(own.post(&cancel, &[]).await.status, 303);
     assert!(own.get(&format!("{project}/outgoing")).await.body.contains("badge cancelled"));
@@ -197,7 +210,8 @@ async fn queued_mail_is_cancelled_and_tried_again() {
 #[tokio::test]
 async fn refusals_are_seen_by_the_project_they_concern() {
     let harness = Harness::start().await;
-    let (own, other) = (Visitor::of_default(&harness).await, Visitor::sign_in(&harness, harness.other_key.as_str()).await);
+    let (own, other) =
+        (Visitor::of_default(&harness).await, Visitor::sign_in(&harness, harness.other_key.as_str()).await);
     let administrator = Visitor::administrator(&harness).await;
     let theirs = harness.create_inbox_with(&harness.other_key).await;
     let refused = |recipient: String| RefusedMail {

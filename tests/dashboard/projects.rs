@@ -18,7 +18,11 @@ async fn a_project_is_created_renamed_given_a_new_key_and_deleted() {
     assert!(administrator.get(&format!("{project}/settings")).await.body.contains("<h1>Store</h1>"));
     for name in ["", "other", " x", &"n".repeat(101)] {
         let expected = if name == " x" { 303 } else { 422 };
-        assert_eq!(administrator.post(&format!("{project}/rename"), &[("name", name)]).await.status, expected, "{name}");
+        assert_eq!(
+            administrator.post(&format!("{project}/rename"), &[("name", name)]).await.status,
+            expected,
+            "{name}"
+        );
     }
 
     let overlapping = shown_key(&administrator.post(&format!("{project}/rotate"), &[("overlap", "day")]).await.body);

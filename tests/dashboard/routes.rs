@@ -108,7 +108,8 @@ async fn no_other_site_changes_anything() {
     let ids = Ids::of(&harness, &Visitor::of_default(&harness).await, &harness.key).await;
     for route in routes().iter().filter(|route| route.method == "POST") {
         let path = ids.fill(route.path);
-        let origins = ["null", "http://evil.example", "https://restante.test", "http://restante.test:8025.evil.example", ""];
+        let origins =
+            ["null", "http://evil.example", "https://restante.test", "http://restante.test:8025.evil.example", ""];
         for origin in origins.map(Some).into_iter().chain([None]) {
             let mut request = administrator.request("POST", &path);
             if let Some(origin) = origin {
@@ -142,7 +143,8 @@ async fn another_project_s_ids_are_no_ids() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let foreign = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
-    let (theirs, mine) = (Ids::of(&harness, &foreign, &harness.other_key).await, Ids::of(&harness, &own, &harness.key).await);
+    let (theirs, mine) =
+        (Ids::of(&harness, &foreign, &harness.other_key).await, Ids::of(&harness, &own, &harness.key).await);
     // Every combination of own and foreign ids in which at least one is foreign.
     let mixed = |bits: u8| Ids {
         project: if bits & 1 == 0 { &mine } else { &theirs }.project.clone(),

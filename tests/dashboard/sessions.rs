@@ -11,7 +11,10 @@ async fn the_cookie_is_kept_from_scripts_and_other_sites() {
     let harness = Harness::start().await;
     let answer = harness.send(sign_in_request(harness.key.as_str(), "")).await;
     let cookie = answer.headers["set-cookie"].to_str().unwrap();
-    assert!(cookie.starts_with("restante_session=") && cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
+    assert!(
+        cookie.starts_with("restante_session=") && cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"),
+        "{cookie}"
+    );
 }
 
 #[tokio::test]
@@ -85,7 +88,8 @@ async fn signing_out_ends_one_session_and_everywhere_ends_all_of_the_key() {
 #[tokio::test]
 async fn a_session_ends_with_its_time_and_with_its_key() {
     let harness = Harness::start().await;
-    let (own, other) = (Visitor::of_default(&harness).await, Visitor::sign_in(&harness, harness.other_key.as_str()).await);
+    let (own, other) =
+        (Visitor::of_default(&harness).await, Visitor::sign_in(&harness, harness.other_key.as_str()).await);
     harness.service.projects().rotate_key("other", Duration::from_secs(60)).await.unwrap();
     assert!(is_in(&other).await);
     harness.clock.advance(Duration::from_secs(60));

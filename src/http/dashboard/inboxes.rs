@@ -64,7 +64,8 @@ pub(super) async fn list(
     let now = app.service.clock().now();
     let mail_domain = app.service.mail_domain();
     let rows = found.into_iter().map(|summary| row(summary, mail_domain.as_str(), now)).collect();
-    let shell = Shell::new(&visit, format!("Inboxes of {}", project.name), "inboxes").live(format!("{base}/events"), seen);
+    let shell =
+        Shell::new(&visit, format!("Inboxes of {}", project.name), "inboxes").live(format!("{base}/events"), seen);
     let (query, kind) = (visit.query("q").to_owned(), visit.query("kind").to_owned());
     let (setup, mail_domain) = (Setup::new(&app, &format!("anything@{mail_domain}"), ""), mail_domain.to_string());
     Ok(html(&InboxesPage { shell, base, query, kind, rows, more, setup, mail_domain })?)

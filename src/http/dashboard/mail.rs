@@ -20,8 +20,7 @@ use crate::http::error::Error;
 use crate::mime::anatomy;
 use crate::mime::display::displayed;
 
-const POLICY: &str =
-    "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; \
+const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; \
      frame-ancestors 'self'";
 /// Features of a browser that even a frame without scripts might ask for.
 const PERMISSIONS: &str = "autoplay=(), camera=(), fullscreen=(), geolocation=(), microphone=(), payment=()";

@@ -146,7 +146,8 @@ impl MessageView {
         let html_url = format!("/projects/{}/messages/{}/html", caller.project, message.id);
         let parts_base = format!("/projects/{}/messages/{}", caller.project, message.id);
         // Taking a large message apart takes a while, and has a thread of its own.
-        let taken_apart = tokio::task::spawn_blocking(move || (mime::anatomy::dissect(&raw), mime::recognise_code(&raw), raw));
+        let taken_apart =
+            tokio::task::spawn_blocking(move || (mime::anatomy::dissect(&raw), mime::recognise_code(&raw), raw));
         let taken_apart = taken_apart.await.map_err(|error| StoreError::Damaged(error.into()))?;
         let (anatomy, recognised, raw) = taken_apart;
         let has_html = !message.html.is_empty();
@@ -155,7 +156,15 @@ impl MessageView {
         let attachments = anatomy.parts.iter().filter(|part| part.is_attachment || part.is_image).count();
         let counts = [("links", message.links.len()), ("parts", attachments)];
         let url = |name| with_query(&format!("{base}/messages/{}", message.id), &[("q", query), ("tab", name)]);
-        let tabs = [("html", "HTML"), ("text", "Text"), ("links", "Links"), ("code", "Code"), ("headers", "Headers"), ("parts", "Parts"), ("source", "Source")];
+        let tabs = [
+            ("html", "HTML"),
+            ("text", "Text"),
+            ("links", "Links"),
+            ("code", "Code"),
+            ("headers", "Headers"),
+            ("parts", "Parts"),
+            ("source", "Source"),
+        ];
         let tabs = tabs.into_iter().filter(|(name, _)| has_html || *name != "html").map(|(name, label)| Tab {
             name,
             label,

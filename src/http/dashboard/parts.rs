@@ -97,8 +97,7 @@ fn attachment(content_type: &'static str, name: &str, octets: Vec<u8>) -> Result
 
 /// The name for old clients, and in full (RFC 6266, section 4.3).
 fn disposition(name: &str) -> String {
-    let ascii: String =
-        name.chars().map(|character| if is_plain(character) { character } else { '_' }).collect();
+    let ascii: String = name.chars().map(|character| if is_plain(character) { character } else { '_' }).collect();
     format!("attachment; filename=\"{ascii}\"; filename*=UTF-8''{}", path_segment(name))
 }
 
@@ -142,6 +141,9 @@ mod tests {
 
     #[test]
     fn a_name_cannot_end_its_header() {
-        assert_eq!(disposition("a\"; b é.txt"), "attachment; filename=\"a__ b _.txt\"; filename*=UTF-8''a%22%3B%20b%20%C3%A9.txt");
+        assert_eq!(
+            disposition("a\"; b é.txt"),
+            "attachment; filename=\"a__ b _.txt\"; filename*=UTF-8''a%22%3B%20b%20%C3%A9.txt"
+        );
     }
 }

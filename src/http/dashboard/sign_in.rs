@@ -27,7 +27,8 @@ pub(super) async fn show(Extension(visit): Extension<Arc<Visit>>) -> Result<Resp
     if visit.session_if_any().is_some() {
         return Ok(see("/"));
     }
-    let page = SignInPage { shell: Shell::bare("Sign in"), next: visit.query("next").to_owned(), problem: String::new() };
+    let page =
+        SignInPage { shell: Shell::bare("Sign in"), next: visit.query("next").to_owned(), problem: String::new() };
     Ok(html(&page)?)
 }
 

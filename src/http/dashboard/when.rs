@@ -56,9 +56,15 @@ mod tests {
     fn instants_are_told_from_now() {
         let now = Timestamp::from_millis(1_795_167_000_123);
         let told = |seconds: i64| When::new(Timestamp::from_millis(now.as_millis() + seconds * 1_000), now).relative;
-        for (seconds, expected) in
-            [(0, "now"), (-4, "now"), (-59, "59 s ago"), (-61, "1 min ago"), (-7_300, "2 h ago"), (90, "in 1 min"), (-200_000, "2 d ago")]
-        {
+        for (seconds, expected) in [
+            (0, "now"),
+            (-4, "now"),
+            (-59, "59 s ago"),
+            (-61, "1 min ago"),
+            (-7_300, "2 h ago"),
+            (90, "in 1 min"),
+            (-200_000, "2 d ago"),
+        ] {
             assert_eq!(told(seconds), expected);
         }
     }
