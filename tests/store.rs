@@ -4,6 +4,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "common/postgres.rs"]
+#[allow(dead_code, reason = "each test binary uses its own part of this")]
+mod postgres_database;
+
 mod store {
     pub mod bed;
     pub mod deliveries;
@@ -26,6 +30,14 @@ macro_rules! cases {
                 })+
             })+
         }
+        mod postgres {
+            $(mod $module {
+                $(#[tokio::test]
+                async fn $case() {
+                    crate::$module::$case(crate::Bed::postgres().await).await;
+                })+
+            })+
+        }
     };
 }
 
@@ -42,6 +54,8 @@ cases! {
         an_address_opened_again_is_empty,
         mail_for_a_deleted_project_is_refused,
         concurrent_writers_leave_no_gap,
+        deliveries_to_the_same_inboxes_do_not_end_each_other,
+        octets_that_text_cannot_hold_are_stored,
         a_committed_message_survives_a_restart,
         an_announcement_follows_the_commit;
     inboxes:
@@ -60,6 +74,8 @@ cases! {
         a_key_works_until_it_is_replaced,
         a_key_belongs_to_one_project,
         the_default_project_is_made_once,
+        of_many_first_keys_one_is_taken,
+        rotations_at_once_leave_one_key,
         a_deleted_project_is_gone_with_its_keys_and_inboxes;
     sweep:
         what_has_expired_is_removed_step_by_step,

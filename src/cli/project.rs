@@ -89,8 +89,11 @@ pub(super) fn run(command: &ProjectCommand) -> Result<(), CliError> {
 }
 
 /// Opening a database makes it, and nobody wants the list of the projects of a mistyped directory.
-fn refuse_absent(DatabaseUrl::Sqlite(path): &DatabaseUrl) -> Result<(), ProjectCommandError> {
-    if path.exists() { Ok(()) } else { Err(ProjectCommandError::NoDatabase(path.clone())) }
+fn refuse_absent(url: &DatabaseUrl) -> Result<(), ProjectCommandError> {
+    match url {
+        DatabaseUrl::Sqlite(path) if !path.exists() => Err(ProjectCommandError::NoDatabase(path.clone())),
+        _ => Ok(()),
+    }
 }
 
 async fn open(url: DatabaseUrl) -> Result<Projects, ProjectCommandError> {

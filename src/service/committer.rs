@@ -10,7 +10,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
-use crate::store::{Delivery, Outcome, Policy, Store};
+use crate::db::DatabaseError;
+use crate::store::{Delivery, DeliveryError, Outcome, Policy, Store};
 
 /// Deliveries that may wait for a batch; further ones wait to get into the queue.
 const QUEUE: usize = 1_024;
@@ -75,11 +76,24 @@ async fn write_batch(store: &Store, batch: Vec<Job>) {
     if let [_] = deliveries.as_slice() {
         return replies.into_iter().take(1).zip([error]).for_each(|(reply, error)| answer(reply, Err(error.into())));
     }
+    if is_absence(&error) {
+        // One answer serves all. To write them once more would also store twice what was lost only on its way back.
+        tracing::warn!(%error, deliveries = deliveries.len(), "a batch failed: the database is away");
+        return replies.into_iter().for_each(|reply| answer(reply, Err(absence())));
+    }
     tracing::warn!(%error, deliveries = deliveries.len(), "a batch failed; its members are tried one by one");
     for (delivery, reply) in deliveries.into_iter().zip(replies) {
         let alone = store.deliver(std::slice::from_ref(&delivery), &policy).await;
         answer(reply, alone.map(|mut outcomes| outcomes.pop().unwrap_or_default()).map_err(Into::into));
     }
+}
+
+fn is_absence(error: &DeliveryError) -> bool {
+    matches!(error, DeliveryError::Store(error) if error.is_absence())
+}
+
+fn absence() -> DeliverError {
+    DeliverError::Store(DatabaseError::Closed.into())
 }
 
 /// A client that has hung up does not hear that its message was taken; the message stays.

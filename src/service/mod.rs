@@ -34,9 +34,9 @@ pub use projects::{Caller, Projects};
 pub use send::Draft;
 
 /// Waits that one key may have open at once.
-const WAITS_A_KEY: usize = 4;
+const WAITS_A_KEY: u8 = 4;
 /// Sends that one key may have running at once.
-const SENDS_A_KEY: usize = 8;
+const SENDS_A_KEY: u8 = 8;
 
 /// What the service needs to be told.
 #[derive(Clone, Debug)]
@@ -82,15 +82,16 @@ impl Service {
         tasks.spawn(stop.clone().run_until_cancelled_owned(hub.clone().listen(store.changes())));
         tasks.spawn(stop.clone().run_until_cancelled_owned(expire::sweep_forever(store.clone(), clock.clone())));
         let committer = committer::Committer::start(store.clone(), &tasks);
+        let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
         Ok(Self(Arc::new(Inner {
+            wait_slots: slots::Slots::new(store.locks().clone(), waits, WAITS_A_KEY),
+            send_slots: slots::Slots::new(store.locks().clone(), sends, SENDS_A_KEY),
             store,
             clock,
             options,
             default_project,
             projects,
             hub,
-            wait_slots: slots::Slots::new(WAITS_A_KEY),
-            send_slots: slots::Slots::new(SENDS_A_KEY),
             committer,
             waits_end: CancellationToken::new(),
             stop,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::hub::Interest;
 use super::{Caller, MessageFilter, Service, ServiceError};
 use crate::model::{Inbox, Message, Timestamp};
+use crate::store::Selection;
 
 impl Service {
     /// The oldest message of `inbox` that matches, as soon as there is one. A `timeout` of zero means one look.
@@ -25,11 +26,23 @@ impl Service {
         timeout: Duration,
     ) -> Result<Message, ServiceError> {
         let selection = self.selection(inbox, filter).await?;
-        let _slot = self.0.wait_slots.take(caller.key).ok_or(ServiceError::TooManyWaits)?;
+        let slot = self.0.wait_slots.take(&caller.key).await?.ok_or(ServiceError::TooManyWaits)?;
+        let waited = self.wait_in_slot(inbox, &selection, timeout).await;
+        // Before the answer: whoever has read it finds the slot free, on every node.
+        slot.release().await;
+        waited
+    }
+
+    async fn wait_in_slot(
+        &self,
+        inbox: &Inbox,
+        selection: &Selection,
+        timeout: Duration,
+    ) -> Result<Message, ServiceError> {
         let deadline = self.0.clock.now().after(timeout);
         let mut interest = self.0.hub.register(&inbox.id);
         loop {
-            if let Some(message) = self.0.store.oldest_match(inbox, &selection, self.0.clock.now()).await? {
+            if let Some(message) = self.0.store.oldest_match(inbox, selection, self.0.clock.now()).await? {
                 return Ok(message);
             }
             self.check_same_life(inbox).await?;

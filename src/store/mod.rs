@@ -16,7 +16,7 @@ mod projects;
 mod settings;
 mod sweep;
 
-use crate::db::{Changes, Database, DatabaseError};
+use crate::db::{Changes, Database, DatabaseError, Locks};
 
 pub use content::Content;
 pub use deliveries::{Delivery, DeliveryError, Outcome, Policy};
@@ -26,6 +26,9 @@ pub use sweep::Swept;
 
 /// The schema, step by step; a step that was released is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+
+/// How often a transaction is tried that others keep ending.
+const ATTEMPTS: usize = 5;
 
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +42,41 @@ pub enum StoreError {
     /// A content cannot be compressed.
     #[error("cannot compress a message: {0}")]
     Compression(#[source] std::io::Error),
+}
+
+impl StoreError {
+    /// Whether the database, and not what it was asked, is what is wrong.
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::Database(error) if error.is_absence())
+    }
+}
+
+/// Runs a transaction, and runs it again where the engine has ended it in favour of another one: a deadlock, or two
+/// that cannot stand one behind the other. The engine has then undone all of it.
+async fn until_undisturbed<T, E, F>(transaction: impl Fn() -> F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+    E: Conflict,
+{
+    for _ in 1..ATTEMPTS {
+        match transaction().await {
+            Err(error) if error.is_conflict() => {}
+            ended => return ended,
+        }
+    }
+    transaction().await
+}
+
+/// An error that may say that a transaction was ended in favour of another one.
+trait Conflict {
+    fn is_conflict(&self) -> bool;
+}
+
+impl Conflict for StoreError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Database(DatabaseError::Conflict(_)))
+    }
 }
 
 /// The projects, inboxes and messages. Cheap to clone.
@@ -61,6 +99,12 @@ impl Store {
     #[must_use]
     pub fn changes(&self) -> Changes {
         self.database.changes()
+    }
+
+    /// The locks that all nodes share.
+    #[must_use]
+    pub fn locks(&self) -> &Locks {
+        self.database.locks()
     }
 
     /// Asks the database for an answer.
