@@ -111,7 +111,10 @@ impl DatabaseError {
 /// What an error of the driver says with all its causes; alone it says only where it happened.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(error.source(), |error| error.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
+        // Some errors already name their cause.
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
 }
 
 /// A database. Cheap to clone; the last clone closes it.

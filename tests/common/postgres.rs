@@ -74,7 +74,11 @@ pub struct Cluster {
 impl Cluster {
     /// Starts a cluster with further lines of postgresql.conf.
     pub fn start(settings: &[&str]) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::start_in(tempfile::tempdir().unwrap(), settings)
+    }
+
+    /// The same in a directory that holds files which the settings name.
+    pub fn start_in(directory: tempfile::TempDir, settings: &[&str]) -> Self {
         let open_to_its_owner = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(directory.path(), open_to_its_owner).unwrap();
         let output = command("start", directory.path()).args(settings).output().unwrap();
