@@ -15,7 +15,7 @@ pub(super) struct DatabaseFlags {
     /// The directory of the database, the certificate and the lock
     #[arg(long, env = "RESTANTE_DATA_DIR", value_name = "DIR", default_value = "./restante-data", global = true)]
     pub(super) data_dir: PathBuf,
-    /// The database, sqlite:PATH [default: sqlite:DIR/restante.db]
+    /// The database, sqlite:PATH or postgres://USER@HOST/DATABASE [default: sqlite:DIR/restante.db]
     #[arg(long, env = "RESTANTE_DATABASE", value_name = "URL", hide_env_values = true, global = true)]
     pub(super) database: Option<String>,
 }

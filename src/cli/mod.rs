@@ -1,14 +1,17 @@
-//! The command line: `restante serve` runs the service, `project` manages it, and `inbox`, `messages` and `wait` are a
-//! client for shell scripts.
+//! The command line: `restante serve` runs the service, `project`, `migrate` and `copy` manage its database, and
+//! `inbox`, `messages` and `wait` are a client for shell scripts.
 
 mod client;
+mod copy;
 mod data_dir;
+mod database;
 mod error;
 mod flags;
 mod greeting;
 mod inbox;
 mod logging;
 mod messages;
+mod migrate;
 mod octets;
 mod output;
 mod project;
@@ -40,6 +43,10 @@ enum Command {
     Serve(Box<flags::ServeFlags>),
     /// Manages projects and their API keys, on the database
     Project(project::ProjectCommand),
+    /// Brings the schema of a database up to date
+    Migrate(migrate::MigrateCommand),
+    /// Copies an installation into another database, as from SQLite to PostgreSQL
+    Copy(copy::CopyCommand),
     /// Creates, shows and deletes inboxes
     Inbox(inbox::InboxCommand),
     /// Lists the messages of an inbox, newest first
@@ -57,6 +64,8 @@ pub fn run() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(flags) => serve::run(&flags),
         Command::Project(command) => project::run(&command),
+        Command::Migrate(command) => migrate::run(&command),
+        Command::Copy(command) => copy::run(&command),
         Command::Inbox(command) => inbox::run(&command),
         Command::Messages(flags) => messages::run(&flags),
         Command::Wait(flags) => wait::run(&flags),
@@ -113,7 +122,7 @@ mod tests {
     #[test]
     fn secrets_are_not_shown_in_the_help() {
         for flag in Cli::command().get_subcommands().flat_map(all_flags) {
-            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database")) {
+            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database" | "from" | "to")) {
                 assert!(flag.is_hide_env_values_set(), "{flag}");
             }
         }

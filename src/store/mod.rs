@@ -8,6 +8,7 @@
 //! whenever the sweeper comes by.
 
 mod content;
+mod copy;
 mod deliveries;
 mod inboxes;
 mod messages;
@@ -19,6 +20,7 @@ mod sweep;
 use crate::db::{Changes, Database, DatabaseError, Locks};
 
 pub use content::Content;
+pub use copy::{CopyError, Progress};
 pub use deliveries::{Delivery, DeliveryError, Outcome, Policy};
 pub use messages::{Cursor, Page, Selection};
 pub use outgoing::NewOutgoing;
@@ -86,6 +88,9 @@ pub struct Store {
 }
 
 impl Store {
+    /// The version of the schema that [`Store::open`] brings a database to.
+    pub const SCHEMA_VERSION: usize = MIGRATIONS.len();
+
     /// Brings the schema of `database` up to date.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ mod absence;
 mod deaths;
 mod encryption;
 mod keys;
+mod moving;
 mod node;
 mod order;
 #[path = "../common/postgres.rs"]
