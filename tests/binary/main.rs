@@ -6,6 +6,7 @@ mod client;
 mod durability;
 mod failure;
 mod mail_clients;
+mod metrics;
 mod project;
 mod server;
 mod smtp;
