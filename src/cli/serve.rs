@@ -13,7 +13,7 @@ use super::data_dir::{self, DataDirError};
 use super::error::CliError;
 use super::flags::ServeFlags;
 use super::greeting::Greeting;
-use super::{logging, output, settings};
+use super::{allocator, logging, output, settings};
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, Settings};
 use crate::db::{Database, DatabaseError};
@@ -55,6 +55,7 @@ pub(super) enum ServeError {
 /// # Errors
 /// [`CliError`] where it cannot start, or a second signal ends it before it has stopped in order.
 pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
+    allocator::return_large_blocks();
     let settings = settings::resolve(flags)?;
     logging::start(flags.log_format)?;
     let runtime = Runtime::new().map_err(ServeError::Runtime)?;
