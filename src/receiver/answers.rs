@@ -61,8 +61,8 @@ impl Answers {
         }
     }
 
-    async fn sender(&mut self) -> Result<(), Refusal> {
-        if self.unfinished.take_if(|delivery| delivery.is_finished()).is_none() && self.unfinished.is_some() {
+    async fn sender(&self) -> Result<(), Refusal> {
+        if self.unfinished.as_ref().is_some_and(|delivery| !delivery.is_finished()) {
             return Err(Refusal::StoreFailure);
         }
         match self.within_patience(self.context.disk.is_full()).await {
