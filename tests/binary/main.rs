@@ -5,6 +5,7 @@
 mod client;
 mod durability;
 mod failure;
+mod full_disk;
 mod mail_clients;
 mod metrics;
 mod project;
