@@ -1,6 +1,7 @@
 //! The command line: `restante serve` runs the service, `project`, `migrate` and `copy` manage its database, and
 //! `inbox`, `messages` and `wait` are a client for shell scripts.
 
+mod allocator;
 mod client;
 mod copy;
 mod data_dir;

@@ -39,6 +39,7 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
     Ok(Settings {
         http_listen: flags.http_listen,
         smtp_listen: flags.smtp_listen,
+        metrics_listen: flags.metrics_listen,
         mail_domain: mail_domain(&flags.mail_domain)?,
         base_url: given(flags.base_url.as_deref()).map(base_url).transpose()?,
         data_dir: flags.database.data_dir.clone(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::hub::Interest;
 use super::{Caller, MessageFilter, Service, ServiceError};
+use crate::metrics;
 use crate::model::{Inbox, Message, Timestamp};
 use crate::store::Selection;
 
@@ -26,19 +27,19 @@ impl Service {
         timeout: Duration,
     ) -> Result<Message, ServiceError> {
         let selection = self.selection(inbox, filter).await?;
-        let slot = self.0.wait_slots.take(&caller.key).await?.ok_or(ServiceError::TooManyWaits)?;
-        let waited = self.wait_in_slot(inbox, &selection, timeout).await;
+        let Some(slot) = self.0.wait_slots.take(&caller.key).await? else {
+            metrics::wait_refused();
+            return Err(ServiceError::TooManyWaits);
+        };
+        let mut open = metrics::OpenWait::begin();
+        let result = self.wait_for(inbox, &selection, timeout).await;
+        open.ends(outcome(&result));
         // Before the answer: whoever has read it finds the slot free, on every node.
         slot.release().await;
-        waited
+        result
     }
 
-    async fn wait_in_slot(
-        &self,
-        inbox: &Inbox,
-        selection: &Selection,
-        timeout: Duration,
-    ) -> Result<Message, ServiceError> {
+    async fn wait_for(&self, inbox: &Inbox, selection: &Selection, timeout: Duration) -> Result<Message, ServiceError> {
         let deadline = self.0.clock.now().after(timeout);
         let mut interest = self.0.hub.register(&inbox.id);
         loop {
@@ -70,5 +71,15 @@ impl Service {
             () = self.0.clock.sleep_until(until) => Ok(()),
             () = self.0.waits_end.cancelled() => Err(ServiceError::Stopping),
         }
+    }
+}
+
+fn outcome(result: &Result<Message, ServiceError>) -> &'static str {
+    match result {
+        Ok(_) => "found",
+        Err(ServiceError::Timeout | ServiceError::NoMatchingMessage) => "timeout",
+        Err(ServiceError::InboxNotFound) => "inbox_ended",
+        Err(ServiceError::Stopping) => "stopping",
+        Err(_) => "failed",
     }
 }

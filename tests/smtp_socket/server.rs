@@ -136,6 +136,7 @@ fn settings(data_dir: PathBuf) -> Settings {
     Settings {
         http_listen: "127.0.0.1:0".parse().unwrap(),
         smtp_listen: "127.0.0.1:0".parse().unwrap(),
+        metrics_listen: None,
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         base_url: None,
         database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),
