@@ -177,7 +177,7 @@ impl Database {
     pub fn begin(&self) -> Result<Transaction, DatabaseError> {
         let engine = match &self.engine {
             Engine::Sqlite(engine) => OpenTransaction::Sqlite(engine.begin()?),
-            Engine::Postgres(engine) => OpenTransaction::Postgres(engine.begin()),
+            Engine::Postgres(engine) => OpenTransaction::Postgres(Box::new(engine.begin())),
         };
         Ok(Transaction { engine, changes: Vec::new() })
     }
@@ -223,7 +223,7 @@ pub struct Transaction {
 #[derive(Debug)]
 enum OpenTransaction {
     Sqlite(sqlite::SqliteTransaction),
-    Postgres(postgres::PostgresTransaction),
+    Postgres(Box<postgres::PostgresTransaction>),
 }
 
 impl Transaction {

@@ -218,8 +218,8 @@ fn spell(sql: &str) -> Cow<'_, str> {
 fn failed(error: tokio_postgres::Error) -> DatabaseError {
     let Some(state) = error.code() else {
         // Without a word of the server: the connection is gone, or the driver refused what it was given.
-        let lost =
-            error.is_closed() || std::error::Error::source(&error).is_some_and(|cause| cause.is::<std::io::Error>());
+        let cause = std::error::Error::source(&error);
+        let lost = error.is_closed() || cause.is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
         return if lost { DatabaseError::Unreachable(error.into()) } else { DatabaseError::Postgres(error) };
     };
     match *state {
