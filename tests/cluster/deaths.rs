@@ -2,8 +2,8 @@
 //! nothing that was answered 250 is missing, no wait misses its message, and no slot stays taken.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, RwLock};
 use std::thread;
 use std::time::Duration;
 
@@ -15,13 +15,17 @@ const INBOXES: usize = 3;
 /// Messages that are acknowledged and read between two deaths.
 const PEACE: usize = 150;
 
+/// Longer than the load ever rests.
+const LONG: Duration = Duration::from_secs(60);
+
 /// The installation and what has happened on it.
 struct World {
     nodes: [RwLock<Option<Node>>; 3],
     inboxes: Vec<String>,
     acknowledged: Mutex<HashSet<String>>,
     read: Mutex<HashSet<String>>,
-    acknowledgements: AtomicUsize,
+    /// Told whenever there is one more acknowledged.
+    more: Condvar,
     calm: AtomicBool,
     // Dropped last, and the cluster behind its database.
     database: TestDatabase,
@@ -41,7 +45,7 @@ fn what_was_acknowledged_is_read_whatever_dies() {
         nodes,
         acknowledged: Mutex::default(),
         read: Mutex::default(),
-        acknowledgements: AtomicUsize::new(0),
+        more: Condvar::new(),
         calm: AtomicBool::new(false),
     };
     thread::scope(|scope| {
@@ -85,11 +89,10 @@ impl World {
 
     /// Lets the load go on for a while.
     fn peace(&self) {
-        let until = self.acknowledgements.load(Ordering::SeqCst) + PEACE;
-        eventually("the load goes on", || {
-            thread::sleep(Duration::from_millis(5));
-            self.acknowledgements.load(Ordering::SeqCst) >= until
-        });
+        let acknowledged = self.acknowledged.lock().unwrap();
+        let until = acknowledged.len() + PEACE;
+        let waited = self.more.wait_timeout_while(acknowledged, LONG, |acknowledged| acknowledged.len() < until);
+        assert!(!waited.unwrap().1.timed_out(), "the load does not go on");
     }
 
     /// The first node from `index` on that runs.
@@ -113,7 +116,7 @@ impl World {
             let reply = sender.as_mut().map(|sender| sender.send(inbox, &subject));
             if matches!(&reply, Some(Ok(reply)) if reply.starts_with("250")) {
                 self.acknowledged.lock().unwrap().insert(subject);
-                self.acknowledgements.fetch_add(1, Ordering::SeqCst);
+                self.more.notify_all();
             } else {
                 turn += 1;
                 sender = None;

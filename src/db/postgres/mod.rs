@@ -56,12 +56,17 @@ impl Postgres {
         Ok(Self { pool: pool(target)?, session, changes })
     }
 
-    /// A reading statement that loses its connection is sent once more on another one.
+    /// A reading statement that finds its connection lost is sent again: after a restart of the server, every connection
+    /// of the pool is.
     pub(super) async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
-        match query_once(&self.pool, sql, &parameters).await {
-            Err(DatabaseError::Unreachable(_)) => query_once(&self.pool, sql, &parameters).await,
-            answered => answered,
+        for _ in 0..CONNECTIONS {
+            let connection = connection(&self.pool).await?;
+            match query_on(&connection, sql, &parameters).await {
+                Err(DatabaseError::Unreachable(_)) => {}
+                answered => return answered,
+            }
         }
+        query_on(&connection(&self.pool).await?, sql, &parameters).await
     }
 
     pub(super) fn begin(&self) -> PostgresTransaction {
@@ -96,10 +101,9 @@ async fn connection(pool: &Pool) -> Result<Object, DatabaseError> {
     pool.get().await.map_err(|error| DatabaseError::Unreachable(error.into()))
 }
 
-async fn query_once(pool: &Pool, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
-    let connection = connection(pool).await?;
+async fn query_on(connection: &Object, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
     let statement = connection.prepare_cached(&spell(sql)).await.map_err(failed)?;
-    rows(&connection, &statement, parameters).await
+    rows(connection, &statement, parameters).await
 }
 
 async fn rows(connection: &Object, statement: &Statement, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {

@@ -20,6 +20,8 @@ use crate::db::{Change, DatabaseError};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How often a lock that was lost with a session is asked for again.
+const RETAKEN_EVERY: Duration = Duration::from_millis(50);
 
 const LOCK: &str = "SELECT pg_try_advisory_lock($1)";
 const UNLOCK: &str = "SELECT pg_advisory_unlock($1)";
@@ -39,7 +41,7 @@ impl Session {
     pub(super) async fn start(target: Target, changes: broadcast::Sender<Change>) -> Result<Self, DatabaseError> {
         let link = Link::connect(&target, &changes).await?;
         let (session, commands) = mpsc::unbounded_channel();
-        tokio::spawn(Keeper { target, changes, commands, held: HashSet::new() }.keep(link));
+        tokio::spawn(Keeper { target, changes, commands, held: HashSet::new(), lost: HashSet::new() }.keep(link));
         Ok(Self(session))
     }
 
@@ -65,6 +67,9 @@ struct Keeper {
     changes: broadcast::Sender<Change>,
     commands: mpsc::UnboundedReceiver<Command>,
     held: HashSet<i64>,
+    /// What this node held before its session was lost, and somebody else has meanwhile: another node that was faster, or
+    /// this node's former session, whose end the server has not noticed yet.
+    lost: HashSet<i64>,
 }
 
 impl Keeper {
@@ -90,9 +95,7 @@ impl Keeper {
             tokio::select! {
                 command = self.commands.recv() => {
                     let Some(command) = command else { return ControlFlow::Break(()) };
-                    if let Command::Unlock { name, .. } = command {
-                        self.held.remove(&name);
-                    }
+                    let Some(command) = self.forget(command) else { continue };
                     let mut request = Box::pin(requests.carry_out(command));
                     // The first poll sends it.
                     match poll!(request.as_mut()) {
@@ -101,9 +104,40 @@ impl Keeper {
                     }
                 }
                 Some(granted) = running.next() => self.held.extend(granted),
+                () = tokio::time::sleep(RETAKEN_EVERY), if !self.lost.is_empty() => {
+                    if self.take_again(requests).await.is_err() {
+                        return ControlFlow::Continue(());
+                    }
+                }
                 _ = &mut link.ended => return ControlFlow::Continue(()),
             }
         }
+    }
+
+    /// Notes what is no longer wanted; a lock that is lost needs no more than that.
+    fn forget(&mut self, command: Command) -> Option<Command> {
+        match command {
+            Command::Unlock { name, reply } if self.lost.remove(&name) => {
+                // Whoever no longer listens does not mind.
+                let _ = reply.send(());
+                None
+            }
+            Command::Unlock { name, reply } => {
+                self.held.remove(&name);
+                Some(Command::Unlock { name, reply })
+            }
+            Command::Lock { .. } => Some(command),
+        }
+    }
+
+    async fn take_again(&mut self, requests: &Requests) -> Result<(), DatabaseError> {
+        for name in self.lost.clone() {
+            if requests.lock(name).await? {
+                self.lost.remove(&name);
+                self.held.insert(name);
+            }
+        }
+        Ok(())
     }
 
     async fn connect_again(&mut self) -> ControlFlow<(), Link> {
@@ -119,13 +153,9 @@ impl Keeper {
     }
 
     async fn connect_and_lock(&mut self) -> Result<Link, DatabaseError> {
+        self.lost.extend(self.held.drain());
         let link = Link::connect(&self.target, &self.changes).await?;
-        for name in self.held.clone() {
-            // Another node may have been faster; it then counts one place more until this node's holder is done.
-            if !link.requests.lock(name).await? {
-                self.held.remove(&name);
-            }
-        }
+        self.take_again(&link.requests).await?;
         Ok(link)
     }
 
@@ -140,10 +170,7 @@ impl Keeper {
                     None => return ControlFlow::Break(()),
                     // Whoever no longer listens does not mind.
                     Some(Command::Lock { reply, .. }) => drop(reply.send(Err(DatabaseError::Closed))),
-                    Some(Command::Unlock { name, reply }) => {
-                        self.held.remove(&name);
-                        let _ = reply.send(());
-                    }
+                    Some(unlock) => drop(self.forget(unlock)),
                 }
             }
         }
