@@ -11,6 +11,9 @@ use crate::metrics;
 use crate::model::{Inbox, Message, Timestamp};
 use crate::store::Selection;
 
+/// How long a wait rests whose database does not answer before it looks again.
+const ABSENT_PAUSE: Duration = Duration::from_millis(200);
+
 impl Service {
     /// The oldest message of `inbox` that matches, as soon as there is one. A `timeout` of zero means one look.
     /// Dropping the future frees the key's slot at once.
@@ -43,18 +46,29 @@ impl Service {
         let deadline = self.0.clock.now().after(timeout);
         let mut interest = self.0.hub.register(&inbox.id);
         loop {
-            if let Some(message) = self.0.store.oldest_match(inbox, selection, self.0.clock.now()).await? {
-                return Ok(message);
-            }
-            self.check_same_life(inbox).await?;
-            if timeout.is_zero() {
-                return Err(ServiceError::NoMatchingMessage);
-            }
-            if self.0.clock.now() >= deadline {
-                return Err(ServiceError::Timeout);
-            }
-            self.park(&mut interest, inbox, deadline).await?;
+            let looked = self.look(inbox, selection).await;
+            let left = self.0.clock.now() < deadline;
+            let until = match looked {
+                Ok(Some(message)) => return Ok(message),
+                Ok(None) if timeout.is_zero() => return Err(ServiceError::NoMatchingMessage),
+                Ok(None) if !left => return Err(ServiceError::Timeout),
+                Ok(None) => inbox.expires_at.map_or(deadline, |expires_at| expires_at.min(deadline)),
+                // A wait outlasts the absence of its database.
+                Err(ServiceError::Store(error)) if left && error.is_absence() => {
+                    self.0.clock.now().after(ABSENT_PAUSE).min(deadline)
+                }
+                Err(error) => return Err(error),
+            };
+            self.park(&mut interest, until).await?;
         }
+    }
+
+    async fn look(&self, inbox: &Inbox, selection: &Selection) -> Result<Option<Message>, ServiceError> {
+        let found = self.0.store.oldest_match(inbox, selection, self.0.clock.now()).await?;
+        if found.is_none() {
+            self.check_same_life(inbox).await?;
+        }
+        Ok(found)
     }
 
     /// An inbox that was deleted and opened again by new mail is not the one that was waited for.
@@ -64,8 +78,7 @@ impl Service {
         if same { Ok(()) } else { Err(ServiceError::InboxNotFound) }
     }
 
-    async fn park(&self, interest: &mut Interest, inbox: &Inbox, deadline: Timestamp) -> Result<(), ServiceError> {
-        let until = inbox.expires_at.map_or(deadline, |expires_at| expires_at.min(deadline));
+    async fn park(&self, interest: &mut Interest, until: Timestamp) -> Result<(), ServiceError> {
         tokio::select! {
             () = interest.changed() => Ok(()),
             () = self.0.clock.sleep_until(until) => Ok(()),
