@@ -11,7 +11,7 @@ use crate::model::{EmailAddress, InboxId, Outgoing, OutgoingId, OutgoingStatus, 
 macro_rules! item_columns {
     () => {
         "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, attempts, attempted_at, due_at,
-         expires_at, last_reply"
+         expires_at, leased_until, last_reply"
     };
 }
 pub(super) use item_columns;
@@ -209,6 +209,7 @@ pub(super) fn read_item(row: &mut Row) -> Result<Outgoing, DatabaseError> {
         attempted_at: row.optional_integer()?.map(Timestamp::from_millis),
         due_at: row.optional_integer()?.map(Timestamp::from_millis),
         expires_at: row.optional_integer()?.map(Timestamp::from_millis),
+        leased_until: row.optional_integer()?.map(Timestamp::from_millis),
         last_reply: row.text()?,
     })
 }
