@@ -1,5 +1,7 @@
 //! The settings of a running service, resolved: nothing in here can be wrong any more.
 
+mod sending;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,6 +9,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::model::{ApiKey, Domain};
+
+pub use sending::{Direct, Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
 
 /// One mebibyte, in octets.
 pub const MIB: u64 = 1024 * 1024;
@@ -36,6 +40,8 @@ pub struct Settings {
     pub tls: Option<TlsFiles>,
     /// How long a temporary inbox lives.
     pub inbox_lifetime: Duration,
+    /// How mail for other domains leaves.
+    pub sending: Sending,
     /// What one caller, message or session may take.
     pub limits: Limits,
 }

@@ -1,9 +1,10 @@
-//! The command line: `restante serve` runs the service, `project` manages it, and `inbox`, `messages` and `wait` are a
+//! The command line: `restante serve` runs the service, `project` and `outgoing` manage it, and `inbox`, `messages` and `wait` are a
 //! client for shell scripts.
 
 mod allocator;
 mod client;
 mod data_dir;
+mod database;
 mod error;
 mod flags;
 mod greeting;
@@ -11,6 +12,7 @@ mod inbox;
 mod logging;
 mod messages;
 mod octets;
+mod outgoing;
 mod output;
 mod project;
 mod serve;
@@ -41,6 +43,8 @@ enum Command {
     Serve(Box<flags::ServeFlags>),
     /// Manages projects and their API keys, on the database
     Project(project::ProjectCommand),
+    /// Lists, shows, retries and cancels what is sent to other domains, on the database
+    Outgoing(outgoing::OutgoingCommand),
     /// Creates, shows and deletes inboxes
     Inbox(inbox::InboxCommand),
     /// Lists the messages of an inbox, newest first
@@ -58,6 +62,7 @@ pub fn run() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(flags) => serve::run(&flags),
         Command::Project(command) => project::run(&command),
+        Command::Outgoing(command) => outgoing::run(&command),
         Command::Inbox(command) => inbox::run(&command),
         Command::Messages(flags) => messages::run(&flags),
         Command::Wait(flags) => wait::run(&flags),
@@ -114,7 +119,7 @@ mod tests {
     #[test]
     fn secrets_are_not_shown_in_the_help() {
         for flag in Cli::command().get_subcommands().flat_map(all_flags) {
-            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database")) {
+            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database" | "relay")) {
                 assert!(flag.is_hide_env_values_set(), "{flag}");
             }
         }
