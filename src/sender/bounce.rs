@@ -125,7 +125,10 @@ mod tests {
     fn the_subject_is_taken_as_it_stands() {
         let of = |header: &str| String::from_utf8(subject(header.as_bytes()).to_vec()).unwrap();
         assert_eq!(of("From: a\r\nSubject: Hello\r\nTo: b\r\n"), " Hello");
-        assert_eq!(of("SUBJECT: =?utf-8?b?w7w=?=\r\n =?utf-8?b?w7w=?=\r\nTo: b\r\n"), " =?utf-8?b?w7w=?=\r\n =?utf-8?b?w7w=?=");
+        assert_eq!(
+            of("SUBJECT: =?utf-8?b?w7w=?=\r\n =?utf-8?b?w7w=?=\r\nTo: b\r\n"),
+            " =?utf-8?b?w7w=?=\r\n =?utf-8?b?w7w=?="
+        );
         assert_eq!(of("From: Subject: no\r\nX-Subject: no\r\n"), "");
         assert_eq!(of("Subject:\r\n"), "");
     }

@@ -129,12 +129,7 @@ impl Client {
     }
 
     /// A password goes only where nobody else can read it.
-    async fn authenticate(
-        &self,
-        session: &mut Session,
-        peer: &Peer,
-        extensions: &Extensions,
-    ) -> Result<(), Trouble> {
+    async fn authenticate(&self, session: &mut Session, peer: &Peer, extensions: &Extensions) -> Result<(), Trouble> {
         let Manners::Relay { credentials: Some((user, password)), implicit, .. } = &self.manners else {
             return Ok(());
         };

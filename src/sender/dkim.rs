@@ -12,8 +12,8 @@ use base64::prelude::BASE64_STANDARD;
 use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, RSA_PKCS1_SHA256, RsaKeyPair};
 use sha2::{Digest, Sha256};
-use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 
 use crate::config::Dkim;
 use crate::model::Domain;
@@ -70,7 +70,8 @@ impl Signer {
     /// [`DkimError`].
     pub(super) fn load(dkim: &Dkim, domain: Domain) -> Result<Self, DkimError> {
         let path = &dkim.key;
-        let pem = PrivateKeyDer::from_pem_file(path).map_err(|source| DkimError::Read { path: path.clone(), source })?;
+        let pem =
+            PrivateKeyDer::from_pem_file(path).map_err(|source| DkimError::Read { path: path.clone(), source })?;
         let key = match &pem {
             PrivateKeyDer::Pkcs8(key) => Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.secret_pkcs8_der())
                 .map(|key| Key::Ed25519(Box::new(key)))

@@ -70,7 +70,9 @@ mod tests {
     fn read(lines: &[&str]) -> Extensions {
         let mut reading = Reading::default();
         let last = lines.len() - 1;
-        lines[..last].iter().for_each(|line| assert!(reading.take(format!("250-{line}").as_bytes()).unwrap().is_none()));
+        lines[..last]
+            .iter()
+            .for_each(|line| assert!(reading.take(format!("250-{line}").as_bytes()).unwrap().is_none()));
         Extensions::read(&reading.take(format!("250 {}", lines[last]).as_bytes()).unwrap().unwrap())
     }
 

@@ -75,7 +75,8 @@ impl Reply {
     /// The enhanced status code at the beginning of the text (RFC 2034), where there is one.
     pub(super) fn status(&self) -> Option<Status> {
         let mut numbers = self.lines.first()?.split_ascii_whitespace().next()?.split('.');
-        let status = Status(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+        let status =
+            Status(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
         numbers.next().is_none().then_some(status)
     }
 }

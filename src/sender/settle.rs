@@ -71,11 +71,7 @@ impl Settler {
         };
         let next_due = retry::next_due(self.now(), item.attempts);
         let in_time = item.expires_at.is_none_or(|expires_at| next_due < expires_at);
-        if in_time && !failure.is_permanent() {
-            Decision::Again(next_due, failure)
-        } else {
-            Decision::Failed(failure)
-        }
+        if in_time && !failure.is_permanent() { Decision::Again(next_due, failure) } else { Decision::Failed(failure) }
     }
 
     async fn write(&self, item: &Outgoing, header: &[u8], decision: &Decision) -> Result<bool, DeliverError> {

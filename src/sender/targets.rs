@@ -7,21 +7,21 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The IPv4 networks that are not public: the address and the length of the prefix (RFC 6890 and its registry).
 const REFUSED_V4: [(Ipv4Addr, u32); 16] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8),        // this network, the unspecified address
-    (Ipv4Addr::new(10, 0, 0, 0), 8),       // private
-    (Ipv4Addr::new(100, 64, 0, 0), 10),    // shared by carriers (RFC 6598)
-    (Ipv4Addr::new(127, 0, 0, 0), 8),      // loopback
-    (Ipv4Addr::new(169, 254, 0, 0), 16),   // link-local, and the clouds' metadata
-    (Ipv4Addr::new(172, 16, 0, 0), 12),    // private
-    (Ipv4Addr::new(192, 0, 0, 0), 24),     // protocol assignments
-    (Ipv4Addr::new(192, 0, 2, 0), 24),     // documentation
-    (Ipv4Addr::new(192, 88, 99, 0), 24),   // 6to4 relays
-    (Ipv4Addr::new(192, 168, 0, 0), 16),   // private
-    (Ipv4Addr::new(198, 18, 0, 0), 15),    // benchmarks
-    (Ipv4Addr::new(198, 51, 100, 0), 24),  // documentation
-    (Ipv4Addr::new(203, 0, 113, 0), 24),   // documentation
-    (Ipv4Addr::new(224, 0, 0, 0), 4),      // multicast
-    (Ipv4Addr::new(240, 0, 0, 0), 4),      // reserved
+    (Ipv4Addr::new(0, 0, 0, 0), 8),          // this network, the unspecified address
+    (Ipv4Addr::new(10, 0, 0, 0), 8),         // private
+    (Ipv4Addr::new(100, 64, 0, 0), 10),      // shared by carriers (RFC 6598)
+    (Ipv4Addr::new(127, 0, 0, 0), 8),        // loopback
+    (Ipv4Addr::new(169, 254, 0, 0), 16),     // link-local, and the clouds' metadata
+    (Ipv4Addr::new(172, 16, 0, 0), 12),      // private
+    (Ipv4Addr::new(192, 0, 0, 0), 24),       // protocol assignments
+    (Ipv4Addr::new(192, 0, 2, 0), 24),       // documentation
+    (Ipv4Addr::new(192, 88, 99, 0), 24),     // 6to4 relays
+    (Ipv4Addr::new(192, 168, 0, 0), 16),     // private
+    (Ipv4Addr::new(198, 18, 0, 0), 15),      // benchmarks
+    (Ipv4Addr::new(198, 51, 100, 0), 24),    // documentation
+    (Ipv4Addr::new(203, 0, 113, 0), 24),     // documentation
+    (Ipv4Addr::new(224, 0, 0, 0), 4),        // multicast
+    (Ipv4Addr::new(240, 0, 0, 0), 4),        // reserved
     (Ipv4Addr::new(255, 255, 255, 255), 32), // broadcast
 ];
 
@@ -31,10 +31,10 @@ const GLOBAL_UNICAST: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0,
 
 /// The networks within it that are not public, or that carry an IPv4 address.
 const REFUSED_V6: [(Ipv6Addr, u32); 4] = [
-    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),     // protocol assignments, Teredo, ORCHID, benchmarks
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocol assignments, Teredo, ORCHID, benchmarks
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
-    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16),     // 6to4
-    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),     // documentation
+    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16), // 6to4
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 
 /// Whether this is a public unicast address that stands for itself.

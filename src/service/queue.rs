@@ -87,20 +87,12 @@ impl Service {
     ///
     /// # Errors
     /// Where the store fails, or the service stops.
-    pub async fn bounce(
-        &self,
-        item: &Outgoing,
-        settlement: Settlement,
-        bounce: Vec<u8>,
-    ) -> Result<bool, DeliverError> {
+    pub async fn bounce(&self, item: &Outgoing, settlement: Settlement, bounce: Vec<u8>) -> Result<bool, DeliverError> {
         let Some(sender) = self.living_sender(item).await? else {
             return Ok(self.0.store.settle_outgoing(&settlement).await?);
         };
-        let trace = format!(
-            "Return-Path: <>\r\nReceived: by {}; {}\r\n",
-            self.mail_domain(),
-            self.0.clock.now().to_rfc5322()
-        );
+        let trace =
+            format!("Return-Path: <>\r\nReceived: by {}; {}\r\n", self.mail_domain(), self.0.clock.now().to_rfc5322());
         let incoming = Incoming { reverse_path: None, recipients: vec![sender], project: None, trace, raw: bounce };
         match self.deliver_with(incoming, Some(OutgoingChange::Settle(settlement.clone()))).await {
             Ok(_) => Ok(true),

@@ -30,8 +30,7 @@ pub use sweep::Swept;
 pub const QUEUE_CHANGED: &str = "outgoing:queue";
 
 /// The schema, step by step; a step that was released is never changed.
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_sending.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_sending.sql")];
 
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

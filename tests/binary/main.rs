@@ -7,6 +7,7 @@ mod durability;
 mod failure;
 mod mail_clients;
 mod project;
+mod sending;
 mod server;
 mod smtp;
 mod start;

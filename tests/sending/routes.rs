@@ -87,7 +87,8 @@ async fn what_the_dns_does_not_say_is_asked_again() {
 async fn one_attempt_tries_five_addresses() {
     let net = Net::new().await;
     let sixth = Scripted::start(net.at(6), Script::default()).await;
-    let servers: String = (1..=6).map(|host| format!("shop MX {host} mx{host}\nmx{host} A {}\n", net.ip(host))).collect();
+    let servers: String =
+        (1..=6).map(|host| format!("shop MX {host} mx{host}\nmx{host} A {}\n", net.ip(host))).collect();
     let bed = Bed::direct(&net, &servers).await;
     assert_eq!(send_to(&bed, "shop.example").await.status, OutgoingStatus::Queued);
     assert_eq!(sixth.connections(), 0);
