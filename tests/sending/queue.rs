@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use restante::config::Outbound;
+use futures_util::future::{join_all, select_all};
+use restante::config::{DatabaseUrl, Outbound};
+use restante::db::Database;
 use restante::model::{OutgoingId, OutgoingStatus};
 use restante::service::OutboxError;
 use restante::store::OutgoingFilter;
@@ -83,6 +85,23 @@ async fn what_is_refused_is_not_queued() {
     let unknown = json!({"to": format!("nobody@{MAIL_DOMAIN}"), "subject": "s"});
     assert_eq!(bed.api.call("POST", &path, unknown.to_string()).await.status, 404);
     assert!(bed.api.service.outbox().list(&OutgoingFilter::default(), 10).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_key_has_eight_sends_at_once() {
+    let bed = Bed::start(Outbound::Off).await;
+    // As long as another process writes, no send ends.
+    let url = DatabaseUrl::Sqlite(bed.api.directory.path().join("restante.db"));
+    let mut writing = Database::open(&url).await.unwrap().begin().unwrap();
+    writing.query("SELECT 1", Vec::new()).await.unwrap();
+    let path = format!("/v1/inboxes/{}/messages", bed.inbox);
+    let body = json!({"to": "a@shop.example", "subject": "s"}).to_string();
+    let send = || Box::pin(bed.api.call("POST", &path, body.clone()));
+    let (refused, _, others) = select_all((0..9).map(|_| send())).await;
+    assert_eq!(refused.error(), (429, "too many concurrent sends".to_owned()));
+    drop(writing);
+    assert!(join_all(others).await.iter().all(|accepted| accepted.status == 202));
+    assert_eq!(send().await.status, 202);
 }
 
 #[tokio::test]
