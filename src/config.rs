@@ -1,14 +1,16 @@
 //! The settings of a running service, resolved: nothing in here can be wrong any more.
 
+mod database_url;
+mod sending;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{ApiKey, Domain};
 
-mod database_url;
-
 pub use database_url::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
+pub use sending::{Direct, Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
 
 /// One mebibyte, in octets.
 pub const MIB: u64 = 1024 * 1024;
@@ -38,6 +40,8 @@ pub struct Settings {
     pub tls: Option<TlsFiles>,
     /// How long a temporary inbox lives.
     pub inbox_lifetime: Duration,
+    /// How mail for other domains leaves.
+    pub sending: Sending,
     /// What one caller, message or session may take.
     pub limits: Limits,
 }

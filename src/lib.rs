@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod http;
 pub mod receiver;
+pub mod sender;
 pub mod service;
 pub mod store;
 

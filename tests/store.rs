@@ -13,12 +13,13 @@ mod store {
     pub mod deliveries;
     pub mod inboxes;
     pub mod messages;
+    pub mod outgoing;
     pub mod projects;
     pub mod sweep;
 }
 
 use store::bed::Bed;
-use store::{deliveries, inboxes, messages, projects, sweep};
+use store::{deliveries, inboxes, messages, outgoing, projects, sweep};
 
 macro_rules! cases {
     ($($module:ident: $($case:ident),+ $(,)?;)+) => {
@@ -69,6 +70,16 @@ cases! {
         the_oldest_match_is_behind_the_cursor,
         a_list_is_newest_first_and_read_in_bounded_pages,
         the_subject_filter_ignores_case_and_takes_wildcards_for_themselves;
+    outgoing:
+        a_claim_counts_the_attempt_and_is_exclusive,
+        a_lease_that_ended_is_taken_over_and_fences_the_former_worker,
+        a_renewed_lease_goes_on_and_a_released_one_ends,
+        no_domain_fills_the_queue_for_the_others,
+        the_next_look_is_at_what_becomes_due_or_free,
+        a_bounce_and_the_failure_are_one_transaction,
+        an_administrator_retries_and_cancels_what_nobody_is_sending,
+        items_are_listed_newest_first_by_project_and_status,
+        what_waits_survives_a_restart;
     projects:
         names_are_unique_among_live_projects,
         a_key_works_until_it_is_replaced,

@@ -10,7 +10,7 @@ use super::database::DatabaseCommandError;
 use super::error::CliError;
 use super::{data_dir, database, output, settings};
 use crate::config::DatabaseUrl;
-use crate::store::Progress;
+use crate::store::{Progress, Store};
 
 /// How often the line on a terminal is written again.
 const REDRAWN: Duration = Duration::from_millis(100);
@@ -34,8 +34,8 @@ pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
     let (from, to) = (settings::database_url("--from", &command.from)?, settings::database_url("--to", &command.to)?);
     let _locks = (lock_source(&from)?, lock_target(&to)?);
     let mut shown = Shown::new();
-    database::block_on(async {
-        let (source, target) = (database::open(&from).await?, database::open(&to).await?);
+    database::with(from.clone(), Store::open, async |source| {
+        let target = database::open(to.clone(), Store::open).await?;
         let copied = source.copy_to(&target, |progress| shown.update(progress)).await;
         Ok(copied.map_err(DatabaseCommandError::Copy)?)
     })?;
@@ -47,9 +47,7 @@ pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
 /// A server on the source would go on writing behind the copy's back.
 fn lock_source(url: &DatabaseUrl) -> Result<Option<data_dir::Lock>, DatabaseCommandError> {
     let DatabaseUrl::Sqlite(path) = url else { return Ok(None) };
-    if !path.exists() {
-        return Err(DatabaseCommandError::NoSource(path.clone()));
-    }
+    database::refuse_absent(url)?;
     Ok(Some(data_dir::lock(&directory(path))?))
 }
 

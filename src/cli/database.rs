@@ -1,6 +1,5 @@
-//! Opening a database for the commands that work on it without a server.
+//! Working on the database without the service, beside a running one or without.
 
-use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 
@@ -8,35 +7,66 @@ use super::data_dir::DataDirError;
 use super::error::CliError;
 use crate::config::DatabaseUrl;
 use crate::db::{Database, DatabaseError};
-use crate::store::{CopyError, Store, StoreError};
+use crate::store::{CopyError, StoreError};
 
-/// Why a command could not do its work on a database.
+/// Why the database cannot be worked on.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DatabaseCommandError {
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
-    #[error("there is no database at {}: name another with --from", .0.display())]
-    NoSource(PathBuf),
+    #[error(
+        "there is no database at {}: start `restante serve` or create a project there first, or name another place \
+         with --data-dir or --database", .0.display()
+    )]
+    Absent(PathBuf),
     #[error("cannot open the database {url}")]
     Open { url: DatabaseUrl, source: DatabaseError },
     #[error("cannot use the database {url}")]
     Prepare { url: DatabaseUrl, source: StoreError },
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
     #[error("nothing was copied")]
     Copy(#[source] CopyError),
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
 }
 
-/// Runs a command's work to its end.
-pub(super) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(DatabaseCommandError::Runtime)?.block_on(work)
+/// Opening a database makes it, and nobody wants the list of the projects of a mistyped directory.
+///
+/// # Errors
+/// [`DatabaseCommandError::Absent`].
+pub(super) fn refuse_absent(url: &DatabaseUrl) -> Result<(), DatabaseCommandError> {
+    match url {
+        DatabaseUrl::Sqlite(path) if !path.exists() => Err(DatabaseCommandError::Absent(path.clone())),
+        _ => Ok(()),
+    }
 }
 
-/// Opens a database and brings its schema up to date.
-pub(super) async fn open(url: &DatabaseUrl) -> Result<Store, DatabaseCommandError> {
-    let opened = Database::open(url).await;
-    let database = opened.map_err(|source| DatabaseCommandError::Open { url: url.clone(), source })?;
-    let store = Store::open(database).await;
-    store.map_err(|source| DatabaseCommandError::Prepare { url: url.clone(), source })
+/// Opens the database, prepares what `work` wants of it, and does the work, on a runtime of its own.
+///
+/// # Errors
+/// [`DatabaseCommandError`] where the database cannot be used; whatever the work fails with.
+pub(super) fn with<T>(
+    url: DatabaseUrl,
+    prepare: impl AsyncFnOnce(Database) -> Result<T, StoreError>,
+    work: impl AsyncFnOnce(T) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(DatabaseCommandError::Runtime)?.block_on(async {
+        let prepared = open(url, prepare).await?;
+        work(prepared).await
+    })
+}
+
+/// Opens the database and prepares what is wanted of it.
+///
+/// # Errors
+/// [`DatabaseCommandError`] where the database cannot be used.
+pub(super) async fn open<T>(
+    url: DatabaseUrl,
+    prepare: impl AsyncFnOnce(Database) -> Result<T, StoreError>,
+) -> Result<T, DatabaseCommandError> {
+    let prepared = match Database::open(&url).await {
+        Err(source) => return Err(DatabaseCommandError::Open { url, source }),
+        Ok(database) => prepare(database).await,
+    };
+    prepared.map_err(|source| DatabaseCommandError::Prepare { url, source })
 }

@@ -5,6 +5,7 @@ use std::io;
 
 use super::client::ClientError;
 use super::database::DatabaseCommandError;
+use super::outgoing::OutgoingCommandError;
 use super::project::ProjectCommandError;
 use super::serve::ServeError;
 use super::settings::SettingsError;
@@ -20,6 +21,8 @@ pub(super) enum CliError {
     #[error(transparent)]
     Project(#[from] ProjectCommandError),
     #[error(transparent)]
+    Outgoing(#[from] OutgoingCommandError),
+    #[error(transparent)]
     Database(#[from] DatabaseCommandError),
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -33,7 +36,12 @@ impl CliError {
     /// 1 where a wait ended without a match or the service failed; 2 where the request was wrong or failed.
     pub(super) fn exit_code(&self) -> u8 {
         match self {
-            Self::Serve(_) | Self::Project(_) | Self::Database(_) | Self::NoMatch(_) | Self::Output(_) => 1,
+            Self::Serve(_)
+            | Self::Project(_)
+            | Self::Outgoing(_)
+            | Self::Database(_)
+            | Self::NoMatch(_)
+            | Self::Output(_) => 1,
             Self::Settings(_) | Self::Client(_) => 2,
         }
     }

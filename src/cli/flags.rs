@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use humantime::Duration;
 
@@ -59,7 +60,48 @@ pub(super) struct ServeFlags {
     #[arg(long, env = "RESTANTE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     pub(super) log_format: LogFormat,
     #[command(flatten)]
+    pub(super) sending: SendingFlags,
+    #[command(flatten)]
     pub(super) limits: LimitFlags,
+}
+
+/// How mail for other domains leaves.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Sending to other domains")]
+pub(super) struct SendingFlags {
+    /// Whether mail for other domains leaves at all; `off` wins over a relay
+    #[arg(long, env = "RESTANTE_OUTBOUND", value_name = "WAY", default_value = "direct")]
+    pub(super) outbound: OutboundWay,
+    /// A server that takes all mail for other domains, smtp://USER:PASSWORD@HOST:587 or smtps://…
+    #[arg(long, env = "RESTANTE_RELAY", value_name = "URL", hide_env_values = true)]
+    pub(super) relay: Option<String>,
+    /// Certificates that the relay's may stem from, PEM [default: the public authorities]
+    #[arg(long, env = "RESTANTE_RELAY_CA", value_name = "FILE")]
+    pub(super) relay_ca: Option<PathBuf>,
+    /// Who answers questions to the DNS, ADDRESS or ADDRESS:PORT [default: the system's servers]
+    #[arg(long, env = "RESTANTE_DNS_SERVER", value_name = "ADDRESS")]
+    pub(super) dns_server: Option<String>,
+    /// Carry mail to servers at loopback, private and other addresses that are not public, too
+    #[arg(long, env = "RESTANTE_ALLOW_PRIVATE_TARGETS", value_parser = FalseyValueParser::new())]
+    pub(super) allow_private_targets: bool,
+    /// What the mail worker calls itself in EHLO [default: the mail domain]
+    #[arg(long, env = "RESTANTE_SMTP_HELLO", value_name = "NAME")]
+    pub(super) smtp_hello: Option<String>,
+    /// The private key that signs what leaves (DKIM), PEM: RSA or Ed25519
+    #[arg(long, env = "RESTANTE_DKIM_KEY", value_name = "FILE")]
+    pub(super) dkim_key: Option<PathBuf>,
+    /// The name under which the DNS has the public key: NAME._domainkey.MAIL-DOMAIN
+    #[arg(long, env = "RESTANTE_DKIM_SELECTOR", value_name = "NAME")]
+    pub(super) dkim_selector: Option<String>,
+}
+
+/// Whether mail for other domains leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutboundWay {
+    /// To the servers that the DNS names, or to the relay where there is one.
+    Direct,
+    /// Not at all: what is sent to another domain fails at once.
+    Off,
 }
 
 /// How a log line is written.

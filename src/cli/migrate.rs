@@ -24,7 +24,9 @@ pub(super) fn run(command: &MigrateCommand) -> Result<(), CliError> {
     if let DatabaseUrl::Sqlite(_) = url {
         data_dir::create(&command.database.data_dir).map_err(database::DatabaseCommandError::DataDir)?;
     }
-    database::block_on(async { Ok(database::open(&url).await?) })?;
-    output::note(&format!("The database {url} has schema version {}.", Store::SCHEMA_VERSION));
-    Ok(())
+    let shown = url.to_string();
+    database::with(url, Store::open, async |_| {
+        output::note(&format!("The database {shown} has schema version {}.", Store::SCHEMA_VERSION));
+        Ok(())
+    })
 }

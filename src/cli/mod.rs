@@ -1,5 +1,5 @@
-//! The command line: `restante serve` runs the service, `project`, `migrate` and `copy` manage its database, and
-//! `inbox`, `messages` and `wait` are a client for shell scripts.
+//! The command line: `restante serve` runs the service, `project`, `outgoing`, `migrate` and `copy` manage its database,
+//! and `inbox`, `messages` and `wait` are a client for shell scripts.
 
 mod allocator;
 mod client;
@@ -14,6 +14,7 @@ mod logging;
 mod messages;
 mod migrate;
 mod octets;
+mod outgoing;
 mod output;
 mod project;
 mod serve;
@@ -48,6 +49,8 @@ enum Command {
     Migrate(migrate::MigrateCommand),
     /// Copies an installation into another database, as from SQLite to PostgreSQL
     Copy(copy::CopyCommand),
+    /// Lists, shows, retries and cancels what is sent to other domains, on the database
+    Outgoing(outgoing::OutgoingCommand),
     /// Creates, shows and deletes inboxes
     Inbox(inbox::InboxCommand),
     /// Lists the messages of an inbox, newest first
@@ -67,6 +70,7 @@ pub fn run() -> ExitCode {
         Command::Project(command) => project::run(&command),
         Command::Migrate(command) => migrate::run(&command),
         Command::Copy(command) => copy::run(&command),
+        Command::Outgoing(command) => outgoing::run(&command),
         Command::Inbox(command) => inbox::run(&command),
         Command::Messages(flags) => messages::run(&flags),
         Command::Wait(flags) => wait::run(&flags),
@@ -123,7 +127,7 @@ mod tests {
     #[test]
     fn secrets_are_not_shown_in_the_help() {
         for flag in Cli::command().get_subcommands().flat_map(all_flags) {
-            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database" | "from" | "to")) {
+            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database" | "from" | "to" | "relay")) {
                 assert!(flag.is_hide_env_values_set(), "{flag}");
             }
         }

@@ -1,20 +1,15 @@
 //! `restante project`: manages projects and their keys on the database, whether or not a server runs on it.
 
-use std::io;
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
 
 use super::data_dir::{self, DataDirError};
+use super::database::{self, DatabaseCommandError};
 use super::error::CliError;
 use super::flags::DatabaseFlags;
 use super::{output, settings};
 use crate::clock::Clock;
-use crate::config::DatabaseUrl;
-use crate::db::{Database, DatabaseError};
 use crate::model::Project;
 use crate::service::{ProjectError, Projects};
-use crate::store::StoreError;
 
 /// What to do with a project.
 #[derive(Args, Debug)]
@@ -54,19 +49,10 @@ enum Action {
 pub(super) enum ProjectCommandError {
     #[error(transparent)]
     DataDir(#[from] DataDirError),
-    #[error(
-        "there is no database at {}: start `restante serve` or create a project there first, or name another place \
-         with --data-dir or --database", .0.display()
-    )]
-    NoDatabase(PathBuf),
-    #[error("cannot open the database {url}")]
-    Open { url: DatabaseUrl, source: DatabaseError },
-    #[error("cannot use the database {url}")]
-    Prepare { url: DatabaseUrl, source: StoreError },
+    #[error(transparent)]
+    Database(#[from] DatabaseCommandError),
     #[error(transparent)]
     Refused(#[from] ProjectError),
-    #[error("cannot start the runtime")]
-    Runtime(#[source] io::Error),
 }
 
 /// Runs the command. Only keys and the list go to standard output.
@@ -75,34 +61,13 @@ pub(super) enum ProjectCommandError {
 /// [`CliError`] where the database cannot be used or the change is refused.
 pub(super) fn run(command: &ProjectCommand) -> Result<(), CliError> {
     let url = settings::database(&command.database)?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(ProjectCommandError::Runtime)?;
     if matches!(command.action, Action::Create { .. }) {
         data_dir::create(&command.database.data_dir).map_err(ProjectCommandError::DataDir)?;
     } else {
-        refuse_absent(&url)?;
+        database::refuse_absent(&url).map_err(ProjectCommandError::Database)?;
     }
-    runtime.block_on(async {
-        let projects = open(url).await?;
-        carry_out(&projects, &command.action).await
-    })
-}
-
-/// Opening a database makes it, and nobody wants the list of the projects of a mistyped directory.
-fn refuse_absent(url: &DatabaseUrl) -> Result<(), ProjectCommandError> {
-    match url {
-        DatabaseUrl::Sqlite(path) if !path.exists() => Err(ProjectCommandError::NoDatabase(path.clone())),
-        _ => Ok(()),
-    }
-}
-
-async fn open(url: DatabaseUrl) -> Result<Projects, ProjectCommandError> {
-    match Database::open(&url).await {
-        Err(source) => Err(ProjectCommandError::Open { url, source }),
-        Ok(database) => Projects::open(database, Clock::system())
-            .await
-            .map_err(|source| ProjectCommandError::Prepare { url, source }),
-    }
+    let open = |database| Projects::open(database, Clock::system());
+    database::with(url, open, async |projects| carry_out(&projects, &command.action).await)
 }
 
 async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError> {

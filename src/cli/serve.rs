@@ -21,6 +21,7 @@ use crate::http;
 use crate::metrics;
 use crate::model::ApiKey;
 use crate::receiver::{Receiver, ReceiverError};
+use crate::sender::{Sender, SenderError};
 use crate::service::{Options, ProjectError, Service};
 use crate::store::StoreError;
 
@@ -44,6 +45,8 @@ pub(super) enum ServeError {
     Receive(#[source] ReceiverError),
     #[error("cannot begin to count")]
     Metrics(#[source] metrics::InstallError),
+    #[error("cannot send mail")]
+    Send(#[source] SenderError),
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
     #[error("stopped at once by a second signal")]
@@ -80,6 +83,7 @@ struct Server {
     http: TcpListener,
     http_address: SocketAddr,
     receiver: Receiver,
+    sender: Sender,
     base_url: String,
     router: axum::Router,
     monitor: Option<Monitor>,
@@ -96,10 +100,21 @@ impl Server {
             Some(address) => Some(Monitor::start(address, &service).await?),
             None => None,
         };
+        let sender = Sender::new(&settings.sending, service.clone()).map_err(ServeError::Send)?;
         let made_key = prepare_projects(&service, settings).await?;
         let base_url = settings.base_url.clone().unwrap_or_else(|| format!("http://{}", reachable(http_address)));
         let app = http::App { service: service.clone(), limits: settings.limits.clone(), base_url: base_url.clone() };
-        Ok(Self { service, http, http_address, receiver, base_url, router: http::router(app), monitor, made_key })
+        Ok(Self {
+            service,
+            http,
+            http_address,
+            receiver,
+            sender,
+            base_url,
+            router: http::router(app),
+            monitor,
+            made_key,
+        })
     }
 
     fn greet(&self, settings: &Settings) -> io::Result<()> {
@@ -125,8 +140,9 @@ impl Server {
                 http::server::serve(listener, router, self.service.clone(), stop.clone(), GRACE).await;
             }
         };
+        let sending = self.sender.run(stop.clone(), GRACE);
         let stopped = async {
-            tokio::join!(http, smtp, monitor);
+            tokio::join!(http, smtp, sending, monitor);
             self.service.stop().await;
         };
         let second_signal = async {

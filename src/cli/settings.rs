@@ -1,20 +1,23 @@
 //! From flags to settings: what is resolved here cannot be wrong any more, and what is wrong is named with its flag.
 
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
 use axum::http::Uri;
 
-use super::flags::{DatabaseFlags, LimitFlags, ServeFlags};
+use super::flags::{DatabaseFlags, LimitFlags, OutboundWay, SendingFlags, ServeFlags};
 use super::octets::Octets;
-use crate::config::{DatabaseUrl, Limits, Settings, TlsFiles};
+use crate::config::{DatabaseUrl, Direct, Dkim, Limits, Outbound, Relay, Sending, Settings, TlsFiles};
 use crate::model::{ApiKey, Domain};
 
 /// The shortest command line that RFC 5321 lets a server allow (section 4.5.3.1.4).
 const LEAST_COMMAND_LINE: usize = 512;
 /// The shortest text line that RFC 5321 lets a server allow (section 4.5.3.1.6).
 const LEAST_DATA_LINE: usize = 1_000;
+/// Where DNS servers listen.
+const DNS_PORT: u16 = 53;
 
 /// A flag, or its variable, says something that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,11 +39,13 @@ impl SettingsError {
 /// # Errors
 /// [`SettingsError`] for the first flag that says something unusable.
 pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
+    let mail_domain = mail_domain(&flags.mail_domain)?;
     Ok(Settings {
         http_listen: flags.http_listen,
         smtp_listen: flags.smtp_listen,
         metrics_listen: flags.metrics_listen,
-        mail_domain: mail_domain(&flags.mail_domain)?,
+        sending: sending(&flags.sending, &mail_domain)?,
+        mail_domain,
         base_url: given(flags.base_url.as_deref()).map(base_url).transpose()?,
         data_dir: flags.database.data_dir.clone(),
         database: database(&flags.database)?,
@@ -119,9 +124,13 @@ fn base_url(text: &str) -> Result<String, SettingsError> {
 }
 
 fn mail_domain(text: &str) -> Result<Domain, SettingsError> {
+    domain("--mail-domain", text)
+}
+
+fn domain(flag: &'static str, text: &str) -> Result<Domain, SettingsError> {
     Domain::parse(text).map_err(|_| {
         let problem = format!("{} is not a domain name", text.escape_debug());
-        SettingsError::new("--mail-domain", problem, "Write it like restante.test, without an @")
+        SettingsError::new(flag, problem, "Write it like restante.test, without an @")
     })
 }
 
@@ -137,6 +146,61 @@ fn tls(certificate: Option<&Path>, key: Option<&Path>) -> Result<Option<TlsFiles
         (None, Some(_)) => {
             Err(SettingsError::new("--tls-key", "a key needs its certificate", "Give --tls-cert as well, or neither"))
         }
+    }
+}
+
+fn sending(flags: &SendingFlags, mail_domain: &Domain) -> Result<Sending, SettingsError> {
+    let outbound = match (flags.outbound, given(flags.relay.as_deref())) {
+        (OutboundWay::Off, _) => Outbound::Off,
+        (OutboundWay::Direct, None) => Outbound::Direct(Direct {
+            dns_server: given(flags.dns_server.as_deref()).map(dns_server).transpose()?,
+            allow_private_targets: flags.allow_private_targets,
+            ..Direct::default()
+        }),
+        (OutboundWay::Direct, Some(url)) => {
+            Outbound::Relay(Relay { authorities: flags.relay_ca.clone(), ..relay(url)? })
+        }
+    };
+    let hello = given(flags.smtp_hello.as_deref()).map(|name| domain("--smtp-hello", name)).transpose()?;
+    let dkim = dkim(flags.dkim_key.as_deref(), given(flags.dkim_selector.as_deref()))?;
+    Ok(Sending { outbound, hello: hello.unwrap_or_else(|| mail_domain.clone()), dkim })
+}
+
+/// Does not repeat the URL, which may hold a password.
+fn relay(url: &str) -> Result<Relay, SettingsError> {
+    url.parse().map_err(|_| {
+        SettingsError::new(
+            "--relay",
+            "this names no relay",
+            "Write it like smtp://USER:PASSWORD@HOST:587 or smtps://HOST, with special characters as %XX",
+        )
+    })
+}
+
+fn dns_server(text: &str) -> Result<SocketAddr, SettingsError> {
+    let without_port = text.parse().map(|address: IpAddr| SocketAddr::new(address, DNS_PORT));
+    without_port.or_else(|_| text.parse()).map_err(|_| {
+        let problem = format!("{} is not the address of a server", text.escape_debug());
+        SettingsError::new("--dns-server", problem, "Write it like 192.0.2.53, [2001:db8::53]:53 or 127.0.0.1:5353")
+    })
+}
+
+fn dkim(key: Option<&Path>, selector: Option<&str>) -> Result<Option<Dkim>, SettingsError> {
+    match (key, selector) {
+        (None, None) => Ok(None),
+        (Some(key), Some(selector)) => {
+            Ok(Some(Dkim { key: key.to_owned(), selector: domain("--dkim-selector", selector)? }))
+        }
+        (Some(_), None) => Err(SettingsError::new(
+            "--dkim-key",
+            "a key needs the name under which the DNS has its other half",
+            "Give --dkim-selector as well, or neither",
+        )),
+        (None, Some(_)) => Err(SettingsError::new(
+            "--dkim-selector",
+            "a selector needs its key",
+            "Give --dkim-key as well, or neither",
+        )),
     }
 }
 
@@ -240,6 +304,24 @@ mod tests {
     }
 
     #[test]
+    fn mail_leaves_directly_unless_there_is_a_relay_or_no_way_out() {
+        let outbound = |line: &str| resolve_line(line).unwrap().sending.outbound;
+        assert_eq!(outbound(""), Outbound::Direct(Direct::default()));
+        let Outbound::Direct(direct) = outbound("--dns-server 192.0.2.53 --allow-private-targets") else { panic!() };
+        assert_eq!(direct.dns_server, Some("192.0.2.53:53".parse().unwrap()));
+        assert!(direct.allow_private_targets);
+        let Outbound::Relay(relay) = outbound("--relay smtp://mail.example --relay-ca ca.pem") else { panic!() };
+        assert_eq!((relay.port, relay.authorities), (587, Some("ca.pem".into())));
+        assert_eq!(outbound("--relay smtp://mail.example --outbound off"), Outbound::Off);
+    }
+
+    #[test]
+    fn the_worker_introduces_itself_by_the_mail_domain() {
+        assert_eq!(resolve_line("--mail-domain a.example").unwrap().sending.hello.as_str(), "a.example");
+        assert_eq!(resolve_line("--smtp-hello mx.a.example").unwrap().sending.hello.as_str(), "mx.a.example");
+    }
+
+    #[test]
     fn an_empty_value_is_an_absent_one() {
         let settings = resolve_line("--base-url= --api-key= --admin-token= --database=").unwrap();
         assert_eq!((settings.base_url, settings.api_key, settings.admin_token), (None, None, None));
@@ -265,14 +347,21 @@ mod tests {
             ("--max-data-line 999", "--max-data-line"),
             ("--max-message-memory 1MiB", "--max-message-memory"),
             ("--message-timeout 0s", "--message-timeout"),
+            ("--relay mail.example", "--relay"),
+            ("--dns-server dns.example", "--dns-server"),
+            ("--smtp-hello a..b", "--smtp-hello"),
+            ("--dkim-key k.pem", "--dkim-key"),
+            ("--dkim-selector s", "--dkim-selector"),
         ] {
             assert_eq!(resolve_line(line).unwrap_err().flag, flag, "{line}");
         }
     }
 
     #[test]
-    fn a_refused_key_is_not_repeated() {
-        let error = resolve_line("--api-key rst_live_tooshort").unwrap_err();
-        assert!(!error.to_string().contains("tooshort"), "{error}");
+    fn a_refused_secret_is_not_repeated() {
+        for line in ["--api-key rst_live_tooshort", "--relay smtp://user:tooshort@"] {
+            let error = resolve_line(line).unwrap_err();
+            assert!(!error.to_string().contains("tooshort"), "{error}");
+        }
     }
 }

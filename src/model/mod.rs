@@ -12,6 +12,6 @@ pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use inbox::{Inbox, InboxId, InboxKind, InvalidInboxId};
 pub use message::{InvalidMessageId, Message, MessageId};
-pub use outgoing::{OutgoingId, OutgoingStatus};
+pub use outgoing::{InvalidOutgoingId, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::{Project, ProjectId};
 pub use timestamp::Timestamp;

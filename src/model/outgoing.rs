@@ -4,8 +4,15 @@ use std::fmt;
 
 use uuid::Uuid;
 
+use super::{InboxId, ProjectId, Timestamp};
+
+/// The text is no outgoing id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not the id of an outgoing item")]
+pub struct InvalidOutgoingId;
+
 /// Identifies an outgoing item; a UUID of version 7, opaque to callers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OutgoingId(pub Uuid);
 
 impl OutgoingId {
@@ -13,6 +20,18 @@ impl OutgoingId {
     #[must_use]
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
+    }
+
+    /// Reads an id that somebody gave: the hyphenated form, in any case.
+    ///
+    /// # Errors
+    /// [`InvalidOutgoingId`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, InvalidOutgoingId> {
+        // Uuid reads braces and URNs too; an id has one spelling.
+        if text.len() != uuid::fmt::Hyphenated::LENGTH {
+            return Err(InvalidOutgoingId);
+        }
+        Uuid::try_parse(text).map(Self).map_err(|_| InvalidOutgoingId)
     }
 }
 
@@ -22,22 +41,88 @@ impl fmt::Display for OutgoingId {
     }
 }
 
+/// Identifies one run of a mail worker: the name under which it holds its leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WorkerId(pub Uuid);
+
+impl WorkerId {
+    /// Makes a new id.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(Uuid::now_v7())
+    }
+}
+
 /// Where an outgoing item stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutgoingStatus {
-    /// It waits for the mail worker.
+    /// It waits for the mail worker's next attempt, or is in the middle of one.
     Queued,
     /// It was delivered: into a local inbox, or to the server of its recipient.
     Sent,
+    /// It was refused for good, or its time is over; the sender's inbox has a bounce.
+    Failed,
+    /// An administrator took it out of the queue.
+    Cancelled,
 }
 
 impl OutgoingStatus {
-    /// The word that is stored.
+    /// Every status there is.
+    pub const ALL: [Self; 4] = [Self::Queued, Self::Sent, Self::Failed, Self::Cancelled];
+
+    /// The word that is stored and shown.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
             Self::Sent => "sent",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
         }
     }
+
+    /// The status with this word.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+}
+
+impl fmt::Display for OutgoingStatus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+/// An outgoing item, without its message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Identifies it.
+    pub id: OutgoingId,
+    /// Whose inbox sends it.
+    pub project: ProjectId,
+    /// The inbox it is sent from.
+    pub inbox: InboxId,
+    /// Whom it goes to.
+    pub recipient: String,
+    /// Its subject.
+    pub subject: String,
+    /// Its Message-ID, with angle brackets; the same on every copy.
+    pub message_id: String,
+    /// Where it stands.
+    pub status: OutgoingStatus,
+    /// When the caller sent it.
+    pub created_at: Timestamp,
+    /// How often the mail worker has begun to send it.
+    pub attempts: u32,
+    /// When the last attempt began.
+    pub attempted_at: Option<Timestamp>,
+    /// When the next attempt is due; only while it is queued.
+    pub due_at: Option<Timestamp>,
+    /// From when on no attempt is made any more; only for what went through the queue.
+    pub expires_at: Option<Timestamp>,
+    /// Until when it is a mail worker's own; only during an attempt.
+    pub leased_until: Option<Timestamp>,
+    /// What the last attempt ended with, on one line; empty before the first.
+    pub last_reply: String,
 }

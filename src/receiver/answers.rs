@@ -157,7 +157,7 @@ impl Answers {
             DeliverError::InboxFull(_) => Refusal::InboxFull,
             DeliverError::Disabled(_) => Refusal::MailboxDisabled,
             // Not a 421, which ends the session: the driver sends that one.
-            DeliverError::Stopping => Refusal::StoreFailure,
+            DeliverError::Stopping | DeliverError::LeaseLost => Refusal::StoreFailure,
             DeliverError::Store(error) => {
                 tracing::error!(peer = %self.peer, %error, "the store failed");
                 Refusal::StoreFailure

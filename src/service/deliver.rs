@@ -3,7 +3,7 @@
 use super::{DeliverError, Service};
 use crate::mime;
 use crate::model::{EmailAddress, InboxId, MessageId, ProjectId};
-use crate::store::{Content, Delivery, NewOutgoing, Outcome, StoreError};
+use crate::store::{Content, Delivery, Outcome, OutgoingChange, StoreError};
 
 /// Messages larger than this are parsed on a thread of their own, so that they hold up no other connection.
 const PARSED_IN_PLACE: usize = 256 * 1024;
@@ -42,11 +42,11 @@ impl Service {
         Ok(outcomes.into_iter().map(|outcome| outcome.message).collect())
     }
 
-    /// The same, with the outgoing item that this delivery fulfils.
+    /// The same, with what it means for an outgoing item.
     pub(super) async fn deliver_with(
         &self,
         incoming: Incoming,
-        outgoing: Option<NewOutgoing>,
+        outgoing: Option<OutgoingChange>,
     ) -> Result<Vec<Outcome>, DeliverError> {
         let recipients = incoming.recipients.iter().map(InboxId::of).collect();
         let project = incoming.project;

@@ -55,7 +55,8 @@ impl From<DeliverError> for ServiceError {
         match error {
             DeliverError::InboxFull(_) => Self::RecipientFull,
             DeliverError::Disabled(_) => Self::RecipientNotFound,
-            DeliverError::Stopping => Self::Stopping,
+            // Only the mail worker holds leases.
+            DeliverError::Stopping | DeliverError::LeaseLost => Self::Stopping,
             DeliverError::Store(error) => Self::Store(error),
         }
     }
@@ -73,6 +74,9 @@ pub enum DeliverError {
     /// The service stops and takes no more messages.
     #[error("the service is stopping")]
     Stopping,
+    /// The outgoing item that a bounce settles is no longer the mail worker's own.
+    #[error("the lease on the outgoing item was lost")]
+    LeaseLost,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -83,6 +87,7 @@ impl From<DeliveryError> for DeliverError {
         match error {
             DeliveryError::InboxFull(inbox) => Self::InboxFull(inbox),
             DeliveryError::ProjectDeleted(inbox) => Self::Disabled(inbox),
+            DeliveryError::LeaseLost => Self::LeaseLost,
             DeliveryError::Store(error) => Self::Store(error),
         }
     }

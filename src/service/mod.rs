@@ -11,7 +11,9 @@ mod expire;
 mod hub;
 mod inboxes;
 mod messages;
+mod outgoing;
 mod projects;
+mod queue;
 mod send;
 mod slots;
 mod wait;
@@ -30,6 +32,7 @@ use crate::store::{Policy, Store, StoreError};
 pub use deliver::Incoming;
 pub use error::{DeliverError, ProjectError, ServiceError};
 pub use messages::{ListFilter, MessageFilter, MessagePages};
+pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
 pub use send::Draft;
 

@@ -2,11 +2,11 @@
 
 use uuid::Uuid;
 
-use super::{Caller, Incoming, Service, ServiceError};
+use super::{Caller, Incoming, QUEUE_LIFETIME, Service, ServiceError};
 use crate::mime;
 use crate::mime::Threading;
 use crate::model::{EmailAddress, Inbox, InboxId, MessageId, OutgoingId, Timestamp};
-use crate::store::{NewOutgoing, StoreError};
+use crate::store::{NewOutgoing, OutgoingChange, StoreError};
 
 /// A message that a caller wants sent.
 #[derive(Clone, Debug)]
@@ -58,15 +58,16 @@ impl Service {
         let item = NewOutgoing::delivered(
             caller.project,
             inbox.id.clone(),
-            recipient.to_string(),
+            recipient.clone(),
             subject,
             composed.message_id.clone(),
         );
         let id = item.id;
         if local {
-            self.deliver_with(self.incoming(composed, recipient), Some(item)).await?;
+            self.deliver_with(self.incoming(composed, recipient), Some(OutgoingChange::Add(item))).await?;
         } else {
-            self.0.store.add_outgoing(&item.queued(&composed.raw)?, self.0.clock.now()).await?;
+            let now = self.0.clock.now();
+            self.0.store.add_outgoing(&item.queued(&composed.raw, now.after(QUEUE_LIFETIME))?, now).await?;
         }
         Ok(id)
     }

@@ -83,8 +83,9 @@ const TABLES: &[Table] = &[
         "id",
         no_octets,
         8,
-        "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, raw",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9"
+        "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, raw, domain, attempts,
+         attempted_at, due_at, expires_at, worker, leased_until, last_reply",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17"
     ),
     table!("settings", "name", no_text, 500, "name, value", "$1, $2"),
 ];

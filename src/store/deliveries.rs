@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::outgoing::{self, NewOutgoing};
+use super::queue::{self, Settlement};
 use super::{Conflict, Content, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Transaction, Value, values};
 use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
@@ -21,8 +22,17 @@ pub struct Delivery {
     pub project: Option<ProjectId>,
     /// The message.
     pub content: Content,
-    /// The outgoing item that this delivery fulfils, stored in the same transaction.
-    pub outgoing: Option<NewOutgoing>,
+    /// What becomes of an outgoing item in the same transaction.
+    pub outgoing: Option<OutgoingChange>,
+}
+
+/// What a delivery means for an outgoing item.
+#[derive(Clone, Debug)]
+pub enum OutgoingChange {
+    /// The delivery fulfils the item, which is stored with it.
+    Add(NewOutgoing),
+    /// The delivery says what the item has come to.
+    Settle(Settlement),
 }
 
 /// What holds for every delivery of a batch.
@@ -56,6 +66,9 @@ pub enum DeliveryError {
     /// The address is reserved for a project that no longer exists.
     #[error("the project that owned {0} was deleted")]
     ProjectDeleted(InboxId),
+    /// The outgoing item that the delivery settles is no longer the worker's own.
+    #[error("the lease on the outgoing item was lost")]
+    LeaseLost,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -135,12 +148,27 @@ impl Store {
         take_sequences(&mut transaction, &openings, &mut batch).await?;
         transaction.execute_many(INSERT_CONTENT, batch.contents).await?;
         transaction.execute_many(INSERT_MESSAGE, batch.messages).await?;
-        let sent = deliveries.iter().filter_map(|delivery| delivery.outgoing.as_ref());
-        outgoing::insert(&mut transaction, sent, policy.now).await?;
+        change_outgoing(&mut transaction, deliveries, policy.now).await?;
         openings.into_keys().for_each(|inbox| transaction.notify(inbox.to_string()));
         transaction.commit().await?;
         Ok(batch.outcomes)
     }
+}
+
+async fn change_outgoing(
+    transaction: &mut Transaction,
+    deliveries: &[Delivery],
+    now: Timestamp,
+) -> Result<(), DeliveryError> {
+    let mut added = Vec::new();
+    for change in deliveries.iter().filter_map(|delivery| delivery.outgoing.as_ref()) {
+        match change {
+            OutgoingChange::Add(item) => added.push(item),
+            OutgoingChange::Settle(settlement) if queue::settle(transaction, settlement).await? => {}
+            OutgoingChange::Settle(_) => return Err(DeliveryError::LeaseLost),
+        }
+    }
+    Ok(outgoing::insert(transaction, added.into_iter(), now).await?)
 }
 
 /// Finds the inbox of every recipient: the exact local part; with a tag, the part before it if that inbox is live; else

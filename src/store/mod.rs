@@ -14,6 +14,7 @@ mod inboxes;
 mod messages;
 mod outgoing;
 mod projects;
+mod queue;
 mod settings;
 mod sweep;
 
@@ -21,13 +22,17 @@ use crate::db::{Changes, Database, DatabaseError, Locks};
 
 pub use content::Content;
 pub use copy::{CopyError, Progress};
-pub use deliveries::{Delivery, DeliveryError, Outcome, Policy};
+pub use deliveries::{Delivery, DeliveryError, Outcome, OutgoingChange, Policy};
 pub use messages::{Cursor, Page, Selection};
-pub use outgoing::NewOutgoing;
+pub use outgoing::{NewOutgoing, OutgoingFilter};
+pub use queue::{Claim, Claimed, Due, Settlement};
 pub use sweep::Swept;
 
+/// What is announced where the queue of the mail worker has something new. No inbox has such an id.
+pub const QUEUE_CHANGED: &str = "outgoing:queue";
+
 /// The schema, step by step; a step that was released is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_sending.sql")];
 
 /// How often a transaction is tried that others keep ending.
 const ATTEMPTS: usize = 5;
@@ -100,7 +105,7 @@ impl Store {
         Ok(Self { database })
     }
 
-    /// The ids of inboxes that have changed, from now on.
+    /// The ids of inboxes that have changed, and [`QUEUE_CHANGED`], from now on.
     #[must_use]
     pub fn changes(&self) -> Changes {
         self.database.changes()

@@ -1,11 +1,20 @@
-//! Outgoing items: what was sent from an inbox, and what waits to be.
+//! Outgoing items: what was sent from an inbox, what waits to be, and what an administrator may do about it.
 
 use bytes::Bytes;
 
 use super::content::compress;
-use super::{Store, StoreError};
-use crate::db::{DatabaseError, Transaction, values};
-use crate::model::{InboxId, OutgoingId, OutgoingStatus, ProjectId, Timestamp};
+use super::{QUEUE_CHANGED, Store, StoreError};
+use crate::db::{DatabaseError, Row, Transaction, values};
+use crate::model::{EmailAddress, InboxId, Outgoing, OutgoingId, OutgoingStatus, ProjectId, Timestamp};
+
+/// The columns of an [`Outgoing`], in the order in which [`read_item`] reads them.
+macro_rules! item_columns {
+    () => {
+        "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, attempts, attempted_at, due_at,
+         expires_at, leased_until, last_reply"
+    };
+}
+pub(super) use item_columns;
 
 /// An outgoing item to be stored.
 #[derive(Clone, Debug)]
@@ -17,15 +26,31 @@ pub struct NewOutgoing {
     /// The inbox it is sent from.
     pub inbox: InboxId,
     /// Whom it goes to.
-    pub recipient: String,
+    pub recipient: EmailAddress,
     /// Its subject.
     pub subject: String,
     /// Its Message-ID, made once, so that a copy sent twice can be told.
     pub message_id: String,
-    /// Where it stands.
-    pub status: OutgoingStatus,
-    /// The composed message, compressed, where somebody still has to send it.
-    raw: Option<Bytes>,
+    /// What the mail worker needs, where it has to send the item.
+    waiting: Option<Waiting>,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    /// The composed message, compressed.
+    raw: Bytes,
+    expires_at: Timestamp,
+}
+
+/// Which outgoing items are asked for; the newest come first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OutgoingFilter {
+    /// Only this project's.
+    pub project: Option<ProjectId>,
+    /// Only those that stand there.
+    pub status: Option<OutgoingStatus>,
+    /// Only those older than this one.
+    pub before: Option<OutgoingId>,
 }
 
 impl NewOutgoing {
@@ -34,20 +59,19 @@ impl NewOutgoing {
     pub fn delivered(
         project: ProjectId,
         inbox: InboxId,
-        recipient: String,
+        recipient: EmailAddress,
         subject: String,
         message_id: String,
     ) -> Self {
-        let (id, status) = (OutgoingId::generate(), OutgoingStatus::Sent);
-        Self { id, project, inbox, recipient, subject, message_id, status, raw: None }
+        Self { id: OutgoingId::generate(), project, inbox, recipient, subject, message_id, waiting: None }
     }
 
-    /// The same item, waiting for the mail worker to send `raw`.
+    /// The same item, waiting for the mail worker to send `raw` before `expires_at`.
     ///
     /// # Errors
     /// [`StoreError::Compression`].
-    pub fn queued(self, raw: &[u8]) -> Result<Self, StoreError> {
-        Ok(Self { status: OutgoingStatus::Queued, raw: Some(compress(raw)?), ..self })
+    pub fn queued(self, raw: &[u8], expires_at: Timestamp) -> Result<Self, StoreError> {
+        Ok(Self { waiting: Some(Waiting { raw: compress(raw)?, expires_at }), ..self })
     }
 }
 
@@ -73,6 +97,76 @@ impl Store {
         let count = rows.pop().map(|mut row| row.integer()).transpose()?.unwrap_or(0);
         Ok(u32::try_from(count).unwrap_or(0))
     }
+
+    /// The item `id`.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn outgoing(&self, id: OutgoingId) -> Result<Option<Outgoing>, StoreError> {
+        const FIND: &str = concat!("SELECT ", item_columns!(), " FROM outgoing WHERE id = $1");
+        let rows = self.database.query(FIND, values![id.0.as_bytes().as_slice()]).await?;
+        Ok(rows.into_iter().next().map(|mut row| read_item(&mut row)).transpose()?)
+    }
+
+    /// At most `limit` items, the newest first.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn list_outgoing(&self, filter: &OutgoingFilter, limit: i64) -> Result<Vec<Outgoing>, StoreError> {
+        const LIST: &str = concat!(
+            "SELECT ",
+            item_columns!(),
+            " FROM outgoing WHERE ($1 = '' OR status = $1) AND ($2 = 0 OR project_id = $3) AND ($4 = 0 OR id < $5)
+             ORDER BY id DESC LIMIT $6"
+        );
+        let (project, before) = (filter.project.unwrap_or(ProjectId(uuid::Uuid::nil())), filter.before);
+        let parameters = values![
+            filter.status.map_or("", OutgoingStatus::as_str),
+            filter.project.is_some(),
+            project.0.as_bytes().as_slice(),
+            before.is_some(),
+            before.map_or(uuid::Uuid::nil(), |before| before.0).as_bytes().as_slice(),
+            limit,
+        ];
+        let rows = self.database.query(LIST, parameters).await?;
+        Ok(rows.into_iter().map(|mut row| read_item(&mut row)).collect::<Result<_, _>>()?)
+    }
+
+    /// Makes an item due now that is queued, has failed or was cancelled, and gives it time until `expires_at`; `false`
+    /// where there is no such item, or it is being sent right now.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn retry_outgoing(
+        &self,
+        id: OutgoingId,
+        expires_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        const RETRY: &str = "
+            UPDATE outgoing SET status = 'queued', due_at = $2, expires_at = $3, worker = NULL, leased_until = NULL
+            WHERE id = $1 AND status <> 'sent' AND raw IS NOT NULL AND (worker IS NULL OR leased_until <= $2)";
+        self.change_item(RETRY, values![id.0.as_bytes().as_slice(), now.as_millis(), expires_at.as_millis()]).await
+    }
+
+    /// Takes an item out of the queue; `false` where it is not queued, or is being sent right now.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn cancel_outgoing(&self, id: OutgoingId, now: Timestamp) -> Result<bool, StoreError> {
+        const CANCEL: &str = "
+            UPDATE outgoing SET status = 'cancelled', due_at = NULL, worker = NULL, leased_until = NULL
+            WHERE id = $1 AND status = 'queued' AND (worker IS NULL OR leased_until <= $2)";
+        self.change_item(CANCEL, values![id.0.as_bytes().as_slice(), now.as_millis()]).await
+    }
+
+    async fn change_item(&self, sql: &'static str, parameters: Vec<crate::db::Value>) -> Result<bool, StoreError> {
+        let mut transaction = self.database.begin()?;
+        let changed = transaction.execute(sql, parameters).await?;
+        transaction.notify(QUEUE_CHANGED.to_owned());
+        transaction.commit().await?;
+        Ok(changed == 1)
+    }
 }
 
 pub(super) async fn insert(
@@ -81,25 +175,53 @@ pub(super) async fn insert(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     const INSERT: &str = "
-        INSERT INTO outgoing (id, project_id, inbox_id, recipient, subject, message_id, status, created_at, raw)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    let rows: Vec<_> = items
-        .map(|item| {
-            values![
-                item.id.0.as_bytes().as_slice(),
-                item.project.0.as_bytes().as_slice(),
-                item.inbox.as_str(),
-                item.recipient.as_str(),
-                item.subject.as_str(),
-                item.message_id.as_str(),
-                item.status.as_str(),
-                now.as_millis(),
-                item.raw.clone(),
-            ]
-        })
-        .collect();
+        INSERT INTO outgoing (id, project_id, inbox_id, recipient, domain, subject, message_id, status, created_at,
+                              due_at, expires_at, raw)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    let mut rows = Vec::new();
+    for item in items {
+        let waiting = item.waiting.as_ref();
+        let status = if waiting.is_some() { OutgoingStatus::Queued } else { OutgoingStatus::Sent };
+        rows.push(values![
+            item.id.0.as_bytes().as_slice(),
+            item.project.0.as_bytes().as_slice(),
+            item.inbox.as_str(),
+            item.recipient.to_string(),
+            item.recipient.domain().as_str(),
+            item.subject.as_str(),
+            item.message_id.as_str(),
+            status.as_str(),
+            now.as_millis(),
+            waiting.map(|_| now.as_millis()),
+            waiting.map(|waiting| waiting.expires_at.as_millis()),
+            waiting.map(|waiting| waiting.raw.clone()),
+        ]);
+        if waiting.is_some() {
+            transaction.notify(QUEUE_CHANGED.to_owned());
+        }
+    }
     if !rows.is_empty() {
         transaction.execute_many(INSERT, rows).await?;
     }
     Ok(())
+}
+
+/// Reads the columns of [`item_columns`], and leaves what stands behind them.
+pub(super) fn read_item(row: &mut Row) -> Result<Outgoing, DatabaseError> {
+    Ok(Outgoing {
+        id: OutgoingId(row.uuid()?),
+        project: ProjectId(row.uuid()?),
+        inbox: InboxId::from_stored(row.text()?),
+        recipient: row.text()?,
+        subject: row.text()?,
+        message_id: row.text()?,
+        status: OutgoingStatus::of_word(&row.text()?).unwrap_or(OutgoingStatus::Failed),
+        created_at: Timestamp::from_millis(row.integer()?),
+        attempts: u32::try_from(row.integer()?).unwrap_or(u32::MAX),
+        attempted_at: row.optional_integer()?.map(Timestamp::from_millis),
+        due_at: row.optional_integer()?.map(Timestamp::from_millis),
+        expires_at: row.optional_integer()?.map(Timestamp::from_millis),
+        leased_until: row.optional_integer()?.map(Timestamp::from_millis),
+        last_reply: row.text()?,
+    })
 }

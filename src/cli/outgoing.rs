@@ -1,0 +1,170 @@
+//! `restante outgoing`: what inboxes send to other domains, seen and managed on the database, whether or not a server
+//! runs on it.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+
+use super::database;
+use super::error::CliError;
+use super::flags::DatabaseFlags;
+use super::output::printable_line;
+use super::{output, settings};
+use crate::clock::Clock;
+use crate::model::{Outgoing, OutgoingId, OutgoingStatus, Timestamp};
+use crate::service::{Outbox, OutboxError};
+use crate::store::OutgoingFilter;
+
+/// What to do with outgoing items.
+#[derive(Args, Debug)]
+pub(super) struct OutgoingCommand {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    database: DatabaseFlags,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Lists outgoing items, the newest first
+    List {
+        /// Only items that stand there
+        #[arg(long, env = "RESTANTE_STATUS", value_name = "STATUS", value_parser = statuses())]
+        status: Option<OutgoingStatus>,
+        /// How many at most
+        #[arg(long, env = "RESTANTE_LIMIT", value_name = "N", default_value_t = 50)]
+        limit: u32,
+    },
+    /// Shows all there is to know of an item
+    Show {
+        /// The id that the send was answered with
+        #[arg(value_parser = OutgoingId::parse)]
+        id: OutgoingId,
+    },
+    /// Has an item tried at once, also one that failed or was cancelled
+    Retry {
+        /// The id of the item
+        #[arg(value_parser = OutgoingId::parse)]
+        id: OutgoingId,
+    },
+    /// Takes an item out of the queue
+    Cancel {
+        /// The id of the item
+        #[arg(value_parser = OutgoingId::parse)]
+        id: OutgoingId,
+    },
+}
+
+/// The words of all statuses.
+fn statuses() -> impl TypedValueParser<Value = OutgoingStatus> {
+    let words = PossibleValuesParser::new(OutgoingStatus::ALL.map(OutgoingStatus::as_str));
+    words.try_map(|word| OutgoingStatus::of_word(&word).ok_or("not a status"))
+}
+
+/// Why an outgoing command failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OutgoingCommandError {
+    #[error(transparent)]
+    Refused(#[from] OutboxError),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`CliError`] where the database cannot be used or the change is refused.
+pub(super) fn run(command: &OutgoingCommand) -> Result<(), CliError> {
+    let url = settings::database(&command.database)?;
+    database::refuse_absent(&url)?;
+    let open = |database| Outbox::open(database, Clock::system());
+    database::with(url, open, async |outbox| carry_out(&outbox, &command.action).await)
+}
+
+async fn carry_out(outbox: &Outbox, action: &Action) -> Result<(), CliError> {
+    let refused = OutgoingCommandError::Refused;
+    match action {
+        Action::List { status, limit } => {
+            let filter = OutgoingFilter { status: *status, ..OutgoingFilter::default() };
+            output::line(&table(&outbox.list(&filter, *limit).await.map_err(refused)?))?;
+        }
+        Action::Show { id } => output::line(&describe(&outbox.find(*id).await.map_err(refused)?))?,
+        Action::Retry { id } => {
+            outbox.retry(*id).await.map_err(refused)?;
+            output::note(&format!("{id} is due now."));
+        }
+        Action::Cancel { id } => {
+            outbox.cancel(*id).await.map_err(refused)?;
+            output::note(&format!("{id} is cancelled."));
+        }
+    }
+    Ok(())
+}
+
+fn table(items: &[Outgoing]) -> String {
+    let mut lines = vec![format!("{:36}  {:9}  ATTEMPTS  {:24}  RECIPIENT", "ID", "STATUS", "NEXT ATTEMPT")];
+    lines.extend(items.iter().map(|item| {
+        let recipient = printable_line(&item.recipient);
+        format!("{}  {:9}  {:8}  {:24}  {recipient}", item.id, item.status, item.attempts, instant(item.due_at))
+    }));
+    lines.join("\n")
+}
+
+fn describe(item: &Outgoing) -> String {
+    let reply = if item.last_reply.is_empty() { "-".into() } else { printable_line(&item.last_reply) };
+    [
+        format!("Id:           {}", item.id),
+        format!("Status:       {}{}", item.status, if item.leased_until.is_some() { ", being sent" } else { "" }),
+        format!("From:         {}", printable_line(item.inbox.as_str())),
+        format!("To:           {}", printable_line(&item.recipient)),
+        format!("Subject:      {}", printable_line(&item.subject)),
+        format!("Message-ID:   {}", printable_line(&item.message_id)),
+        format!("Created:      {}", item.created_at),
+        format!("Attempts:     {}", item.attempts),
+        format!("Last attempt: {}", instant(item.attempted_at)),
+        format!("Last reply:   {reply}"),
+        format!("Next attempt: {}", instant(item.due_at)),
+        format!("Given up at:  {}", instant(item.expires_at)),
+    ]
+    .join("\n")
+}
+
+fn instant(instant: Option<Timestamp>) -> String {
+    instant.map_or_else(|| "-".to_owned(), |instant| instant.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{InboxId, ProjectId};
+
+    fn item() -> Outgoing {
+        Outgoing {
+            id: OutgoingId(uuid::Uuid::nil()),
+            project: ProjectId::generate(),
+            inbox: InboxId::parse("k3v9").unwrap(),
+            recipient: "a@b.example".to_owned(),
+            subject: "Hello\x1b[2J".to_owned(),
+            message_id: "<1@restante.test>".to_owned(),
+            status: OutgoingStatus::Queued,
+            created_at: Timestamp::from_millis(0),
+            attempts: 2,
+            attempted_at: Some(Timestamp::from_millis(60_000)),
+            due_at: Some(Timestamp::from_millis(360_000)),
+            expires_at: Some(Timestamp::from_millis(86_400_000)),
+            leased_until: None,
+            last_reply: "mx answered RCPT with 450 later".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_table_lines_up() {
+        let expected = "ID                                    STATUS     ATTEMPTS  NEXT ATTEMPT              RECIPIENT\n\
+             00000000-0000-0000-0000-000000000000  queued            2  1970-01-01T00:06:00.000Z  a@b.example";
+        assert_eq!(table(&[item()]), expected);
+    }
+
+    #[test]
+    fn what_came_from_outside_does_not_drive_the_terminal() {
+        let shown = describe(&item());
+        assert!(shown.contains("Subject:      Hello\u{fffd}[2J"), "{shown}");
+        assert!(shown.contains("Last reply:   mx answered RCPT with 450 later"), "{shown}");
+    }
+}

@@ -1,0 +1,193 @@
+//! The settings of the mail worker: how mail for other domains leaves the house.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use crate::model::Domain;
+
+/// Where mail is submitted (RFC 6409), unless the URL says otherwise.
+const SUBMISSION_PORT: u16 = 587;
+/// Where mail is submitted over implicit TLS (RFC 8314).
+const SUBMISSIONS_PORT: u16 = 465;
+/// Where servers take mail for their own domains (RFC 5321).
+const SMTP_PORT: u16 = 25;
+
+/// Everything the mail worker needs to know.
+#[derive(Clone, Debug)]
+pub struct Sending {
+    /// The way out.
+    pub outbound: Outbound,
+    /// What the worker calls itself in EHLO.
+    pub hello: Domain,
+    /// The key that signs what leaves, if there is one.
+    pub dkim: Option<Dkim>,
+}
+
+/// The way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outbound {
+    /// There is none: what is sent to another domain fails at once.
+    Off,
+    /// To the servers that the recipient's domain names in the DNS.
+    Direct(Direct),
+    /// Through one server that takes everything.
+    Relay(Relay),
+}
+
+/// How recipients' servers are found and reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Direct {
+    /// Who answers questions to the DNS; by default the system's servers.
+    pub dns_server: Option<SocketAddr>,
+    /// Whether a server may have an address that is not a public one.
+    pub allow_private_targets: bool,
+    /// The port of all servers.
+    pub port: u16,
+}
+
+impl Default for Direct {
+    fn default() -> Self {
+        Self { dns_server: None, allow_private_targets: false, port: SMTP_PORT }
+    }
+}
+
+/// One server that takes mail for everybody.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Relay {
+    /// Its name or address; its certificate must be for this.
+    pub host: RelayHost,
+    /// Its port.
+    pub port: u16,
+    /// Whether TLS begins at once (`smtps`), not by STARTTLS.
+    pub implicit_tls: bool,
+    /// The user name and the password, if it wants them.
+    pub credentials: Option<(String, String)>,
+    /// Certificates in PEM that its own may stem from, in place of the public ones.
+    pub authorities: Option<PathBuf>,
+}
+
+/// The name or the address of a relay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RelayHost {
+    /// A name; the system's resolver knows it.
+    Name(Domain),
+    /// An address.
+    Address(IpAddr),
+}
+
+/// A DKIM key (RFC 6376).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dkim {
+    /// The private key, PEM: RSA or Ed25519.
+    pub key: PathBuf,
+    /// The public key is found in the DNS under `SELECTOR._domainkey.MAIL-DOMAIN`.
+    pub selector: Domain,
+}
+
+/// The text names no relay.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected smtp://USER:PASSWORD@HOST:PORT or smtps://USER:PASSWORD@HOST:PORT")]
+pub struct InvalidRelay;
+
+impl FromStr for Relay {
+    type Err = InvalidRelay;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRelay> {
+        let url = Url::parse(text).map_err(|_| InvalidRelay)?;
+        let implicit_tls = match url.scheme() {
+            "smtp" => false,
+            "smtps" => true,
+            _ => return Err(InvalidRelay),
+        };
+        if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+            return Err(InvalidRelay);
+        }
+        let host = url.host_str().and_then(relay_host).ok_or(InvalidRelay)?;
+        let port = url.port().unwrap_or(if implicit_tls { SUBMISSIONS_PORT } else { SUBMISSION_PORT });
+        Ok(Self { host, port, implicit_tls, credentials: credentials(&url)?, authorities: None })
+    }
+}
+
+fn relay_host(text: &str) -> Option<RelayHost> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    if let Ok(address) = bare.parse() {
+        return Some(RelayHost::Address(address));
+    }
+    let name = percent_decode_str(text).decode_utf8().ok()?;
+    Domain::parse(&name).ok().map(RelayHost::Name)
+}
+
+/// A user without a password, or the other way round, is a mistake.
+fn credentials(url: &Url) -> Result<Option<(String, String)>, InvalidRelay> {
+    let decode = |text| percent_decode_str(text).decode_utf8().map(String::from).map_err(|_| InvalidRelay);
+    let (user, password) = (decode(url.username())?, decode(url.password().unwrap_or_default())?);
+    // NUL separates the parts of AUTH PLAIN (RFC 4616).
+    if user.is_empty() != password.is_empty() || user.contains('\0') || password.contains('\0') {
+        return Err(InvalidRelay);
+    }
+    Ok((!user.is_empty()).then_some((user, password)))
+}
+
+impl fmt::Display for RelayHost {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => name.fmt(formatter),
+            Self::Address(address) => address.fmt(formatter),
+        }
+    }
+}
+
+/// The password is not shown.
+impl fmt::Debug for Relay {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.implicit_tls { "smtps" } else { "smtp" };
+        write!(formatter, "{scheme}://{}:{}", self.host, self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relay_is_a_url() {
+        let relay: Relay = "smtp://user%40shop:p%3Ass%2F@mail.Example".parse().unwrap();
+        assert_eq!(relay.host, RelayHost::Name(Domain::parse("mail.example").unwrap()));
+        assert_eq!((relay.port, relay.implicit_tls), (587, false));
+        assert_eq!(relay.credentials, Some(("user@shop".to_owned(), "p:ss/".to_owned())));
+        let relay: Relay = "smtps://[::1]".parse().unwrap();
+        assert_eq!((relay.host, relay.port), (RelayHost::Address("::1".parse().unwrap()), 465));
+        let relay: Relay = "smtp://192.0.2.1:1025/".parse().unwrap();
+        assert_eq!((relay.host, relay.port), (RelayHost::Address("192.0.2.1".parse().unwrap()), 1025));
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        for text in [
+            "",
+            "mail.example",
+            "http://mail.example",
+            "smtp://",
+            "smtp://user@mail.example",
+            "smtp://:password@mail.example",
+            "smtp://a:b%00@mail.example",
+            "smtp://mail.example/path",
+            "smtp://mail.example?a=b",
+            "smtp://mail.example:0x19",
+            "smtp://mail..example",
+        ] {
+            assert_eq!(text.parse::<Relay>(), Err(InvalidRelay), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        let relay: Relay = "smtp://user:secret@mail.example".parse().unwrap();
+        assert_eq!(format!("{relay:?}"), "smtp://mail.example:587");
+    }
+}

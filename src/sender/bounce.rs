@@ -1,0 +1,141 @@
+//! The report on a message that could not be delivered (RFC 3464), for the inbox that sent it.
+//!
+//! It has three parts: the words for a person, the fields for a program, and the header of the message it is about.
+
+use super::failure::{Failure, Status};
+use crate::model::{Domain, Outgoing, Timestamp};
+
+/// What a report is about.
+pub(super) struct Bounce<'a> {
+    /// The item that failed.
+    pub(super) item: &'a Outgoing,
+    /// The address it was sent from.
+    pub(super) sender: &'a str,
+    /// The header section of the message.
+    pub(super) header: &'a [u8],
+    /// Why no attempt is made any more.
+    pub(super) failure: &'a Failure,
+    /// Who reports.
+    pub(super) mail_domain: &'a Domain,
+    /// When.
+    pub(super) now: Timestamp,
+}
+
+impl Bounce<'_> {
+    /// Writes the report as a message.
+    pub(super) fn compose(&self) -> Vec<u8> {
+        let (boundary, id) = (uuid::Uuid::now_v7().simple(), uuid::Uuid::now_v7());
+        // The fields for programs that may hold UTF-8 have types of their own (RFC 6533).
+        let ascii = self.item.recipient.is_ascii() && self.sender.is_ascii();
+        let (status_type, header_type) = if ascii {
+            ("message/delivery-status", "text/rfc822-headers")
+        } else {
+            ("message/global-delivery-status", "message/global-headers")
+        };
+        let mut report = format!(
+            "From: Mail Delivery System <mailer-daemon@{domain}>\r\n\
+             To: <{sender}>\r\n\
+             Subject: Undelivered Mail:{subject}\r\n\
+             Date: {date}\r\n\
+             Message-ID: <{id}@{domain}>\r\n\
+             In-Reply-To: {original}\r\n\
+             References: {original}\r\n\
+             Auto-Submitted: auto-replied\r\n\
+             MIME-Version: 1.0\r\n\
+             Content-Type: multipart/report; report-type=delivery-status;\r\n boundary=\"{boundary}\"\r\n\
+             \r\n\
+             --{boundary}\r\n\
+             Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n{text}\r\n\
+             --{boundary}\r\n\
+             Content-Type: {status_type}\r\nContent-Transfer-Encoding: 8bit\r\n\r\n{fields}\r\n\
+             --{boundary}\r\n\
+             Content-Type: {header_type}\r\nContent-Transfer-Encoding: 8bit\r\n\r\n",
+            domain = self.mail_domain,
+            sender = self.sender,
+            subject = String::from_utf8_lossy(subject(self.header)),
+            date = self.now.to_rfc5322(),
+            original = self.item.message_id,
+            text = self.text(),
+            fields = self.fields(ascii),
+        )
+        .into_bytes();
+        report.extend_from_slice(self.header);
+        report.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+        report
+    }
+
+    fn text(&self) -> String {
+        let attempts = match self.item.attempts {
+            1 => "It was tried once".to_owned(),
+            attempts => format!("It was tried {attempts} times"),
+        };
+        format!(
+            "Your message to {} could not be delivered:\r\n\r\n    {}\r\n\r\n{attempts}, and is not tried again.\r\n",
+            self.item.recipient, self.failure.text,
+        )
+    }
+
+    /// The fields of the message and of its one recipient (RFC 3464, sections 2.2 and 2.3).
+    fn fields(&self, ascii: bool) -> String {
+        let address_type = if ascii { "rfc822" } else { "utf-8" };
+        let mut fields = vec![
+            format!("Reporting-MTA: dns; {}", self.mail_domain),
+            format!("Arrival-Date: {}", self.item.created_at.to_rfc5322()),
+            String::new(),
+            format!("Final-Recipient: {address_type}; {}", self.item.recipient),
+            "Action: failed".to_owned(),
+            format!("Status: {}", self.permanent_status()),
+        ];
+        fields.extend(self.failure.server.iter().map(|server| format!("Remote-MTA: dns; {server}")));
+        fields.extend(self.failure.reply.iter().map(|reply| format!("Diagnostic-Code: smtp; {reply}")));
+        let attempted_at = self.item.attempted_at.unwrap_or(self.now);
+        fields.push(format!("Last-Attempt-Date: {}", attempted_at.to_rfc5322()));
+        fields.join("\r\n") + "\r\n"
+    }
+
+    /// What was transient is permanent once nobody tries any more.
+    fn permanent_status(&self) -> Status {
+        let Status(_, subject, detail) = self.failure.status;
+        Status(Status::PERMANENT, subject, detail)
+    }
+}
+
+/// All fields, with the line end of the last.
+pub(super) fn header_section(message: &[u8]) -> &[u8] {
+    let end = message.windows(4).position(|octets| octets == b"\r\n\r\n");
+    end.map_or(message, |end| &message[..end + 2])
+}
+
+/// What stands behind `Subject:`, encoded and folded as it is, without the last line end.
+fn subject(header: &[u8]) -> &[u8] {
+    const NAME: &[u8] = b"subject:";
+    let begins = |at: &usize| header[*at..].get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME));
+    let line_starts = header.windows(2).enumerate().filter(|(_, end)| *end == b"\r\n").map(|(at, _)| at + 2);
+    let Some(start) = std::iter::once(0).chain(line_starts.clone()).find(begins) else { return b"" };
+    let continues = |at: &usize| matches!(header.get(*at), Some(b' ' | b'\t'));
+    let end = line_starts.filter(|at| *at > start).find(|at| !continues(at)).unwrap_or(header.len());
+    header[start + NAME.len()..end].trim_ascii_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_subject_is_taken_as_it_stands() {
+        let of = |header: &str| String::from_utf8(subject(header.as_bytes()).to_vec()).unwrap();
+        assert_eq!(of("From: a\r\nSubject: Hello\r\nTo: b\r\n"), " Hello");
+        assert_eq!(
+            of("SUBJECT: =?utf-8?b?w7w=?=\r\n =?utf-8?b?w7w=?=\r\nTo: b\r\n"),
+            " =?utf-8?b?w7w=?=\r\n =?utf-8?b?w7w=?="
+        );
+        assert_eq!(of("From: Subject: no\r\nX-Subject: no\r\n"), "");
+        assert_eq!(of("Subject:\r\n"), "");
+    }
+
+    #[test]
+    fn the_header_ends_before_the_empty_line() {
+        assert_eq!(header_section(b"A: b\r\n\r\nbody\r\n\r\n"), b"A: b\r\n");
+        assert_eq!(header_section(b"A: b\r\n"), b"A: b\r\n");
+    }
+}

@@ -1,0 +1,79 @@
+//! The mail worker: carries what inboxes send to other domains, over SMTP.
+//!
+//! [`worker`] takes what is due out of the durable queue, a lease on each item. [`transport`] makes one attempt: it has the
+//! message signed ([`dkim`]), finds the servers of the recipient's domain ([`route`]) at addresses that may be dialled
+//! ([`targets`]), and speaks to them ([`client`]). [`settle`] writes down what came of it: sent, to be tried again
+//! ([`retry`]), or failed, with a report into the inbox that sent it ([`bounce`]).
+//!
+//! An attempt is counted, and the next one given its time, before anything is dialled. So a worker that dies on the way
+//! loses nothing, and sends nothing more than one further copy of what was under way, with the same Message-ID.
+
+mod bounce;
+mod client;
+mod connection;
+mod dkim;
+mod extensions;
+mod failure;
+mod reply;
+mod retry;
+mod route;
+mod settle;
+mod targets;
+mod tls;
+mod transport;
+mod worker;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_rustls::rustls;
+use tokio_rustls::rustls::pki_types::pem;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Sending;
+use crate::service::Service;
+
+pub use dkim::DkimError;
+
+/// Why the mail worker cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum SenderError {
+    /// The system does not say who answers questions to the DNS.
+    #[error("cannot use the system's DNS configuration ({0}): name a server with --dns-server")]
+    Resolver(String),
+    /// The certificates for the relay cannot be read.
+    #[error("cannot read the certificates {path}: {source}")]
+    Authorities {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: pem::Error,
+    },
+    /// TLS cannot be set up.
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    /// There is no key to sign with.
+    #[error(transparent)]
+    Dkim(#[from] DkimError),
+}
+
+/// The mail worker, ready to work.
+pub struct Sender(worker::Worker);
+
+impl Sender {
+    /// Reads what the settings name.
+    ///
+    /// # Errors
+    /// [`SenderError`] for the first of it that cannot be used.
+    pub fn new(settings: &Sending, service: Service) -> Result<Self, SenderError> {
+        let transport = transport::Transport::new(settings, service.mail_domain(), service.clock().clone())?;
+        Ok(Self(worker::Worker::new(service, Arc::new(transport))))
+    }
+
+    /// Works until `stop`; attempts that are under way then have `grace` to end. What did not is tried again at the next
+    /// start.
+    pub async fn run(self, stop: CancellationToken, grace: Duration) {
+        self.0.run(stop, grace).await;
+    }
+}

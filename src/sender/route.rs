@@ -1,0 +1,214 @@
+//! Which servers take mail for a domain, and at which addresses (RFC 5321, section 5.1).
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{DnsError, NetError};
+use hickory_resolver::proto::op::ResponseCode;
+use hickory_resolver::proto::rr::rdata::MX;
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use rand::seq::SliceRandom;
+
+use super::failure::Failure;
+use super::targets::is_public;
+use crate::config::Direct;
+use crate::model::Domain;
+
+/// Addresses that one attempt tries.
+pub(super) const ADDRESSES: usize = 5;
+/// Servers whose addresses are looked up; a domain may name more, and nobody needs them.
+const SERVERS: usize = 10;
+
+/// A server and one of its addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Peer {
+    /// Its name, without a dot at its end, or its address where it has no name.
+    pub(super) name: String,
+    /// Where it is dialled.
+    pub(super) address: SocketAddr,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} [{}]:{}", self.name, self.address.ip(), self.address.port())
+    }
+}
+
+/// Asks the DNS.
+pub(super) struct Router {
+    resolver: TokioResolver,
+    settings: Direct,
+}
+
+/// Why a question to the DNS brought no record.
+enum NoAnswer {
+    /// There is no such name.
+    NoSuchName,
+    /// The name has no record of this type.
+    NoRecord,
+    /// The servers did not say.
+    Failed(String),
+}
+
+impl Router {
+    /// Reads the system's configuration, unless a server is named.
+    ///
+    /// # Errors
+    /// Where that configuration cannot be read.
+    pub(super) fn new(settings: Direct) -> Result<Self, NetError> {
+        let mut builder = match settings.dns_server {
+            Some(server) => {
+                let provider = TokioRuntimeProvider::default();
+                TokioResolver::builder_with_config(ResolverConfig::from_name_servers(vec![at(server)]), provider)
+            }
+            None => TokioResolver::builder_tokio()?,
+        };
+        // The hosts file says where this machine looks for others, not where they want their mail.
+        builder.options_mut().use_hosts_file = ResolveHosts::Never;
+        Ok(Self { resolver: builder.build()?, settings })
+    }
+
+    /// The addresses to try for `domain`, the best first; at least one and at most [`ADDRESSES`].
+    ///
+    /// # Errors
+    /// [`Failure`]: permanent where the domain takes no mail, or only at addresses that are refused; transient where the
+    /// DNS does not answer.
+    pub(super) async fn peers(&self, domain: &Domain) -> Result<Vec<Peer>, Failure> {
+        let mut peers = Vec::new();
+        let (mut unanswered, mut refused) = (None, None);
+        for server in self.servers(domain).await? {
+            let addresses = match self.addresses(&server).await {
+                Ok(addresses) => addresses,
+                Err(NoAnswer::Failed(cause)) => {
+                    unanswered.get_or_insert(cause);
+                    continue;
+                }
+                Err(NoAnswer::NoSuchName | NoAnswer::NoRecord) => continue,
+            };
+            for address in addresses {
+                if !self.settings.allow_private_targets && !is_public(address) {
+                    refused.get_or_insert((server.clone(), address));
+                } else if peers.len() < ADDRESSES {
+                    let name = server.to_ascii().trim_end_matches('.').to_owned();
+                    peers.push(Peer { name, address: SocketAddr::new(address, self.settings.port) });
+                }
+            }
+            if peers.len() == ADDRESSES {
+                break;
+            }
+        }
+        if !peers.is_empty() {
+            return Ok(peers);
+        }
+        Err(match (unanswered, refused) {
+            (Some(cause), _) => dns_failure(&cause),
+            (None, Some((server, address))) => {
+                Failure::permanent(7, 1, format!("{server} has the address {address}, which is not a public one"))
+            }
+            (None, None) => Failure::permanent(4, 4, format!("no server that takes mail for {domain} has an address")),
+        })
+    }
+
+    /// The servers in the order of their preference; those that are equal in any order.
+    async fn servers(&self, domain: &Domain) -> Result<Vec<Name>, Failure> {
+        let name = Name::from_ascii(format!("{domain}."))
+            .map_err(|_| Failure::permanent(1, 2, format!("{domain} is no name that the DNS knows")))?;
+        let mut exchangers = match self.records(name.clone(), RecordType::MX, exchanger).await {
+            Ok(exchangers) => exchangers,
+            // Without an MX record, the domain itself is the server.
+            Err(NoAnswer::NoRecord) => return Ok(vec![name]),
+            Err(NoAnswer::NoSuchName) => return Err(Failure::permanent(1, 2, format!("there is no domain {domain}"))),
+            Err(NoAnswer::Failed(cause)) => return Err(dns_failure(&cause)),
+        };
+        // The null MX (RFC 7505).
+        exchangers.retain(|exchanger| !exchanger.exchange.is_root());
+        if exchangers.is_empty() {
+            return Err(Failure::permanent(1, 10, format!("{domain} takes no mail")));
+        }
+        exchangers.shuffle(&mut rand::rng());
+        exchangers.sort_by_key(|exchanger| exchanger.preference);
+        Ok(exchangers.into_iter().take(SERVERS).map(|exchanger| exchanger.exchange).collect())
+    }
+
+    /// The addresses of a server, IPv6 and IPv4 by turns, so that a broken one of the two does not use up the attempt.
+    async fn addresses(&self, server: &Name) -> Result<Vec<IpAddr>, NoAnswer> {
+        let (v6, v4) = tokio::join!(
+            self.records(server.clone(), RecordType::AAAA, |data| match data {
+                RData::AAAA(address) => Some(IpAddr::V6(address.0)),
+                _ => None,
+            }),
+            self.records(server.clone(), RecordType::A, |data| match data {
+                RData::A(address) => Some(IpAddr::V4(address.0)),
+                _ => None,
+            }),
+        );
+        match (v6, v4) {
+            (Ok(v6), Ok(v4)) => Ok(by_turns(&v6, &v4)),
+            (Ok(addresses), Err(_)) | (Err(_), Ok(addresses)) => Ok(addresses),
+            (Err(NoAnswer::Failed(cause)), _) | (_, Err(NoAnswer::Failed(cause))) => Err(NoAnswer::Failed(cause)),
+            (Err(none), Err(_)) => Err(none),
+        }
+    }
+
+    async fn records<T>(
+        &self,
+        name: Name,
+        kind: RecordType,
+        read: impl Fn(&RData) -> Option<T>,
+    ) -> Result<Vec<T>, NoAnswer> {
+        let lookup = self.resolver.lookup(name, kind).await.map_err(|error| no_answer(&error))?;
+        // The records of a CNAME chain stand among the answers.
+        let found: Vec<T> = lookup.answers().iter().filter_map(|record| read(&record.data)).collect();
+        if found.is_empty() { Err(NoAnswer::NoRecord) } else { Ok(found) }
+    }
+}
+
+fn at(server: SocketAddr) -> NameServerConfig {
+    let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
+        connection.port = server.port();
+        connection
+    });
+    NameServerConfig::new(server.ip(), true, connections.into())
+}
+
+fn no_answer(error: &NetError) -> NoAnswer {
+    match error {
+        NetError::Dns(DnsError::NoRecordsFound(none)) => match none.response_code {
+            ResponseCode::NXDomain => NoAnswer::NoSuchName,
+            ResponseCode::NoError => NoAnswer::NoRecord,
+            code => NoAnswer::Failed(code.to_string()),
+        },
+        error => NoAnswer::Failed(error.to_string()),
+    }
+}
+
+fn exchanger(data: &RData) -> Option<MX> {
+    match data {
+        RData::MX(exchanger) => Some(exchanger.clone()),
+        _ => None,
+    }
+}
+
+fn dns_failure(cause: &str) -> Failure {
+    Failure::transient(4, 3, format!("the DNS gave no answer: {cause}"))
+}
+
+fn by_turns(first: &[IpAddr], second: &[IpAddr]) -> Vec<IpAddr> {
+    let longer = first.len().max(second.len());
+    (0..longer).flat_map(|index| [first.get(index), second.get(index)]).flatten().copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_take_turns() {
+        let parse = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpAddr>>();
+        let both = by_turns(&parse(&["::1", "::2", "::3"]), &parse(&["1.1.1.1"]));
+        assert_eq!(both, parse(&["::1", "1.1.1.1", "::2", "::3"]));
+    }
+}

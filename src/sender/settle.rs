@@ -1,0 +1,128 @@
+//! After an attempt: was the item sent, is it tried again, or has it failed for good? Written down until it is written.
+
+use std::time::Duration;
+
+use super::bounce::Bounce;
+use super::client::Mail;
+use super::failure::Failure;
+use super::reply::Reply;
+use super::retry;
+use crate::model::{Outgoing, OutgoingStatus, Timestamp, WorkerId};
+use crate::service::{DeliverError, Service};
+use crate::store::Settlement;
+
+/// Between two tries to write down what an attempt has come to.
+const WRITE_AGAIN: Duration = Duration::from_secs(1);
+
+/// Settles what one worker has attempted.
+#[derive(Clone)]
+pub(super) struct Settler {
+    worker: WorkerId,
+    service: Service,
+}
+
+/// What becomes of an item.
+enum Decision {
+    Sent(Reply),
+    Again(Timestamp, Failure),
+    Failed(Failure),
+}
+
+impl Settler {
+    pub(super) fn new(worker: WorkerId, service: Service) -> Self {
+        Self { worker, service }
+    }
+
+    /// The item in its envelope.
+    pub(super) fn mail(&self, item: &Outgoing, message: Vec<u8>) -> Mail {
+        Mail { sender: self.sender(item), recipient: item.recipient.clone(), message }
+    }
+
+    /// An item whose time was over before its turn came is not tried any more.
+    pub(super) fn check_time(&self, item: &Outgoing) -> Result<(), Failure> {
+        if item.expires_at.is_none_or(|expires_at| self.now() < expires_at) {
+            return Ok(());
+        }
+        let last = if item.last_reply.is_empty() { "it was not tried in time" } else { &item.last_reply };
+        Err(Failure::permanent(4, 7, format!("its time is over: {last}")))
+    }
+
+    /// Writes down what an attempt has come to; `header` is the message's. A lease that was lost ends it: then the item
+    /// is another worker's.
+    pub(super) async fn settle(&self, item: &Outgoing, header: &[u8], outcome: Result<Reply, Failure>) {
+        let decision = self.decide(item, outcome);
+        decision.log(item);
+        loop {
+            match self.write(item, header, &decision).await {
+                Ok(true) => return,
+                Ok(false) => return tracing::warn!(outgoing = %item.id, "the lease was lost during the attempt"),
+                Err(error) => {
+                    tracing::warn!(outgoing = %item.id, %error, "cannot write down what became of it; trying again");
+                    self.service.clock().sleep(WRITE_AGAIN).await;
+                }
+            }
+        }
+    }
+
+    fn decide(&self, item: &Outgoing, outcome: Result<Reply, Failure>) -> Decision {
+        let failure = match outcome {
+            Ok(reply) => return Decision::Sent(reply),
+            Err(failure) => failure,
+        };
+        let next_due = retry::next_due(self.now(), item.attempts);
+        let in_time = item.expires_at.is_none_or(|expires_at| next_due < expires_at);
+        if in_time && !failure.is_permanent() { Decision::Again(next_due, failure) } else { Decision::Failed(failure) }
+    }
+
+    async fn write(&self, item: &Outgoing, header: &[u8], decision: &Decision) -> Result<bool, DeliverError> {
+        let settlement = |status, due_at, reply: String| Settlement {
+            id: item.id,
+            worker: self.worker,
+            attempt: item.attempts,
+            status,
+            due_at,
+            reply,
+        };
+        let outbox = self.service.outbox();
+        match decision {
+            Decision::Sent(reply) => {
+                Ok(outbox.settle(&settlement(OutgoingStatus::Sent, None, reply.to_string())).await?)
+            }
+            Decision::Again(due_at, failure) => {
+                Ok(outbox.settle(&settlement(OutgoingStatus::Queued, Some(*due_at), failure.text.clone())).await?)
+            }
+            Decision::Failed(failure) => {
+                let failed = settlement(OutgoingStatus::Failed, None, failure.text.clone());
+                self.service.bounce(item, failed, self.report(item, header, failure)).await
+            }
+        }
+    }
+
+    fn report(&self, item: &Outgoing, header: &[u8], failure: &Failure) -> Vec<u8> {
+        let (sender, mail_domain) = (self.sender(item), self.service.mail_domain());
+        Bounce { item, sender: &sender, header, failure, mail_domain, now: self.now() }.compose()
+    }
+
+    fn sender(&self, item: &Outgoing) -> String {
+        format!("{}@{}", item.inbox, self.service.mail_domain())
+    }
+
+    fn now(&self) -> Timestamp {
+        self.service.clock().now()
+    }
+}
+
+impl Decision {
+    fn log(&self, item: &Outgoing) {
+        let (id, recipient, attempt) = (item.id, item.recipient.as_str(), item.attempts);
+        match self {
+            Self::Sent(reply) => tracing::info!(outgoing = %id, recipient, attempt, %reply, "sent"),
+            Self::Again(due_at, failure) => {
+                tracing::info!(outgoing = %id, recipient, attempt, %due_at, reply = failure.text, "not sent yet");
+            }
+            Self::Failed(failure) => {
+                tracing::warn!(outgoing = %id, recipient, attempt, reply = failure.text, "failed for good");
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The outgoing items as their administrator sees them: listed, shown, tried again, taken out of the queue.
+
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::db::Database;
+use crate::model::{Outgoing, OutgoingId, OutgoingStatus};
+use crate::store::{OutgoingFilter, Store, StoreError};
+
+/// How long the mail worker goes on trying, from the send or from an administrator's retry.
+pub const QUEUE_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Why an administrator's wish was not fulfilled.
+#[derive(Debug, thiserror::Error)]
+pub enum OutboxError {
+    /// There is no such item.
+    #[error("there is no outgoing item {0}")]
+    NotFound(OutgoingId),
+    /// It is in the middle of an attempt.
+    #[error("{0} is being sent right now: look at it again in a minute")]
+    BeingSent(OutgoingId),
+    /// It stands where this cannot be done.
+    #[error("{id} is {status} already")]
+    Settled {
+        /// The item.
+        id: OutgoingId,
+        /// Where it stands.
+        status: OutgoingStatus,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The outgoing items; also used by a command while no server runs, or beside one. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Outbox {
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+}
+
+impl Outbox {
+    /// Brings the database up to date.
+    ///
+    /// # Errors
+    /// Where the database fails or was made by a newer program.
+    pub async fn open(database: Database, clock: Clock) -> Result<Self, StoreError> {
+        Ok(Self { store: Store::open(database).await?, clock })
+    }
+
+    /// At most `limit` items, the newest first.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn list(&self, filter: &OutgoingFilter, limit: u32) -> Result<Vec<Outgoing>, OutboxError> {
+        Ok(self.store.list_outgoing(filter, i64::from(limit)).await?)
+    }
+
+    /// One item.
+    ///
+    /// # Errors
+    /// [`OutboxError::NotFound`].
+    pub async fn find(&self, id: OutgoingId) -> Result<Outgoing, OutboxError> {
+        self.store.outgoing(id).await?.ok_or(OutboxError::NotFound(id))
+    }
+
+    /// Has an item tried at once, and for a whole queue lifetime from now: one that waits, failed or was cancelled.
+    ///
+    /// # Errors
+    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] where it was sent.
+    pub async fn retry(&self, id: OutgoingId) -> Result<(), OutboxError> {
+        let now = self.clock.now();
+        if self.store.retry_outgoing(id, now.after(QUEUE_LIFETIME), now).await? {
+            return Ok(());
+        }
+        Err(self.refusal(id).await?)
+    }
+
+    /// Takes an item that waits out of the queue. No bounce is made.
+    ///
+    /// # Errors
+    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] where it does not wait.
+    pub async fn cancel(&self, id: OutgoingId) -> Result<(), OutboxError> {
+        if self.store.cancel_outgoing(id, self.clock.now()).await? {
+            return Ok(());
+        }
+        Err(self.refusal(id).await?)
+    }
+
+    async fn refusal(&self, id: OutgoingId) -> Result<OutboxError, OutboxError> {
+        let status = self.find(id).await?.status;
+        Ok(match status {
+            OutgoingStatus::Queued => OutboxError::BeingSent(id),
+            status => OutboxError::Settled { id, status },
+        })
+    }
+}

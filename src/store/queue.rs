@@ -1,0 +1,196 @@
+//! The queue of the mail workers: who takes which item, for how long, and what came of it.
+//!
+//! A worker takes an item under a lease. The same statement counts the attempt and writes when the next one is due, so
+//! that both are on stable storage before anything is sent. What a worker writes afterwards is fenced by its name and
+//! the number of its attempt: one that lost its lease changes nothing any more. A worker never takes its own items
+//! again, however late it renews them.
+
+use super::content::decompress;
+use super::outgoing::{item_columns, read_item};
+use super::{QUEUE_CHANGED, Store, StoreError};
+use crate::db::{DatabaseError, Transaction, values};
+use crate::model::{Outgoing, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
+
+/// An item whose time has come and that nobody is sending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// Identifies it.
+    pub id: OutgoingId,
+    /// The domain it goes to.
+    pub domain: String,
+    /// The attempts that were made already.
+    pub attempts: u32,
+}
+
+/// What a worker wants to take.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    /// The item.
+    pub id: OutgoingId,
+    /// When the next attempt is due, should nobody ever hear of this one again.
+    pub next_due: Timestamp,
+}
+
+/// An item that a worker has taken, with its message.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// The item; its attempts include the present one.
+    pub item: Outgoing,
+    /// The composed message.
+    pub raw: Vec<u8>,
+}
+
+/// What an attempt has come to.
+#[derive(Clone, Debug)]
+pub struct Settlement {
+    /// The item.
+    pub id: OutgoingId,
+    /// Who made the attempt.
+    pub worker: WorkerId,
+    /// Which attempt it was, counted from 1.
+    pub attempt: u32,
+    /// Where the item stands now.
+    pub status: OutgoingStatus,
+    /// When the next attempt is due; only where it stays queued.
+    pub due_at: Option<Timestamp>,
+    /// What the attempt ended with, on one line.
+    pub reply: String,
+}
+
+impl Store {
+    /// Items that are due and nobody's, the longest due first: at most `a_domain` of each domain and `limit` in all.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn due_outgoing(
+        &self,
+        worker: WorkerId,
+        a_domain: i64,
+        limit: i64,
+        now: Timestamp,
+    ) -> Result<Vec<Due>, StoreError> {
+        const DUE: &str = "
+            SELECT id, domain, attempts FROM (
+                SELECT id, domain, attempts, due_at,
+                    ROW_NUMBER() OVER (PARTITION BY domain ORDER BY due_at, id) AS place
+                FROM outgoing WHERE status = 'queued' AND due_at <= $1
+                    AND (worker IS NULL OR (worker <> $2 AND leased_until <= $1))
+            ) AS waiting WHERE place <= $3 ORDER BY due_at, id LIMIT $4";
+        let parameters = values![now.as_millis(), worker.0.as_bytes().as_slice(), a_domain, limit];
+        let rows = self.database.query(DUE, parameters).await?;
+        let due = rows.into_iter().map(|mut row| {
+            let (id, domain) = (OutgoingId(row.uuid()?), row.text()?);
+            Ok(Due { id, domain, attempts: u32::try_from(row.integer()?).unwrap_or(u32::MAX) })
+        });
+        Ok(due.collect::<Result<_, DatabaseError>>()?)
+    }
+
+    /// When next an item becomes due, or a lease of another worker ends; `None` where nothing waits.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn next_outgoing(&self, worker: WorkerId, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        const NEXT: &str = "
+            SELECT MIN(CASE WHEN worker IS NULL OR leased_until < due_at THEN due_at ELSE leased_until END)
+            FROM outgoing WHERE status = 'queued' AND (worker IS NULL OR worker <> $2)
+                AND (due_at > $1 OR leased_until > $1)";
+        let parameters = values![now.as_millis(), worker.0.as_bytes().as_slice()];
+        let mut rows = self.database.query(NEXT, parameters).await?;
+        let next = rows.first_mut().map_or(Ok(None), crate::db::Row::optional_integer)?;
+        Ok(next.map(Timestamp::from_millis))
+    }
+
+    /// Takes those of `claims` that are still due and nobody's, counts an attempt of each, and leases them until
+    /// `leased_until`. When this returns, all that is on stable storage.
+    ///
+    /// # Errors
+    /// Where the database fails; then none is taken.
+    pub async fn claim_outgoing(
+        &self,
+        worker: WorkerId,
+        mut claims: Vec<Claim>,
+        leased_until: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        const CLAIM: &str = concat!(
+            "UPDATE outgoing
+             SET attempts = attempts + 1, attempted_at = $2, due_at = $3, worker = $4, leased_until = $5
+             WHERE id = $1 AND status = 'queued' AND due_at <= $2
+                AND (worker IS NULL OR (worker <> $4 AND leased_until <= $2))
+             RETURNING ",
+            item_columns!(),
+            ", raw"
+        );
+        // In one order for all workers, so that two never wait for each other in a circle.
+        claims.sort_by_key(|claim| claim.id);
+        let parameters = claims.iter().map(|claim| {
+            values![
+                claim.id.0.as_bytes().as_slice(),
+                now.as_millis(),
+                claim.next_due.as_millis(),
+                worker.0.as_bytes().as_slice(),
+                leased_until.as_millis(),
+            ]
+        });
+        let mut transaction = self.database.begin()?;
+        let rows = transaction.query_many(CLAIM, parameters.collect()).await?;
+        transaction.commit().await?;
+        let claimed = rows.into_iter().flatten().map(|mut row| {
+            let item = read_item(&mut row)?;
+            Ok(Claimed { item, raw: decompress(&row.bytes()?)? })
+        });
+        claimed.collect()
+    }
+
+    /// Extends all leases of a worker until `leased_until`.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn renew_leases(&self, worker: WorkerId, leased_until: Timestamp) -> Result<(), StoreError> {
+        const RENEW: &str = "UPDATE outgoing SET leased_until = $2 WHERE worker = $1";
+        let mut transaction = self.database.begin()?;
+        transaction.execute(RENEW, values![worker.0.as_bytes().as_slice(), leased_until.as_millis()]).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    /// Gives back all that a worker has taken; the next attempts stay due when they were.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn release_leases(&self, worker: WorkerId) -> Result<(), StoreError> {
+        const RELEASE: &str = "UPDATE outgoing SET worker = NULL, leased_until = NULL WHERE worker = $1";
+        let mut transaction = self.database.begin()?;
+        transaction.execute(RELEASE, values![worker.0.as_bytes().as_slice()]).await?;
+        transaction.notify(QUEUE_CHANGED.to_owned());
+        Ok(transaction.commit().await?)
+    }
+
+    /// Writes what an attempt has come to; `false` where the item is no longer the worker's.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn settle_outgoing(&self, settlement: &Settlement) -> Result<bool, StoreError> {
+        let mut transaction = self.database.begin()?;
+        let settled = settle(&mut transaction, settlement).await?;
+        transaction.commit().await?;
+        Ok(settled)
+    }
+}
+
+/// Writes what an attempt has come to; what was sent needs its message no longer.
+pub(super) async fn settle(transaction: &mut Transaction, settlement: &Settlement) -> Result<bool, DatabaseError> {
+    const SETTLE: &str = "
+        UPDATE outgoing SET status = $4, due_at = $5, last_reply = $6, worker = NULL, leased_until = NULL,
+            raw = CASE WHEN $4 = 'sent' THEN NULL ELSE raw END
+        WHERE id = $1 AND worker = $2 AND attempts = $3 AND status = 'queued'";
+    let parameters = values![
+        settlement.id.0.as_bytes().as_slice(),
+        settlement.worker.0.as_bytes().as_slice(),
+        i64::from(settlement.attempt),
+        settlement.status.as_str(),
+        settlement.due_at.map(Timestamp::as_millis),
+        settlement.reply.as_str(),
+    ];
+    transaction.notify(QUEUE_CHANGED.to_owned());
+    Ok(transaction.execute(SETTLE, parameters).await? == 1)
+}
