@@ -98,6 +98,7 @@ fn settings(directory: &std::path::Path) -> Settings {
     Settings {
         http_listen: "127.0.0.1:0".parse().unwrap(),
         smtp_listen: "127.0.0.1:0".parse().unwrap(),
+        metrics_listen: None,
         mail_domain: Domain::parse("restante.test").unwrap(),
         base_url: None,
         data_dir: directory.to_owned(),

@@ -22,6 +22,8 @@ pub struct Settings {
     pub http_listen: SocketAddr,
     /// Where SMTP listens; port 0 takes a free one.
     pub smtp_listen: SocketAddr,
+    /// Where Prometheus is answered; off by default.
+    pub metrics_listen: Option<SocketAddr>,
     /// The domain of every inbox.
     pub mail_domain: Domain,
     /// How callers reach the service, without a slash at the end; by default the address HTTP listens on.

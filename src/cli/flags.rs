@@ -30,6 +30,9 @@ pub(super) struct ServeFlags {
     /// Where SMTP listens; port 0 takes a free one
     #[arg(long, env = "RESTANTE_SMTP_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1025")]
     pub(super) smtp_listen: SocketAddr,
+    /// Where a monitor finds /metrics (Prometheus) and /health [default: off]
+    #[arg(long, env = "RESTANTE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
+    pub(super) metrics_listen: Option<SocketAddr>,
     /// The domain of every inbox; mail for any other is refused
     #[arg(long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = "restante.test")]
     pub(super) mail_domain: String,

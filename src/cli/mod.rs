@@ -1,6 +1,7 @@
 //! The command line: `restante serve` runs the service, `project` and `outgoing` manage it, and `inbox`, `messages` and `wait` are a
 //! client for shell scripts.
 
+mod allocator;
 mod client;
 mod data_dir;
 mod database;

@@ -8,6 +8,7 @@ mod auth;
 mod body;
 mod error;
 mod guide;
+pub mod metrics;
 mod openapi;
 mod query;
 mod request_id;

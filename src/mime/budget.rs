@@ -24,6 +24,8 @@ pub(super) const LINKS: usize = 10_000;
 pub(super) const LINK_OCTETS: usize = 64 * 1024;
 /// Octets of all links of one message together.
 pub(super) const ALL_LINKS_OCTETS: usize = 4 * 1024 * 1024;
+/// Elements within one another whose style or numbers are kept; what lies deeper is laid out without.
+pub(super) const NESTED_LAYOUTS: usize = 1_000;
 /// Octets of the visible text that are searched for a one-time code.
 pub(super) const CODE_SEARCH_OCTETS: usize = 256 * 1024;
 

@@ -3,13 +3,14 @@
 //! While one batch is being written, the next gathers in the queue; nothing waits for a batch to fill. When a batch
 //! fails, its members are tried one by one, so that only the bad one is refused.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
+use crate::metrics;
 use crate::store::{Delivery, Outcome, Policy, Store};
 
 /// Deliveries that may wait for a batch; further ones wait to get into the queue.
@@ -66,8 +67,10 @@ async fn write_batch(store: &Store, batch: Vec<Job>) {
     let Some(policy) = batch.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return };
     let (deliveries, replies): (Vec<Delivery>, Vec<Reply>) =
         batch.into_iter().map(|job| (job.delivery, job.reply)).unzip();
+    let begun = Instant::now();
     let error = match store.deliver(&deliveries, &policy).await {
         Ok(outcomes) => {
+            metrics::committed(u32::try_from(deliveries.len()).unwrap_or(u32::MAX), begun.elapsed());
             return replies.into_iter().zip(outcomes).for_each(|(reply, outcome)| answer(reply, Ok(outcome)));
         }
         Err(error) => error,

@@ -135,6 +135,14 @@ impl Service {
         self.0.store.check().await
     }
 
+    /// How many outgoing items wait to be sent; counted no further than 100,000.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
+        self.0.store.queued_outgoing().await
+    }
+
     /// Ends every parked wait with [`ServiceError::Stopping`]: the end of a shutdown's grace.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();

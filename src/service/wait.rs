@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use super::hub::Interest;
 use super::{Caller, MessageFilter, Service, ServiceError};
+use crate::metrics;
 use crate::model::{Inbox, Message, Timestamp};
+use crate::store::Selection;
 
 impl Service {
     /// The oldest message of `inbox` that matches, as soon as there is one. A `timeout` of zero means one look.
@@ -25,11 +27,21 @@ impl Service {
         timeout: Duration,
     ) -> Result<Message, ServiceError> {
         let selection = self.selection(inbox, filter).await?;
-        let _slot = self.0.wait_slots.take(caller.key).ok_or(ServiceError::TooManyWaits)?;
+        let Some(_slot) = self.0.wait_slots.take(caller.key) else {
+            metrics::wait_refused();
+            return Err(ServiceError::TooManyWaits);
+        };
+        let mut open = metrics::OpenWait::begin();
+        let result = self.wait_for(inbox, &selection, timeout).await;
+        open.ends(outcome(&result));
+        result
+    }
+
+    async fn wait_for(&self, inbox: &Inbox, selection: &Selection, timeout: Duration) -> Result<Message, ServiceError> {
         let deadline = self.0.clock.now().after(timeout);
         let mut interest = self.0.hub.register(&inbox.id);
         loop {
-            if let Some(message) = self.0.store.oldest_match(inbox, &selection, self.0.clock.now()).await? {
+            if let Some(message) = self.0.store.oldest_match(inbox, selection, self.0.clock.now()).await? {
                 return Ok(message);
             }
             self.check_same_life(inbox).await?;
@@ -57,5 +69,15 @@ impl Service {
             () = self.0.clock.sleep_until(until) => Ok(()),
             () = self.0.waits_end.cancelled() => Err(ServiceError::Stopping),
         }
+    }
+}
+
+fn outcome(result: &Result<Message, ServiceError>) -> &'static str {
+    match result {
+        Ok(_) => "found",
+        Err(ServiceError::Timeout | ServiceError::NoMatchingMessage) => "timeout",
+        Err(ServiceError::InboxNotFound) => "inbox_ended",
+        Err(ServiceError::Stopping) => "stopping",
+        Err(_) => "failed",
     }
 }

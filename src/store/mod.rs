@@ -73,7 +73,7 @@ impl Store {
     /// # Errors
     /// Where it has none.
     pub async fn check(&self) -> Result<(), StoreError> {
-        self.database.query("SELECT 1", vec![]).await?;
+        self.database.query("SELECT COUNT(*) FROM projects WHERE is_default = 1", vec![]).await?;
         Ok(())
     }
 }

@@ -5,7 +5,9 @@
 mod client;
 mod durability;
 mod failure;
+mod full_disk;
 mod mail_clients;
+mod metrics;
 mod project;
 mod sending;
 mod server;

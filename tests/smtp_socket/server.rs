@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, MIB, Settings};
+use restante::config::{DatabaseUrl, Limits, MIB, Outbound, Sending, Settings};
 use restante::db::Database;
 use restante::model::{ApiKey, Domain, EmailAddress, InboxId, Timestamp};
 use restante::receiver::Receiver;
@@ -136,6 +136,7 @@ fn settings(data_dir: PathBuf) -> Settings {
     Settings {
         http_listen: "127.0.0.1:0".parse().unwrap(),
         smtp_listen: "127.0.0.1:0".parse().unwrap(),
+        metrics_listen: None,
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         base_url: None,
         database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),
@@ -144,6 +145,7 @@ fn settings(data_dir: PathBuf) -> Settings {
         admin_token: None,
         tls: None,
         inbox_lifetime: Duration::from_secs(3_600),
+        sending: Sending { outbound: Outbound::Off, hello: Domain::parse(MAIL_DOMAIN).unwrap(), dkim: None },
         // A test machine's disk may be small.
         limits: Limits { free_disk: MIB, ..Limits::default() },
     }

@@ -8,7 +8,7 @@ use super::elements::{self, COUNT, ElementId, Layout};
 use super::hidden::{Region, Style};
 use super::writer::{Gap, Writer};
 use super::{Page, Reference};
-use crate::mime::budget::{LINK_OCTETS, LINKS};
+use crate::mime::budget::{LINK_OCTETS, LINKS, NESTED_LAYOUTS};
 
 /// Octets of a tag or attribute name that are kept: known ones are shorter.
 const NAME_OCTETS: usize = 32;
@@ -60,6 +60,8 @@ pub(super) struct Reader<'p> {
     hidden: Option<Region>,
     /// The next number of each numbered list that is open; none for lists without numbers.
     lists: Vec<Option<u32>>,
+    /// How many more are open, whose numbers are not kept.
+    deeper_lists: usize,
     /// Where the words of the open link begin.
     link_start: Option<usize>,
 }
@@ -76,6 +78,7 @@ impl<'p> Reader<'p> {
             restyled: Vec::new(),
             hidden: None,
             lists: Vec::new(),
+            deeper_lists: 0,
             link_start: None,
         }
     }
@@ -106,7 +109,7 @@ impl<'p> Reader<'p> {
     /// Remembers an element that is not laid out as its kind is.
     fn restyle(&mut self, id: ElementId, layout: Layout, style: Style) {
         let changed = style.layout.filter(|&styled| styled != layout);
-        if changed.is_none() && !style.keeps_white_space {
+        if changed.is_none() && !style.keeps_white_space || self.restyled.len() >= NESTED_LAYOUTS {
             return;
         }
         let preformatted = style.keeps_white_space;
@@ -128,7 +131,11 @@ impl<'p> Reader<'p> {
             Layout::List | Layout::NumberedList => {
                 let number =
                     self.tag.start.take().and_then(|start| String::from_utf8_lossy(&start).trim().parse().ok());
-                self.lists.push((layout == Layout::NumberedList).then_some(number.unwrap_or(1)));
+                if self.lists.len() < NESTED_LAYOUTS {
+                    self.lists.push((layout == Layout::NumberedList).then_some(number.unwrap_or(1)));
+                } else {
+                    self.deeper_lists += 1;
+                }
                 self.writer.gap(if self.lists.len() > 1 { Gap::Line } else { Gap::Paragraph });
             }
             Layout::Item => self.begin_item(),
@@ -138,16 +145,13 @@ impl<'p> Reader<'p> {
     }
 
     fn begin_item(&mut self) {
-        let indent = "  ".repeat(self.lists.len().clamp(1, 8) - 1);
-        let mark = match self.lists.last_mut() {
-            Some(Some(number)) => {
-                let mark = format!("{indent}{number}. ");
-                *number = number.saturating_add(1);
-                mark
-            }
-            _ => format!("{indent}- "),
-        };
-        self.writer.mark(mark);
+        let indent = self.lists.len().clamp(1, 8) - 1;
+        let number = self.lists.last_mut().and_then(Option::as_mut).map(|next| {
+            let number = *next;
+            *next = number.saturating_add(1);
+            number
+        });
+        self.writer.mark(indent, number);
     }
 
     fn gap_for(&mut self, layout: Layout) {
@@ -183,9 +187,8 @@ impl<'p> Reader<'p> {
         self.open[id] = self.open[id].saturating_sub(1);
         match layout {
             Layout::Preformatted if was_open => self.writer.preformatted -= 1,
-            Layout::List | Layout::NumberedList if was_open => {
-                self.lists.pop();
-            }
+            Layout::List | Layout::NumberedList if was_open && self.deeper_lists > 0 => self.deeper_lists -= 1,
+            Layout::List | Layout::NumberedList if was_open => drop(self.lists.pop()),
             Layout::Inline if self.tag.name == b"a" => self.end_link(),
             Layout::Inline if elements::layout(id) != Layout::Inline => self.writer.gap(Gap::Space),
             _ => {}

@@ -72,6 +72,7 @@ CREATE TABLE outgoing (
     raw {bytes}
 );
 CREATE INDEX outgoing_by_age ON outgoing (created_at);
+CREATE INDEX outgoing_waiting ON outgoing (created_at) WHERE status = 'queued';
 
 CREATE TABLE settings (
     name TEXT NOT NULL PRIMARY KEY,

@@ -1,0 +1,51 @@
+//! Messages and what must be read out of them: every `tests/mail/NAME.eml` has its fields in `NAME.json`.
+//!
+//! For a new case add the message, run `RESTANTE_WRITE_EXPECTED=1 cargo test --test mime_mail`, and read the new JSON
+//! as a user would before it is committed.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use restante::mime::parse;
+use serde_json::{Value, json};
+
+fn messages() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mail");
+    let files = directory.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let mut messages: Vec<_> = files.filter(|file| file.extension().is_some_and(|ending| ending == "eml")).collect();
+    messages.sort();
+    messages
+}
+
+fn fields(message: &Path) -> Value {
+    let parsed = parse(&fs::read(message).unwrap());
+    json!({
+        "from": parsed.from,
+        "subject": parsed.subject,
+        "text": parsed.text.split('\n').collect::<Vec<_>>(),
+        "html": !parsed.html.is_empty(),
+        "links": parsed.links,
+        "otp": parsed.otp,
+    })
+}
+
+#[test]
+fn every_message_reads_as_its_file_says() {
+    let messages = messages();
+    assert!(messages.len() >= 30, "the cases are missing");
+    let write = std::env::var_os("RESTANTE_WRITE_EXPECTED").is_some();
+    let mut wrong = Vec::new();
+    for message in &messages {
+        let (found, file) = (fields(message), message.with_extension("json"));
+        if write {
+            fs::write(&file, format!("{found:#}\n")).unwrap();
+        }
+        let expected: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap_or_default()).unwrap_or_default();
+        if found != expected {
+            wrong.push(format!("{}\nexpected {expected:#}\nfound {found:#}", message.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n\n"));
+}

@@ -1,0 +1,126 @@
+//! What holds of every message, whatever its octets: it is read without a panic, the same way each time, and every
+//! field has its form.
+
+use proptest::prelude::*;
+use restante::mime::{ParsedMessage, parse, threading};
+
+/// Pieces that mean something to the parser; random ones in a row reach deeper than random octets.
+const PIECES: &[&str] = &[
+    "From: ",
+    "Subject: ",
+    "Content-Type: ",
+    "text/plain",
+    "text/html",
+    "multipart/mixed; boundary=b",
+    "multipart/alternative; boundary=a",
+    "; charset=",
+    "utf-8",
+    "iso-2022-jp",
+    "utf-7",
+    "gb18030",
+    "; format=flowed",
+    "Content-Transfer-Encoding: ",
+    "base64",
+    "quoted-printable",
+    "\r\n",
+    "\r\n\r\n",
+    "\n",
+    "--b",
+    "--a",
+    "--",
+    "=?utf-8?q?",
+    "=?utf-8?b?",
+    "?=",
+    "=C3=A9",
+    "=\r\n",
+    "WW91ciBjb2Rl",
+    "<a@b.example>",
+    "<a href=\"",
+    "https://x.example/",
+    "\">",
+    "</a>",
+    "<table><td>",
+    "<div style='display:none'>",
+    "</div>",
+    "<base href=/>",
+    "<!--",
+    "-->",
+    "Your code is ",
+    "482913",
+    "482 913",
+    "4 8 2 9 1 3",
+    "@x.example #123456",
+    "Order ",
+    "验证码",
+    "é",
+    "\u{200b}",
+    "\0",
+    "&amp;",
+    "&#x1f511;",
+    "#",
+    "://",
+    "xn--",
+    "[::1]",
+    "%",
+    " ",
+    "\t",
+];
+
+fn message() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        8 => prop::sample::select(PIECES).prop_map(|piece| piece.as_bytes().to_vec()),
+        1 => prop::collection::vec(any::<u8>(), 1..8),
+    ];
+    prop::collection::vec(piece, 0..80).prop_map(|pieces| pieces.concat())
+}
+
+fn check(message: &ParsedMessage) -> Result<(), TestCaseError> {
+    let code = &message.otp;
+    prop_assert!(code.is_empty() || (4..=8).contains(&code.len()) && code.bytes().all(|octet| octet.is_ascii_digit()));
+    prop_assert!(!message.subject.contains(['\r', '\n', '\0']), "{:?}", message.subject);
+    for text in [&message.text, &message.html] {
+        prop_assert!(!text.contains(['\r', '\0']), "{text:?}");
+    }
+    for (index, link) in message.links.iter().enumerate() {
+        prop_assert!(is_absolute_uri(link), "{link}");
+        prop_assert!(!message.links[..index].contains(link), "{link} twice");
+    }
+    Ok(())
+}
+
+/// An absolute URI with an authority, of the characters that RFC 3986 knows.
+fn is_absolute_uri(link: &str) -> bool {
+    let characters = "-._~:/?#[]@!$&'()*+,;=%";
+    let known = |octet: u8| octet.is_ascii_alphanumeric() || characters.as_bytes().contains(&octet);
+    let escapes_whole = link
+        .split('%')
+        .skip(1)
+        .all(|rest| rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)));
+    let Some((scheme, rest)) = link.split_once("://") else { return false };
+    let has_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"+-.".contains(&octet));
+    has_scheme && !rest.is_empty() && link.bytes().all(known) && escapes_whole
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn made_up_messages_are_read(raw in message()) {
+        let read = parse(&raw);
+        check(&read)?;
+        prop_assert_eq!(read, parse(&raw));
+        prop_assert_eq!(threading(&raw), threading(&raw));
+    }
+
+    #[test]
+    fn random_octets_are_read(raw in prop::collection::vec(any::<u8>(), 0..2_000)) {
+        check(&parse(&raw))?;
+    }
+
+    #[test]
+    fn plain_text_comes_back(text in "[ -~]{0,200}") {
+        let raw = format!("From: a@b.example\r\n\r\n{text}");
+        prop_assert_eq!(parse(raw.as_bytes()).text, text);
+    }
+}
