@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use divan::Bencher;
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, Settings};
+use restante::config::{DatabaseUrl, Limits, Outbound, Sending, Settings};
 use restante::db::Database;
 use restante::http;
 use restante::model::{ApiKey, Domain};
@@ -95,11 +95,13 @@ impl Server {
 }
 
 fn settings(directory: &std::path::Path) -> Settings {
+    let mail_domain = Domain::parse("restante.test").unwrap();
     Settings {
         http_listen: "127.0.0.1:0".parse().unwrap(),
         smtp_listen: "127.0.0.1:0".parse().unwrap(),
         metrics_listen: None,
-        mail_domain: Domain::parse("restante.test").unwrap(),
+        sending: Sending { outbound: Outbound::Off, hello: mail_domain.clone(), dkim: None },
+        mail_domain,
         base_url: None,
         data_dir: directory.to_owned(),
         database: DatabaseUrl::Sqlite(directory.join("restante.db")),
