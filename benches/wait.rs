@@ -95,13 +95,12 @@ impl Server {
 }
 
 fn settings(directory: &std::path::Path) -> Settings {
-    let mail_domain = Domain::parse("restante.test").unwrap();
     Settings {
         http_listen: "127.0.0.1:0".parse().unwrap(),
         smtp_listen: "127.0.0.1:0".parse().unwrap(),
         metrics_listen: None,
-        sending: Sending { outbound: Outbound::Off, hello: mail_domain.clone(), dkim: None },
-        mail_domain,
+        sending: Sending { outbound: Outbound::Off, hello: Domain::parse("restante.test").unwrap(), dkim: None },
+        mail_domain: Domain::parse("restante.test").unwrap(),
         base_url: None,
         data_dir: directory.to_owned(),
         database: DatabaseUrl::Sqlite(directory.join("restante.db")),

@@ -43,10 +43,10 @@ pub(super) enum ServeError {
     Listen { flag: &'static str, address: SocketAddr, source: io::Error },
     #[error("cannot receive mail")]
     Receive(#[source] ReceiverError),
-    #[error("cannot send mail")]
-    Send(#[source] SenderError),
     #[error("cannot begin to count")]
     Metrics(#[source] metrics::InstallError),
+    #[error("cannot send mail")]
+    Send(#[source] SenderError),
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
     #[error("stopped at once by a second signal")]
@@ -96,11 +96,11 @@ impl Server {
         let service = start_service(settings).await?;
         let (http, http_address) = bind("--http-listen", settings.http_listen).await?;
         let receiver = bind_smtp(settings, &service).await?;
-        let sender = Sender::new(&settings.sending, service.clone()).map_err(ServeError::Send)?;
         let monitor = match settings.metrics_listen {
             Some(address) => Some(Monitor::start(address, &service).await?),
             None => None,
         };
+        let sender = Sender::new(&settings.sending, service.clone()).map_err(ServeError::Send)?;
         let made_key = prepare_projects(&service, settings).await?;
         let base_url = settings.base_url.clone().unwrap_or_else(|| format!("http://{}", reachable(http_address)));
         let app = http::App { service: service.clone(), limits: settings.limits.clone(), base_url: base_url.clone() };
@@ -135,12 +135,12 @@ impl Server {
         let stop = CancellationToken::new();
         let http = http::server::serve(self.http, self.router, self.service.clone(), stop.clone(), GRACE);
         let smtp = self.receiver.run(stop.clone(), GRACE);
-        let sending = self.sender.run(stop.clone(), GRACE);
         let monitor = async {
             if let Some(Monitor { listener, router, .. }) = self.monitor {
                 http::server::serve(listener, router, self.service.clone(), stop.clone(), GRACE).await;
             }
         };
+        let sending = self.sender.run(stop.clone(), GRACE);
         let stopped = async {
             tokio::join!(http, smtp, sending, monitor);
             self.service.stop().await;

@@ -43,9 +43,9 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
     Ok(Settings {
         http_listen: flags.http_listen,
         smtp_listen: flags.smtp_listen,
+        metrics_listen: flags.metrics_listen,
         sending: sending(&flags.sending, &mail_domain)?,
         mail_domain,
-        metrics_listen: flags.metrics_listen,
         base_url: given(flags.base_url.as_deref()).map(base_url).transpose()?,
         data_dir: flags.database.data_dir.clone(),
         database: database(&flags.database)?,

@@ -86,6 +86,18 @@ impl Store {
         Ok(transaction.commit().await?)
     }
 
+    /// How many items wait to be sent; counted no further than 100,000.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
+        const QUEUED: &str =
+            "SELECT COUNT(*) FROM (SELECT 1 FROM outgoing WHERE status = 'queued' LIMIT 100000) AS queued";
+        let mut rows = self.database.query(QUEUED, vec![]).await?;
+        let count = rows.pop().map(|mut row| row.integer()).transpose()?.unwrap_or(0);
+        Ok(u32::try_from(count).unwrap_or(0))
+    }
+
     /// The item `id`.
     ///
     /// # Errors

@@ -137,6 +137,7 @@ fn settings(data_dir: PathBuf) -> Settings {
         http_listen: "127.0.0.1:0".parse().unwrap(),
         smtp_listen: "127.0.0.1:0".parse().unwrap(),
         metrics_listen: None,
+        sending: Sending { outbound: Outbound::Off, hello: Domain::parse("restante.test").unwrap(), dkim: None },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         base_url: None,
         database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),
@@ -145,7 +146,6 @@ fn settings(data_dir: PathBuf) -> Settings {
         admin_token: None,
         tls: None,
         inbox_lifetime: Duration::from_secs(3_600),
-        sending: Sending { outbound: Outbound::Off, hello: Domain::parse(MAIL_DOMAIN).unwrap(), dkim: None },
         // A test machine's disk may be small.
         limits: Limits { free_disk: MIB, ..Limits::default() },
     }

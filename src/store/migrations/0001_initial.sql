@@ -72,7 +72,6 @@ CREATE TABLE outgoing (
     raw {bytes}
 );
 CREATE INDEX outgoing_by_age ON outgoing (created_at);
-CREATE INDEX outgoing_waiting ON outgoing (created_at) WHERE status = 'queued';
 
 CREATE TABLE settings (
     name TEXT NOT NULL PRIMARY KEY,
