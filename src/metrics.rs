@@ -20,6 +20,7 @@ const COMMIT_DELIVERIES: &str = "restante_commit_deliveries";
 const WAITS_OPEN: &str = "restante_waits_open";
 const WAITS: &str = "restante_waits_total";
 const OUTGOING_QUEUED: &str = "restante_outgoing_queued";
+const OUTGOING_ATTEMPTS: &str = "restante_outgoing_attempts_total";
 const HTTP_REQUESTS: &str = "restante_http_requests_total";
 
 /// Upper bounds, in seconds: from a flush on a fast disk to the time a client is kept waiting.
@@ -67,6 +68,7 @@ fn describe() {
     describe_gauge!(WAITS_OPEN, "Waits that are open");
     describe_counter!(WAITS, "Waits that have ended, by how");
     describe_gauge!(OUTGOING_QUEUED, "Outgoing items that wait to be sent; counted up to 100000");
+    describe_counter!(OUTGOING_ATTEMPTS, "Attempts to send to other domains, by what they came to");
     describe_counter!(HTTP_REQUESTS, "HTTP requests, by class of status");
 }
 
@@ -147,6 +149,11 @@ impl Drop for OpenWait {
 /// A wait was refused because its key has too many.
 pub fn wait_refused() {
     counter!(WAITS, "outcome" => "refused").increment(1);
+}
+
+/// An attempt to send an item to another domain has ended.
+pub fn outgoing_attempted(outcome: &'static str) {
+    counter!(OUTGOING_ATTEMPTS, "outcome" => outcome).increment(1);
 }
 
 /// An HTTP request was answered with `status`.

@@ -79,7 +79,8 @@ cases! {
         a_bounce_and_the_failure_are_one_transaction,
         an_administrator_retries_and_cancels_what_nobody_is_sending,
         items_are_listed_newest_first_by_project_and_status,
-        what_waits_survives_a_restart;
+        what_waits_survives_a_restart,
+        a_deleted_project_takes_its_queue_along;
     projects:
         names_are_unique_among_live_projects,
         a_key_works_until_it_is_replaced,

@@ -112,7 +112,7 @@ fn describe(item: &Outgoing) -> String {
     [
         format!("Id:           {}", item.id),
         format!("Status:       {}{}", item.status, if item.leased_until.is_some() { ", being sent" } else { "" }),
-        format!("From:         {}", printable_line(item.inbox.as_str())),
+        format!("Inbox:        {}", printable_line(item.inbox.as_str())),
         format!("To:           {}", printable_line(&item.recipient)),
         format!("Subject:      {}", printable_line(&item.subject)),
         format!("Message-ID:   {}", printable_line(&item.message_id)),

@@ -8,6 +8,7 @@ mod failure;
 mod full_disk;
 mod mail_clients;
 mod metrics;
+mod outgoing;
 mod project;
 mod sending;
 mod server;

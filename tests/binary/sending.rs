@@ -1,6 +1,6 @@
 //! What was answered with 202 is sent, whatever ends the process: it is killed again and again while it sends.
 //!
-//! A few rounds are part of the tests; `RESTANTE_TEST_KILLS=200 cargo test --test binary sending -- --nocapture` makes as
+//! A few rounds are part of the tests; `RESTANTE_KILL_ROUNDS=200 cargo test --test binary sending -- --nocapture` makes as
 //! many as wanted and says how many copies there were.
 
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ const MESSAGES: usize = 8;
 
 #[test]
 fn a_killed_worker_loses_nothing_and_repeats_at_most_what_was_under_way() {
-    let kills = std::env::var("RESTANTE_TEST_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
+    let kills = std::env::var("RESTANTE_KILL_ROUNDS").map_or(KILLS, |kills| kills.parse().unwrap());
     let data_dir = tempfile::tempdir().unwrap();
     let (relay, steps) = Relay::start();
     let mut acknowledged = Vec::new();

@@ -149,3 +149,16 @@ pub async fn what_waits_survives_a_restart(bed: Bed) {
     let bed = bed.restart().await;
     assert_eq!(claim(&bed.store, WorkerId::generate(), item, START).await.len(), 1);
 }
+
+pub async fn a_deleted_project_takes_its_queue_along(bed: Bed) {
+    let project = bed.project("shop").await;
+    let worker = WorkerId::generate();
+    let recipient = EmailAddress::parse("a@b.example").unwrap();
+    let item = NewOutgoing::delivered(project, id("a"), recipient, "Hello".into(), "<1@b>".into());
+    let item = item.queued(b"", START.after(HOUR)).unwrap();
+    bed.store.add_outgoing(&item, START).await.unwrap();
+    assert_eq!(claim(&bed.store, worker, item.id, START).await.len(), 1);
+    assert!(bed.store.delete_project("shop", START).await.unwrap());
+    assert!(!bed.store.settle_outgoing(&settlement(item.id, worker, 1, OutgoingStatus::Queued)).await.unwrap());
+    assert_eq!(bed.store.outgoing(item.id).await.unwrap(), None);
+}
