@@ -1,15 +1,15 @@
 //! The settings of a running service, resolved: nothing in here can be wrong any more.
 
+mod database_url;
 mod sending;
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use crate::model::{ApiKey, Domain};
 
+pub use database_url::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
 pub use sending::{Direct, Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
 
 /// One mebibyte, in octets.
@@ -22,6 +22,8 @@ pub struct Settings {
     pub http_listen: SocketAddr,
     /// Where SMTP listens; port 0 takes a free one.
     pub smtp_listen: SocketAddr,
+    /// Where Prometheus is answered; off by default.
+    pub metrics_listen: Option<SocketAddr>,
     /// The domain of every inbox.
     pub mail_domain: Domain,
     /// How callers reach the service, without a slash at the end; by default the address HTTP listens on.
@@ -51,37 +53,6 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The private key.
     pub key: PathBuf,
-}
-
-/// Where the data is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DatabaseUrl {
-    /// `sqlite:PATH`: one file beside its write-ahead log.
-    Sqlite(PathBuf),
-}
-
-/// The text names no database that this program knows.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected sqlite:PATH")]
-pub struct InvalidDatabaseUrl;
-
-impl FromStr for DatabaseUrl {
-    type Err = InvalidDatabaseUrl;
-
-    fn from_str(text: &str) -> Result<Self, InvalidDatabaseUrl> {
-        match text.strip_prefix("sqlite:") {
-            Some(path) if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
-            _ => Err(InvalidDatabaseUrl),
-        }
-    }
-}
-
-impl fmt::Display for DatabaseUrl {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
-        }
-    }
 }
 
 /// The limits; each has a flag of the same name. Sizes are in octets.

@@ -18,4 +18,5 @@ pub mod smtp;
 
 pub mod clock;
 pub mod config;
+pub mod metrics;
 pub mod model;

@@ -8,6 +8,9 @@ mod common;
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod server;
 
+/// What the harness stores in; that the dashboard's queries hold on every engine, the store's suite shows.
+const ENGINE: common::Engine = common::Engine::Sqlite;
+
 mod dashboard {
     mod hostile;
     mod journeys;

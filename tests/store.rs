@@ -4,17 +4,22 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "common/postgres.rs"]
+#[allow(dead_code, reason = "each test binary uses its own part of this")]
+mod postgres_database;
+
 mod store {
     pub mod bed;
     pub mod deliveries;
     pub mod inboxes;
     pub mod messages;
+    pub mod outgoing;
     pub mod projects;
     pub mod sweep;
 }
 
 use store::bed::Bed;
-use store::{deliveries, inboxes, messages, projects, sweep};
+use store::{deliveries, inboxes, messages, outgoing, projects, sweep};
 
 macro_rules! cases {
     ($($module:ident: $($case:ident),+ $(,)?;)+) => {
@@ -23,6 +28,14 @@ macro_rules! cases {
                 $(#[tokio::test]
                 async fn $case() {
                     crate::$module::$case(crate::Bed::sqlite().await).await;
+                })+
+            })+
+        }
+        mod postgres {
+            $(mod $module {
+                $(#[tokio::test]
+                async fn $case() {
+                    crate::$module::$case(crate::Bed::postgres().await).await;
                 })+
             })+
         }
@@ -42,6 +55,8 @@ cases! {
         an_address_opened_again_is_empty,
         mail_for_a_deleted_project_is_refused,
         concurrent_writers_leave_no_gap,
+        deliveries_to_the_same_inboxes_do_not_end_each_other,
+        octets_that_text_cannot_hold_are_stored,
         a_committed_message_survives_a_restart,
         an_announcement_follows_the_commit;
     inboxes:
@@ -55,11 +70,24 @@ cases! {
         the_oldest_match_is_behind_the_cursor,
         a_list_is_newest_first_and_read_in_bounded_pages,
         the_subject_filter_ignores_case_and_takes_wildcards_for_themselves;
+    outgoing:
+        a_claim_counts_the_attempt_and_is_exclusive,
+        a_lease_that_ended_is_taken_over_and_fences_the_former_worker,
+        a_renewed_lease_goes_on_and_a_released_one_ends,
+        no_domain_fills_the_queue_for_the_others,
+        the_next_look_is_at_what_becomes_due_or_free,
+        a_bounce_and_the_failure_are_one_transaction,
+        an_administrator_retries_and_cancels_what_nobody_is_sending,
+        items_are_listed_newest_first_by_project_and_status,
+        what_waits_survives_a_restart,
+        a_deleted_project_takes_its_queue_along;
     projects:
         names_are_unique_among_live_projects,
         a_key_works_until_it_is_replaced,
         a_key_belongs_to_one_project,
         the_default_project_is_made_once,
+        of_many_first_keys_one_is_taken,
+        rotations_at_once_leave_one_key,
         a_deleted_project_is_gone_with_its_keys_and_inboxes;
     sweep:
         what_has_expired_is_removed_step_by_step,

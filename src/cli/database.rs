@@ -3,10 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::data_dir::DataDirError;
 use super::error::CliError;
 use crate::config::DatabaseUrl;
 use crate::db::{Database, DatabaseError};
-use crate::store::StoreError;
+use crate::store::{CopyError, StoreError};
 
 /// Why the database cannot be worked on.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,10 @@ pub(super) enum DatabaseCommandError {
     Open { url: DatabaseUrl, source: DatabaseError },
     #[error("cannot use the database {url}")]
     Prepare { url: DatabaseUrl, source: StoreError },
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error("nothing was copied")]
+    Copy(#[source] CopyError),
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
 }
@@ -28,8 +33,11 @@ pub(super) enum DatabaseCommandError {
 ///
 /// # Errors
 /// [`DatabaseCommandError::Absent`].
-pub(super) fn refuse_absent(DatabaseUrl::Sqlite(path): &DatabaseUrl) -> Result<(), DatabaseCommandError> {
-    if path.exists() { Ok(()) } else { Err(DatabaseCommandError::Absent(path.clone())) }
+pub(super) fn refuse_absent(url: &DatabaseUrl) -> Result<(), DatabaseCommandError> {
+    match url {
+        DatabaseUrl::Sqlite(path) if !path.exists() => Err(DatabaseCommandError::Absent(path.clone())),
+        _ => Ok(()),
+    }
 }
 
 /// Opens the database, prepares what `work` wants of it, and does the work, on a runtime of its own.
@@ -43,10 +51,22 @@ pub(super) fn with<T>(
 ) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(DatabaseCommandError::Runtime)?.block_on(async {
-        let prepared = match Database::open(&url).await {
-            Err(source) => return Err(DatabaseCommandError::Open { url, source }.into()),
-            Ok(database) => prepare(database).await,
-        };
-        work(prepared.map_err(|source| DatabaseCommandError::Prepare { url, source })?).await
+        let prepared = open(url, prepare).await?;
+        work(prepared).await
     })
+}
+
+/// Opens the database and prepares what is wanted of it.
+///
+/// # Errors
+/// [`DatabaseCommandError`] where the database cannot be used.
+pub(super) async fn open<T>(
+    url: DatabaseUrl,
+    prepare: impl AsyncFnOnce(Database) -> Result<T, StoreError>,
+) -> Result<T, DatabaseCommandError> {
+    let prepared = match Database::open(&url).await {
+        Err(source) => return Err(DatabaseCommandError::Open { url, source }),
+        Ok(database) => prepare(database).await,
+    };
+    prepared.map_err(|source| DatabaseCommandError::Prepare { url, source })
 }

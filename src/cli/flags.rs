@@ -16,7 +16,7 @@ pub(super) struct DatabaseFlags {
     /// The directory of the database, the certificate and the lock
     #[arg(long, env = "RESTANTE_DATA_DIR", value_name = "DIR", default_value = "./restante-data", global = true)]
     pub(super) data_dir: PathBuf,
-    /// The database, sqlite:PATH [default: sqlite:DIR/restante.db]
+    /// The database, sqlite:PATH or postgres://USER@HOST/DATABASE [default: sqlite:DIR/restante.db]
     #[arg(long, env = "RESTANTE_DATABASE", value_name = "URL", hide_env_values = true, global = true)]
     pub(super) database: Option<String>,
 }
@@ -30,6 +30,9 @@ pub(super) struct ServeFlags {
     /// Where SMTP listens; port 0 takes a free one
     #[arg(long, env = "RESTANTE_SMTP_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1025")]
     pub(super) smtp_listen: SocketAddr,
+    /// Where a monitor finds /metrics (Prometheus) and /health [default: off]
+    #[arg(long, env = "RESTANTE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
+    pub(super) metrics_listen: Option<SocketAddr>,
     /// The domain of every inbox; mail for any other is refused
     #[arg(long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = "restante.test")]
     pub(super) mail_domain: String,

@@ -11,6 +11,7 @@ pub(super) struct Greeting<'a> {
     pub(super) base_url: &'a str,
     pub(super) http: SocketAddr,
     pub(super) smtp: SocketAddr,
+    pub(super) metrics: Option<SocketAddr>,
     pub(super) mail_domain: &'a Domain,
     pub(super) data_dir: &'a Path,
     /// The key of the default project, if this start made one.
@@ -24,6 +25,9 @@ impl fmt::Display for Greeting<'_> {
         writeln!(formatter, "Restante listens.")?;
         writeln!(formatter, "  HTTP   {} (base URL {})", self.http, self.base_url)?;
         writeln!(formatter, "  SMTP   {} (mail for anything@{})", self.smtp, self.mail_domain)?;
+        if let Some(metrics) = self.metrics {
+            writeln!(formatter, "  Metrics {metrics}")?;
+        }
         writeln!(formatter, "  Data   {}", self.data_dir.display())?;
         writeln!(formatter, "  Guide  {}/llm", self.base_url)?;
         writeln!(formatter, "  Dashboard  {}/", self.base_url)?;
@@ -58,6 +62,7 @@ mod tests {
     fn a_key_is_shown_only_by_the_start_that_made_it() {
         let (key, mail_domain) = (ApiKey::generate(), Domain::parse("restante.test").unwrap());
         let greeting = |made_key| Greeting {
+            metrics: None,
             base_url: "http://127.0.0.1:8025",
             http: ([127, 0, 0, 1], 8025).into(),
             smtp: ([127, 0, 0, 1], 1025).into(),

@@ -1,7 +1,9 @@
-//! The command line: `restante serve` runs the service, `project` and `outgoing` manage it, and `inbox`, `messages` and `wait` are a
-//! client for shell scripts.
+//! The command line: `restante serve` runs the service, `project`, `outgoing`, `migrate` and `copy` manage its database,
+//! and `inbox`, `messages` and `wait` are a client for shell scripts.
 
+mod allocator;
 mod client;
+mod copy;
 mod data_dir;
 mod database;
 mod error;
@@ -10,6 +12,7 @@ mod greeting;
 mod inbox;
 mod logging;
 mod messages;
+mod migrate;
 mod octets;
 mod outgoing;
 mod output;
@@ -42,6 +45,10 @@ enum Command {
     Serve(Box<flags::ServeFlags>),
     /// Manages projects and their API keys, on the database
     Project(project::ProjectCommand),
+    /// Brings the schema of a database up to date
+    Migrate(migrate::MigrateCommand),
+    /// Copies an installation into another database, as from SQLite to PostgreSQL
+    Copy(copy::CopyCommand),
     /// Lists, shows, retries and cancels what is sent to other domains, on the database
     Outgoing(outgoing::OutgoingCommand),
     /// Creates, shows and deletes inboxes
@@ -61,6 +68,8 @@ pub fn run() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(flags) => serve::run(&flags),
         Command::Project(command) => project::run(&command),
+        Command::Migrate(command) => migrate::run(&command),
+        Command::Copy(command) => copy::run(&command),
         Command::Outgoing(command) => outgoing::run(&command),
         Command::Inbox(command) => inbox::run(&command),
         Command::Messages(flags) => messages::run(&flags),
@@ -118,7 +127,7 @@ mod tests {
     #[test]
     fn secrets_are_not_shown_in_the_help() {
         for flag in Cli::command().get_subcommands().flat_map(all_flags) {
-            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database" | "relay")) {
+            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database" | "from" | "to" | "relay")) {
                 assert!(flag.is_hide_env_values_set(), "{flag}");
             }
         }

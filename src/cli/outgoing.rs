@@ -1,7 +1,8 @@
 //! `restante outgoing`: what inboxes send to other domains, seen and managed on the database, whether or not a server
 //! runs on it.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 
 use super::database;
 use super::error::CliError;
@@ -27,8 +28,8 @@ enum Action {
     /// Lists outgoing items, the newest first
     List {
         /// Only items that stand there
-        #[arg(long, env = "RESTANTE_STATUS", value_name = "STATUS")]
-        status: Option<Standing>,
+        #[arg(long, env = "RESTANTE_STATUS", value_name = "STATUS", value_parser = statuses())]
+        status: Option<OutgoingStatus>,
         /// How many at most
         #[arg(long, env = "RESTANTE_LIMIT", value_name = "N", default_value_t = 50)]
         limit: u32,
@@ -53,28 +54,10 @@ enum Action {
     },
 }
 
-/// Where an item stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Standing {
-    /// It waits for its next attempt, or is in the middle of one.
-    Queued,
-    /// It was delivered.
-    Sent,
-    /// It was refused for good, or its time is over.
-    Failed,
-    /// It was taken out of the queue.
-    Cancelled,
-}
-
-impl From<Standing> for OutgoingStatus {
-    fn from(standing: Standing) -> Self {
-        match standing {
-            Standing::Queued => Self::Queued,
-            Standing::Sent => Self::Sent,
-            Standing::Failed => Self::Failed,
-            Standing::Cancelled => Self::Cancelled,
-        }
-    }
+/// The words of all statuses.
+fn statuses() -> impl TypedValueParser<Value = OutgoingStatus> {
+    let words = PossibleValuesParser::new(OutgoingStatus::ALL.map(OutgoingStatus::as_str));
+    words.try_map(|word| OutgoingStatus::of_word(&word).ok_or("not a status"))
 }
 
 /// Why an outgoing command failed.
@@ -99,7 +82,7 @@ async fn carry_out(outbox: &Outbox, action: &Action) -> Result<(), CliError> {
     let refused = OutgoingCommandError::Refused;
     match action {
         Action::List { status, limit } => {
-            let filter = OutgoingFilter { status: status.map(Into::into), ..OutgoingFilter::default() };
+            let filter = OutgoingFilter { status: *status, ..OutgoingFilter::default() };
             output::line(&table(&outbox.list(&filter, *limit).await.map_err(refused)?))?;
         }
         Action::Show { id } => output::line(&describe(&outbox.find(*id).await.map_err(refused)?))?,
@@ -128,8 +111,8 @@ fn describe(item: &Outgoing) -> String {
     let reply = if item.last_reply.is_empty() { "-".into() } else { printable_line(&item.last_reply) };
     [
         format!("Id:           {}", item.id),
-        format!("Status:       {}", item.status),
-        format!("From:         {}", printable_line(item.inbox.as_str())),
+        format!("Status:       {}{}", item.status, if item.leased_until.is_some() { ", being sent" } else { "" }),
+        format!("Inbox:        {}", printable_line(item.inbox.as_str())),
         format!("To:           {}", printable_line(&item.recipient)),
         format!("Subject:      {}", printable_line(&item.subject)),
         format!("Message-ID:   {}", printable_line(&item.message_id)),
@@ -166,6 +149,7 @@ mod tests {
             attempted_at: Some(Timestamp::from_millis(60_000)),
             due_at: Some(Timestamp::from_millis(360_000)),
             expires_at: Some(Timestamp::from_millis(86_400_000)),
+            leased_until: None,
             last_reply: "mx answered RCPT with 450 later".to_owned(),
         }
     }

@@ -13,11 +13,12 @@ use super::data_dir::{self, DataDirError};
 use super::error::CliError;
 use super::flags::ServeFlags;
 use super::greeting::Greeting;
-use super::{logging, output, settings};
+use super::{allocator, logging, output, settings};
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, Settings};
 use crate::db::{Database, DatabaseError};
 use crate::http;
+use crate::metrics;
 use crate::model::ApiKey;
 use crate::receiver::{Receiver, ReceiverError};
 use crate::sender::{Sender, SenderError};
@@ -42,6 +43,8 @@ pub(super) enum ServeError {
     Listen { flag: &'static str, address: SocketAddr, source: io::Error },
     #[error("cannot receive mail")]
     Receive(#[source] ReceiverError),
+    #[error("cannot begin to count")]
+    Metrics(#[source] metrics::InstallError),
     #[error("cannot send mail")]
     Send(#[source] SenderError),
     #[error("cannot start the runtime")]
@@ -55,6 +58,7 @@ pub(super) enum ServeError {
 /// # Errors
 /// [`CliError`] where it cannot start, or a second signal ends it before it has stopped in order.
 pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
+    allocator::return_large_blocks();
     let settings = settings::resolve(flags)?;
     logging::start(flags.log_format)?;
     let runtime = Runtime::new().map_err(ServeError::Runtime)?;
@@ -82,6 +86,7 @@ struct Server {
     sender: Sender,
     base_url: String,
     router: axum::Router,
+    monitor: Option<Monitor>,
     made: Made,
 }
 
@@ -95,8 +100,12 @@ impl Server {
     /// Binds before the default project gets its key, so that a taken port does not swallow the key that is shown once.
     async fn start(settings: &Settings) -> Result<Self, ServeError> {
         let service = start_service(settings).await?;
-        let (http, http_address) = bind_http(settings.http_listen).await?;
+        let (http, http_address) = bind("--http-listen", settings.http_listen).await?;
         let receiver = bind_smtp(settings, &service).await?;
+        let monitor = match settings.metrics_listen {
+            Some(address) => Some(Monitor::start(address, &service).await?),
+            None => None,
+        };
         let sender = Sender::new(&settings.sending, service.clone()).map_err(ServeError::Send)?;
         let made = prepare_projects(&service, settings).await?;
         let base_url = settings.base_url.clone().unwrap_or_else(|| format!("http://{}", reachable(http_address)));
@@ -106,7 +115,17 @@ impl Server {
             base_url: base_url.clone(),
             smtp_port: receiver.local_addr().port(),
         };
-        Ok(Self { service, http, http_address, receiver, sender, base_url, router: http::router(app), made })
+        Ok(Self {
+            service,
+            http,
+            http_address,
+            receiver,
+            sender,
+            base_url,
+            router: http::router(app),
+            monitor,
+            made,
+        })
     }
 
     fn greet(&self, settings: &Settings) -> io::Result<()> {
@@ -114,6 +133,7 @@ impl Server {
             base_url: &self.base_url,
             http: self.http_address,
             smtp: self.receiver.local_addr(),
+            metrics: self.monitor.as_ref().map(|monitor| monitor.address),
             mail_domain: &settings.mail_domain,
             data_dir: &settings.data_dir,
             made_key: self.made.key.as_ref(),
@@ -127,9 +147,14 @@ impl Server {
         let stop = CancellationToken::new();
         let http = http::server::serve(self.http, self.router, self.service.clone(), stop.clone(), GRACE);
         let smtp = self.receiver.run(stop.clone(), GRACE);
+        let monitor = async {
+            if let Some(Monitor { listener, router, .. }) = self.monitor {
+                http::server::serve(listener, router, self.service.clone(), stop.clone(), GRACE).await;
+            }
+        };
         let sending = self.sender.run(stop.clone(), GRACE);
         let stopped = async {
-            tokio::join!(http, smtp, sending);
+            tokio::join!(http, smtp, sending, monitor);
             self.service.stop().await;
         };
         let second_signal = async {
@@ -145,6 +170,21 @@ impl Server {
             }
             () = second_signal => Err(ServeError::Interrupted),
         }
+    }
+}
+
+/// Where a monitor asks, bound.
+struct Monitor {
+    listener: TcpListener,
+    address: SocketAddr,
+    router: axum::Router,
+}
+
+impl Monitor {
+    async fn start(address: SocketAddr, service: &Service) -> Result<Self, ServeError> {
+        let (listener, address) = bind("--metrics-listen", address).await?;
+        let metrics = metrics::install().map_err(ServeError::Metrics)?;
+        Ok(Self { listener, address, router: http::metrics::router(service.clone(), metrics) })
     }
 }
 
@@ -180,8 +220,8 @@ async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
     started.map_err(|source| ServeError::Start { url: url.clone(), source })
 }
 
-async fn bind_http(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
-    let failed = |source| ServeError::Listen { flag: "--http-listen", address, source };
+async fn bind(flag: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let failed = |source| ServeError::Listen { flag, address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     Ok((listener, bound))

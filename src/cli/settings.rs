@@ -43,6 +43,7 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
     Ok(Settings {
         http_listen: flags.http_listen,
         smtp_listen: flags.smtp_listen,
+        metrics_listen: flags.metrics_listen,
         sending: sending(&flags.sending, &mail_domain)?,
         mail_domain,
         base_url: given(flags.base_url.as_deref()).map(base_url).transpose()?,
@@ -63,10 +64,22 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
 pub(super) fn database(flags: &DatabaseFlags) -> Result<DatabaseUrl, SettingsError> {
     match given(flags.database.as_deref()) {
         None => Ok(DatabaseUrl::Sqlite(flags.data_dir.join("restante.db"))),
-        Some(url) => url.parse().map_err(|_| {
-            SettingsError::new("--database", "this names no database that Restante knows", "Write sqlite:PATH")
-        }),
+        Some(url) => database_url("--database", url),
     }
+}
+
+/// Reads where a database is.
+///
+/// # Errors
+/// [`SettingsError`] that does not repeat the URL: it may hold a password.
+pub(super) fn database_url(flag: &'static str, text: &str) -> Result<DatabaseUrl, SettingsError> {
+    text.parse().map_err(|_| {
+        SettingsError::new(
+            flag,
+            "this names no database that Restante knows",
+            "Write sqlite:PATH or postgres://USER@HOST/DATABASE",
+        )
+    })
 }
 
 /// Reads an API key.

@@ -2,6 +2,8 @@
 
 use super::{Database, DatabaseError, Transaction, values};
 
+/// The lock of whoever migrates; any number does that nothing else uses.
+const MIGRATING: i64 = 0x7265_7374_616e_7401;
 const VERSION_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)";
 const VERSION: &str = "SELECT version FROM schema_version";
 
@@ -9,8 +11,9 @@ const VERSION: &str = "SELECT version FROM schema_version";
 pub(super) async fn run(database: &Database, migrations: &[&'static str]) -> Result<(), DatabaseError> {
     let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     for (script, version) in migrations.iter().zip(1..) {
-        // The version is read inside the transaction, so that two programs starting at once migrate once.
         let mut transaction = database.begin()?;
+        // The version is read behind the lock, so that two programs starting at once migrate once.
+        transaction.lock(MIGRATING).await?;
         let present = present_version(&mut transaction).await?;
         if present > known {
             return Err(DatabaseError::Newer { found: present, known });

@@ -8,10 +8,15 @@
 //! |---|---|
 //! | `{bytes}` | the column type for octets |
 //! | `{clustered}` | behind a table's closing bracket: its rows lie in the order of the primary key |
+//! | `{for_update}` | behind a SELECT: no other transaction changes its rows before this one ends |
+//! | `{skip_locked}` | the same, but rows that another transaction holds are left out |
 //!
 //! An engine with one writer (SQLite) runs transactions one after another; the caller of [`Database::begin`] queues.
+//! PostgreSQL runs them side by side, and several processes may share it.
 
+mod locks;
 mod migrate;
+mod postgres;
 mod sqlite;
 mod value;
 
@@ -21,8 +26,11 @@ use tokio::sync::broadcast;
 
 use crate::config::DatabaseUrl;
 
+pub use locks::{Lock, Locks};
 pub(crate) use value::values;
 pub use value::{Row, Value};
+
+type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How many changes a listener may fall behind before it is told to look at everything again.
 const CHANGES_KEPT: usize = 4_096;
@@ -38,6 +46,18 @@ pub enum DatabaseError {
         /// What the engine says.
         source: rusqlite::Error,
     },
+    /// An environment variable says what cannot be used.
+    #[error("the environment variable {0} does not say what psql understands by it")]
+    Environment(&'static str),
+    /// The connection to the server cannot be encrypted as it should be.
+    #[error("cannot encrypt the connection to the database: {0}")]
+    Tls(#[source] BoxedError),
+    /// The server cannot be reached, or was lost while it did what it was asked: it may have done it.
+    #[error("the database cannot be reached: {}", chain(.0.as_ref()))]
+    Unreachable(#[source] BoxedError),
+    /// The engine has ended the transaction in favour of another one; it may be tried again.
+    #[error("the database ended the transaction in favour of another: {}", chain(.0))]
+    Conflict(#[source] tokio_postgres::Error),
     /// A newer program has changed the schema.
     #[error(
         "the database has schema version {found}, but this program knows only versions up to {known}: \
@@ -52,10 +72,13 @@ pub enum DatabaseError {
     /// A statement failed.
     #[error("the database failed: {0}")]
     Sqlite(#[from] rusqlite::Error),
+    /// A statement failed on the server.
+    #[error("the database failed: {}", chain(.0))]
+    Postgres(#[from] tokio_postgres::Error),
     /// The threads that serve the database could not be started.
     #[error("cannot start a database thread: {0}")]
     Thread(std::io::Error),
-    /// The thread that serves the connection is gone.
+    /// Whatever serves the connection is gone, for good or until it has connected again.
     #[error("the database connection is closed")]
     Closed,
     /// A column does not hold what the statement promised.
@@ -77,19 +100,55 @@ pub enum Change {
     Unknown,
 }
 
+impl DatabaseError {
+    /// Whether the database, and not the statement, is what is wrong.
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::Closed)
+    }
+}
+
+/// What an error of the driver says with all its causes; alone it says only where it happened.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
+        // Some errors already name their cause.
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
+}
+
 /// A database. Cheap to clone; the last clone closes it.
 #[derive(Clone, Debug)]
-pub struct Database(Arc<sqlite::Sqlite>);
+pub struct Database {
+    engine: Engine,
+    locks: Locks,
+}
+
+#[derive(Clone, Debug)]
+enum Engine {
+    Sqlite(Arc<sqlite::Sqlite>),
+    Postgres(Arc<postgres::Postgres>),
+}
 
 impl Database {
-    /// Opens the database, making it where there is none.
+    /// Opens the database; SQLite makes it where there is none.
     ///
     /// # Errors
-    /// [`DatabaseError::Open`] where the file cannot be opened, or is no database.
+    /// [`DatabaseError::Open`] where the file cannot be opened, or is no database; [`DatabaseError::Unreachable`],
+    /// [`DatabaseError::Tls`] and [`DatabaseError::Environment`] where the server cannot be used.
     pub async fn open(url: &DatabaseUrl) -> Result<Self, DatabaseError> {
-        let DatabaseUrl::Sqlite(path) = url.clone();
-        let opening = tokio::task::spawn_blocking(move || sqlite::Sqlite::open(&path, CHANGES_KEPT));
-        Ok(Self(Arc::new(opening.await.map_err(|_| DatabaseError::Closed)??)))
+        match url.clone() {
+            DatabaseUrl::Sqlite(path) => {
+                let opening = tokio::task::spawn_blocking(move || sqlite::Sqlite::open(&path, CHANGES_KEPT));
+                let engine = Engine::Sqlite(Arc::new(opening.await.map_err(|_| DatabaseError::Closed)??));
+                Ok(Self { engine, locks: Locks::within_process() })
+            }
+            DatabaseUrl::Postgres(url) => {
+                let engine = postgres::Postgres::open(&url, CHANGES_KEPT).await?;
+                let locks = Locks::among_nodes(engine.session());
+                Ok(Self { engine: Engine::Postgres(Arc::new(engine)), locks })
+            }
+        }
     }
 
     /// Brings the schema to the newest of `migrations`; each runs in a transaction of its own.
@@ -105,7 +164,10 @@ impl Database {
     /// # Errors
     /// What the statement fails with.
     pub async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
-        self.0.query(sql, parameters).await
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.query(sql, parameters).await,
+            Engine::Postgres(engine) => engine.query(sql, parameters).await,
+        }
     }
 
     /// Begins a transaction. Dropping it without a commit rolls it back.
@@ -113,13 +175,26 @@ impl Database {
     /// # Errors
     /// [`DatabaseError::Closed`]; what the engine fails with at the beginning comes out of the first statement.
     pub fn begin(&self) -> Result<Transaction, DatabaseError> {
-        Ok(Transaction { engine: self.0.begin()?, changes: Vec::new() })
+        let engine = match &self.engine {
+            Engine::Sqlite(engine) => OpenTransaction::Sqlite(engine.begin()?),
+            Engine::Postgres(engine) => OpenTransaction::Postgres(Box::new(engine.begin())),
+        };
+        Ok(Transaction { engine, changes: Vec::new() })
     }
 
     /// Every change announced from now on.
     #[must_use]
     pub fn changes(&self) -> Changes {
-        Changes(self.0.changes())
+        Changes(match &self.engine {
+            Engine::Sqlite(engine) => engine.changes(),
+            Engine::Postgres(engine) => engine.changes(),
+        })
+    }
+
+    /// The locks that all nodes on this database share.
+    #[must_use]
+    pub fn locks(&self) -> &Locks {
+        &self.locks
     }
 }
 
@@ -141,8 +216,14 @@ impl Changes {
 /// A transaction that may read and write.
 #[derive(Debug)]
 pub struct Transaction {
-    engine: sqlite::SqliteTransaction,
+    engine: OpenTransaction,
     changes: Vec<Change>,
+}
+
+#[derive(Debug)]
+enum OpenTransaction {
+    Sqlite(sqlite::SqliteTransaction),
+    Postgres(Box<postgres::PostgresTransaction>),
 }
 
 impl Transaction {
@@ -151,7 +232,7 @@ impl Transaction {
     /// # Errors
     /// What the statement fails with; the transaction can then only be dropped.
     pub async fn execute(&mut self, sql: &'static str, parameters: Vec<Value>) -> Result<u64, DatabaseError> {
-        self.engine.execute(sql, vec![parameters]).await
+        self.execute_many(sql, vec![parameters]).await
     }
 
     /// Runs one statement once for each set of parameters, in one round trip; returns how many rows changed in all.
@@ -159,7 +240,10 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::execute`].
     pub async fn execute_many(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<u64, DatabaseError> {
-        self.engine.execute(sql, parameters).await
+        match &mut self.engine {
+            OpenTransaction::Sqlite(engine) => engine.execute(sql, parameters).await,
+            OpenTransaction::Postgres(engine) => engine.execute(sql, parameters).await,
+        }
     }
 
     /// Runs several statements without parameters, separated by semicolons.
@@ -167,7 +251,10 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::execute`].
     pub async fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
-        self.engine.execute_script(sql).await
+        match &mut self.engine {
+            OpenTransaction::Sqlite(engine) => engine.execute_script(sql).await,
+            OpenTransaction::Postgres(engine) => engine.execute_script(sql).await,
+        }
     }
 
     /// Runs one statement and returns its rows.
@@ -175,7 +262,7 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::execute`].
     pub async fn query(&mut self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
-        Ok(self.engine.query(sql, vec![parameters]).await?.pop().unwrap_or_default())
+        Ok(self.query_many(sql, vec![parameters]).await?.pop().unwrap_or_default())
     }
 
     /// Runs one statement once for each set of parameters, in one round trip; returns the rows of each.
@@ -187,7 +274,37 @@ impl Transaction {
         sql: &'static str,
         parameters: Vec<Vec<Value>>,
     ) -> Result<Vec<Vec<Row>>, DatabaseError> {
-        self.engine.query(sql, parameters).await
+        match &mut self.engine {
+            OpenTransaction::Sqlite(engine) => engine.query(sql, parameters).await,
+            OpenTransaction::Postgres(engine) => engine.query(sql, parameters).await,
+        }
+    }
+
+    /// Waits until no other transaction has the lock `name`, and holds it until this one ends. Where transactions run
+    /// one after another, there is nothing to wait for.
+    ///
+    /// # Errors
+    /// As [`Transaction::execute`].
+    pub async fn lock(&mut self, name: i64) -> Result<(), DatabaseError> {
+        const LOCK: &str = "SELECT 1 FROM (SELECT pg_advisory_xact_lock($1)) AS locked";
+        if let OpenTransaction::Postgres(engine) = &mut self.engine {
+            engine.query(LOCK, vec![values![name]]).await?;
+        }
+        Ok(())
+    }
+
+    /// The same without waiting: `false` where another transaction has the lock.
+    ///
+    /// # Errors
+    /// As [`Transaction::execute`].
+    pub async fn try_lock(&mut self, name: i64) -> Result<bool, DatabaseError> {
+        const TRY_LOCK: &str = "SELECT 1 FROM (SELECT pg_try_advisory_xact_lock($1) AS taken) AS locked WHERE taken";
+        match &mut self.engine {
+            OpenTransaction::Sqlite(_) => Ok(true),
+            OpenTransaction::Postgres(engine) => {
+                Ok(!engine.query(TRY_LOCK, vec![values![name]]).await?.iter().all(Vec::is_empty))
+            }
+        }
     }
 
     /// Announces `key` to every listener once the transaction is committed, and never when it is not.
@@ -200,6 +317,9 @@ impl Transaction {
     /// # Errors
     /// What the commit fails with; nothing of the transaction is kept then.
     pub async fn commit(self) -> Result<(), DatabaseError> {
-        self.engine.commit(self.changes).await
+        match self.engine {
+            OpenTransaction::Sqlite(engine) => engine.commit(self.changes).await,
+            OpenTransaction::Postgres(engine) => engine.commit(&self.changes).await,
+        }
     }
 }

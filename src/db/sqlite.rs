@@ -269,7 +269,9 @@ impl SqliteConnection {
 
 /// `$1` names a parameter here and `?1` numbers one.
 fn spell(sql: &str) -> String {
-    sql.replace('$', "?").replace("{bytes}", "BLOB").replace("{clustered}", "WITHOUT ROWID")
+    let spelled = sql.replace('$', "?").replace("{bytes}", "BLOB").replace("{clustered}", "WITHOUT ROWID");
+    // The one writer has every row to itself.
+    spelled.replace("{for_update}", "").replace("{skip_locked}", "")
 }
 
 fn column(row: &rusqlite::Row<'_>, index: usize) -> Result<Value, DatabaseError> {

@@ -77,6 +77,12 @@ impl Row {
         Self { columns: columns.into_iter(), read: 0 }
     }
 
+    /// The columns that have not been read.
+    #[must_use]
+    pub fn into_values(self) -> Vec<Value> {
+        self.columns.collect()
+    }
+
     /// The next column, an integer.
     ///
     /// # Errors

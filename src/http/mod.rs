@@ -9,6 +9,7 @@ mod body;
 pub mod dashboard;
 mod error;
 mod guide;
+pub mod metrics;
 mod openapi;
 mod query;
 mod request_id;

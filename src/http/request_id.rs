@@ -9,6 +9,7 @@ use axum::response::Response;
 use uuid::Uuid;
 
 use super::error::{Cause, Error};
+use crate::metrics;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -32,6 +33,7 @@ pub(super) async fn stamp(mut request: Request, next: Next) -> Response {
     if let Some(Cause(cause)) = response.extensions().get() {
         id.log_failure(&**cause);
     }
+    metrics::http_answered(response.status().as_u16());
     tracing::debug!(request_id = %id.0, %method, path, status = response.status().as_u16(), "request answered");
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::try_from(id.0.to_string()) {

@@ -121,6 +121,8 @@ pub struct Outgoing {
     pub due_at: Option<Timestamp>,
     /// From when on no attempt is made any more; only for what went through the queue.
     pub expires_at: Option<Timestamp>,
+    /// Until when it is a mail worker's own; only during an attempt.
+    pub leased_until: Option<Timestamp>,
     /// What the last attempt ended with, on one line; empty before the first.
     pub last_reply: String,
 }

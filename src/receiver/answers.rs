@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 
@@ -11,6 +11,7 @@ use super::Context;
 use super::arrival::Arrival;
 use super::listener::Slot;
 use super::trace::Trace;
+use crate::metrics;
 use crate::model::{EmailAddress, MessageId, ProjectId, RefusedMail};
 use crate::service::{DeliverError, Incoming};
 use crate::smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
@@ -77,8 +78,8 @@ impl Answers {
         }
     }
 
-    async fn sender(&mut self) -> Result<(), Refusal> {
-        if self.unfinished.take_if(|delivery| delivery.is_finished()).is_none() && self.unfinished.is_some() {
+    async fn sender(&self) -> Result<(), Refusal> {
+        if self.unfinished.as_ref().is_some_and(|delivery| !delivery.is_finished()) {
             return Err(Refusal::StoreFailure);
         }
         match self.within_patience(self.context.disk.is_full()).await {
@@ -103,6 +104,7 @@ impl Answers {
     ) -> Result<Vec<MessageId>, Refusal> {
         let size = raw.len() as u64;
         let mut delivery = self.begin_delivery(&envelope, raw, arrival);
+        let begun = Instant::now();
         let outcome = match self.within_patience(&mut delivery).await {
             Some(Ok(Some(delivered))) => delivered.map_err(|error| self.refusal(&error)),
             Some(Ok(None)) => Err(Refusal::StoreFailure),
@@ -115,6 +117,9 @@ impl Answers {
                 Err(Refusal::StoreFailure)
             }
         };
+        if outcome.is_ok() {
+            metrics::message_stored(size, begun.elapsed());
+        }
         self.log_message(&envelope, size, &outcome);
         outcome
     }
@@ -181,7 +186,10 @@ impl Answers {
         let (peer, from, to) = (self.peer, &envelope.reverse_path, joined(&envelope.recipients));
         match outcome {
             Ok(ids) => tracing::info!(%peer, %from, to, size, outcome = "stored", ids = joined(ids), "message"),
-            Err(refusal) => tracing::info!(%peer, %from, to, size, outcome = refusal.label(), "message"),
+            Err(refusal) => {
+                metrics::message_refused(refusal.label());
+                tracing::info!(%peer, %from, to, size, outcome = refusal.label(), "message");
+            }
         }
     }
 
@@ -191,6 +199,7 @@ impl Answers {
             self.keep_refusal(refusal, reply);
         }
         if let (Some(refusal), Some(path)) = (reply.refusal(), reply.path()) {
+            metrics::refused(refusal.label());
             tracing::info!(peer = %self.peer, path, outcome = refusal.label(), "path refused");
         }
     }

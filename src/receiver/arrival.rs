@@ -50,13 +50,15 @@ impl Arrival {
         self.discarded = discarded;
     }
 
-    /// Waits until the message may grow.
-    pub(super) async fn make_room(&mut self, clock: &Clock) {
-        if self.room() == 0 {
-            self.share.cover(self.received + 1).await;
-            // The time that it took was not the client's.
-            self.restart_pace(clock.now());
+    /// Waits until the message may grow; answers whether it may from now on grow to any size.
+    pub(super) async fn make_room(&mut self, clock: &Clock) -> bool {
+        if self.room() > 0 {
+            return false;
         }
+        self.share.cover(self.received + 1).await;
+        // The time that it took was not the client's.
+        self.restart_pace(clock.now());
+        self.share.has_seat()
     }
 
     /// How many octets may be read.

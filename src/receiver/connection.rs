@@ -185,14 +185,18 @@ impl Connection {
 
     /// Waits until the message under way may grow; answers whether that was in time.
     async fn make_room(&mut self) -> bool {
-        let Some(arrival) = &mut self.arrival else { return true };
-        let clock = self.context.service.clock();
+        let Self { context, session, arrival: Some(arrival), .. } = self else { return true };
+        let clock = context.service.clock();
         let deadline = arrival.deadline();
-        tokio::select! {
+        let any_size = tokio::select! {
             biased;
-            () = arrival.make_room(clock) => true,
-            () = clock.sleep_until(deadline) => false,
+            any_size = arrival.make_room(clock) => any_size,
+            () = clock.sleep_until(deadline) => return false,
+        };
+        if any_size {
+            session.reserve(usize::try_from(context.limits.message_size).unwrap_or(usize::MAX));
         }
+        true
     }
 
     /// Waits for the client until something is due.

@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::Context;
 use super::connection;
 use crate::config::Limits;
+use crate::metrics;
 use crate::smtp::{Event, Refusal, Session, Transport};
 
 /// How long to wait for file descriptors or memory to come free.
@@ -38,12 +39,18 @@ pub(super) async fn accept(listener: TcpListener, context: &Arc<Context>) {
 
 fn begin(stream: TcpStream, peer: SocketAddr, connections: &Arc<Connections>, context: &Arc<Context>) {
     let Some(slot) = connections.admit(peer.ip()) else {
+        metrics::connection_refused();
         tracing::info!(%peer, "refused a connection: too many");
         // Nothing is lost with a client that does not get its reply.
         let _ = refuse(stream, context);
         return;
     };
-    let serving = connection::serve(stream, peer, slot, Arc::clone(context));
+    let counted = metrics::OpenConnection::begin();
+    let context_of_task = Arc::clone(context);
+    let serving = async move {
+        connection::serve(stream, peer, slot, context_of_task).await;
+        drop(counted);
+    };
     context.tasks.spawn(context.end.clone().run_until_cancelled_owned(serving));
 }
 

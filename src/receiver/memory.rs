@@ -106,12 +106,17 @@ impl Share {
 
     /// How many octets the session may hold; without end for a seat's holder.
     pub(super) fn covered(&self) -> u64 {
-        if self.seat.is_some() { u64::MAX } else { self.covered }
+        if self.has_seat() { u64::MAX } else { self.covered }
+    }
+
+    /// Whether the session has room for a whole message.
+    pub(super) fn has_seat(&self) -> bool {
+        self.seat.is_some()
     }
 
     /// Whether the session holds more than what is its own anyway.
     pub(super) fn is_large(&self) -> bool {
-        self.seat.is_some() || self.pooled.is_some()
+        self.has_seat() || self.pooled.is_some()
     }
 
     async fn grow(&mut self) {

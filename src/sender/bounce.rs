@@ -119,7 +119,11 @@ fn subject(header: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
+    use mail_parser::MimeHeaders;
+
+    use super::super::route::Peer;
     use super::*;
+    use crate::model::{InboxId, OutgoingId, OutgoingStatus, ProjectId};
 
     #[test]
     fn the_subject_is_taken_as_it_stands() {
@@ -137,5 +141,53 @@ mod tests {
     fn the_header_ends_before_the_empty_line() {
         assert_eq!(header_section(b"A: b\r\n\r\nbody\r\n\r\n"), b"A: b\r\n");
         assert_eq!(header_section(b"A: b\r\n"), b"A: b\r\n");
+    }
+
+    #[test]
+    fn a_report_has_words_fields_and_the_header() {
+        let report = compose("a@shop.example", b"Subject: Hello\r\nMessage-ID: <1@restante.test>\r\n");
+        let parsed = mail_parser::MessageParser::new().parse(&report).unwrap();
+        assert_eq!(parsed.subject(), Some("Undelivered Mail: Hello"));
+        let [whole, text, fields, header] = &parsed.parts[..] else { panic!("{} parts", parsed.parts.len()) };
+        assert_eq!(whole.content_type().unwrap().attribute("report-type"), Some("delivery-status"));
+        assert!(text.text_contents().unwrap().contains("could not be delivered:\r\n\r\n    mx: refused\r\n"));
+        let fields = String::from_utf8_lossy(fields.contents());
+        for line in
+            ["Final-Recipient: rfc822; a@shop.example", "Action: failed", "Status: 5.4.1", "Remote-MTA: dns; mx"]
+        {
+            assert!(fields.contains(&format!("\r\n{line}\r\n")), "{line} is not in {fields}");
+        }
+        assert!(header.text_contents().unwrap().starts_with("Subject: Hello\r\nMessage-ID: <1@restante.test>"));
+    }
+
+    #[test]
+    fn an_address_outside_ascii_has_fields_of_another_type() {
+        let report = String::from_utf8(compose("jörg@shop.example", b"Subject: Hello\r\n")).unwrap();
+        assert!(report.contains("Content-Type: message/global-delivery-status\r\n"));
+        assert!(report.contains("\r\nFinal-Recipient: utf-8; jörg@shop.example\r\n"));
+    }
+
+    fn compose(recipient: &str, header: &[u8]) -> Vec<u8> {
+        let now = Timestamp::from_millis(1_795_167_000_123);
+        let item = Outgoing {
+            id: OutgoingId::generate(),
+            project: ProjectId::generate(),
+            inbox: InboxId::parse("k3v9").unwrap(),
+            recipient: recipient.to_owned(),
+            subject: "Hello".to_owned(),
+            message_id: "<1@restante.test>".to_owned(),
+            status: OutgoingStatus::Queued,
+            created_at: now,
+            attempts: 2,
+            attempted_at: Some(now),
+            due_at: Some(now),
+            expires_at: Some(now),
+            leased_until: None,
+            last_reply: String::new(),
+        };
+        let peer = Peer { name: "mx".to_owned(), address: ([192, 0, 2, 1], 25).into() };
+        let failure = Failure { text: "mx: refused".to_owned(), ..Failure::transient(4, 1, "refused").at(&peer) };
+        let mail_domain = &Domain::parse("restante.test").unwrap();
+        Bounce { item: &item, sender: "k3v9@restante.test", header, failure: &failure, mail_domain, now }.compose()
     }
 }

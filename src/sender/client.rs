@@ -96,16 +96,16 @@ impl Client {
     }
 
     async fn carry(&self, peer: &Peer, mail: &Mail, encrypt: bool) -> Result<Reply, Trouble> {
-        let mut session = Session { server: peer.to_string(), connection: self.open(peer).await? };
+        let mut session = Session { peer: peer.clone(), connection: self.open(peer).await? };
         session.greet().await?;
         let mut extensions = session.hello(&self.hello).await?;
         if encrypt && extensions.starttls && session.offers_tls().await? {
-            session = session.encrypt(Arc::clone(self.tls()), peer).await?;
+            session = session.encrypt(Arc::clone(self.tls())).await?;
             // What was said in the clear counts no more (RFC 3207, section 4.2).
             extensions = session.hello(&self.hello).await?;
             extensions.encrypted = true;
         }
-        self.authenticate(&mut session, peer, &extensions).await?;
+        self.authenticate(&mut session, &extensions).await?;
         let taken = session.transfer(mail, &extensions).await;
         // The message's fate is settled; the server need not answer.
         let _ = session.connection.write(b"QUIT\r\n").await;
@@ -113,7 +113,7 @@ impl Client {
     }
 
     async fn open(&self, peer: &Peer) -> Result<Connection, Trouble> {
-        let broken = |error| Trouble::broken(&peer.to_string(), &error);
+        let broken = |error| Trouble::broken(peer, &error);
         let connection = Connection::open(peer.address, self.clock.clone()).await.map_err(broken)?;
         if let Manners::Relay { tls, implicit: true, .. } = &self.manners {
             let name = tls::server_name(&peer.name, peer.address.ip());
@@ -129,13 +129,13 @@ impl Client {
     }
 
     /// A password goes only where nobody else can read it.
-    async fn authenticate(&self, session: &mut Session, peer: &Peer, extensions: &Extensions) -> Result<(), Trouble> {
+    async fn authenticate(&self, session: &mut Session, extensions: &Extensions) -> Result<(), Trouble> {
         let Manners::Relay { credentials: Some((user, password)), implicit, .. } = &self.manners else {
             return Ok(());
         };
-        if !(*implicit || extensions.encrypted || peer.address.ip().is_loopback()) {
+        if !(*implicit || extensions.encrypted || session.peer.address.ip().is_loopback()) {
             let failure = Failure::transient(7, 11, "the relay offers no encryption, so it gets no password");
-            return Err(Trouble::Server(failure.at(&session.server)));
+            return Err(Trouble::Server(failure.at(&session.peer)));
         }
         session.authenticate(user, password, extensions).await
     }
@@ -143,7 +143,7 @@ impl Client {
 
 /// A connection on which a server is spoken to.
 struct Session {
-    server: String,
+    peer: Peer,
     connection: Connection,
 }
 
@@ -170,11 +170,11 @@ impl Session {
         Ok(self.ask("STARTTLS", COMMAND).await?.is_positive())
     }
 
-    async fn encrypt(self, tls: Arc<ClientConfig>, peer: &Peer) -> Result<Self, Trouble> {
-        let Self { server, connection } = self;
+    async fn encrypt(self, tls: Arc<ClientConfig>) -> Result<Self, Trouble> {
+        let Self { peer, connection } = self;
         let encrypted = connection.encrypt(tls, tls::server_name(&peer.name, peer.address.ip())).await;
-        let connection = encrypted.map_err(|error| Trouble::broken(&server, &error))?;
-        Ok(Self { server, connection })
+        let connection = encrypted.map_err(|error| Trouble::broken(&peer, &error))?;
+        Ok(Self { peer, connection })
     }
 
     /// AUTH PLAIN (RFC 4616), or LOGIN where the server has only that.
@@ -215,7 +215,7 @@ impl Session {
     /// Some messages need what not every server can do.
     fn check(&self, mail: &Mail, extensions: &Extensions) -> Result<(), Trouble> {
         let refuse = |subject, detail, text: &str| {
-            Err(Trouble::Message(Failure::permanent(subject, detail, text).at(&self.server)))
+            Err(Trouble::Message(Failure::permanent(subject, detail, text).at(&self.peer)))
         };
         if mail.needs_utf8() && !extensions.smtputf8 {
             return refuse(6, 7, "the server takes no addresses outside ASCII");
@@ -234,16 +234,16 @@ impl Session {
     }
 
     fn expect(&self, as_expected: bool, command: &str, reply: &Reply) -> Result<(), Failure> {
-        if as_expected { Ok(()) } else { Err(Failure::refused(&self.server, command, reply)) }
+        if as_expected { Ok(()) } else { Err(Failure::refused(&self.peer, command, reply)) }
     }
 
     fn broken(&self, error: &ConnectionError) -> Trouble {
-        Trouble::broken(&self.server, error)
+        Trouble::broken(&self.peer, error)
     }
 
     /// The server may have the message or not.
     fn unsure(&self, error: &ConnectionError) -> Trouble {
-        Trouble::Message(connection_failure(&self.server, error))
+        Trouble::Message(connection_failure(&self.peer, error))
     }
 }
 
@@ -253,8 +253,8 @@ impl Trouble {
         Self::Server(failure.made_transient())
     }
 
-    fn broken(server: &str, error: &ConnectionError) -> Self {
-        let failure = connection_failure(server, error);
+    fn broken(peer: &Peer, error: &ConnectionError) -> Self {
+        let failure = connection_failure(peer, error);
         match error {
             ConnectionError::Handshake(_) => Self::Handshake(failure),
             _ => Self::Server(failure),
@@ -262,14 +262,14 @@ impl Trouble {
     }
 }
 
-fn connection_failure(server: &str, error: &ConnectionError) -> Failure {
+fn connection_failure(peer: &Peer, error: &ConnectionError) -> Failure {
     let (subject, detail) = match error {
         ConnectionError::Connect(_) => (4, 1),
         ConnectionError::Malformed(_) => (5, 0),
         ConnectionError::Handshake(_) | ConnectionError::Injected => (7, 5),
         ConnectionError::Io(_) | ConnectionError::Closed | ConnectionError::TimedOut => (4, 2),
     };
-    Failure::transient(subject, detail, error.to_string()).at(server)
+    Failure::transient(subject, detail, error.to_string()).at(peer)
 }
 
 /// The message as it goes over the wire: lines that begin with a dot get another one, and a line with one dot is the end

@@ -32,6 +32,8 @@ const SIGNED: [&str; 10] = [
     "content-type",
     "content-transfer-encoding",
 ];
+/// Names on a line of `h=`.
+const NAMES_A_LINE: usize = 6;
 /// Where the signature is folded, in characters.
 const FOLD: usize = 72;
 
@@ -176,7 +178,8 @@ fn signed_fields(fields: &[Field<'_>]) -> (String, Vec<u8>) {
         }
     }
     names.push("from");
-    (names.join(":\r\n "), canonical)
+    let lines: Vec<String> = names.chunks(NAMES_A_LINE).map(|names| names.join(":")).collect();
+    (lines.join(":\r\n  "), canonical)
 }
 
 /// RFC 6376, section 3.4.2, without the line end.
@@ -241,5 +244,32 @@ mod tests {
             assert_eq!(relaxed_body(body), b"");
         }
         assert_eq!(relaxed_body(b"a"), b"a\r\n");
+    }
+
+    #[test]
+    fn signatures_are_those_that_another_implementation_has_verified() {
+        let directory = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dkim"));
+        let message = std::fs::read(directory.join("message.eml")).unwrap();
+        for name in ["rsa", "ed25519"] {
+            let key = directory.join(format!("{name}.pem"));
+            let dkim = Dkim { key, selector: Domain::parse(name).unwrap() };
+            let signer = Signer::load(&dkim, Domain::parse("restante.test").unwrap()).unwrap();
+            let signed = String::from_utf8(signer.sign(message.clone())).unwrap();
+            let expected = std::fs::read_to_string(directory.join(format!("{name}.eml"))).unwrap();
+            assert_eq!(signed, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn another_key_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let load = || {
+            let dkim = Dkim { key: file.path().into(), selector: Domain::parse("s").unwrap() };
+            Signer::load(&dkim, Domain::parse("restante.test").unwrap()).map(drop)
+        };
+        assert!(matches!(load(), Err(DkimError::Read { .. })));
+        let elliptic = rcgen::KeyPair::generate().unwrap().serialize_pem();
+        std::fs::write(&file, elliptic).unwrap();
+        assert!(matches!(load(), Err(DkimError::Unusable(_))));
     }
 }

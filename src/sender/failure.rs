@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::reply::Reply;
+use super::route::Peer;
 
 /// An enhanced status code (RFC 3463): class, subject, detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(super) struct Failure {
     pub(super) status: Status,
     /// The same for a person, on one line.
     pub(super) text: String,
-    /// The server that was spoken to.
+    /// The name of the server that was spoken to.
     pub(super) server: Option<String>,
     /// What the server said, on one line, where it was the server that refused.
     pub(super) reply: Option<String>,
@@ -45,17 +46,17 @@ impl Failure {
         Self::new(Status(Status::TRANSIENT, subject, detail), text.into())
     }
 
-    /// `server` answered `command` with a reply that refuses. Only 5yz refuses for good (RFC 5321, section 4.2.1).
-    pub(super) fn refused(server: &str, command: &str, reply: &Reply) -> Self {
+    /// `peer` answered `command` with a reply that refuses. Only 5yz refuses for good (RFC 5321, section 4.2.1).
+    pub(super) fn refused(peer: &Peer, command: &str, reply: &Reply) -> Self {
         let class = if reply.is_permanent() { Status::PERMANENT } else { Status::TRANSIENT };
         let status = reply.status().filter(|status| status.0 == class).unwrap_or(Status(class, 0, 0));
-        let text = format!("{server} answered {command} with {reply}");
-        Self { status, text, server: Some(server.to_owned()), reply: Some(reply.to_string()) }
+        let text = format!("{peer} answered {command} with {reply}");
+        Self { status, text, server: Some(peer.name.clone()), reply: Some(reply.to_string()) }
     }
 
     /// The same failure, told of a server.
-    pub(super) fn at(self, server: &str) -> Self {
-        Self { text: format!("{server}: {}", self.text), server: Some(server.to_owned()), ..self }
+    pub(super) fn at(self, peer: &Peer) -> Self {
+        Self { text: format!("{peer}: {}", self.text), server: Some(peer.name.clone()), ..self }
     }
 
     /// The same failure, worth another attempt.

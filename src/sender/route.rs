@@ -33,7 +33,11 @@ pub(super) struct Peer {
 
 impl fmt::Display for Peer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} [{}]:{}", self.name, self.address.ip(), self.address.port())
+        let (ip, port) = (self.address.ip(), self.address.port());
+        if self.name == ip.to_string() {
+            return write!(formatter, "[{ip}]:{port}");
+        }
+        write!(formatter, "{} [{ip}]:{port}", self.name)
     }
 }
 

@@ -7,6 +7,7 @@ use super::client::Mail;
 use super::failure::Failure;
 use super::reply::Reply;
 use super::retry;
+use crate::metrics;
 use crate::model::{Outgoing, OutgoingStatus, Timestamp, WorkerId};
 use crate::service::{DeliverError, Service};
 use crate::store::Settlement;
@@ -51,7 +52,7 @@ impl Settler {
     /// is another worker's.
     pub(super) async fn settle(&self, item: &Outgoing, header: &[u8], outcome: Result<Reply, Failure>) {
         let decision = self.decide(item, outcome);
-        decision.log(item);
+        decision.announce(item);
         loop {
             match self.write(item, header, &decision).await {
                 Ok(true) => return,
@@ -113,8 +114,14 @@ impl Settler {
 }
 
 impl Decision {
-    fn log(&self, item: &Outgoing) {
+    /// Tells the log and the monitors.
+    fn announce(&self, item: &Outgoing) {
         let (id, recipient, attempt) = (item.id, item.recipient.as_str(), item.attempts);
+        metrics::outgoing_attempted(match self {
+            Self::Sent(_) => "sent",
+            Self::Again(..) => "deferred",
+            Self::Failed(_) => "failed",
+        });
         match self {
             Self::Sent(reply) => tracing::info!(outgoing = %id, recipient, attempt, %reply, "sent"),
             Self::Again(due_at, failure) => {

@@ -20,7 +20,7 @@ pub(super) struct Transport {
 
 enum Way {
     Off,
-    Direct(Router, Client),
+    Direct(Box<Router>, Client),
     Relay(Relay, Client),
 }
 
@@ -71,7 +71,7 @@ impl Transport {
 impl Way {
     fn direct(direct: &Direct, client: impl FnOnce(Manners) -> Client) -> Result<Self, SenderError> {
         let router = Router::new(direct.clone()).map_err(|error| SenderError::Resolver(error.to_string()))?;
-        Ok(Self::Direct(router, client(Manners::Opportunistic { tls: tls::unverified()? })))
+        Ok(Self::Direct(Box::new(router), client(Manners::Opportunistic { tls: tls::unverified()? })))
     }
 
     fn relay(relay: &Relay, client: impl FnOnce(Manners) -> Client) -> Result<Self, SenderError> {

@@ -59,11 +59,13 @@ impl Worker {
     pub(super) async fn run(mut self, stop: CancellationToken, grace: Duration) {
         let mut changes = self.outbox.changes();
         while !stop.is_cancelled() {
-            let next = self.take_what_is_due().await.unwrap_or_else(|error| {
+            // One instant for the whole look, so that nothing becomes due unseen in the middle of it.
+            let now = self.clock.now();
+            let next = self.take_what_is_due(now).await.unwrap_or_else(|error| {
                 tracing::warn!(%error, "cannot read the queue; trying again");
                 None
             });
-            let look_again = self.clock.now().after(LOOK_AGAIN);
+            let look_again = now.after(LOOK_AGAIN);
             let wake_at = next.map_or(look_again, |next| next.min(look_again));
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -76,28 +78,27 @@ impl Worker {
     }
 
     /// Takes as many due items as may be under way, and returns when to look next.
-    async fn take_what_is_due(&mut self) -> Result<Option<Timestamp>, StoreError> {
+    async fn take_what_is_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         if !self.under_way.is_empty() {
             self.outbox.renew(self.id).await?;
         }
         if self.under_way.len() < ATTEMPTS {
-            let due = self.outbox.due(self.id, ATTEMPTS_A_DOMAIN, CANDIDATES).await?;
-            let claims = self.choose(due);
+            let due = self.outbox.due(self.id, ATTEMPTS_A_DOMAIN, CANDIDATES, now).await?;
+            let claims = self.choose(due, now);
             if !claims.is_empty() {
                 let claimed = self.outbox.claim(self.id, claims).await?;
                 claimed.into_iter().for_each(|claimed| self.begin(claimed));
             }
         }
-        self.outbox.next_due(self.id).await
+        self.outbox.next_due(self.id, now).await
     }
 
     /// Those that find a free place, overall and at their domain.
-    fn choose(&self, due: Vec<Due>) -> Vec<Claim> {
+    fn choose(&self, due: Vec<Due>, now: Timestamp) -> Vec<Claim> {
         let mut busy: HashMap<String, usize> = HashMap::new();
         for item in self.under_way.values() {
             *busy.entry(domain_of(&item.recipient).to_owned()).or_default() += 1;
         }
-        let now = self.clock.now();
         let has_place = |due: &Due| {
             let busy = busy.entry(due.domain.clone()).or_default();
             *busy += 1;

@@ -3,14 +3,16 @@
 //! While one batch is being written, the next gathers in the queue; nothing waits for a batch to fill. When a batch
 //! fails, its members are tried one by one, so that only the bad one is refused.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
-use crate::store::{Delivery, Outcome, Policy, Store};
+use crate::db::DatabaseError;
+use crate::metrics;
+use crate::store::{Delivery, DeliveryError, Outcome, Policy, Store};
 
 /// Deliveries that may wait for a batch; further ones wait to get into the queue.
 const QUEUE: usize = 1_024;
@@ -66,8 +68,10 @@ async fn write_batch(store: &Store, batch: Vec<Job>) {
     let Some(policy) = batch.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return };
     let (deliveries, replies): (Vec<Delivery>, Vec<Reply>) =
         batch.into_iter().map(|job| (job.delivery, job.reply)).unzip();
+    let begun = Instant::now();
     let error = match store.deliver(&deliveries, &policy).await {
         Ok(outcomes) => {
+            metrics::committed(u32::try_from(deliveries.len()).unwrap_or(u32::MAX), begun.elapsed());
             return replies.into_iter().zip(outcomes).for_each(|(reply, outcome)| answer(reply, Ok(outcome)));
         }
         Err(error) => error,
@@ -75,11 +79,24 @@ async fn write_batch(store: &Store, batch: Vec<Job>) {
     if let [_] = deliveries.as_slice() {
         return replies.into_iter().take(1).zip([error]).for_each(|(reply, error)| answer(reply, Err(error.into())));
     }
+    if is_absence(&error) {
+        // One answer serves all. To write them once more would also store twice what was lost only on its way back.
+        tracing::warn!(%error, deliveries = deliveries.len(), "a batch failed: the database is away");
+        return replies.into_iter().for_each(|reply| answer(reply, Err(absence())));
+    }
     tracing::warn!(%error, deliveries = deliveries.len(), "a batch failed; its members are tried one by one");
     for (delivery, reply) in deliveries.into_iter().zip(replies) {
         let alone = store.deliver(std::slice::from_ref(&delivery), &policy).await;
         answer(reply, alone.map(|mut outcomes| outcomes.pop().unwrap_or_default()).map_err(Into::into));
     }
+}
+
+fn is_absence(error: &DeliveryError) -> bool {
+    matches!(error, DeliveryError::Store(error) if error.is_absence())
+}
+
+fn absence() -> DeliverError {
+    DeliverError::Store(DatabaseError::Closed.into())
 }
 
 /// A client that has hung up does not hear that its message was taken; the message stays.

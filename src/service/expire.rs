@@ -1,4 +1,4 @@
-//! The sweeper: removes in the background what has expired.
+//! The sweeper: removes in the background what has expired. Every node has one, and one at a time does something.
 
 use std::time::Duration;
 

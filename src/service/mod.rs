@@ -46,9 +46,9 @@ pub use send::Draft;
 pub use sessions::{Session, Viewer};
 
 /// Waits that one key may have open at once.
-const WAITS_A_KEY: usize = 4;
+const WAITS_A_KEY: u8 = 4;
 /// Sends that one key may have running at once.
-const SENDS_A_KEY: usize = 8;
+const SENDS_A_KEY: u8 = 8;
 
 /// What the service needs to be told.
 #[derive(Clone, Debug)]
@@ -100,15 +100,16 @@ impl Service {
         // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
         let lockout = Lockout::new(clock.clone());
+        let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
         Ok(Self(Arc::new(Inner {
+            wait_slots: slots::Slots::new(store.locks().clone(), waits, WAITS_A_KEY),
+            send_slots: slots::Slots::new(store.locks().clone(), sends, SENDS_A_KEY),
             store,
             clock,
             options,
             default_project,
             projects,
             hub,
-            wait_slots: slots::Slots::new(WAITS_A_KEY),
-            send_slots: slots::Slots::new(SENDS_A_KEY),
             committer,
             refusals,
             lockout,
@@ -157,6 +158,14 @@ impl Service {
     /// Where it has none.
     pub async fn check_health(&self) -> Result<(), StoreError> {
         self.0.store.check().await
+    }
+
+    /// How many outgoing items wait to be sent; counted no further than 100,000.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
+        self.0.store.queued_outgoing().await
     }
 
     /// Ends every parked wait with [`ServiceError::Stopping`]: the end of a shutdown's grace.

@@ -116,12 +116,9 @@ impl Projects {
             self.replace_key(project, key, Duration::ZERO).await?;
             return Ok(None);
         }
-        if self.store.has_key(project, self.clock.now()).await? {
-            return Ok(None);
-        }
         let key = ApiKey::generate();
-        self.replace_key(project, &key, Duration::ZERO).await?;
-        Ok(Some(key))
+        let first = self.store.add_first_key(project, &key, self.clock.now()).await?;
+        Ok(first.then_some(key))
     }
 
     pub(super) async fn authenticate(&self, key: &str) -> Result<Option<Caller>, StoreError> {

@@ -22,17 +22,23 @@ impl Outbox {
     ///
     /// # Errors
     /// Where the store fails, as everywhere here.
-    pub async fn due(&self, worker: WorkerId, a_domain: usize, limit: usize) -> Result<Vec<Due>, StoreError> {
+    pub async fn due(
+        &self,
+        worker: WorkerId,
+        a_domain: usize,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Vec<Due>, StoreError> {
         let bounded = |number| i64::try_from(number).unwrap_or(i64::MAX);
-        self.store.due_outgoing(worker, bounded(a_domain), bounded(limit), self.clock.now()).await
+        self.store.due_outgoing(worker, bounded(a_domain), bounded(limit), now).await
     }
 
-    /// When next there may be something to take.
+    /// When next, behind `now`, there may be something to take.
     ///
     /// # Errors
     /// Where the store fails.
-    pub async fn next_due(&self, worker: WorkerId) -> Result<Option<Timestamp>, StoreError> {
-        self.store.next_outgoing(worker, self.clock.now()).await
+    pub async fn next_due(&self, worker: WorkerId, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        self.store.next_outgoing(worker, now).await
     }
 
     /// Takes items for one attempt each; the attempt is on stable storage when this returns.

@@ -38,7 +38,13 @@ impl Service {
     /// [`ServiceError::TooManySends`], [`ServiceError::MessageNotFound`] for what it answers,
     /// [`ServiceError::RecipientNotFound`] for a local recipient.
     pub async fn send(&self, caller: &Caller, inbox: &Inbox, draft: Draft) -> Result<OutgoingId, ServiceError> {
-        let _slot = self.0.send_slots.take(caller.key).ok_or(ServiceError::TooManySends)?;
+        let slot = self.0.send_slots.take(&caller.key).await?.ok_or(ServiceError::TooManySends)?;
+        let sent = self.send_in_slot(caller, inbox, draft).await;
+        slot.release().await;
+        sent
+    }
+
+    async fn send_in_slot(&self, caller: &Caller, inbox: &Inbox, draft: Draft) -> Result<OutgoingId, ServiceError> {
         let parent = match &draft.in_reply_to {
             Some(id) => Some(self.threading(caller, id).await?),
             None => None,

@@ -1,55 +1,61 @@
-//! What one API key may do at once: a count a key, and a guard that gives its slot back however it ends.
+//! What one API key may do at once, over all nodes: a few numbered slots a key, and a guard that gives its slot back
+//! however it ends.
+//!
+//! A slot is a lock of the installation, so that it is free again when its node dies.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
+use crate::db::{Lock, Locks};
 use crate::model::KeyHash;
+use crate::store::StoreError;
 
-/// The slots of every key. Keys without a taken slot take no memory.
-#[derive(Clone, Debug)]
+/// The slots of every key. Slots that nobody has taken take no memory.
+#[derive(Debug)]
 pub(super) struct Slots {
-    most: usize,
-    taken: Arc<Mutex<HashMap<KeyHash, usize>>>,
+    locks: Locks,
+    purpose: Purpose,
+    most: u8,
+}
+
+/// What the slots are for; each purpose has its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Purpose {
+    Wait = 0,
+    Send = 1,
 }
 
 /// A taken slot; dropping it frees it.
 #[derive(Debug)]
-pub(super) struct Slot {
-    slots: Slots,
-    key: KeyHash,
-}
+pub(super) struct Slot(Lock);
 
 impl Slots {
-    /// `most` slots for each key.
-    pub(super) fn new(most: usize) -> Self {
-        Self { most, taken: Arc::default() }
+    /// `most` slots for each key, at most 128.
+    pub(super) fn new(locks: Locks, purpose: Purpose, most: u8) -> Self {
+        Self { locks, purpose, most }
     }
 
     /// Takes a slot; `None` where the key has taken all of its own.
-    pub(super) fn take(&self, key: KeyHash) -> Option<Slot> {
-        let mut taken = self.taken();
-        let count = taken.entry(key).or_default();
-        if *count >= self.most {
-            return None;
+    ///
+    /// # Errors
+    /// Where the database cannot tell.
+    pub(super) async fn take(&self, key: &KeyHash) -> Result<Option<Slot>, StoreError> {
+        for number in 0..self.most {
+            if let Some(lock) = self.locks.try_lock(self.name(key, number)).await? {
+                return Ok(Some(Slot(lock)));
+            }
         }
-        *count += 1;
-        Some(Slot { slots: self.clone(), key })
+        Ok(None)
     }
 
-    fn taken(&self) -> MutexGuard<'_, HashMap<KeyHash, usize>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The lock of a slot: 56 bits of the key's hash, the purpose, and the slot's number.
+    fn name(&self, key: &KeyHash, number: u8) -> i64 {
+        let [a, b, c, d, e, f, g, ..] = key.0;
+        i64::from_be_bytes([a, b, c, d, e, f, g, (self.purpose as u8) << 7 | number])
     }
 }
 
-impl Drop for Slot {
-    fn drop(&mut self) {
-        let mut taken = self.slots.taken();
-        if let Some(count) = taken.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
-                taken.remove(&self.key);
-            }
-        }
+impl Slot {
+    /// Frees the slot and returns once it is free on every node.
+    pub(super) async fn release(self) {
+        self.0.release().await;
     }
 }
 
@@ -57,15 +63,18 @@ impl Drop for Slot {
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_key_has_its_own_slots_and_gets_them_back() {
-        let slots = Slots::new(2);
+    #[tokio::test]
+    async fn each_key_and_purpose_has_its_own_slots_and_gets_them_back() {
+        let locks = Locks::within_process();
+        let slots = Slots::new(locks.clone(), Purpose::Wait, 2);
+        let sends = Slots::new(locks, Purpose::Send, 2);
         let (one, other) = (KeyHash([1; 32]), KeyHash([2; 32]));
-        let taken = (slots.take(one), slots.take(one));
-        assert!(slots.take(one).is_none());
-        assert!(slots.take(other).is_some());
+        let taken = (slots.take(&one).await.unwrap(), slots.take(&one).await.unwrap());
+        assert!(taken.0.is_some() && taken.1.is_some());
+        assert!(slots.take(&one).await.unwrap().is_none());
+        assert!(slots.take(&other).await.unwrap().is_some());
+        assert!(sends.take(&one).await.unwrap().is_some());
         drop(taken);
-        assert!(slots.taken().is_empty());
-        assert!(slots.take(one).is_some());
+        assert!(slots.take(&one).await.unwrap().is_some());
     }
 }

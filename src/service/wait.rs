@@ -7,7 +7,12 @@ use std::time::Duration;
 
 use super::hub::Interest;
 use super::{Caller, MessageFilter, Service, ServiceError};
+use crate::metrics;
 use crate::model::{Inbox, Message, Timestamp};
+use crate::store::Selection;
+
+/// How long a wait rests whose database does not answer before it looks again.
+const ABSENT_PAUSE: Duration = Duration::from_millis(200);
 
 impl Service {
     /// The oldest message of `inbox` that matches, as soon as there is one. A `timeout` of zero means one look.
@@ -25,22 +30,45 @@ impl Service {
         timeout: Duration,
     ) -> Result<Message, ServiceError> {
         let selection = self.selection(inbox, filter).await?;
-        let _slot = self.0.wait_slots.take(caller.key).ok_or(ServiceError::TooManyWaits)?;
+        let Some(slot) = self.0.wait_slots.take(&caller.key).await? else {
+            metrics::wait_refused();
+            return Err(ServiceError::TooManyWaits);
+        };
+        let mut open = metrics::OpenWait::begin();
+        let result = self.wait_for(inbox, &selection, timeout).await;
+        open.ends(outcome(&result));
+        // Before the answer: whoever has read it finds the slot free, on every node.
+        slot.release().await;
+        result
+    }
+
+    async fn wait_for(&self, inbox: &Inbox, selection: &Selection, timeout: Duration) -> Result<Message, ServiceError> {
         let deadline = self.0.clock.now().after(timeout);
         let mut interest = self.0.hub.register(&inbox.id);
         loop {
-            if let Some(message) = self.0.store.oldest_match(inbox, &selection, self.0.clock.now()).await? {
-                return Ok(message);
-            }
-            self.check_same_life(inbox).await?;
-            if timeout.is_zero() {
-                return Err(ServiceError::NoMatchingMessage);
-            }
-            if self.0.clock.now() >= deadline {
-                return Err(ServiceError::Timeout);
-            }
-            self.park(&mut interest, inbox, deadline).await?;
+            let looked = self.look(inbox, selection).await;
+            let left = self.0.clock.now() < deadline;
+            let until = match looked {
+                Ok(Some(message)) => return Ok(message),
+                Ok(None) if timeout.is_zero() => return Err(ServiceError::NoMatchingMessage),
+                Ok(None) if !left => return Err(ServiceError::Timeout),
+                Ok(None) => inbox.expires_at.map_or(deadline, |expires_at| expires_at.min(deadline)),
+                // A wait outlasts the absence of its database.
+                Err(ServiceError::Store(error)) if left && error.is_absence() => {
+                    self.0.clock.now().after(ABSENT_PAUSE).min(deadline)
+                }
+                Err(error) => return Err(error),
+            };
+            self.park(&mut interest, until).await?;
         }
+    }
+
+    async fn look(&self, inbox: &Inbox, selection: &Selection) -> Result<Option<Message>, ServiceError> {
+        let found = self.0.store.oldest_match(inbox, selection, self.0.clock.now()).await?;
+        if found.is_none() {
+            self.check_same_life(inbox).await?;
+        }
+        Ok(found)
     }
 
     /// An inbox that was deleted and opened again by new mail is not the one that was waited for.
@@ -50,12 +78,21 @@ impl Service {
         if same { Ok(()) } else { Err(ServiceError::InboxNotFound) }
     }
 
-    async fn park(&self, interest: &mut Interest, inbox: &Inbox, deadline: Timestamp) -> Result<(), ServiceError> {
-        let until = inbox.expires_at.map_or(deadline, |expires_at| expires_at.min(deadline));
+    async fn park(&self, interest: &mut Interest, until: Timestamp) -> Result<(), ServiceError> {
         tokio::select! {
             () = interest.changed() => Ok(()),
             () = self.0.clock.sleep_until(until) => Ok(()),
             () = self.0.waits_end.cancelled() => Err(ServiceError::Stopping),
         }
+    }
+}
+
+fn outcome(result: &Result<Message, ServiceError>) -> &'static str {
+    match result {
+        Ok(_) => "found",
+        Err(ServiceError::Timeout | ServiceError::NoMatchingMessage) => "timeout",
+        Err(ServiceError::InboxNotFound) => "inbox_ended",
+        Err(ServiceError::Stopping) => "stopping",
+        Err(_) => "failed",
     }
 }

@@ -100,6 +100,14 @@ impl BodyReader {
         self.octets.capacity()
     }
 
+    /// Makes room for a message of `octets` at once, where there is that much: to grow step by step leaves holes of
+    /// the same size behind.
+    pub fn reserve(&mut self, octets: usize) {
+        let more = octets.saturating_sub(self.octets.len());
+        // Without it, the message grows step by step.
+        let _ = self.octets.try_reserve_exact(more);
+    }
+
     /// The message exactly as it was sent, without transparency dots.
     ///
     /// # Errors

@@ -314,6 +314,14 @@ impl Session {
         Some(Progress { received: body.size(), declared, memory: body.memory() })
     }
 
+    /// Makes room for `octets` of the message that is being received. Memory that is not written to costs nothing, so
+    /// this may be more than will come.
+    pub fn reserve(&mut self, octets: usize) {
+        if let Phase::Data(body) = &mut self.phase {
+            body.reserve(octets);
+        }
+    }
+
     /// Does one step of work, and answers whether there was one to do.
     fn advance(&mut self) -> bool {
         match &self.phase {

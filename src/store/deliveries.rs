@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::outgoing::{self, NewOutgoing};
 use super::queue::{self, Settlement};
-use super::{Content, Store, StoreError};
+use super::{Conflict, Content, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Transaction, Value, values};
 use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
 
@@ -74,6 +74,12 @@ pub enum DeliveryError {
     Store(#[from] StoreError),
 }
 
+impl Conflict for DeliveryError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_conflict())
+    }
+}
+
 impl From<DatabaseError> for DeliveryError {
     fn from(error: DatabaseError) -> Self {
         Self::Store(error.into())
@@ -132,6 +138,10 @@ impl Store {
     /// # Errors
     /// [`DeliveryError`]; then none of the deliveries is stored.
     pub async fn deliver(&self, deliveries: &[Delivery], policy: &Policy) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
+        until_undisturbed(|| self.deliver_once(deliveries, policy)).await
+    }
+
+    async fn deliver_once(&self, deliveries: &[Delivery], policy: &Policy) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
         let mut transaction = self.database.begin()?;
         let openings = open_inboxes(&mut transaction, deliveries, policy).await?;
         let mut batch = Batch::new(deliveries, policy);

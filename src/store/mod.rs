@@ -8,6 +8,7 @@
 //! whenever the sweeper comes by.
 
 mod content;
+mod copy;
 mod deliveries;
 mod inboxes;
 mod messages;
@@ -20,9 +21,10 @@ mod sessions;
 mod settings;
 mod sweep;
 
-use crate::db::{Changes, Database, DatabaseError};
+use crate::db::{Changes, Database, DatabaseError, Locks};
 
 pub use content::Content;
+pub use copy::{CopyError, Progress};
 pub use deliveries::{Delivery, DeliveryError, Outcome, OutgoingChange, Policy};
 pub use messages::{Cursor, Page, Selection};
 pub use outgoing::{NewOutgoing, OutgoingFilter};
@@ -45,6 +47,9 @@ pub const SESSIONS_CHANGED: &str = "sessions changed";
 /// What is announced when refusals were stored.
 pub const REFUSALS_CHANGED: &str = "refusals changed";
 
+/// How often a transaction is tried that others keep ending.
+const ATTEMPTS: usize = 5;
+
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -59,6 +64,41 @@ pub enum StoreError {
     Compression(#[source] std::io::Error),
 }
 
+impl StoreError {
+    /// Whether the database, and not what it was asked, is what is wrong.
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::Database(error) if error.is_absence())
+    }
+}
+
+/// Runs a transaction, and runs it again where the engine has ended it in favour of another one: a deadlock, or two
+/// that cannot stand one behind the other. The engine has then undone all of it.
+async fn until_undisturbed<T, E, F>(transaction: impl Fn() -> F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+    E: Conflict,
+{
+    for _ in 1..ATTEMPTS {
+        match transaction().await {
+            Err(error) if error.is_conflict() => {}
+            ended => return ended,
+        }
+    }
+    transaction().await
+}
+
+/// An error that may say that a transaction was ended in favour of another one.
+trait Conflict {
+    fn is_conflict(&self) -> bool;
+}
+
+impl Conflict for StoreError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Database(DatabaseError::Conflict(_)))
+    }
+}
+
 /// The projects, inboxes and messages. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -66,6 +106,9 @@ pub struct Store {
 }
 
 impl Store {
+    /// The version of the schema that [`Store::open`] brings a database to.
+    pub const SCHEMA_VERSION: usize = MIGRATIONS.len();
+
     /// Brings the schema of `database` up to date.
     ///
     /// # Errors
@@ -81,12 +124,18 @@ impl Store {
         self.database.changes()
     }
 
+    /// The locks that all nodes share.
+    #[must_use]
+    pub fn locks(&self) -> &Locks {
+        self.database.locks()
+    }
+
     /// Asks the database for an answer.
     ///
     /// # Errors
     /// Where it has none.
     pub async fn check(&self) -> Result<(), StoreError> {
-        self.database.query("SELECT 1", vec![]).await?;
+        self.database.query("SELECT COUNT(*) FROM projects WHERE is_default = 1", vec![]).await?;
         Ok(())
     }
 }

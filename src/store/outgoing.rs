@@ -11,7 +11,7 @@ use crate::model::{EmailAddress, InboxId, Outgoing, OutgoingId, OutgoingStatus, 
 macro_rules! item_columns {
     () => {
         "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, attempts, attempted_at, due_at,
-         expires_at, last_reply"
+         expires_at, leased_until, last_reply"
     };
 }
 pub(super) use item_columns;
@@ -84,6 +84,18 @@ impl Store {
         let mut transaction = self.database.begin()?;
         insert(&mut transaction, std::iter::once(item), now).await?;
         Ok(transaction.commit().await?)
+    }
+
+    /// How many items wait to be sent; counted no further than 100,000.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
+        const QUEUED: &str =
+            "SELECT COUNT(*) FROM (SELECT 1 FROM outgoing WHERE status = 'queued' LIMIT 100000) AS queued";
+        let mut rows = self.database.query(QUEUED, vec![]).await?;
+        let count = rows.pop().map(|mut row| row.integer()).transpose()?.unwrap_or(0);
+        Ok(u32::try_from(count).unwrap_or(0))
     }
 
     /// The item `id`.
@@ -209,6 +221,7 @@ pub(super) fn read_item(row: &mut Row) -> Result<Outgoing, DatabaseError> {
         attempted_at: row.optional_integer()?.map(Timestamp::from_millis),
         due_at: row.optional_integer()?.map(Timestamp::from_millis),
         expires_at: row.optional_integer()?.map(Timestamp::from_millis),
+        leased_until: row.optional_integer()?.map(Timestamp::from_millis),
         last_reply: row.text()?,
     })
 }

@@ -1,10 +1,13 @@
 //! Projects and their keys.
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{ApiKey, KeyHash, Project, ProjectId, Timestamp};
 
 const LIVE_BY_NAME: &str = "SELECT id FROM projects WHERE name = $1 AND deleted_at IS NULL";
+
+/// Whoever changes a project's keys has the project to itself, so that two changes never leave two live keys.
+const HOLD_PROJECT: &str = "SELECT id FROM projects WHERE id = $1 {for_update}";
 
 /// A SELECT of live projects; `$1` is now.
 macro_rules! project_columns {
@@ -49,10 +52,13 @@ impl Store {
         if let Some(row) = transaction.query(DEFAULT, vec![]).await?.first_mut() {
             return Ok(ProjectId(row.uuid()?));
         }
-        let made = insert_project(&mut transaction, name, true, now).await?;
-        transaction.commit().await?;
-        // Somebody named a project like this before there was a default one: impossible, since opening makes it.
-        Ok(made.ok_or(DatabaseError::Closed)?)
+        if let Some(made) = insert_project(&mut transaction, name, true, now).await? {
+            transaction.commit().await?;
+            return Ok(made);
+        }
+        // Another node has just made it.
+        let rows = transaction.query(DEFAULT, vec![]).await?;
+        Ok(ProjectId(rows.into_iter().next().ok_or(DatabaseError::Closed)?.uuid()?))
     }
 
     /// The live project called `name`, and whether it is the default one.
@@ -96,15 +102,22 @@ impl Store {
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
     }
 
-    /// Whether the project has a key that works at `now`.
+    /// Gives the project `key`, unless it has one that works at `now`; `false` where it has.
     ///
     /// # Errors
     /// Where the database fails.
-    pub async fn has_key(&self, project: ProjectId, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn add_first_key(&self, project: ProjectId, key: &ApiKey, now: Timestamp) -> Result<bool, StoreError> {
         const KEYS: &str = "
             SELECT 1 FROM api_keys WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) LIMIT 1";
-        let parameters = values![project.0.as_bytes().as_slice(), now.as_millis()];
-        Ok(!self.database.query(KEYS, parameters).await?.is_empty())
+        let mut transaction = self.database.begin()?;
+        let id = Value::from(project.0.as_bytes().as_slice());
+        transaction.query(HOLD_PROJECT, vec![id.clone()]).await?;
+        if !transaction.query(KEYS, vec![id, now.as_millis().into()]).await?.is_empty() {
+            return Ok(false);
+        }
+        let added = insert_key(&mut transaction, project, key, now).await?;
+        transaction.commit().await?;
+        Ok(added)
     }
 
     /// Makes `key` the project's live key; its other keys end at `others_end`. `false` where the key is another
@@ -123,6 +136,7 @@ impl Store {
             UPDATE api_keys SET expires_at = $3
             WHERE project_id = $1 AND hash <> $2 AND (expires_at IS NULL OR expires_at > $3)";
         let mut transaction = self.database.begin()?;
+        transaction.query(HOLD_PROJECT, values![project.0.as_bytes().as_slice()]).await?;
         if !insert_key(&mut transaction, project, key, now).await? {
             return Ok(false);
         }
@@ -155,6 +169,10 @@ impl Store {
     /// # Errors
     /// Where the database fails.
     pub async fn delete_project(&self, name: &str, now: Timestamp) -> Result<bool, StoreError> {
+        until_undisturbed(|| self.delete_project_once(name, now)).await
+    }
+
+    async fn delete_project_once(&self, name: &str, now: Timestamp) -> Result<bool, StoreError> {
         const DELETE: &str = "
             UPDATE projects SET deleted_at = $2 WHERE name = $1 AND deleted_at IS NULL AND is_default = 0 RETURNING id";
         const END_INBOXES: &str = "
@@ -193,14 +211,12 @@ async fn insert_project(
     is_default: bool,
     now: Timestamp,
 ) -> Result<Option<ProjectId>, DatabaseError> {
-    const INSERT: &str = "INSERT INTO projects (id, name, is_default, created_at) VALUES ($1, $2, $3, $4)";
-    if !transaction.query(LIVE_BY_NAME, values![name]).await?.is_empty() {
-        return Ok(None);
-    }
+    const INSERT: &str = "
+        INSERT INTO projects (id, name, is_default, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
     let id = ProjectId::generate();
     let parameters = values![id.0.as_bytes().as_slice(), name, is_default, now.as_millis()];
-    transaction.execute(INSERT, parameters).await?;
-    Ok(Some(id))
+    let made = transaction.execute(INSERT, parameters).await?;
+    Ok((made == 1).then_some(id))
 }
 
 /// Stores a key, or makes the project's own one work again; `false` where it is another project's.

@@ -6,6 +6,8 @@ use super::{Store, StoreError};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
 
+/// The lock of whoever sweeps; any number does that nothing else uses.
+const SWEEPING: i64 = 0x7265_7374_616e_7402;
 /// Inboxes that one step empties.
 const INBOXES_A_STEP: i64 = 100;
 /// Messages that one step removes.
@@ -18,18 +20,21 @@ pub(super) const RESERVATION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 pub enum Swept {
     /// There may be more to do.
     More,
-    /// Nothing is left to do.
+    /// Nothing is left to do here: all is done, or another node is at it.
     Done,
 }
 
 impl Store {
-    /// Does one step of sweeping: marks inboxes that have ended as empty, removes messages of emptied ones, and forgets
+    /// Does one step of sweeping, unless another node is doing one: marks inboxes that have ended as empty, removes messages of emptied ones, and forgets
     /// reservations, keys and outgoing items that are past their time.
     ///
     /// # Errors
     /// Where the database fails; the step is then not done at all.
     pub async fn sweep(&self, now: Timestamp) -> Result<Swept, StoreError> {
         let mut transaction = self.database.begin()?;
+        if !transaction.try_lock(SWEEPING).await? {
+            return Ok(Swept::Done);
+        }
         let emptied = empty_ended_inboxes(&mut transaction, now).await?;
         let removed = remove_messages(&mut transaction).await?;
         let forgotten = forget(&mut transaction, now).await?;
@@ -52,11 +57,13 @@ impl Store {
     }
 }
 
+/// An inbox that a delivery holds is left for the next step: waiting for several could end in a circle, and the delivery
+/// may just be opening it again.
 async fn empty_ended_inboxes(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
     const EMPTY: &str = "
         UPDATE inboxes SET emptied_sequence = last_sequence WHERE id IN (
             SELECT id FROM inboxes WHERE expires_at <= $1 AND emptied_sequence < last_sequence
-            ORDER BY expires_at LIMIT $2)";
+            ORDER BY expires_at LIMIT $2 {skip_locked})";
     Ok(transaction.execute(EMPTY, values![now.as_millis(), INBOXES_A_STEP]).await? > 0)
 }
 
@@ -100,7 +107,7 @@ async fn forget(transaction: &mut Transaction, now: Timestamp) -> Result<bool, S
     const RESERVATIONS: &str = "
         DELETE FROM inboxes WHERE id IN (
             SELECT id FROM inboxes WHERE expires_at <= $1 AND swept_sequence = last_sequence
-            ORDER BY expires_at LIMIT $2)";
+            ORDER BY expires_at LIMIT $2 {skip_locked})";
     const OUTGOING: &str = "
         DELETE FROM outgoing WHERE id IN (
             SELECT id FROM outgoing WHERE created_at <= $1 AND status <> 'queued' ORDER BY created_at LIMIT $2)";

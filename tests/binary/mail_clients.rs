@@ -73,3 +73,22 @@ fn curl_sends_a_file() {
     run("curl", &["-sS", &url, "--mail-from", "app@example.com", "--mail-rcpt", to, "--upload-file", file]);
     assert_eq!(server.ask(&key, ["wait", to, "--link", "confirm"]), "https://shop.example/confirm");
 }
+
+#[test]
+fn lettre_sends_several_on_one_connection() {
+    use lettre::{Message, SmtpTransport, Transport};
+
+    let (_data_dir, server, key) = first_start();
+    let (host, port) = server.smtp.split_once(':').unwrap();
+    let transport = SmtpTransport::builder_dangerous(host).port(port.parse().unwrap()).build();
+    for number in 0..3 {
+        let message =
+            Message::builder().from("app@example.com".parse().unwrap()).to("l@restante.test".parse().unwrap());
+        let message = message.subject(format!("Grüße {number}")).body(format!("Your code is 48291{number}.")).unwrap();
+        transport.send(&message).unwrap();
+    }
+    let listed = server.ask(&key, ["messages", "l@restante.test"]);
+    let subjects: Vec<_> = listed.lines().filter_map(|line| line.rsplit('\t').next()).collect();
+    assert_eq!(subjects, ["Grüße 2", "Grüße 1", "Grüße 0"]);
+    assert_eq!(server.ask(&key, ["wait", "l@restante.test", "--otp"]), "482910");
+}

@@ -5,8 +5,12 @@
 mod client;
 mod durability;
 mod failure;
+mod full_disk;
 mod mail_clients;
+mod metrics;
+mod outgoing;
 mod project;
+mod sending;
 mod server;
 mod smtp;
 mod start;

@@ -67,6 +67,13 @@ impl Server {
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
+    /// Lets the process write files of any size again.
+    pub(crate) fn lift_file_limit(&self) {
+        let process = self.child.id().to_string();
+        let lift = Command::new("prlimit").args(["--pid", &process, "--fsize=unlimited"]).status();
+        assert!(lift.unwrap().success());
+    }
+
     /// Waits for the end of the process.
     pub(crate) fn wait(mut self) -> ExitStatus {
         self.child.wait().unwrap()

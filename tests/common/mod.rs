@@ -2,6 +2,8 @@
 //! to pass, two projects, and the router without a port.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
+pub mod postgres;
+
 use std::future::Future;
 use std::time::Duration;
 
@@ -20,6 +22,8 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
 
+use postgres::TestDatabase;
+
 /// The domain of every inbox in the tests.
 pub const MAIL_DOMAIN: &str = "restante.test";
 /// How the router believes to be reached.
@@ -37,6 +41,15 @@ pub struct Harness {
     /// The key of another project.
     pub other_key: ApiKey,
     pub directory: TempDir,
+    // Dropped behind the service.
+    database: Option<TestDatabase>,
+}
+
+/// The engines that every suite runs on.
+#[derive(Clone, Copy)]
+pub enum Engine {
+    Sqlite,
+    Postgres,
 }
 
 /// What came back.
@@ -73,7 +86,14 @@ impl Harness {
     pub async fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START);
-        let database = Database::open(&DatabaseUrl::Sqlite(directory.path().join("restante.db"))).await.unwrap();
+        let (url, test_database) = match crate::ENGINE {
+            Engine::Sqlite => (DatabaseUrl::Sqlite(directory.path().join("restante.db")), None),
+            Engine::Postgres => {
+                let database = TestDatabase::create();
+                (database.url(), Some(database))
+            }
+        };
+        let database = Database::open(&url).await.unwrap();
         let options = Options {
             mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
             inbox_lifetime: Duration::from_secs(3600),
@@ -85,7 +105,7 @@ impl Harness {
         let other_key = service.projects().create("other").await.unwrap();
         let app =
             App { service: service.clone(), limits: Limits::default(), base_url: BASE_URL.to_owned(), smtp_port: 1025 };
-        Self { service, clock, router: router(app), key, other_key, directory }
+        Self { service, clock, router: router(app), key, other_key, directory, database: test_database }
     }
 
     /// Sends a request as it is.
@@ -122,6 +142,23 @@ impl Harness {
         let created = self.call_with(key, "POST", "/v1/inboxes", Body::empty()).await;
         assert_eq!(created.status, 201, "{created:?}");
         created.text("id")
+    }
+
+    /// Makes an inbox permanent, as only an administrator can.
+    pub async fn make_permanent(&self, inbox: &str) {
+        self.run_sql(&format!("UPDATE inboxes SET kind = 'permanent', expires_at = NULL WHERE id = '{inbox}'"));
+        assert_eq!(self.get(&format!("/v1/inboxes/{inbox}")).await.text("kind"), "permanent");
+    }
+
+    /// Runs a statement on the database, beside the service.
+    pub fn run_sql(&self, sql: &str) {
+        match &self.database {
+            Some(database) => drop(database.run(sql)),
+            None => {
+                let path = self.directory.path().join("restante.db");
+                rusqlite::Connection::open(path).unwrap().execute(sql, []).unwrap();
+            }
+        }
     }
 
     /// Delivers a message with this subject into an inbox and returns its id.

@@ -138,9 +138,7 @@ struct World {
 async fn world(api: &Harness) -> World {
     let inbox = api.create_inbox().await;
     let permanent = api.create_inbox().await;
-    let database = rusqlite::Connection::open(api.directory.path().join("restante.db")).unwrap();
-    let change = "UPDATE inboxes SET kind = 'permanent', expires_at = NULL WHERE id = $1";
-    assert_eq!(database.execute(change, [&permanent]).unwrap(), 1);
+    api.make_permanent(&permanent).await;
     World { message: api.deliver(&inbox, "Hello").await, doomed: api.create_inbox().await, inbox, permanent }
 }
 

@@ -161,10 +161,7 @@ async fn the_inbox_s_end_ends_its_waits_before_their_timeout() {
 async fn a_permanent_inbox_waits_past_the_hour_and_is_not_deleted() {
     let api = Harness::start().await;
     let inbox = api.create_inbox().await;
-    let database = rusqlite::Connection::open(api.directory.path().join("restante.db")).unwrap();
-    let changed =
-        database.execute("UPDATE inboxes SET kind = 'permanent', expires_at = NULL WHERE id = $1", [&inbox]).unwrap();
-    assert_eq!(changed, 1);
+    api.make_permanent(&inbox).await;
     api.clock.advance(60 * MINUTE);
     let waiting = api.spawn_get(&wait_path(&inbox, "timeout=120000"));
     let refused = api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await;

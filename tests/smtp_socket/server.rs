@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, MIB, Settings};
+use restante::config::{DatabaseUrl, Limits, MIB, Outbound, Sending, Settings};
 use restante::db::Database;
 use restante::model::{ApiKey, Domain, EmailAddress, InboxId, Timestamp};
 use restante::receiver::Receiver;
@@ -127,7 +127,7 @@ impl Server {
 
     /// A connection to the database beside the service's own.
     pub(crate) fn database(&self) -> rusqlite::Connection {
-        let DatabaseUrl::Sqlite(path) = &self.settings.database;
+        let DatabaseUrl::Sqlite(path) = &self.settings.database else { panic!("this suite runs on SQLite") };
         rusqlite::Connection::open(path).unwrap()
     }
 }
@@ -136,6 +136,8 @@ fn settings(data_dir: PathBuf) -> Settings {
     Settings {
         http_listen: "127.0.0.1:0".parse().unwrap(),
         smtp_listen: "127.0.0.1:0".parse().unwrap(),
+        metrics_listen: None,
+        sending: Sending { outbound: Outbound::Off, hello: Domain::parse("restante.test").unwrap(), dkim: None },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         base_url: None,
         database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),

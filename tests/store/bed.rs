@@ -7,6 +7,8 @@ use restante::db::Database;
 use restante::model::{ApiKey, Inbox, InboxId, InboxKind, MessageId, ProjectId, Timestamp};
 use restante::store::{Content, Delivery, DeliveryError, Outcome, Policy, Selection, Store, Swept};
 
+use crate::postgres_database::TestDatabase;
+
 /// The instant at which every case begins.
 pub const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 /// How long an inbox lives here.
@@ -19,23 +21,39 @@ pub struct Bed {
     pub store: Store,
     pub default_project: ProjectId,
     url: DatabaseUrl,
-    directory: tempfile::TempDir,
+    place: Place,
+}
+
+/// What goes with the bed.
+#[expect(dead_code, reason = "held, not read")]
+enum Place {
+    Directory(tempfile::TempDir),
+    Database(TestDatabase),
 }
 
 impl Bed {
     pub async fn sqlite() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let url = DatabaseUrl::Sqlite(directory.path().join("restante.db"));
+        Self::open(url, Place::Directory(directory)).await
+    }
+
+    pub async fn postgres() -> Self {
+        let database = TestDatabase::create();
+        Self::open(database.url(), Place::Database(database)).await
+    }
+
+    async fn open(url: DatabaseUrl, place: Place) -> Self {
         let store = open(&url).await;
         let default_project = store.default_project("default", START).await.unwrap();
-        Self { store, default_project, url, directory }
+        Self { store, default_project, url, place }
     }
 
     /// Closes the store and opens it again.
     pub async fn restart(self) -> Self {
-        let Self { store, default_project, url, directory } = self;
+        let Self { store, default_project, url, place } = self;
         drop(store);
-        Self { store: open(&url).await, default_project, url, directory }
+        Self { store: open(&url).await, default_project, url, place }
     }
 
     pub async fn project(&self, name: &str) -> ProjectId {

@@ -132,6 +132,34 @@ pub async fn concurrent_writers_leave_no_gap(bed: Bed) {
     }
 }
 
+pub async fn deliveries_to_the_same_inboxes_do_not_end_each_other(bed: Bed) {
+    let policy = restante::store::Policy { inbox_messages: 1_000, ..bed.policy(START) };
+    let writers = (0..8_usize).map(|writer| {
+        let store = bed.store.clone();
+        tokio::spawn(async move {
+            let mut names = ["a", "b", "c", "d", "e", "f"];
+            names.rotate_left(writer % 6);
+            for number in 0..10 {
+                let batch: Vec<Delivery> = names.map(|name| delivery(&[name], &number.to_string())).into();
+                store.deliver(&batch, &policy).await.unwrap();
+            }
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+    assert_eq!(bed.store.stored().await.unwrap().0, 8 * 10 * 6);
+}
+
+pub async fn octets_that_text_cannot_hold_are_stored(bed: Bed) {
+    let raw = b"From: \"a\0b\" <a\0b@else.example>\r\nSubject: x\0y\xff\r\n\r\n\0\xff\r\n";
+    let delivery = Delivery { content: super::bed::content(raw), ..delivery(&["box"], "") };
+    let outcomes = bed.deliver(&[delivery], START).await.unwrap();
+    let stored = bed.store.raw_message(bed.default_project, outcomes[0][0].message, START).await.unwrap();
+    assert_eq!(stored.unwrap(), raw);
+    assert_eq!(bed.subjects("box", START).await.len(), 1);
+}
+
 pub async fn a_committed_message_survives_a_restart(bed: Bed) {
     bed.mail(&["box"], "kept", START).await;
     let bed = bed.restart().await;

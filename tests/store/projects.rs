@@ -1,5 +1,6 @@
 //! Projects and their keys.
 
+use futures_util::future::join_all;
 use restante::model::ApiKey;
 
 use super::bed::{Bed, HOUR, START};
@@ -46,12 +47,32 @@ pub async fn a_key_belongs_to_one_project(bed: Bed) {
 
 pub async fn the_default_project_is_made_once(bed: Bed) {
     assert_eq!(bed.store.default_project("default", START).await.unwrap(), bed.default_project);
-    assert!(!bed.store.has_key(bed.default_project, START).await.unwrap());
     let key = ApiKey::generate();
     assert!(bed.store.replace_key(bed.default_project, &key, START, START).await.unwrap());
-    assert!(bed.store.has_key(bed.default_project, START).await.unwrap());
+    assert!(!bed.store.add_first_key(bed.default_project, &ApiKey::generate(), START).await.unwrap());
     let shown = bed.store.projects(START).await.unwrap();
     assert_eq!((shown.len(), shown[0].is_default, shown[0].key_last_four.as_str()), (1, true, key.last_four()));
+}
+
+pub async fn of_many_first_keys_one_is_taken(bed: Bed) {
+    let keys: Vec<ApiKey> = (0..8).map(|_| ApiKey::generate()).collect();
+    let added = join_all(keys.iter().map(|key| bed.store.add_first_key(bed.default_project, key, START))).await;
+    let added: Vec<bool> = added.into_iter().map(Result::unwrap).collect();
+    assert_eq!(added.iter().filter(|added| **added).count(), 1);
+    for (key, added) in keys.iter().zip(added) {
+        let owner = bed.store.project_of_key(&key.hash(), START).await.unwrap();
+        assert_eq!(owner, added.then_some(bed.default_project));
+    }
+}
+
+pub async fn rotations_at_once_leave_one_key(bed: Bed) {
+    let project = bed.project("shop").await;
+    let keys: Vec<ApiKey> = (0..8).map(|_| ApiKey::generate()).collect();
+    for replaced in join_all(keys.iter().map(|key| bed.store.replace_key(project, key, START, START))).await {
+        assert!(replaced.unwrap());
+    }
+    let owners = join_all(keys.iter().map(|key| async { bed.store.project_of_key(&key.hash(), START).await.unwrap() }));
+    assert_eq!(owners.await.into_iter().flatten().count(), 1);
 }
 
 pub async fn a_deleted_project_is_gone_with_its_keys_and_inboxes(bed: Bed) {

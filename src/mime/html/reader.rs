@@ -145,16 +145,13 @@ impl<'p> Reader<'p> {
     }
 
     fn begin_item(&mut self) {
-        let indent = "  ".repeat(self.lists.len().clamp(1, 8) - 1);
-        let mark = match self.lists.last_mut() {
-            Some(Some(number)) => {
-                let mark = format!("{indent}{number}. ");
-                *number = number.saturating_add(1);
-                mark
-            }
-            _ => format!("{indent}- "),
-        };
-        self.writer.mark(mark);
+        let indent = self.lists.len().clamp(1, 8) - 1;
+        let number = self.lists.last_mut().and_then(Option::as_mut).map(|next| {
+            let number = *next;
+            *next = number.saturating_add(1);
+            number
+        });
+        self.writer.mark(indent, number);
     }
 
     fn gap_for(&mut self, layout: Layout) {

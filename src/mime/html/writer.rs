@@ -1,5 +1,7 @@
 //! Lays visible text out: white space collapses, breaks are written only when text follows them.
 
+use std::fmt::Write as _;
+
 use crate::mime::budget::BODY_OCTETS;
 
 /// What separates the text before from the text that comes next; the strongest wins.
@@ -20,8 +22,8 @@ pub(super) struct Writer {
     gap: Gap,
     /// `br` elements since the last text.
     breaks: usize,
-    /// Written in front of the next text: the mark of a list item.
-    mark: Option<String>,
+    /// Written in front of the next text: the mark of a list item, or nothing.
+    mark: String,
     /// How many elements that keep white space are open.
     pub(super) preformatted: usize,
 }
@@ -29,7 +31,8 @@ pub(super) struct Writer {
 impl Writer {
     /// A writer for what a document of `octets` octets shows, which is less than half of it in most.
     pub(super) fn for_document(octets: usize) -> Self {
-        Self { text: String::with_capacity(octets.min(BODY_OCTETS) / 2), ..Self::default() }
+        // Doubled once, it holds as much as may be written.
+        Self { text: String::with_capacity(octets.min(BODY_OCTETS) / 2 + 64), ..Self::default() }
     }
 
     /// Octets written.
@@ -59,10 +62,16 @@ impl Writer {
         self.breaks += 1;
     }
 
-    /// Puts a mark in front of the next text.
-    pub(super) fn mark(&mut self, mark: String) {
+    /// Puts a mark in front of the next text, `indent` steps from the left: a number, or a dash.
+    pub(super) fn mark(&mut self, indent: usize, number: Option<u32>) {
         self.gap(Gap::Line);
-        self.mark = Some(mark);
+        self.mark.clear();
+        self.mark.extend(std::iter::repeat_n("  ", indent));
+        match number {
+            // Writing to a string cannot fail.
+            Some(number) => drop(write!(self.mark, "{number}. ")),
+            None => self.mark.push_str("- "),
+        }
     }
 
     /// Writes text.
@@ -85,7 +94,7 @@ impl Writer {
     }
 
     fn write_word(&mut self, word: &str) {
-        if word.is_empty() || self.text.len() + word.len() > BODY_OCTETS {
+        if word.is_empty() || self.text.len() + self.mark.len() + word.len() + 2 > BODY_OCTETS {
             return;
         }
         self.close_gap();
@@ -102,7 +111,7 @@ impl Writer {
     }
 
     fn write_preformatted(&mut self, text: &str) {
-        if self.text.len() + text.len() > BODY_OCTETS {
+        if self.text.len() + self.mark.len() + text.len() + 2 > BODY_OCTETS {
             return;
         }
         if !text.is_empty() {
@@ -122,9 +131,8 @@ impl Writer {
                 Gap::Paragraph => self.text.push_str("\n\n"),
             }
         }
-        if let Some(mark) = self.mark.take() {
-            self.text.push_str(&mark);
-        }
+        self.text.push_str(&self.mark);
+        self.mark.clear();
         (self.gap, self.breaks) = (Gap::None, 0);
     }
 }

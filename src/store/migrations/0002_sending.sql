@@ -13,5 +13,7 @@ ALTER TABLE outgoing ADD COLUMN last_reply TEXT NOT NULL DEFAULT '';
 -- What already waits shares the empty domain.
 UPDATE outgoing SET due_at = created_at, expires_at = created_at + 86400000 WHERE status = 'queued';
 
+-- One index for all that waits.
+DROP INDEX IF EXISTS outgoing_waiting;
 CREATE INDEX outgoing_queue ON outgoing (due_at) WHERE status = 'queued';
 CREATE INDEX outgoing_leased ON outgoing (worker) WHERE worker IS NOT NULL;

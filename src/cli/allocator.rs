@@ -1,0 +1,17 @@
+//! Tells the C library's allocator to give large messages' memory back.
+
+/// Blocks from this size on, in octets, are taken from the system one by one and returned when they are freed.
+const RETURNED_FROM: libc::c_int = 256 * 1024;
+
+/// Keeps large blocks out of the heap. By default glibc raises its threshold to 32 MiB as soon as large blocks have been
+/// freed, and from then on keeps what messages of 25 MiB leave behind, scattered, for ever.
+#[cfg(target_env = "gnu")]
+pub(super) fn return_large_blocks() {
+    // SAFETY: mallopt takes two integers and may be called at any time; what it does not understand it ignores.
+    #[allow(unsafe_code)]
+    let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, RETURNED_FROM) };
+}
+
+/// Other C libraries return large blocks by themselves.
+#[cfg(not(target_env = "gnu"))]
+pub(super) fn return_large_blocks() {}

@@ -1,0 +1,122 @@
+//! `restante copy`: moves an installation to another database, as from SQLite to PostgreSQL.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::database::DatabaseCommandError;
+use super::error::CliError;
+use super::{data_dir, database, output, settings};
+use crate::config::DatabaseUrl;
+use crate::store::{Progress, Store};
+
+/// How often the line on a terminal is written again.
+const REDRAWN: Duration = Duration::from_millis(100);
+
+/// From where to where.
+#[derive(Args, Debug)]
+pub(super) struct CopyCommand {
+    /// The database to copy: sqlite:PATH or postgres://…; no server may run on it
+    #[arg(long, env = "RESTANTE_FROM", value_name = "URL", hide_env_values = true)]
+    from: String,
+    /// The database to copy into, which must be empty; no server may run on it
+    #[arg(long, env = "RESTANTE_TO", value_name = "URL", hide_env_values = true)]
+    to: String,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`CliError`]; the target is then as empty as before.
+pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
+    let (from, to) = (settings::database_url("--from", &command.from)?, settings::database_url("--to", &command.to)?);
+    let _locks = (lock_source(&from)?, lock_target(&to)?);
+    let mut shown = Shown::new();
+    database::with(from.clone(), Store::open, async |source| {
+        let target = database::open(to.clone(), Store::open).await?;
+        let copied = source.copy_to(&target, |progress| shown.update(progress)).await;
+        Ok(copied.map_err(DatabaseCommandError::Copy)?)
+    })?;
+    shown.end();
+    output::note(&format!("Copied {from} to {to}: {}.", shown.summary()));
+    Ok(())
+}
+
+/// A server on the source would go on writing behind the copy's back.
+fn lock_source(url: &DatabaseUrl) -> Result<Option<data_dir::Lock>, DatabaseCommandError> {
+    let DatabaseUrl::Sqlite(path) = url else { return Ok(None) };
+    database::refuse_absent(url)?;
+    Ok(Some(data_dir::lock(&directory(path))?))
+}
+
+fn lock_target(url: &DatabaseUrl) -> Result<Option<data_dir::Lock>, DatabaseCommandError> {
+    let DatabaseUrl::Sqlite(path) = url else { return Ok(None) };
+    Ok(Some(data_dir::lock(&directory(path))?))
+}
+
+fn directory(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).to_owned()
+}
+
+/// What is seen of the copy: one line on a terminal, and what it comes to in the end.
+struct Shown {
+    tables: Vec<Progress>,
+    on_terminal: bool,
+    drawn: Option<Instant>,
+}
+
+impl Shown {
+    fn new() -> Self {
+        Self { tables: Vec::new(), on_terminal: io::stderr().is_terminal(), drawn: None }
+    }
+
+    fn update(&mut self, progress: Progress) {
+        match self.tables.last_mut().filter(|last| last.table == progress.table) {
+            Some(last) => *last = progress,
+            None => self.tables.push(progress),
+        }
+        let due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAWN) || progress.copied == progress.rows;
+        if self.on_terminal && due {
+            self.drawn = Some(Instant::now());
+            let Progress { table, copied, rows } = progress;
+            // There is nobody left to tell where standard error is closed.
+            let _ = write!(io::stderr(), "\r\x1b[K{table}: {copied} of {rows}");
+        }
+    }
+
+    fn end(&self) {
+        if self.drawn.is_some() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+
+    fn summary(&self) -> String {
+        let counted = self.tables.iter().map(|progress| format!("{} {}", progress.copied, progress.table));
+        let counted: Vec<String> = counted.map(|text| text.replace('_', " ")).collect();
+        if counted.is_empty() { "it was empty".to_owned() } else { counted.join(", ") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_counts_each_table_once() {
+        let mut shown = Shown { tables: Vec::new(), on_terminal: false, drawn: None };
+        assert_eq!(shown.summary(), "it was empty");
+        for (table, copied) in [("projects", 1), ("api_keys", 500), ("api_keys", 750)] {
+            shown.update(Progress { table, copied, rows: 750 });
+        }
+        assert_eq!(shown.summary(), "1 projects, 750 api keys");
+    }
+
+    #[test]
+    fn a_bare_file_name_lies_here() {
+        assert_eq!(directory(Path::new("restante.db")), Path::new("."));
+        assert_eq!(directory(Path::new("/srv/restante.db")), Path::new("/srv"));
+    }
+}

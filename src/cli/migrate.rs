@@ -1,0 +1,32 @@
+//! `restante migrate`: brings the schema of a database up to date, as every start of a server does.
+
+use clap::Args;
+
+use super::error::CliError;
+use super::flags::DatabaseFlags;
+use super::{data_dir, database, output, settings};
+use crate::config::DatabaseUrl;
+use crate::store::Store;
+
+/// Which database.
+#[derive(Args, Debug)]
+pub(super) struct MigrateCommand {
+    #[command(flatten)]
+    database: DatabaseFlags,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`CliError`] where the database cannot be used, or a newer version of the program has been at it.
+pub(super) fn run(command: &MigrateCommand) -> Result<(), CliError> {
+    let url = settings::database(&command.database)?;
+    if let DatabaseUrl::Sqlite(_) = url {
+        data_dir::create(&command.database.data_dir).map_err(database::DatabaseCommandError::DataDir)?;
+    }
+    let shown = url.to_string();
+    database::with(url, Store::open, async |_| {
+        output::note(&format!("The database {shown} has schema version {}.", Store::SCHEMA_VERSION));
+        Ok(())
+    })
+}

@@ -1,0 +1,252 @@
+//! The node's own session beside the pool: it hears the announcements of all nodes, and it holds this node's locks.
+//!
+//! When the node dies, the server ends the session and with it the locks. When the session is lost, it is made again
+//! with bounded backoff; it then takes again the locks that are still wanted, and says [`Change::Unknown`], because
+//! announcements may have been missed.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use futures_util::stream::FuturesUnordered;
+use futures_util::{StreamExt, poll};
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_postgres::{AsyncMessage, Client, Statement};
+
+use super::connect::{Target, prepare_session};
+use super::{CHANNEL, SEPARATOR, failed};
+use crate::db::{Change, DatabaseError};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How often a lock that was lost with a session is asked for again.
+const RETAKEN_EVERY: Duration = Duration::from_millis(50);
+
+const LOCK: &str = "SELECT pg_try_advisory_lock($1)";
+const UNLOCK: &str = "SELECT pg_advisory_unlock($1)";
+
+/// Asks the session for locks. The session ends with the last clone.
+#[derive(Clone, Debug)]
+pub(in crate::db) struct Session(mpsc::UnboundedSender<Command>);
+
+#[derive(Debug)]
+enum Command {
+    Lock { name: i64, reply: oneshot::Sender<Result<bool, DatabaseError>> },
+    Unlock { name: i64, reply: oneshot::Sender<()> },
+}
+
+impl Session {
+    /// Connects, listens, and goes on for as long as there is a clone.
+    pub(super) async fn start(target: Target, changes: broadcast::Sender<Change>) -> Result<Self, DatabaseError> {
+        let link = Link::connect(&target, &changes).await?;
+        let (session, commands) = mpsc::unbounded_channel();
+        tokio::spawn(Keeper { target, changes, commands, held: HashSet::new(), lost: HashSet::new() }.keep(link));
+        Ok(Self(session))
+    }
+
+    /// Whether the lock was free and is now held by this node. It must not ask for what it holds.
+    pub(in crate::db) async fn lock(&self, name: i64) -> Result<bool, DatabaseError> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Command::Lock { name, reply }).map_err(|_| DatabaseError::Closed)?;
+        answer.await.map_err(|_| DatabaseError::Closed)?
+    }
+
+    /// Frees a lock. Whoever asks for it on this node from now on finds it free; the receiver is told once every other
+    /// node does, too.
+    pub(in crate::db) fn unlock(&self, name: i64) -> oneshot::Receiver<()> {
+        let (reply, freed) = oneshot::channel();
+        // A session that has ended holds no locks.
+        drop(self.0.send(Command::Unlock { name, reply }));
+        freed
+    }
+}
+
+struct Keeper {
+    target: Target,
+    changes: broadcast::Sender<Change>,
+    commands: mpsc::UnboundedReceiver<Command>,
+    held: HashSet<i64>,
+    /// What this node held before its session was lost, and somebody else has meanwhile: another node that was faster, or
+    /// this node's former session, whose end the server has not noticed yet.
+    lost: HashSet<i64>,
+}
+
+impl Keeper {
+    async fn keep(mut self, mut link: Link) {
+        while self.serve(link).await.is_continue() {
+            tracing::warn!("lost the session with the database; connecting again");
+            link = match self.connect_again().await {
+                ControlFlow::Continue(link) => link,
+                ControlFlow::Break(()) => return,
+            };
+            tracing::info!("the session with the database is back");
+            // An error means that nobody listens.
+            drop(self.changes.send(Change::Unknown));
+        }
+    }
+
+    /// Carries out commands until the link is lost, or nobody is left to give any. They are sent in the order in which
+    /// they come, without waiting for each other's answers.
+    async fn serve(&mut self, mut link: Link) -> ControlFlow<()> {
+        let requests = &link.requests;
+        let mut running = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                command = self.commands.recv() => {
+                    let Some(command) = command else { return ControlFlow::Break(()) };
+                    let Some(command) = self.forget(command) else { continue };
+                    let mut request = Box::pin(requests.carry_out(command));
+                    // The first poll sends it.
+                    match poll!(request.as_mut()) {
+                        std::task::Poll::Ready(granted) => self.held.extend(granted),
+                        std::task::Poll::Pending => running.push(request),
+                    }
+                }
+                Some(granted) = running.next() => self.held.extend(granted),
+                () = tokio::time::sleep(RETAKEN_EVERY), if !self.lost.is_empty() => {
+                    if self.take_again(requests).await.is_err() {
+                        return ControlFlow::Continue(());
+                    }
+                }
+                _ = &mut link.ended => return ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    /// Notes what is no longer wanted; a lock that is lost needs no more than that.
+    fn forget(&mut self, command: Command) -> Option<Command> {
+        match command {
+            Command::Unlock { name, reply } if self.lost.remove(&name) => {
+                // Whoever no longer listens does not mind.
+                let _ = reply.send(());
+                None
+            }
+            Command::Unlock { name, reply } => {
+                self.held.remove(&name);
+                Some(Command::Unlock { name, reply })
+            }
+            Command::Lock { .. } => Some(command),
+        }
+    }
+
+    async fn take_again(&mut self, requests: &Requests) -> Result<(), DatabaseError> {
+        for name in self.lost.clone() {
+            if requests.lock(name).await? {
+                self.lost.remove(&name);
+                self.held.insert(name);
+            }
+        }
+        Ok(())
+    }
+
+    async fn connect_again(&mut self) -> ControlFlow<(), Link> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.connect_and_lock().await {
+                Ok(link) => return ControlFlow::Continue(link),
+                Err(error) => tracing::warn!(%error, ?pause, "the database cannot be reached; trying again"),
+            }
+            self.refuse_for(pause.mul_f64(rand::random_range(0.5..1.0))).await?;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn connect_and_lock(&mut self) -> Result<Link, DatabaseError> {
+        self.lost.extend(self.held.drain());
+        let link = Link::connect(&self.target, &self.changes).await?;
+        self.take_again(&link.requests).await?;
+        Ok(link)
+    }
+
+    /// Tells whoever asks meanwhile that the database is away.
+    async fn refuse_for(&mut self, pause: Duration) -> ControlFlow<()> {
+        let end = tokio::time::sleep(pause);
+        tokio::pin!(end);
+        loop {
+            tokio::select! {
+                () = &mut end => return ControlFlow::Continue(()),
+                command = self.commands.recv() => match command {
+                    None => return ControlFlow::Break(()),
+                    // Whoever no longer listens does not mind.
+                    Some(Command::Lock { reply, .. }) => drop(reply.send(Err(DatabaseError::Closed))),
+                    Some(unlock) => drop(self.forget(unlock)),
+                }
+            }
+        }
+    }
+}
+
+/// An open session.
+struct Link {
+    requests: Requests,
+    /// Reads from the connection, and ends with it.
+    ended: JoinHandle<()>,
+}
+
+struct Requests {
+    client: Client,
+    lock: Statement,
+    unlock: Statement,
+}
+
+impl Link {
+    async fn connect(target: &Target, changes: &broadcast::Sender<Change>) -> Result<Self, DatabaseError> {
+        let connected = target.options.connect(target.tls.clone()).await;
+        let (client, mut connection) = connected.map_err(|error| DatabaseError::Unreachable(error.into()))?;
+        let changes = changes.clone();
+        let ended = tokio::spawn(async move {
+            let mut messages = Box::pin(futures_util::stream::poll_fn(move |context| connection.poll_message(context)));
+            while let Some(Ok(message)) = messages.next().await {
+                if let AsyncMessage::Notification(notification) = message {
+                    announce(&changes, notification.payload());
+                }
+            }
+        });
+        let requests = Requests::prepare(client).await?;
+        Ok(Self { requests, ended })
+    }
+}
+
+/// Passes on what one transaction of some node has announced.
+fn announce(changes: &broadcast::Sender<Change>, payload: &str) {
+    // Errors mean that nobody listens.
+    if payload.is_empty() {
+        drop(changes.send(Change::Unknown));
+        return;
+    }
+    payload.split(SEPARATOR).for_each(|key| drop(changes.send(Change::Key(key.to_owned()))));
+}
+
+impl Requests {
+    async fn prepare(client: Client) -> Result<Self, DatabaseError> {
+        prepare_session(&client).await.map_err(failed)?;
+        client.batch_execute(&format!("LISTEN {CHANNEL}")).await.map_err(failed)?;
+        let lock = client.prepare(LOCK).await.map_err(failed)?;
+        let unlock = client.prepare(UNLOCK).await.map_err(failed)?;
+        Ok(Self { client, lock, unlock })
+    }
+
+    async fn lock(&self, name: i64) -> Result<bool, DatabaseError> {
+        self.client.query_one(&self.lock, &[&name]).await.and_then(|row| row.try_get(0)).map_err(failed)
+    }
+
+    /// Returns the name of the lock that was granted to somebody who still wants it.
+    async fn carry_out(&self, command: Command) -> Option<i64> {
+        match command {
+            Command::Lock { name, reply } => {
+                let locked = self.lock(name).await;
+                let granted = matches!(locked, Ok(true));
+                (reply.send(locked).is_ok() && granted).then_some(name)
+            }
+            Command::Unlock { name, reply } => {
+                if let Err(error) = self.client.execute(&self.unlock, &[&name]).await {
+                    tracing::debug!(%error, "the lock went with its session");
+                }
+                // Whoever no longer listens does not mind.
+                let _ = reply.send(());
+                None
+            }
+        }
+    }
+}

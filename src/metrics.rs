@@ -1,0 +1,168 @@
+//! Every number that the service counts, named in one place, in Prometheus's terms.
+//!
+//! Counting costs next to nothing until [`install`] is called, which `restante serve` does when it is told where to show
+//! the numbers. No label says which inbox, project or address: their number has no bound.
+
+use std::time::Duration;
+
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+pub use metrics_exporter_prometheus::BuildError as InstallError;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+const CONNECTIONS_OPEN: &str = "restante_smtp_connections_open";
+const CONNECTIONS: &str = "restante_smtp_connections_total";
+const MESSAGES: &str = "restante_smtp_messages_total";
+const MESSAGE_OCTETS: &str = "restante_smtp_message_octets_total";
+const REFUSALS: &str = "restante_smtp_refusals_total";
+const DELIVERY_SECONDS: &str = "restante_delivery_seconds";
+const COMMIT_SECONDS: &str = "restante_commit_seconds";
+const COMMIT_DELIVERIES: &str = "restante_commit_deliveries";
+const WAITS_OPEN: &str = "restante_waits_open";
+const WAITS: &str = "restante_waits_total";
+const OUTGOING_QUEUED: &str = "restante_outgoing_queued";
+const OUTGOING_ATTEMPTS: &str = "restante_outgoing_attempts_total";
+const HTTP_REQUESTS: &str = "restante_http_requests_total";
+
+/// Upper bounds, in seconds: from a flush on a fast disk to the time a client is kept waiting.
+const SECONDS: &[f64] = &[0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0];
+const BATCHES: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+
+/// Shows what was counted.
+#[derive(Clone, Debug)]
+pub struct Metrics(PrometheusHandle);
+
+/// Begins to count, for the whole process.
+///
+/// # Errors
+/// Where something else in the process counts already.
+pub fn install() -> Result<Metrics, InstallError> {
+    let handle = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), SECONDS)?
+        .set_buckets_for_metric(Matcher::Full(COMMIT_DELIVERIES.to_owned()), BATCHES)?
+        .install_recorder()?;
+    describe();
+    gauge!(CONNECTIONS_OPEN).set(0.0);
+    gauge!(WAITS_OPEN).set(0.0);
+    Ok(Metrics(handle))
+}
+
+impl Metrics {
+    /// All numbers in Prometheus's text format; `queued` outgoing items wait to be sent just now.
+    #[must_use]
+    pub fn render(&self, queued: u32) -> String {
+        gauge!(OUTGOING_QUEUED).set(queued);
+        self.0.run_upkeep();
+        self.0.render()
+    }
+}
+
+fn describe() {
+    describe_gauge!(CONNECTIONS_OPEN, "SMTP connections that are open");
+    describe_counter!(CONNECTIONS, "SMTP connections, by whether they were accepted");
+    describe_counter!(MESSAGES, "Messages that arrived in full, by what became of them");
+    describe_counter!(MESSAGE_OCTETS, "Octets of the messages that were stored");
+    describe_counter!(REFUSALS, "Senders, recipients and messages that were refused, by reason");
+    describe_histogram!(DELIVERY_SECONDS, "From the end of a message to its being stored");
+    describe_histogram!(COMMIT_SECONDS, "One transaction of deliveries, with its flush");
+    describe_histogram!(COMMIT_DELIVERIES, "Deliveries in one transaction");
+    describe_gauge!(WAITS_OPEN, "Waits that are open");
+    describe_counter!(WAITS, "Waits that have ended, by how");
+    describe_gauge!(OUTGOING_QUEUED, "Outgoing items that wait to be sent; counted up to 100000");
+    describe_counter!(OUTGOING_ATTEMPTS, "Attempts to send to other domains, by what they came to");
+    describe_counter!(HTTP_REQUESTS, "HTTP requests, by class of status");
+}
+
+/// An SMTP connection that is counted as open until it is dropped.
+#[derive(Debug)]
+pub struct OpenConnection(());
+
+impl OpenConnection {
+    /// A connection was accepted.
+    #[must_use]
+    pub fn begin() -> Self {
+        counter!(CONNECTIONS, "outcome" => "accepted").increment(1);
+        gauge!(CONNECTIONS_OPEN).increment(1);
+        Self(())
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        gauge!(CONNECTIONS_OPEN).decrement(1);
+    }
+}
+
+/// A connection was refused because there are too many.
+pub fn connection_refused() {
+    counter!(CONNECTIONS, "outcome" => "refused").increment(1);
+}
+
+/// A message of `octets` was stored, `elapsed` after its end.
+pub fn message_stored(octets: u64, elapsed: Duration) {
+    counter!(MESSAGES, "outcome" => "stored").increment(1);
+    counter!(MESSAGE_OCTETS).increment(octets);
+    histogram!(DELIVERY_SECONDS).record(elapsed);
+}
+
+/// A message that had arrived in full was refused.
+pub fn message_refused(reason: &'static str) {
+    counter!(MESSAGES, "outcome" => "refused").increment(1);
+    refused(reason);
+}
+
+/// A sender, a recipient or a message was refused.
+pub fn refused(reason: &'static str) {
+    counter!(REFUSALS, "reason" => reason).increment(1);
+}
+
+/// A transaction of `deliveries` was committed.
+pub fn committed(deliveries: u32, elapsed: Duration) {
+    histogram!(COMMIT_SECONDS).record(elapsed);
+    histogram!(COMMIT_DELIVERIES).record(deliveries);
+}
+
+/// A wait, counted as open until it is dropped; one that is dropped without an outcome was left by its client.
+#[derive(Debug)]
+pub struct OpenWait(&'static str);
+
+impl OpenWait {
+    /// A wait has begun.
+    #[must_use]
+    pub fn begin() -> Self {
+        gauge!(WAITS_OPEN).increment(1);
+        Self("left")
+    }
+
+    /// How the wait ends.
+    pub fn ends(&mut self, outcome: &'static str) {
+        self.0 = outcome;
+    }
+}
+
+impl Drop for OpenWait {
+    fn drop(&mut self) {
+        gauge!(WAITS_OPEN).decrement(1);
+        counter!(WAITS, "outcome" => self.0).increment(1);
+    }
+}
+
+/// A wait was refused because its key has too many.
+pub fn wait_refused() {
+    counter!(WAITS, "outcome" => "refused").increment(1);
+}
+
+/// An attempt to send an item to another domain has ended.
+pub fn outgoing_attempted(outcome: &'static str) {
+    counter!(OUTGOING_ATTEMPTS, "outcome" => outcome).increment(1);
+}
+
+/// An HTTP request was answered with `status`.
+pub fn http_answered(status: u16) {
+    let class = match status {
+        ..300 => "2xx",
+        300..400 => "3xx",
+        400..500 => "4xx",
+        500.. => "5xx",
+    };
+    counter!(HTTP_REQUESTS, "status" => class).increment(1);
+}

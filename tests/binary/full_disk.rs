@@ -1,0 +1,63 @@
+//! A disk that takes no more: the client is told to try again, reading goes on, and receiving recovers by itself.
+//!
+//! The limit on the size of a file stands for the disk: writes past it fail, and it can be lifted while the server runs.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::server::{Server, command, serve};
+use crate::smtp::Smtp;
+
+/// In blocks of 512 octets, as `ulimit` counts: 2 MiB.
+const DISK: &str = "4096";
+/// How soon receiving must work again.
+const RECOVERY: Duration = Duration::from_secs(5);
+
+/// The server, its files limited; ignoring the signal turns writes past the limit into errors.
+fn limited(data_dir: &std::path::Path) -> Server {
+    let serve = serve(data_dir);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("trap '' XFSZ; ulimit -S -f {DISK}; exec \"$@\""), "sh"]);
+    shell.arg(serve.get_program()).args(serve.get_args());
+    shell.env_clear().env("PATH", "/usr/bin:/bin").env("RESTANTE_LOG", "off");
+    Server::spawn(&mut shell)
+}
+
+/// Text that does not compress well.
+fn text(number: usize) -> String {
+    let mut state = number as u64 + 1;
+    let words = (0..4_000).map(|_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        format!("{state:016x}")
+    });
+    words.collect::<Vec<_>>().chunks(4).map(<[String]>::concat).collect::<Vec<_>>().join("\r\n")
+}
+
+#[test]
+fn a_full_disk_refuses_for_now_and_recovers_by_itself() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let server = limited(data_dir.path());
+    let key = server.made_key().unwrap().to_owned();
+    let address = server.ask(&key, ["inbox", "create"]);
+    let mut client = Smtp::connect(&server.smtp).unwrap();
+    let mut send = |number: usize| client.send(&address, &number.to_string(), &text(number)).unwrap();
+
+    let replies: Vec<String> = (0..100).map(&mut send).take_while(|reply| reply.starts_with("250")).collect();
+    assert!((1..100).contains(&replies.len()), "{} messages fit into 2 MiB", replies.len());
+    let refused = send(1_000);
+    assert!(refused.starts_with("45"), "{refused}");
+    let listed = server.ask(&key, ["messages", &address]);
+    assert_eq!(listed.lines().count(), replies.len(), "reading goes on, and nothing refused is there");
+
+    server.lift_file_limit();
+    let lifted = Instant::now();
+    while !send(2_000).starts_with("250") {
+        assert!(lifted.elapsed() < RECOVERY, "receiving does not recover");
+    }
+    let listed = server.ask(&key, ["messages", &address]);
+    assert_eq!(listed.lines().count(), replies.len() + 1);
+    drop(server);
+    let server = Server::start(data_dir.path(), &[]);
+    assert_eq!(server.ask(&key, ["messages", &address]).lines().count(), replies.len() + 1);
+    assert!(command(["project", "list", "--data-dir"]).arg(data_dir.path()).status().unwrap().success());
+}

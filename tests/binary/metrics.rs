@@ -1,0 +1,83 @@
+//! What a monitor sees of a running server.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use crate::server::Server;
+use crate::smtp::{Smtp, deliver};
+
+/// The status line and the body of an answer.
+fn get(address: &str, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: monitor\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().to_owned(), body.to_owned())
+}
+
+fn monitored(data_dir: &std::path::Path) -> (Server, String, String) {
+    let server = Server::start(data_dir, &["--metrics-listen", "127.0.0.1:0"]);
+    let monitor = server.greeting.lines().find_map(|line| line.trim().strip_prefix("Metrics "));
+    let monitor = monitor.expect("the greeting says where").trim().to_owned();
+    let key = server.made_key().unwrap().to_owned();
+    (server, monitor, key)
+}
+
+/// The value of a metric, its labels as they are shown.
+fn value(metrics: &str, name: &str) -> f64 {
+    let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {name} in\n{metrics}")).parse().unwrap()
+}
+
+#[test]
+fn messages_refusals_and_waits_are_counted() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let (server, monitor, key) = monitored(data_dir.path());
+    let address = server.ask(&key, ["inbox", "create"]);
+    deliver(&server.smtp, &address, "one", "Your code is 482913.");
+    deliver(&server.smtp, &address, "two", "text");
+    let mut open = Smtp::connect(&server.smtp).unwrap();
+    open.say("MAIL FROM:<app@example.com>").unwrap();
+    assert!(open.say("RCPT TO:<a@elsewhere.example>").unwrap().starts_with("550"));
+    assert_eq!(server.ask(&key, ["wait", &address, "--otp"]), "482913");
+
+    let (status, metrics) = get(&monitor, "/metrics");
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    for (name, expected) in [
+        ("restante_smtp_connections_open", 1.0),
+        ("restante_smtp_connections_total{outcome=\"accepted\"}", 3.0),
+        ("restante_smtp_messages_total{outcome=\"stored\"}", 2.0),
+        ("restante_smtp_refusals_total{reason=\"relay_not_permitted\"}", 1.0),
+        ("restante_delivery_seconds_count", 2.0),
+        ("restante_commit_deliveries_sum", 2.0),
+        ("restante_waits_open", 0.0),
+        ("restante_waits_total{outcome=\"found\"}", 1.0),
+        ("restante_outgoing_queued", 0.0),
+        ("restante_http_requests_total{status=\"2xx\"}", 3.0),
+    ] {
+        assert!((value(&metrics, name) - expected).abs() < f64::EPSILON, "{name} is not {expected} in\n{metrics}");
+    }
+    assert!(value(&metrics, "restante_smtp_message_octets_total") > 100.0);
+    assert!(!metrics.contains(&key) && !metrics.contains(address.split('@').next().unwrap()));
+}
+
+#[test]
+fn health_fails_when_the_store_does() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let (server, monitor, _) = monitored(data_dir.path());
+    assert_eq!(get(&monitor, "/health"), ("HTTP/1.1 200 OK".to_owned(), "ok\n".to_owned()));
+    let database = rusqlite::Connection::open(data_dir.path().join("restante.db")).unwrap();
+    database.execute_batch("ALTER TABLE projects RENAME TO hidden").unwrap();
+    let (status, body) = get(&monitor, "/health");
+    assert_eq!(
+        (status.as_str(), body.as_str()),
+        ("HTTP/1.1 500 Internal Server Error", "{\"error\":\"internal error\"}")
+    );
+    assert!(get(server.url.trim_start_matches("http://"), "/v1/health").0.contains("500"));
+    let refused = Smtp::connect(&server.smtp).unwrap().send("a@restante.test", "x", "y").unwrap();
+    assert!(refused.starts_with('5') || refused.starts_with('4'), "{refused}");
+    database.execute_batch("ALTER TABLE hidden RENAME TO projects").unwrap();
+    assert_eq!(get(&monitor, "/health").0, "HTTP/1.1 200 OK");
+    deliver(&server.smtp, "a@restante.test", "x", "y");
+}

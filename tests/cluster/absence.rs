@@ -1,0 +1,39 @@
+//! While PostgreSQL is away everybody hears so, and everything goes on by itself when it is back.
+
+use std::thread;
+use std::time::Duration;
+
+use super::node::{Node, Sender, eventually};
+use super::postgres::{Cluster, TestDatabase};
+
+#[test]
+fn a_service_without_its_database_says_so_and_recovers() {
+    let cluster = Cluster::start(&[]);
+    let database = TestDatabase::create_in(cluster.url.clone());
+    let nodes = [(); 2].map(|()| Node::start(&database.text()));
+    let [one, two] = nodes.each_ref().map(Node::client);
+    let inbox = one.create_inbox();
+    let parked = thread::spawn({
+        let (two, inbox) = (two.clone(), inbox.clone());
+        move || two.wait(&inbox, None, Duration::from_secs(60)).unwrap()
+    });
+    eventually("the wait is parked", || {
+        database.run("SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory'") == ["1"]
+    });
+
+    cluster.kill();
+    let mut sender = Sender::new(nodes[0].smtp());
+    let refused = sender.send(&inbox, "while it is away").unwrap();
+    assert!(refused.starts_with("451"), "{refused}");
+    for path in ["/v1/health", "/v1/inboxes/nobody"] {
+        let (status, body) = one.get(path);
+        assert_eq!((status, body["error"].as_str()), (500, Some("internal error")), "{path}");
+    }
+    assert!(!parked.is_finished());
+
+    cluster.resume();
+    eventually("both nodes are healthy", || one.get("/v1/health").0 == 200 && two.get("/v1/health").0 == 200);
+    eventually("mail is taken again", || sender.send(&inbox, "it is back").unwrap().starts_with("250"));
+    let (status, message) = parked.join().unwrap();
+    assert_eq!((status, message["subject"].as_str()), (200, Some("it is back")));
+}

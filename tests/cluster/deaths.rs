@@ -1,0 +1,168 @@
+//! Under load, every node dies once, every connection to PostgreSQL ends once, and PostgreSQL itself crashes once:
+//! nothing that was answered 250 is missing, no wait misses its message, and no slot stays taken.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, RwLock};
+use std::thread;
+use std::time::Duration;
+
+use super::node::{Client, Node, Sender, eventually};
+use super::postgres::{Cluster, TestDatabase};
+
+const WRITERS: usize = 4;
+const INBOXES: usize = 3;
+/// Messages that are acknowledged and read between two deaths.
+const PEACE: usize = 150;
+
+/// Longer than the load ever rests.
+const LONG: Duration = Duration::from_secs(60);
+
+/// The installation and what has happened on it.
+struct World {
+    nodes: [RwLock<Option<Node>>; 3],
+    inboxes: Vec<String>,
+    acknowledged: Mutex<HashSet<String>>,
+    read: Mutex<HashSet<String>>,
+    /// Told whenever there is one more acknowledged.
+    more: Condvar,
+    calm: AtomicBool,
+    // Dropped last, and the cluster behind its database.
+    database: TestDatabase,
+    cluster: Cluster,
+}
+
+#[test]
+fn what_was_acknowledged_is_read_whatever_dies() {
+    let cluster = Cluster::start(&["fsync = on"]);
+    let database = TestDatabase::create_in(cluster.url.clone());
+    let nodes = [(); 3].map(|()| RwLock::new(Some(Node::start(&database.text()))));
+    let first = nodes[0].read().unwrap().as_ref().unwrap().client();
+    let world = World {
+        inboxes: (0..INBOXES).map(|_| first.create_inbox()).collect(),
+        cluster,
+        database,
+        nodes,
+        acknowledged: Mutex::default(),
+        read: Mutex::default(),
+        more: Condvar::new(),
+        calm: AtomicBool::new(false),
+    };
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                scope.spawn({
+                    let world = &world;
+                    move || world.write(writer)
+                })
+            })
+            .collect();
+        for reader in 0..INBOXES {
+            let world = &world;
+            scope.spawn(move || world.follow(reader));
+        }
+        world.let_die();
+        world.calm.store(true, Ordering::SeqCst);
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+    });
+    let (acknowledged, read) = (world.acknowledged.lock().unwrap(), world.read.lock().unwrap());
+    assert!(acknowledged.is_subset(&read), "lost: {:?}", acknowledged.difference(&read).collect::<Vec<_>>());
+    drop((acknowledged, read));
+    world.check_slots();
+}
+
+impl World {
+    fn let_die(&self) {
+        self.peace();
+        for node in &self.nodes {
+            let killed = node.write().unwrap().take();
+            killed.unwrap().server.kill();
+            self.peace();
+            *node.write().unwrap() = Some(Node::start(&self.database.text()));
+        }
+        self.database.end_connections();
+        self.peace();
+        self.cluster.kill();
+        self.cluster.resume();
+        self.peace();
+    }
+
+    /// Lets the load go on for a while.
+    fn peace(&self) {
+        let acknowledged = self.acknowledged.lock().unwrap();
+        let until = acknowledged.len() + PEACE;
+        let waited = self.more.wait_timeout_while(acknowledged, LONG, |acknowledged| acknowledged.len() < until);
+        assert!(!waited.unwrap().1.timed_out(), "the load does not go on");
+    }
+
+    /// The first node from `index` on that runs.
+    fn node<T>(&self, index: usize, of: impl Fn(&Node) -> T) -> Option<T> {
+        self.nodes[index % self.nodes.len()].read().unwrap().as_ref().map(of)
+    }
+
+    /// Sends until there is calm, on the next node where one fails.
+    fn write(&self, writer: usize) {
+        let mut turn = writer;
+        let mut sender: Option<Sender> = None;
+        for number in 0.. {
+            if self.calm.load(Ordering::SeqCst) {
+                return;
+            }
+            let inbox = &self.inboxes[number % INBOXES];
+            let subject = format!("{writer}-{number}");
+            if sender.is_none() {
+                sender = self.node(turn, Node::smtp).map(Sender::new);
+            }
+            let reply = sender.as_mut().map(|sender| sender.send(inbox, &subject));
+            if matches!(&reply, Some(Ok(reply)) if reply.starts_with("250")) {
+                self.acknowledged.lock().unwrap().insert(subject);
+                self.more.notify_all();
+            } else {
+                turn += 1;
+                sender = None;
+            }
+        }
+    }
+
+    /// Follows one inbox until all that was acknowledged has been read, on the next node where one fails.
+    fn follow(&self, reader: usize) {
+        let (mut turn, mut after) = (reader + 1, None::<String>);
+        loop {
+            let calm = self.calm.load(Ordering::SeqCst);
+            let answer = self.node(turn, Node::client).map(|client| self.next(&client, reader, after.as_deref()));
+            match answer {
+                Some(Some((200, message))) => {
+                    let subject = message["subject"].as_str().unwrap().to_owned();
+                    self.read.lock().unwrap().insert(subject);
+                    after = message["id"].as_str().map(str::to_owned);
+                }
+                Some(Some((408, _))) if calm => return,
+                Some(Some((408, _))) => {}
+                Some(Some((500, _)) | None) | None => turn += 1,
+                Some(Some((status, body))) => panic!("{status} {body}"),
+            }
+        }
+    }
+
+    fn next(&self, client: &Client, reader: usize, after: Option<&str>) -> Option<(u16, serde_json::Value)> {
+        client.wait(&self.inboxes[reader], after, Duration::from_secs(2)).ok()
+    }
+
+    /// Four waits fit, on any node, and not a fifth.
+    fn check_slots(&self) {
+        let client = self.node(0, Node::client).unwrap();
+        let empty = client.create_inbox();
+        eventually("no lock is left", || {
+            self.database.run("SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory'") == ["0"]
+        });
+        let waits: Vec<_> = (0..5)
+            .map(|number| {
+                let (client, empty) = (self.node(number, Node::client).unwrap(), empty.clone());
+                thread::spawn(move || client.wait(&empty, None, Duration::from_secs(2)).unwrap().0)
+            })
+            .collect();
+        let mut statuses: Vec<u16> = waits.into_iter().map(|wait| wait.join().unwrap()).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, [408, 408, 408, 408, 429]);
+    }
+}

@@ -1,0 +1,59 @@
+//! The connection to PostgreSQL, encrypted as `sslmode` says.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use restante::config::DatabaseUrl;
+use restante::db::{Database, DatabaseError};
+
+use super::postgres::Cluster;
+
+#[tokio::test]
+async fn the_certificate_is_checked_as_far_as_sslmode_says() {
+    let files = tempfile::tempdir().unwrap();
+    let (root, other) = (files.path().join("server.crt"), files.path().join("other.crt"));
+    write_certificate(files.path(), "server");
+    write_certificate(files.path(), "other");
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let settings = [
+        format!("port = {port}"),
+        "listen_addresses = '127.0.0.1'".to_owned(),
+        "ssl = on".to_owned(),
+        format!("ssl_cert_file = '{}'", root.display()),
+        format!("ssl_key_file = '{}'", files.path().join("server.key").display()),
+    ];
+    let _cluster = Cluster::start_in(files, &settings.each_ref().map(String::as_str));
+
+    for (host, mode, root, opens) in [
+        ("localhost", "disable", &root, true),
+        ("localhost", "require", &other, true),
+        ("localhost", "verify-ca", &root, true),
+        ("localhost", "verify-ca", &other, false),
+        ("localhost", "verify-full", &root, true),
+        ("127.0.0.1", "verify-ca", &root, true),
+        ("127.0.0.1", "verify-full", &root, false),
+    ] {
+        let url = format!("postgres://postgres@{host}:{port}/postgres?sslmode={mode}&sslrootcert={}", root.display());
+        let opened = open(&url).await;
+        assert_eq!(opened.is_ok(), opens, "{url}: {opened:?}");
+        let Ok(database) = opened else { continue };
+        let encrypted = "SELECT CAST(ssl AS INTEGER) FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        let mut rows = database.query(encrypted, vec![]).await.unwrap();
+        assert_eq!(rows[0].integer().unwrap(), i64::from(mode != "disable"), "{url}");
+    }
+}
+
+async fn open(url: &str) -> Result<Database, DatabaseError> {
+    let url: DatabaseUrl = url.parse().unwrap();
+    Database::open(&url).await
+}
+
+/// A certificate for localhost that is its own authority, and its key.
+fn write_certificate(directory: &Path, name: &str) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(directory.join(format!("{name}.crt")), made.cert.pem()).unwrap();
+    let key = directory.join(format!("{name}.key"));
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    // PostgreSQL takes no key that others may read.
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+}

@@ -1,0 +1,21 @@
+//! Several real processes on one PostgreSQL: what the contract promises holds across them, whatever dies.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod absence;
+mod deaths;
+mod encryption;
+mod keys;
+mod moving;
+mod node;
+mod order;
+#[path = "../common/postgres.rs"]
+#[allow(dead_code, reason = "each test binary uses its own part of this")]
+mod postgres;
+#[path = "../binary/server.rs"]
+#[allow(dead_code, reason = "each test binary uses its own part of this")]
+mod server;
+mod slots;
+#[path = "../binary/smtp.rs"]
+#[allow(dead_code, reason = "each test binary uses its own part of this")]
+mod smtp;

@@ -1,0 +1,103 @@
+//! `restante copy` and `restante migrate`: an installation moves from SQLite to PostgreSQL and back, and loses nothing.
+
+use std::path::Path;
+
+use rusqlite::types::Value;
+
+use super::node::{KEY, Node, Sender};
+use super::postgres::TestDatabase;
+use super::server::{Server, command, failed};
+
+#[test]
+fn an_installation_moves_there_and_back_whole() {
+    let (first, last) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (first_url, last_url) = (sqlite(first.path()), sqlite(last.path()));
+    fill(first.path());
+    let database = TestDatabase::create();
+    let summary = copy(&first_url, &database.text());
+    assert!(summary.contains("2 projects") && summary.contains("120 messages"), "{summary}");
+    assert!(!summary.contains('\r'), "no progress where there is no terminal: {summary:?}");
+    copy(&database.text(), &last_url);
+    let (before, after) = (dump(first.path()), dump(last.path()));
+    assert_eq!(before.len(), 8, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());
+    for ((table, rows), copied) in before.iter().zip(&after) {
+        assert!(!rows.is_empty(), "{table} shows nothing");
+        assert_eq!((table, rows), (&copied.0, &copied.1));
+    }
+
+    let (code, said) = failed(command(["copy"]).args(["--from", &first_url, "--to", &database.text()]));
+    assert!(code == 1 && said.contains("the target is in use"), "{code} {said}");
+    let node = Node::start(&database.text());
+    let (status, list) = node.client().get("/v1/inboxes/box/messages");
+    assert_eq!((status, list["messages"].as_array().unwrap().len()), (200, 120));
+}
+
+#[test]
+fn a_source_that_is_served_or_missing_is_refused() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let target = tempfile::tempdir().unwrap();
+    let copy = || failed(command(["copy"]).args(["--from", &sqlite(data_dir.path()), "--to", &sqlite(target.path())]));
+    let (code, said) = copy();
+    assert!(code == 1 && said.contains("there is no database at"), "{code} {said}");
+    let _server = Server::start(data_dir.path(), &[]);
+    let (code, said) = copy();
+    assert!(code == 1 && said.contains("already works on"), "{code} {said}");
+}
+
+#[test]
+fn a_database_of_a_newer_version_is_refused_by_name() {
+    let database = TestDatabase::create();
+    let url = format!("{}&password=secret", database.text());
+    let migrate = || {
+        let output = command(["migrate", "--database", &url]).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = migrate();
+    assert!(code == Some(0) && said.contains("has schema version"), "{said}");
+    database.run("UPDATE schema_version SET version = 1000");
+    let (code, said) = migrate();
+    assert!(code == Some(1) && said.contains("version 1000") && said.contains("run the newer version"), "{said}");
+    assert!(!said.contains("secret"), "{said}");
+}
+
+fn sqlite(directory: &Path) -> String {
+    format!("sqlite:{}", directory.join("restante.db").display())
+}
+
+/// What the command says; it must succeed.
+fn copy(from: &str, to: &str) -> String {
+    let output = command(["copy", "--from", from, "--to", to]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// Makes an installation that has something in every table.
+fn fill(data_dir: &Path) {
+    let server = Server::start(data_dir, &["--api-key", KEY, "--admin-token", "token-of-the-administrator"]);
+    let data_dir = data_dir.to_str().unwrap();
+    assert!(command(["project", "create", "shop", "--data-dir", data_dir]).status().unwrap().success());
+    let mut sender = Sender::new(server.smtp.clone());
+    for number in 0..120 {
+        assert!(sender.send("box", &number.to_string()).unwrap().starts_with("250"));
+    }
+    let mail = serde_json::json!({"to": "someone@elsewhere.example", "subject": "queued"}).to_string();
+    let url = format!("{}/v1/inboxes/box/messages", server.url);
+    assert_eq!(ureq::post(url).header("x-api-key", KEY).send(mail).unwrap().status(), 202);
+}
+
+/// Every table with its rows, in an order that does not depend on how they were written.
+fn dump(directory: &Path) -> Vec<(String, Vec<Vec<Value>>)> {
+    let database = rusqlite::Connection::open(directory.join("restante.db")).unwrap();
+    let rows = |sql: &str| -> Vec<Vec<Value>> {
+        let mut statement = database.prepare(sql).unwrap();
+        let width = statement.column_count();
+        let rows = statement.query_map([], |row| (0..width).map(|index| row.get(index)).collect()).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    let tables = rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
+    let tables = tables.into_iter().map(|mut row| match row.remove(0) {
+        Value::Text(name) => name,
+        other => panic!("{other:?}"),
+    });
+    tables.map(|table| (table.clone(), rows(&format!("SELECT * FROM {table} ORDER BY 1")))).collect()
+}

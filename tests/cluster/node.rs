@@ -1,0 +1,138 @@
+//! One node of an installation, and a client of its HTTP.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::server::{Server, serve};
+use super::smtp::Smtp;
+
+/// The key of the default project, where a test does not care how it came about.
+pub(crate) const KEY: &str = "rst_live_0123456789abcdefghijABCDEFGHIJ01";
+/// Longer than anything in a test should take.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A running node with a data directory of its own.
+pub(crate) struct Node {
+    pub(crate) server: Server,
+    _data_dir: tempfile::TempDir,
+}
+
+/// An answer's status and its JSON.
+pub(crate) type Answer = (u16, Value);
+
+impl Node {
+    /// Starts a node on `database`.
+    pub(crate) fn start(database: &str) -> Self {
+        Self::start_with(database, &["--api-key", KEY])
+    }
+
+    pub(crate) fn start_with(database: &str, flags: &[&str]) -> Self {
+        let data_dir = tempfile::tempdir().unwrap();
+        let mut command = serve(data_dir.path());
+        command.args(["--database", database, "--max-inbox-messages", "10000000"]).args(flags);
+        let level = std::env::var("RESTANTE_LOG").unwrap_or_else(|_| "error".to_owned());
+        command.env("RESTANTE_LOG", level);
+        Self { server: Server::spawn(&mut command), _data_dir: data_dir }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::new(&self.server.url)
+    }
+
+    pub(crate) fn smtp(&self) -> String {
+        self.server.smtp.clone()
+    }
+}
+
+/// Calls one node.
+#[derive(Clone)]
+pub(crate) struct Client {
+    agent: ureq::Agent,
+    url: String,
+}
+
+impl Client {
+    fn new(url: &str) -> Self {
+        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(LONG));
+        Self { agent: config.build().into(), url: url.to_owned() }
+    }
+
+    /// The answer to a GET; an error where there is none.
+    pub(crate) fn try_get(&self, path: &str) -> Result<Answer, ureq::Error> {
+        self.try_get_with(KEY, path)
+    }
+
+    pub(crate) fn try_get_with(&self, key: &str, path: &str) -> Result<Answer, ureq::Error> {
+        let request = self.agent.get(format!("{}{path}", self.url)).header("x-api-key", key);
+        let mut response = request.call()?;
+        let body = response.body_mut().read_to_string()?;
+        Ok((response.status().as_u16(), serde_json::from_str(&body).expect("every answer is JSON")))
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.try_get(path).unwrap()
+    }
+
+    /// The id of a new inbox.
+    pub(crate) fn create_inbox(&self) -> String {
+        let request = self.agent.post(format!("{}/v1/inboxes", self.url)).header("x-api-key", KEY);
+        let mut response = request.send_empty().unwrap();
+        assert_eq!(response.status(), 201);
+        let inbox: Value = serde_json::from_str(&response.body_mut().read_to_string().unwrap()).unwrap();
+        inbox["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits in an inbox for a message behind `after`.
+    pub(crate) fn wait(&self, inbox: &str, after: Option<&str>, timeout: Duration) -> Result<Answer, ureq::Error> {
+        let after = after.map(|id| format!("&after={id}")).unwrap_or_default();
+        self.try_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout={}{after}", timeout.as_millis()))
+    }
+}
+
+/// A sender of mail that keeps one connection for as long as it serves.
+pub(crate) struct Sender {
+    connection: Option<Smtp>,
+    smtp: String,
+}
+
+impl Sender {
+    pub(crate) fn new(smtp: String) -> Self {
+        Self { connection: None, smtp }
+    }
+
+    /// Sends one message and returns the last reply: to its final dot, or to what was refused before.
+    pub(crate) fn send(&mut self, inbox: &str, subject: &str) -> io::Result<String> {
+        let sent = self.converse(inbox, subject);
+        if !sent.as_ref().is_ok_and(|reply| reply.starts_with("250")) {
+            self.connection = None;
+        }
+        sent
+    }
+
+    fn converse(&mut self, inbox: &str, subject: &str) -> io::Result<String> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => Smtp::connect(&self.smtp)?,
+        };
+        let connection = self.connection.insert(connection);
+        let recipient = format!("RCPT TO:<{inbox}@restante.test>");
+        for (line, expected) in [("MAIL FROM:<app@example.com>", "250"), (&recipient, "250"), ("DATA", "354")] {
+            let reply = connection.say(line)?;
+            if !reply.starts_with(expected) {
+                return Ok(reply);
+            }
+        }
+        connection.say(&format!("From: app@example.com\r\nSubject: {subject}\r\n\r\ntext\r\n."))
+    }
+}
+
+/// Asks again until it is so; fails the test where it does not become so.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < LONG, "{what}: not within {LONG:?}");
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,66 @@
+//! Four waits a key over all nodes, and none that stays taken.
+
+use std::thread;
+use std::time::Duration;
+
+use super::node::{Client, Node, eventually};
+use super::postgres::TestDatabase;
+
+const LONG: Duration = Duration::from_secs(100);
+
+/// What a wait that looks once hears.
+fn look(client: &Client, inbox: &str) -> u16 {
+    client.wait(inbox, None, Duration::ZERO).unwrap().0
+}
+
+/// Opens waits that nothing answers, each on a thread that ends with the connection. One that is refused, because a look
+/// has its slot just then, comes again.
+fn park(client: &Client, inbox: &str, count: usize) {
+    for _ in 0..count {
+        let (client, inbox) = (client.clone(), inbox.to_owned());
+        thread::spawn(move || while client.wait(&inbox, None, LONG).is_ok_and(|(status, _)| status == 429) {});
+    }
+}
+
+/// Exactly four waits of the key can be open: with four parked the fifth is refused, wherever it is.
+#[test]
+fn four_waits_over_all_nodes_are_free_again_when_a_node_dies() {
+    let database = TestDatabase::create();
+    let nodes = [(); 3].map(|()| Node::start(&database.text()));
+    let [one, two, three] = nodes.each_ref().map(Node::client);
+    let inbox = one.create_inbox();
+    park(&one, &inbox, 2);
+    park(&two, &inbox, 2);
+    eventually("four waits are parked", || look(&three, &inbox) == 429);
+    assert_eq!(look(&one, &inbox), 429);
+    assert_eq!(look(&two, &inbox), 429);
+
+    let [first, second, third] = nodes;
+    first.server.kill();
+    eventually("the dead node's slots are free", || look(&three, &inbox) == 404);
+    park(&three, &inbox, 2);
+    eventually("its two slots are taken again", || look(&two, &inbox) == 429);
+    drop((second, third));
+}
+
+#[test]
+fn a_slot_survives_its_session_and_is_free_when_its_wait_is_answered() {
+    let database = TestDatabase::create();
+    let nodes = [(); 2].map(|()| Node::start(&database.text()));
+    let [one, two] = nodes.each_ref().map(Node::client);
+    let inbox = one.create_inbox();
+    park(&one, &inbox, 4);
+    eventually("four waits are parked", || look(&two, &inbox) == 429);
+    database.end_connections();
+    // Both sessions come back; the first one takes its locks again.
+    eventually("the locks are held again", || {
+        two.wait(&inbox, None, Duration::ZERO).is_ok_and(|(status, _)| status == 429)
+            && database.run("SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory'") == ["4"]
+    });
+    let sent = super::node::Sender::new(nodes[1].smtp()).send(&inbox, "hello").unwrap();
+    assert!(sent.starts_with("250"), "{sent}");
+    eventually("every slot is free", || {
+        database.run("SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory'") == ["0"]
+    });
+    assert_eq!(look(&two, &inbox), 200);
+}

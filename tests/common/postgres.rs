@@ -1,0 +1,136 @@
+//! PostgreSQL for tests: each gets a database of its own in one throw-away cluster, whose URL the test command sets.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use restante::config::DatabaseUrl;
+use tokio_postgres::NoTls;
+
+/// Names the cluster; `./test` starts one and sets it.
+const VARIABLE: &str = "RESTANTE_TEST_POSTGRES";
+
+/// An empty database, dropped with this value.
+pub struct TestDatabase {
+    cluster: String,
+    name: String,
+}
+
+impl TestDatabase {
+    /// Makes one in the cluster of the test run.
+    pub fn create() -> Self {
+        let cluster = std::env::var(VARIABLE).unwrap_or_else(|_| {
+            panic!("{VARIABLE} is not set: run ./test, or tests/postgres-cluster run cargo nextest run")
+        });
+        Self::create_in(cluster)
+    }
+
+    /// Makes one in the cluster at `url`.
+    pub fn create_in(cluster: String) -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let name = format!("test_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        run(&cluster, &format!("CREATE DATABASE {name} STRATEGY file_copy"));
+        Self { cluster, name }
+    }
+
+    /// How a node reaches it.
+    pub fn url(&self) -> DatabaseUrl {
+        self.text().parse().unwrap()
+    }
+
+    /// The same as text.
+    pub fn text(&self) -> String {
+        self.cluster.replacen("/postgres?", &format!("/{}?", self.name), 1)
+    }
+
+    /// Runs a statement as the administrator and returns the first column of its rows.
+    pub fn run(&self, sql: &str) -> Vec<String> {
+        run(&self.text(), sql)
+    }
+
+    /// Ends every connection to it.
+    pub fn end_connections(&self) {
+        let sql = "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity
+                   WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        self.run(sql);
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            run(&self.cluster, &format!("DROP DATABASE {} WITH (FORCE)", self.name));
+        }
+    }
+}
+
+/// A cluster of a test's own, which may end and come back.
+pub struct Cluster {
+    directory: tempfile::TempDir,
+    /// Its administrative database.
+    pub url: String,
+}
+
+impl Cluster {
+    /// Starts a cluster with further lines of postgresql.conf.
+    pub fn start(settings: &[&str]) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), settings)
+    }
+
+    /// The same in a directory that holds files which the settings name.
+    pub fn start_in(directory: tempfile::TempDir, settings: &[&str]) -> Self {
+        let open_to_its_owner = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(directory.path(), open_to_its_owner).unwrap();
+        let output = command("start", directory.path()).args(settings).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        Self { directory, url: String::from_utf8(output.stdout).unwrap().trim().to_owned() }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Ends it as a crash does.
+    pub fn kill(&self) {
+        assert!(command("kill", self.path()).status().unwrap().success());
+    }
+
+    /// Starts it again.
+    pub fn resume(&self) {
+        assert!(command("resume", self.path()).status().unwrap().success());
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // It may be down.
+        let _ = command("kill", self.path()).stderr(std::process::Stdio::null()).status();
+    }
+}
+
+fn command(action: &str, directory: &Path) -> Command {
+    let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/postgres-cluster"));
+    command.arg(action).arg(directory);
+    command
+}
+
+/// Runs a statement on a connection, thread and runtime of its own: a value is also dropped inside a runtime.
+fn run(url: &str, sql: &str) -> Vec<String> {
+    let run = async {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let messages = client.simple_query(sql).await.unwrap();
+        let rows = messages.iter().filter_map(|message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        });
+        rows.collect()
+    };
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(run)
+        });
+        running.join().unwrap()
+    })
+}

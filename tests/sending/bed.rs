@@ -1,0 +1,162 @@
+//! A service with its mail worker, on a clock that stands still; and addresses on the loopback that no other test uses.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use restante::config::{DatabaseUrl, Direct, Outbound, Sending};
+use restante::db::Database;
+use restante::model::{Domain, Inbox, InboxId, InboxKind, Outgoing, OutgoingId, OutgoingStatus};
+use restante::sender::Sender;
+use restante::store::Store;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::common::{Answer, Harness, MAIL_DOMAIN, within};
+use crate::dns::Dns;
+
+/// A service, its mail worker, and an inbox to send from.
+pub struct Bed {
+    pub api: Harness,
+    pub inbox: String,
+    stop: CancellationToken,
+    worker: JoinHandle<()>,
+    /// Kept for as long as the worker asks.
+    dns: Option<Dns>,
+}
+
+impl Bed {
+    /// Mail leaves directly, to whatever `zone` says, at the port of `net`.
+    pub async fn direct(net: &Net, zone: &str) -> Self {
+        Self::direct_with(net, zone, true).await
+    }
+
+    pub async fn direct_with(net: &Net, zone: &str, allow_private_targets: bool) -> Self {
+        let dns = Dns::start(zone).await;
+        let direct = Direct { dns_server: Some(dns.address), allow_private_targets, port: net.port };
+        let mut bed = Self::start(Outbound::Direct(direct)).await;
+        bed.dns = Some(dns);
+        bed
+    }
+
+    pub async fn start(outbound: Outbound) -> Self {
+        Self::with(Sending { outbound, hello: Domain::parse("hello.example").unwrap(), dkim: None }).await
+    }
+
+    pub async fn with(settings: Sending) -> Self {
+        let api = Harness::start().await;
+        let inbox = api.create_inbox().await;
+        let stop = CancellationToken::new();
+        let sender = Sender::new(&settings, api.service.clone()).unwrap();
+        let worker = tokio::spawn(sender.run(stop.clone(), Duration::ZERO));
+        Self { api, inbox, stop, worker, dns: None }
+    }
+
+    /// Sends from an inbox that does not end.
+    pub async fn use_permanent_inbox(&mut self) {
+        let url = DatabaseUrl::Sqlite(self.api.directory.path().join("restante.db"));
+        let store = Store::open(Database::open(&url).await.unwrap()).await.unwrap();
+        let project = self.api.service.authenticate(self.api.key.as_str()).await.unwrap().unwrap().project;
+        let (id, created_at) = (InboxId::generate(), self.api.clock.now());
+        self.inbox = id.to_string();
+        let inbox = Inbox { id, project, kind: InboxKind::Permanent, created_at, expires_at: None };
+        assert!(store.create_inbox(&inbox).await.unwrap());
+    }
+
+    /// Sends a message whose text is its subject.
+    pub async fn send(&self, to: &str, subject: &str) -> OutgoingId {
+        self.send_body(json!({"to": to, "subject": subject, "text": subject})).await
+    }
+
+    pub async fn send_body(&self, body: serde_json::Value) -> OutgoingId {
+        let path = format!("/v1/inboxes/{}/messages", self.inbox);
+        let accepted = self.api.call("POST", &path, body.to_string()).await;
+        assert_eq!(accepted.status, 202, "{accepted:?}");
+        OutgoingId::parse(&accepted.text("id")).unwrap()
+    }
+
+    /// The item as soon as `reached` says so.
+    pub async fn until(&self, id: OutgoingId, reached: impl Fn(&Outgoing) -> bool) -> Outgoing {
+        let outbox = self.api.service.outbox();
+        let mut changes = outbox.changes();
+        within(async {
+            loop {
+                let item = outbox.find(id).await.unwrap();
+                if reached(&item) {
+                    return item;
+                }
+                changes.next().await;
+            }
+        })
+        .await
+    }
+
+    /// The item once it waits no more.
+    pub async fn settled(&self, id: OutgoingId) -> Outgoing {
+        self.until(id, |item| item.status != OutgoingStatus::Queued).await
+    }
+
+    /// The item once attempt number `attempt` has ended.
+    pub async fn attempted(&self, id: OutgoingId, attempt: u32) -> Outgoing {
+        self.until(id, |item| item.attempts == attempt && item.leased_until.is_none()).await
+    }
+
+    /// Lets the time pass until the item is due again.
+    pub fn pass_until_due(&self, item: &Outgoing) {
+        self.api.clock.advance(item.due_at.unwrap().since(self.api.clock.now()));
+    }
+
+    /// The bounce in the inbox, as the API shows it.
+    pub async fn bounce(&self) -> Answer {
+        let path = format!("/v1/inboxes/{}/messages/wait?subject=Undelivered&timeout=0", self.inbox);
+        self.api.get(&path).await
+    }
+
+    /// Everything in the inbox.
+    pub async fn messages(&self) -> usize {
+        let list = self.api.get(&format!("/v1/inboxes/{}/messages", self.inbox)).await.json();
+        list["messages"].as_array().unwrap().len()
+    }
+
+    /// Stops the worker as the end of the service does.
+    pub async fn stop(&mut self) {
+        self.stop.cancel();
+        within(&mut self.worker).await.unwrap();
+    }
+
+    pub fn sender_address(&self) -> String {
+        format!("{}@{MAIL_DOMAIN}", self.inbox)
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        self.worker.abort();
+    }
+}
+
+/// Addresses of the loopback network that are this test's alone, and a port that is free on them.
+pub struct Net {
+    prefix: [u8; 3],
+    pub port: u16,
+}
+
+impl Net {
+    pub async fn new() -> Self {
+        let prefix = [127, rand::random_range(1..=254), rand::random_range(0..=255)];
+        let [a, b, c] = prefix;
+        let listener = TcpListener::bind((Ipv4Addr::new(a, b, c, 1), 0)).await.unwrap();
+        Self { prefix, port: listener.local_addr().unwrap().port() }
+    }
+
+    /// The address with this last number.
+    pub fn ip(&self, host: u8) -> IpAddr {
+        let [a, b, c] = self.prefix;
+        Ipv4Addr::new(a, b, c, host).into()
+    }
+
+    pub fn at(&self, host: u8) -> SocketAddr {
+        SocketAddr::new(self.ip(host), self.port)
+    }
+}

@@ -1,0 +1,53 @@
+//! A DNS server on the loopback with one zone, `example.`, out of which `broken.example.` is answered with SERVFAIL.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use hickory_server::Server;
+use hickory_server::net::runtime::{Time, TokioRuntimeProvider};
+use hickory_server::proto::op::ResponseCode;
+use hickory_server::proto::rr::{LowerName, Name, RrKey};
+use hickory_server::proto::serialize::txt::Parser;
+use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseInfo};
+use hickory_server::store::in_memory::InMemoryZoneHandler;
+use hickory_server::zone_handler::{AxfrPolicy, Catalog, MessageResponseBuilder, ZoneType};
+use tokio::net::UdpSocket;
+
+/// A running server; it ends with this value.
+pub struct Dns {
+    pub address: SocketAddr,
+    _server: Server<Zone>,
+}
+
+struct Zone(Catalog);
+
+impl Dns {
+    /// Serves `records`, in the form of zone files, under `example.`.
+    pub async fn start(records: &str) -> Self {
+        let origin = Name::from_ascii("example.").unwrap();
+        let head = "$TTL 60\n@ IN SOA ns.example. admin.example. 1 60 60 60 60\n@ IN NS ns.example.\n";
+        let (_, sets) = Parser::new(format!("{head}{records}\n"), None, Some(origin.clone())).parse().unwrap();
+        let sets = sets.into_iter().collect::<std::collections::BTreeMap<RrKey, _>>();
+        let handler: InMemoryZoneHandler<TokioRuntimeProvider> =
+            InMemoryZoneHandler::new(origin.clone(), sets, ZoneType::Primary, AxfrPolicy::Deny).unwrap();
+        let mut catalog = Catalog::new();
+        catalog.upsert(LowerName::from(origin), vec![Arc::new(handler)]);
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = socket.local_addr().unwrap();
+        let mut server = Server::new(Zone(catalog));
+        server.register_socket(socket);
+        Self { address, _server: server }
+    }
+}
+
+#[async_trait::async_trait]
+impl RequestHandler for Zone {
+    async fn handle_request<R: ResponseHandler, T: Time>(&self, request: &Request, mut response: R) -> ResponseInfo {
+        let broken = LowerName::from(Name::from_ascii("broken.example.").unwrap());
+        if !broken.zone_of(request.request_info().unwrap().query.name()) {
+            return self.0.handle_request::<R, T>(request, response).await;
+        }
+        let failed = MessageResponseBuilder::from_message_request(request);
+        response.send_response(failed.error_msg(&request.metadata, ResponseCode::ServFail)).await.unwrap()
+    }
+}

@@ -1,0 +1,164 @@
+//! Outgoing items: the queue of the mail workers, and what an administrator may do.
+
+use std::time::Duration;
+
+use restante::model::{EmailAddress, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
+use restante::store::{
+    Claim, Claimed, Delivery, DeliveryError, NewOutgoing, OutgoingChange, OutgoingFilter, Settlement, Store,
+};
+
+use super::bed::{Bed, HOUR, START, content, id};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+async fn queue(bed: &Bed, recipient: &str) -> OutgoingId {
+    let recipient = EmailAddress::parse(recipient).unwrap();
+    let item = NewOutgoing::delivered(bed.default_project, id("a"), recipient, "Hello".into(), "<1@b>".into());
+    let item = item.queued(b"Subject: Hello\r\n\r\n", START.after(24 * HOUR)).unwrap();
+    bed.store.add_outgoing(&item, START).await.unwrap();
+    item.id
+}
+
+async fn claim(store: &Store, worker: WorkerId, item: OutgoingId, now: Timestamp) -> Vec<Claimed> {
+    let claim = Claim { id: item, next_due: now.after(MINUTE) };
+    store.claim_outgoing(worker, vec![claim], now.after(MINUTE / 2), now).await.unwrap()
+}
+
+fn settlement(item: OutgoingId, worker: WorkerId, attempt: u32, status: OutgoingStatus) -> Settlement {
+    let due_at = (status == OutgoingStatus::Queued).then(|| START.after(2 * MINUTE));
+    Settlement { id: item, worker, attempt, status, due_at, reply: "250 ok".into() }
+}
+
+pub async fn a_claim_counts_the_attempt_and_is_exclusive(bed: Bed) {
+    let (one, other) = (WorkerId::generate(), WorkerId::generate());
+    let item = queue(&bed, "a@b.example").await;
+    let [claimed] = claim(&bed.store, one, item, START).await.try_into().unwrap();
+    assert_eq!(claimed.raw, b"Subject: Hello\r\n\r\n");
+    assert_eq!((claimed.item.attempts, claimed.item.attempted_at), (1, Some(START)));
+    assert_eq!(claimed.item.due_at, Some(START.after(MINUTE)));
+    assert!(claim(&bed.store, other, item, START).await.is_empty());
+    assert!(bed.store.due_outgoing(other, 5, 100, START).await.unwrap().is_empty());
+}
+
+pub async fn a_lease_that_ended_is_taken_over_and_fences_the_former_worker(bed: Bed) {
+    let (one, other) = (WorkerId::generate(), WorkerId::generate());
+    let item = queue(&bed, "a@b.example").await;
+    claim(&bed.store, one, item, START).await;
+    let later = START.after(2 * MINUTE);
+    assert!(claim(&bed.store, one, item, later).await.is_empty(), "a worker does not take its own item again");
+    assert_eq!(claim(&bed.store, other, item, later).await.len(), 1);
+    assert!(!bed.store.settle_outgoing(&settlement(item, one, 1, OutgoingStatus::Sent)).await.unwrap());
+    assert!(!bed.store.settle_outgoing(&settlement(item, other, 1, OutgoingStatus::Sent)).await.unwrap());
+    assert!(bed.store.settle_outgoing(&settlement(item, other, 2, OutgoingStatus::Sent)).await.unwrap());
+    assert!(!bed.store.settle_outgoing(&settlement(item, other, 2, OutgoingStatus::Failed)).await.unwrap());
+    let item = bed.store.outgoing(item).await.unwrap().unwrap();
+    assert_eq!((item.status, item.last_reply.as_str(), item.due_at), (OutgoingStatus::Sent, "250 ok", None));
+}
+
+pub async fn a_renewed_lease_goes_on_and_a_released_one_ends(bed: Bed) {
+    let (one, other) = (WorkerId::generate(), WorkerId::generate());
+    let item = queue(&bed, "a@b.example").await;
+    claim(&bed.store, one, item, START).await;
+    bed.store.renew_leases(one, START.after(HOUR)).await.unwrap();
+    assert!(claim(&bed.store, other, item, START.after(2 * MINUTE)).await.is_empty());
+    bed.store.release_leases(one).await.unwrap();
+    assert!(claim(&bed.store, other, item, START).await.is_empty(), "the next attempt stays due when it was");
+    assert_eq!(claim(&bed.store, other, item, START.after(MINUTE)).await.len(), 1);
+}
+
+pub async fn no_domain_fills_the_queue_for_the_others(bed: Bed) {
+    let worker = WorkerId::generate();
+    for number in 0..20 {
+        queue(&bed, &format!("a{number}@busy.example")).await;
+    }
+    queue(&bed, "a@quiet.example").await;
+    let due = bed.store.due_outgoing(worker, 5, 100, START).await.unwrap();
+    let busy = due.iter().filter(|due| due.domain == "busy.example").count();
+    assert_eq!((due.len(), busy), (6, 5));
+}
+
+pub async fn the_next_look_is_at_what_becomes_due_or_free(bed: Bed) {
+    let (one, other) = (WorkerId::generate(), WorkerId::generate());
+    assert_eq!(bed.store.next_outgoing(one, START).await.unwrap(), None);
+    let item = queue(&bed, "a@b.example").await;
+    assert_eq!(bed.store.next_outgoing(one, START.before(MINUTE)).await.unwrap(), Some(START));
+    assert_eq!(bed.store.next_outgoing(one, START).await.unwrap(), None, "what is due now is no news");
+    claim(&bed.store, one, item, START).await;
+    assert_eq!(bed.store.next_outgoing(one, START).await.unwrap(), None, "its own");
+    assert_eq!(bed.store.next_outgoing(other, START).await.unwrap(), Some(START.after(MINUTE)));
+    bed.store.renew_leases(one, START.after(HOUR)).await.unwrap();
+    assert_eq!(bed.store.next_outgoing(other, START).await.unwrap(), Some(START.after(HOUR)));
+}
+
+pub async fn a_bounce_and_the_failure_are_one_transaction(bed: Bed) {
+    let worker = WorkerId::generate();
+    let item = queue(&bed, "a@b.example").await;
+    bed.inbox(bed.default_project, "a").await;
+    claim(&bed.store, worker, item, START).await;
+    let bounce = |attempt| Delivery {
+        recipients: vec![id("a")],
+        project: None,
+        content: content(b"Subject: Undelivered\r\n\r\n"),
+        outgoing: Some(OutgoingChange::Settle(settlement(item, worker, attempt, OutgoingStatus::Failed))),
+    };
+    let refused = bed.deliver(&[bounce(2)], START).await;
+    assert!(matches!(refused, Err(DeliveryError::LeaseLost)), "{refused:?}");
+    assert!(bed.subjects("a", START).await.is_empty());
+    bed.deliver(&[bounce(1)], START).await.unwrap();
+    assert_eq!(bed.subjects("a", START).await, ["Undelivered"]);
+    assert_eq!(bed.store.outgoing(item).await.unwrap().unwrap().status, OutgoingStatus::Failed);
+}
+
+pub async fn an_administrator_retries_and_cancels_what_nobody_is_sending(bed: Bed) {
+    let worker = WorkerId::generate();
+    let item = queue(&bed, "a@b.example").await;
+    claim(&bed.store, worker, item, START).await;
+    assert!(!bed.store.cancel_outgoing(item, START).await.unwrap());
+    assert!(!bed.store.retry_outgoing(item, START.after(HOUR), START).await.unwrap());
+    bed.store.settle_outgoing(&settlement(item, worker, 1, OutgoingStatus::Queued)).await.unwrap();
+    assert!(bed.store.cancel_outgoing(item, START).await.unwrap());
+    assert!(!bed.store.cancel_outgoing(item, START).await.unwrap());
+    assert!(bed.store.due_outgoing(worker, 5, 100, START.after(HOUR)).await.unwrap().is_empty());
+    assert!(bed.store.retry_outgoing(item, START.after(HOUR), START).await.unwrap());
+    let [claimed] = claim(&bed.store, worker, item, START).await.try_into().unwrap();
+    assert_eq!((claimed.item.attempts, claimed.item.expires_at), (2, Some(START.after(HOUR))));
+    bed.store.settle_outgoing(&settlement(item, worker, 2, OutgoingStatus::Sent)).await.unwrap();
+    assert!(!bed.store.retry_outgoing(item, START.after(HOUR), START).await.unwrap(), "what was sent stays sent");
+}
+
+pub async fn items_are_listed_newest_first_by_project_and_status(bed: Bed) {
+    let other = bed.project("other").await;
+    let (first, second) = (queue(&bed, "a@b.example").await, queue(&bed, "b@b.example").await);
+    let ids = async |filter: OutgoingFilter, limit| {
+        let items = bed.store.list_outgoing(&filter, limit).await.unwrap();
+        items.into_iter().map(|item| item.id).collect::<Vec<_>>()
+    };
+    let all = OutgoingFilter::default();
+    assert_eq!(ids(all, 10).await, [second, first]);
+    assert_eq!(ids(all, 1).await, [second]);
+    assert_eq!(ids(OutgoingFilter { before: Some(second), ..all }, 10).await, [first]);
+    assert_eq!(ids(OutgoingFilter { project: Some(bed.default_project), ..all }, 10).await, [second, first]);
+    assert!(ids(OutgoingFilter { project: Some(other), ..all }, 10).await.is_empty());
+    bed.store.cancel_outgoing(first, START).await.unwrap();
+    assert_eq!(ids(OutgoingFilter { status: Some(OutgoingStatus::Queued), ..all }, 10).await, [second]);
+    assert_eq!(ids(OutgoingFilter { status: Some(OutgoingStatus::Cancelled), ..all }, 10).await, [first]);
+}
+
+pub async fn what_waits_survives_a_restart(bed: Bed) {
+    let item = queue(&bed, "a@b.example").await;
+    let bed = bed.restart().await;
+    assert_eq!(claim(&bed.store, WorkerId::generate(), item, START).await.len(), 1);
+}
+
+pub async fn a_deleted_project_takes_its_queue_along(bed: Bed) {
+    let project = bed.project("shop").await;
+    let worker = WorkerId::generate();
+    let recipient = EmailAddress::parse("a@b.example").unwrap();
+    let item = NewOutgoing::delivered(project, id("a"), recipient, "Hello".into(), "<1@b>".into());
+    let item = item.queued(b"", START.after(HOUR)).unwrap();
+    bed.store.add_outgoing(&item, START).await.unwrap();
+    assert_eq!(claim(&bed.store, worker, item.id, START).await.len(), 1);
+    assert!(bed.store.delete_project("shop", START).await.unwrap());
+    assert!(!bed.store.settle_outgoing(&settlement(item.id, worker, 1, OutgoingStatus::Queued)).await.unwrap());
+    assert_eq!(bed.store.outgoing(item.id).await.unwrap(), None);
+}
