@@ -30,6 +30,8 @@ pub use locks::{Lock, Locks};
 pub(crate) use value::values;
 pub use value::{Row, Value};
 
+/// A statement that waits to be done, and its sets of parameters.
+type Deferred = (&'static str, Vec<Vec<Value>>);
 type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How many changes a listener may fall behind before it is told to look at everything again.
@@ -159,6 +161,20 @@ impl Database {
         migrate::run(self, migrations).await
     }
 
+    /// Reads a few rows that an index finds, outside any transaction. It may run on the calling thread: whatever looks
+    /// at many rows is a [`Database::query`].
+    ///
+    /// # Errors
+    /// What the statement fails with.
+    pub async fn look_up(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
+        // Whoever looks again and again lets others have the thread now and then.
+        tokio::task::consume_budget().await;
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.look_up(sql, &parameters),
+            Engine::Postgres(engine) => engine.query(sql, parameters).await,
+        }
+    }
+
     /// Runs one statement that only reads, outside any transaction.
     ///
     /// # Errors
@@ -244,6 +260,19 @@ impl Transaction {
             OpenTransaction::Sqlite(engine) => engine.execute(sql, parameters).await,
             OpenTransaction::Postgres(engine) => engine.execute(sql, parameters).await,
         }
+    }
+
+    /// Runs one statement once for each set of parameters, together with what comes next: it costs no round trip of its
+    /// own, and what it fails with comes out of what comes next.
+    ///
+    /// # Errors
+    /// None of its own where the engine can wait; as [`Transaction::execute`] otherwise.
+    pub async fn defer(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<(), DatabaseError> {
+        match &mut self.engine {
+            OpenTransaction::Sqlite(engine) => engine.defer((sql, parameters)),
+            OpenTransaction::Postgres(engine) => drop(engine.execute(sql, parameters).await?),
+        }
+        Ok(())
     }
 
     /// Runs several statements without parameters, separated by semicolons.
