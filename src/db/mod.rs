@@ -12,7 +12,8 @@
 //! | `{skip_locked}` | the same, but rows that another transaction holds are left out |
 //!
 //! An engine with one writer (SQLite) runs transactions one after another; the caller of [`Database::begin`] queues.
-//! PostgreSQL runs them side by side, and several processes may share it.
+//! PostgreSQL runs them side by side, and several processes may share it. Its futures are boxed: they are large, and every
+//! wait would make room for them, whichever engine it is on.
 
 mod locks;
 mod migrate;
@@ -171,7 +172,7 @@ impl Database {
         tokio::task::consume_budget().await;
         match &self.engine {
             Engine::Sqlite(engine) => engine.look_up(sql, &parameters),
-            Engine::Postgres(engine) => engine.query(sql, parameters).await,
+            Engine::Postgres(engine) => Box::pin(engine.query(sql, parameters)).await,
         }
     }
 
@@ -182,7 +183,7 @@ impl Database {
     pub async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
         match &self.engine {
             Engine::Sqlite(engine) => engine.query(sql, parameters).await,
-            Engine::Postgres(engine) => engine.query(sql, parameters).await,
+            Engine::Postgres(engine) => Box::pin(engine.query(sql, parameters)).await,
         }
     }
 
@@ -258,7 +259,7 @@ impl Transaction {
     pub async fn execute_many(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<u64, DatabaseError> {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.execute(sql, parameters).await,
-            OpenTransaction::Postgres(engine) => engine.execute(sql, parameters).await,
+            OpenTransaction::Postgres(engine) => Box::pin(engine.execute(sql, parameters)).await,
         }
     }
 
@@ -270,7 +271,7 @@ impl Transaction {
     pub async fn defer(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<(), DatabaseError> {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.defer((sql, parameters)),
-            OpenTransaction::Postgres(engine) => drop(engine.execute(sql, parameters).await?),
+            OpenTransaction::Postgres(engine) => drop(Box::pin(engine.execute(sql, parameters)).await?),
         }
         Ok(())
     }
@@ -305,7 +306,7 @@ impl Transaction {
     ) -> Result<Vec<Vec<Row>>, DatabaseError> {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.query(sql, parameters).await,
-            OpenTransaction::Postgres(engine) => engine.query(sql, parameters).await,
+            OpenTransaction::Postgres(engine) => Box::pin(engine.query(sql, parameters)).await,
         }
     }
 
@@ -348,7 +349,7 @@ impl Transaction {
     pub async fn commit(self) -> Result<(), DatabaseError> {
         match self.engine {
             OpenTransaction::Sqlite(engine) => engine.commit(self.changes).await,
-            OpenTransaction::Postgres(engine) => engine.commit(&self.changes).await,
+            OpenTransaction::Postgres(engine) => Box::pin(engine.commit(&self.changes)).await,
         }
     }
 }
