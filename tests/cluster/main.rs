@@ -12,6 +12,8 @@ mod order;
 #[path = "../common/postgres.rs"]
 #[allow(dead_code, reason = "each test binary uses its own part of this")]
 mod postgres;
+mod relay;
+mod sending;
 #[path = "../binary/server.rs"]
 #[allow(dead_code, reason = "each test binary uses its own part of this")]
 mod server;
