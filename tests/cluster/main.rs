@@ -17,7 +17,9 @@ mod sending;
 #[path = "../binary/server.rs"]
 #[allow(dead_code, reason = "each test binary uses its own part of this")]
 mod server;
+mod session;
 mod slots;
 #[path = "../binary/smtp.rs"]
 #[allow(dead_code, reason = "each test binary uses its own part of this")]
 mod smtp;
+mod sweeping;

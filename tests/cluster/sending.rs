@@ -15,7 +15,7 @@ use super::relay::{Relay, Taken};
 
 const WRITERS: usize = 4;
 /// Messages that are sent between two deaths.
-const PEACE: usize = 60;
+const PEACE: usize = 150;
 /// How far the nodes may fall behind those who send.
 const BACKLOG: usize = 200;
 
@@ -56,10 +56,10 @@ fn what_was_accepted_is_sent_whatever_dies() {
 
 fn start(database: &TestDatabase, relay: &Relay, index: usize) -> Node {
     let flags = ["--api-key", KEY, "--relay", &relay.url(), "--smtp-hello", &name(index)];
-    Node::start_with(&database.text(), &flags)
+    Node::start_with(&format!("{}&application_name={}", database.text(), name(index)), &flags)
 }
 
-/// With what a node says hello.
+/// The name by which the relay and the database know a node.
 fn name(index: usize) -> String {
     format!("node{index}.example")
 }
@@ -89,13 +89,21 @@ impl World {
     /// Kills a node whose message was taken, and which has not heard so: another node sends it once more.
     fn let_a_sender_die(&self, index: usize) {
         let held = self.relay.hold(&name(index));
-        let killed = self.nodes[index].write().unwrap().take();
-        killed.unwrap().server.kill();
+        self.kill(index);
         self.relay.count_death();
         self.let_leases_end(&format!("message_id = '{}'", held.message_id));
         let copy = |taken: &Taken| taken.message_id == held.message_id && taken.node != held.node;
         drop(self.relay.wait_until(|state| state.taken.iter().any(copy)));
         *self.nodes[index].write().unwrap() = Some(start(&self.database, &self.relay, index));
+    }
+
+    /// Kills a node, and returns once the database has seen it, too.
+    fn kill(&self, index: usize) {
+        let killed = self.nodes[index].write().unwrap().take();
+        killed.unwrap().server.kill();
+        let sessions =
+            format!("SELECT count(*)::text FROM pg_stat_activity WHERE application_name = '{}'", name(index));
+        eventually("its sessions have ended", || self.database.run(&sessions) == ["0"]);
     }
 
     /// The time passes that a dead node's lease and the pause behind its attempt last.
@@ -145,10 +153,7 @@ impl World {
 
     /// All nodes die at once, and a new one sends what they have left.
     fn finish(&self) {
-        for node in &self.nodes {
-            let killed = node.write().unwrap().take();
-            killed.unwrap().server.kill();
-        }
+        (0..self.nodes.len()).for_each(|index| self.kill(index));
         self.relay.count_death();
         self.let_leases_end("TRUE");
         let _last = start(&self.database, &self.relay, self.nodes.len());
@@ -172,6 +177,7 @@ impl World {
         let twice = |(_, deaths): &(_, &Vec<usize>)| !deaths.is_sorted_by(|one, next| one < next);
         assert_eq!(deaths.iter().find(twice), None, "sent twice without a death");
         let copies = state.taken.len() - deaths.len();
+        assert!(copies >= self.nodes.len(), "each node that died had sent something it did not hear of");
         println!("{} accepted, none lost, {copies} further copies", acknowledged.len());
     }
 }

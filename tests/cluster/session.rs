@@ -1,0 +1,131 @@
+//! The session of a node with the database: what it does for its locks when it is lost.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use restante::config::DatabaseUrl;
+use restante::db::{Database, DatabaseError};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::watch;
+use tokio_postgres::NoTls;
+
+use super::postgres::TestDatabase;
+
+/// Longer than anything in here should take.
+const LONG: Duration = Duration::from_secs(30);
+const NAME: i64 = 7;
+
+/// A server may take a connection and say nothing, as one that is being started, or whose balancer has lost it.
+#[tokio::test]
+async fn while_the_database_is_silent_nobody_waits_for_a_lock() {
+    let database = TestDatabase::create();
+    let (port, silence) = proxy(socket(&database)).await;
+    let url = database.text().replacen(":///", &format!("://127.0.0.1:{port}/"), 1);
+    let (url, _) = url.split_once('?').unwrap();
+    let node = open(&format!("{url}?user=postgres&sslmode=disable")).await;
+    let held = within(node.locks().try_lock(NAME)).await.unwrap().unwrap();
+
+    silence.send_replace(true);
+    within(async { while !matches!(node.locks().try_lock(NAME + 1).await, Err(DatabaseError::Closed)) {} }).await;
+    within(held.release()).await;
+
+    silence.send_replace(false);
+    within(async { while !matches!(node.locks().try_lock(NAME).await, Ok(Some(_))) {} }).await;
+}
+
+/// A busy node, too, gets back what it lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_lock_is_taken_again_while_others_come_and_go() {
+    let database = TestDatabase::create();
+    let node = open(&database.text()).await;
+    let _held = node.locks().try_lock(NAME).await.unwrap().unwrap();
+    let (other, connection) = tokio_postgres::connect(&database.text(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+
+    // The other one is next in line when the node's session ends.
+    let lock = format!("SELECT pg_advisory_lock({NAME})");
+    let end_the_holder = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted";
+    let ((), ()) = within(async {
+        tokio::join!(async { other.batch_execute(&lock).await.unwrap() }, async {
+            let waiting = "SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+            while database.run(waiting) != ["1"] {
+                tokio::task::yield_now().await;
+            }
+            database.run(end_the_holder);
+        })
+    })
+    .await;
+    let is_free = || database.run(&format!("SELECT pg_try_advisory_lock_shared({NAME})::text")) == ["true"];
+    within(async { while node.locks().try_lock(NAME + 1).await.is_err() {} }).await;
+    other.batch_execute("SELECT pg_advisory_unlock_all()").await.unwrap();
+    let busy = async {
+        loop {
+            drop(node.locks().try_lock(NAME + 1).await);
+        }
+    };
+    let taken_again = async {
+        while tokio::task::block_in_place(is_free) {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(async {
+        tokio::select! {
+            () = busy => {}
+            () = taken_again => {}
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_statement_that_has_to_sort_is_not_compiled() {
+    let database = TestDatabase::create();
+    let node = open(&database.text()).await;
+    let compiled = "SELECT CAST(current_setting('jit') = 'on' AS INTEGER)";
+    assert_eq!(node.query(compiled, vec![]).await.unwrap()[0].integer().unwrap(), 0);
+}
+
+async fn open(url: &str) -> Database {
+    let url: DatabaseUrl = url.parse().unwrap();
+    Database::open(&url).await.unwrap()
+}
+
+async fn within<T>(something: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LONG, something).await.expect("it takes too long")
+}
+
+/// The server's socket.
+fn socket(database: &TestDatabase) -> PathBuf {
+    let url = database.text();
+    let directory = url.split(['?', '&']).find_map(|option| option.strip_prefix("host=")).unwrap();
+    PathBuf::from(directory).join(".s.PGSQL.5432")
+}
+
+/// A port that leads to the server. While it is told to be silent, it ends what it has, and takes further connections
+/// without a word.
+async fn proxy(server: PathBuf) -> (u16, watch::Sender<bool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (silence, silent) = watch::channel(false);
+    tokio::spawn(async move {
+        loop {
+            let (client, _) = listener.accept().await.unwrap();
+            tokio::spawn(carry(client, server.clone(), silent.clone()));
+        }
+    });
+    (port, silence)
+}
+
+async fn carry(mut client: TcpStream, server: PathBuf, mut silent: watch::Receiver<bool>) -> io::Result<()> {
+    if *silent.borrow() {
+        // Until there is speech again, and then the end.
+        let _ = silent.wait_for(|silent| !silent).await;
+        return Ok(());
+    }
+    let mut server = UnixStream::connect(server).await?;
+    tokio::select! {
+        carried = tokio::io::copy_bidirectional(&mut client, &mut server) => carried.map(drop),
+        _ = silent.wait_for(|silent| *silent) => Ok(()),
+    }
+}
