@@ -30,6 +30,8 @@ const ATTEMPTS_A_DOMAIN: usize = 5;
 const CANDIDATES: usize = ATTEMPTS * (1 + ATTEMPTS_A_DOMAIN);
 /// The longest sleep; a third of a lease.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// The least time between two renewals: not every look writes all leases anew, and one failure costs no lease.
+const RENEWED_EVERY: Duration = Duration::from_secs(5);
 
 pub(super) struct Worker {
     id: WorkerId,
@@ -39,14 +41,17 @@ pub(super) struct Worker {
     transport: Arc<Transport>,
     attempts: JoinSet<()>,
     under_way: HashMap<Id, Outgoing>,
+    renew_at: Timestamp,
 }
 
 impl Worker {
     pub(super) fn new(service: Service, transport: Arc<Transport>) -> Self {
         let id = WorkerId::generate();
+        let clock = service.clock().clone();
         Self {
             id,
-            clock: service.clock().clone(),
+            renew_at: clock.now(),
+            clock,
             outbox: service.outbox(),
             settler: Settler::new(id, service),
             transport,
@@ -79,9 +84,10 @@ impl Worker {
 
     /// Takes as many due items as may be under way, and returns when to look next.
     async fn take_what_is_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        if !self.under_way.is_empty() {
+        if !self.under_way.is_empty() && now >= self.renew_at {
             let items = self.under_way.values().map(|item| item.id).collect();
             self.outbox.renew(self.id, items).await?;
+            self.renew_at = now.after(RENEWED_EVERY);
         }
         if self.under_way.len() < ATTEMPTS {
             let due = self.outbox.due(ATTEMPTS_A_DOMAIN, CANDIDATES, now).await?;

@@ -104,7 +104,11 @@ mod tests {
         let inbox = InboxId::parse("a").unwrap();
         for _ in 0..2_000 {
             let interests = [(); 4].map(|()| hub.register(&inbox));
-            std::thread::scope(|scope| interests.map(|interest| scope.spawn(move || drop(interest))));
+            std::thread::scope(|scope| {
+                for interest in interests {
+                    scope.spawn(move || drop(interest));
+                }
+            });
             assert_eq!(hub.entries().len(), 0);
         }
     }

@@ -51,7 +51,8 @@ fn what_was_accepted_is_sent_whatever_dies() {
         world.let_die();
     });
     world.finish();
-    world.check();
+    let copies = world.check();
+    println!("{} accepted, none lost, {copies} further copies", world.acknowledged.lock().unwrap().len());
 }
 
 fn start(database: &TestDatabase, relay: &Relay, index: usize) -> Node {
@@ -162,7 +163,8 @@ impl World {
         });
     }
 
-    fn check(&self) {
+    /// Checks what the relay has taken, and returns how many further copies there were.
+    fn check(&self) -> usize {
         let rows = self.database.run("SELECT encode(id, 'hex') || ' ' || message_id FROM outgoing");
         let message_ids: HashMap<&str, &str> = rows.iter().map(|row| row.split_once(' ').unwrap()).collect();
         let mut deaths: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -178,6 +180,6 @@ impl World {
         assert_eq!(deaths.iter().find(twice), None, "sent twice without a death");
         let copies = state.taken.len() - deaths.len();
         assert!(copies >= self.nodes.len(), "each node that died had sent something it did not hear of");
-        println!("{} accepted, none lost, {copies} further copies", acknowledged.len());
+        copies
     }
 }

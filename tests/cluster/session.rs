@@ -86,6 +86,20 @@ async fn a_statement_that_has_to_sort_is_not_compiled() {
     assert_eq!(node.query(compiled, vec![]).await.unwrap()[0].integer().unwrap(), 0);
 }
 
+/// What was lost on the way may have been done, and must not be tried once more.
+#[tokio::test]
+async fn an_error_says_whether_the_database_is_away_or_was_busy_with_others() {
+    let database = TestDatabase::create();
+    let node = open(&database.text()).await;
+    let raised = async |script| node.begin().unwrap().execute_script(script).await.unwrap_err();
+    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''08P01''; END'").await.is_absence());
+    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''57P02''; END'").await.is_absence());
+    let conflict = raised("DO 'BEGIN RAISE SQLSTATE ''40P01''; END'").await;
+    assert!(matches!(conflict, DatabaseError::Conflict(_)), "{conflict}");
+    let failure = raised("DO 'BEGIN RAISE SQLSTATE ''53100''; END'").await;
+    assert!(matches!(failure, DatabaseError::Postgres(_)), "{failure}");
+}
+
 async fn open(url: &str) -> Database {
     let url: DatabaseUrl = url.parse().unwrap();
     Database::open(&url).await.unwrap()
