@@ -1,16 +1,13 @@
 //! The session of a node with the database: what it does for its locks when it is lost.
 
-use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use restante::config::DatabaseUrl;
 use restante::db::{Database, DatabaseError};
-use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::sync::watch;
 use tokio_postgres::NoTls;
 
 use super::postgres::TestDatabase;
+use super::proxy::{Manner, Proxy};
 
 /// Longer than anything in here should take.
 const LONG: Duration = Duration::from_secs(30);
@@ -20,17 +17,15 @@ const NAME: i64 = 7;
 #[tokio::test]
 async fn while_the_database_is_silent_nobody_waits_for_a_lock() {
     let database = TestDatabase::create();
-    let (port, silence) = proxy(socket(&database)).await;
-    let url = database.text().replacen(":///", &format!("://127.0.0.1:{port}/"), 1);
-    let (url, _) = url.split_once('?').unwrap();
-    let node = open(&format!("{url}?user=postgres&sslmode=disable")).await;
+    let proxy = Proxy::start(&database).await;
+    let node = open(&proxy.url).await;
     let held = within(node.locks().try_lock(NAME)).await.unwrap().unwrap();
 
-    silence.send_replace(true);
+    proxy.behave(Manner::Silent);
     within(async { while !matches!(node.locks().try_lock(NAME + 1).await, Err(DatabaseError::Closed)) {} }).await;
     within(held.release()).await;
 
-    silence.send_replace(false);
+    proxy.behave(Manner::Plain);
     within(async { while !matches!(node.locks().try_lock(NAME).await, Ok(Some(_))) {} }).await;
 }
 
@@ -107,39 +102,4 @@ async fn open(url: &str) -> Database {
 
 async fn within<T>(something: impl Future<Output = T>) -> T {
     tokio::time::timeout(LONG, something).await.expect("it takes too long")
-}
-
-/// The server's socket.
-fn socket(database: &TestDatabase) -> PathBuf {
-    let url = database.text();
-    let directory = url.split(['?', '&']).find_map(|option| option.strip_prefix("host=")).unwrap();
-    PathBuf::from(directory).join(".s.PGSQL.5432")
-}
-
-/// A port that leads to the server. While it is told to be silent, it ends what it has, and takes further connections
-/// without a word.
-async fn proxy(server: PathBuf) -> (u16, watch::Sender<bool>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let (silence, silent) = watch::channel(false);
-    tokio::spawn(async move {
-        loop {
-            let (client, _) = listener.accept().await.unwrap();
-            tokio::spawn(carry(client, server.clone(), silent.clone()));
-        }
-    });
-    (port, silence)
-}
-
-async fn carry(mut client: TcpStream, server: PathBuf, mut silent: watch::Receiver<bool>) -> io::Result<()> {
-    if *silent.borrow() {
-        // Until there is speech again, and then the end.
-        let _ = silent.wait_for(|silent| !silent).await;
-        return Ok(());
-    }
-    let mut server = UnixStream::connect(server).await?;
-    tokio::select! {
-        carried = tokio::io::copy_bidirectional(&mut client, &mut server) => carried.map(drop),
-        _ = silent.wait_for(|silent| *silent) => Ok(()),
-    }
 }
