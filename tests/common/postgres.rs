@@ -48,6 +48,12 @@ impl TestDatabase {
         run(&self.text(), sql)
     }
 
+    /// The same while whatever else is on this runtime goes on: it may hold what the statement waits for.
+    pub async fn run_beside(&self, sql: &str) {
+        let (url, sql) = (self.text(), sql.to_owned());
+        tokio::task::spawn_blocking(move || run(&url, &sql)).await.unwrap();
+    }
+
     /// Ends every connection to it.
     pub fn end_connections(&self) {
         let sql = "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity
