@@ -40,11 +40,11 @@ async fn a_lost_lock_is_taken_again_while_others_come_and_go() {
 
     // The other one is next in line when the node's session ends.
     let lock = format!("SELECT pg_advisory_lock({NAME})");
-    let end_the_holder = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted";
+    let end_the_holder = "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+        WHERE locktype = 'advisory' AND granted AND datname = current_database()";
     let ((), ()) = within(async {
         tokio::join!(async { other.batch_execute(&lock).await.unwrap() }, async {
-            let waiting = "SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
-            while database.run(waiting) != ["1"] {
+            while database.named_locks(false) != 1 {
                 tokio::task::yield_now().await;
             }
             database.run(end_the_holder);

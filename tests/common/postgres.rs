@@ -54,6 +54,13 @@ impl TestDatabase {
         tokio::task::spawn_blocking(move || run(&url, &sql)).await.unwrap();
     }
 
+    /// How many locks by name its sessions hold, or (not `granted`) wait for.
+    pub fn named_locks(&self, granted: bool) -> usize {
+        let sql = "SELECT count(*)::text FROM pg_locks JOIN pg_database ON pg_database.oid = database
+                   WHERE locktype = 'advisory' AND datname = current_database() AND granted = ";
+        self.run(&format!("{sql}{granted}"))[0].parse().unwrap()
+    }
+
     /// Ends every connection to it.
     pub fn end_connections(&self) {
         let sql = "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity
