@@ -11,11 +11,17 @@ use tokio::sync::watch;
 use crate::db::{Change, Changes};
 use crate::model::InboxId;
 
-type Entries = HashMap<String, watch::Sender<()>>;
+type Entries = HashMap<String, Entry>;
 
 /// Who waits for which inbox. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hub(Arc<Mutex<Entries>>);
+
+#[derive(Debug)]
+struct Entry {
+    changes: watch::Sender<()>,
+    waiters: usize,
+}
 
 /// The interest of one waiter in one inbox.
 #[derive(Debug)]
@@ -29,8 +35,10 @@ impl Hub {
     /// Changes of `inbox` from now on will wake the holder of the interest.
     pub(super) fn register(&self, inbox: &InboxId) -> Interest {
         let mut entries = self.entries();
-        let entry = entries.entry(inbox.to_string()).or_insert_with(|| watch::Sender::new(()));
-        Interest { hub: self.clone(), inbox: inbox.clone(), changes: entry.subscribe() }
+        let entry =
+            entries.entry(inbox.to_string()).or_insert_with(|| Entry { changes: watch::Sender::new(()), waiters: 0 });
+        entry.waiters += 1;
+        Interest { hub: self.clone(), inbox: inbox.clone(), changes: entry.changes.subscribe() }
     }
 
     /// Passes on what the database announces, for as long as it does.
@@ -50,8 +58,8 @@ impl Hub {
     }
 }
 
-fn wake(entry: &watch::Sender<()>) {
-    entry.send_replace(());
+fn wake(entry: &Entry) {
+    entry.changes.send_replace(());
 }
 
 impl Interest {
@@ -67,8 +75,9 @@ impl Interest {
 impl Drop for Interest {
     fn drop(&mut self) {
         let mut entries = self.hub.entries();
-        // This receiver is still counted.
-        if entries.get(self.inbox.as_str()).is_some_and(|entry| entry.receiver_count() <= 1) {
+        let Some(entry) = entries.get_mut(self.inbox.as_str()) else { return };
+        entry.waiters -= 1;
+        if entry.waiters == 0 {
             entries.remove(self.inbox.as_str());
         }
     }
@@ -87,5 +96,20 @@ mod tests {
         assert_eq!(hub.entries().len(), 1);
         drop(other);
         assert_eq!(hub.entries().len(), 0);
+    }
+
+    #[test]
+    fn waiters_that_end_at_once_leave_no_entry() {
+        let hub = Hub::default();
+        let inbox = InboxId::parse("a").unwrap();
+        for _ in 0..2_000 {
+            let interests = [(); 4].map(|()| hub.register(&inbox));
+            std::thread::scope(|scope| {
+                for interest in interests {
+                    scope.spawn(move || drop(interest));
+                }
+            });
+            assert_eq!(hub.entries().len(), 0);
+        }
     }
 }
