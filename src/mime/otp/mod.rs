@@ -18,7 +18,8 @@ use vocabulary::VOCABULARY;
 pub(super) fn find(subject: &str, text: &str, page_text: &str) -> String {
     let [subject, text, page_text] = [subject, text, page_text].map(searched);
     let bound = [text, page_text].into_iter().find_map(normalize::domain_bound);
-    let sources = [subject, text, page_text].map(normalize::normalized);
+    let sources = [subject, text, page_text]
+        .map(|text| if may_have_digits(text) { normalize::normalized(text) } else { String::new() });
     bound
         .or_else(|| labelled(&sources))
         .or_else(|| sources[1..].iter().find_map(|text| numbers::first_six_digit_word(text)))
@@ -28,8 +29,13 @@ pub(super) fn find(subject: &str, text: &str, page_text: &str) -> String {
 /// The best labelled code of all sources; of equals the one in the earlier source.
 fn labelled(sources: &[String]) -> Option<String> {
     let vocabulary = VOCABULARY.as_ref()?;
-    let best = |text: &String| Labelled::new(text, vocabulary).best(numbers::candidates(text));
+    let best = |text: &String| Labelled::new(text, vocabulary, numbers::candidates(text)).best();
     sources.iter().filter_map(best).min_by_key(|&(pairing, _)| pairing).map(|(_, digits)| digits)
+}
+
+/// Whether a digit of some script may be in the text.
+fn may_have_digits(text: &str) -> bool {
+    text.bytes().any(|octet| !octet.is_ascii() || octet.is_ascii_digit())
 }
 
 /// The part of a text that is searched.
