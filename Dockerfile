@@ -1,18 +1,15 @@
-# Builds Restante and puts it alone into an image without a shell, run by a user without rights.
+# Builds Restante and puts it into a small image, run by a user without rights.
 FROM rust:1.95-bookworm AS build
 WORKDIR /build
-COPY Cargo.toml Cargo.lock ./
-COPY src src
-COPY benches benches
-COPY docs docs
-COPY README.md README.md
+COPY . .
 RUN cargo build --release --locked --bin restante \
     && mkdir /data
 
-FROM gcr.io/distroless/cc-debian12:nonroot
+FROM debian:bookworm-slim
 COPY --from=build /build/target/release/restante /usr/local/bin/restante
 # A fresh volume takes over this directory's owner.
-COPY --from=build --chown=nonroot:nonroot /data /data
+COPY --from=build --chown=10001:10001 /data /data
+USER 10001:10001
 ENV RESTANTE_HTTP_LISTEN=0.0.0.0:8025 \
     RESTANTE_SMTP_LISTEN=0.0.0.0:1025 \
     RESTANTE_DATA_DIR=/data

@@ -74,6 +74,7 @@ cases! {
         a_claim_counts_the_attempt_and_is_exclusive,
         a_lease_that_ended_is_taken_over_and_fences_the_former_worker,
         a_renewed_lease_goes_on_and_a_released_one_ends,
+        an_item_whose_claim_was_lost_on_the_way_back_is_taken_again,
         no_domain_fills_the_queue_for_the_others,
         the_next_look_is_at_what_becomes_due_or_free,
         a_bounce_and_the_failure_are_one_transaction,

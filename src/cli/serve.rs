@@ -115,17 +115,7 @@ impl Server {
             base_url: base_url.clone(),
             smtp_port: receiver.local_addr().port(),
         };
-        Ok(Self {
-            service,
-            http,
-            http_address,
-            receiver,
-            sender,
-            base_url,
-            router: http::router(app),
-            monitor,
-            made,
-        })
+        Ok(Self { service, http, http_address, receiver, sender, base_url, router: http::router(app), monitor, made })
     }
 
     fn greet(&self, settings: &Settings) -> io::Result<()> {

@@ -12,7 +12,8 @@
 //! | `{skip_locked}` | the same, but rows that another transaction holds are left out |
 //!
 //! An engine with one writer (SQLite) runs transactions one after another; the caller of [`Database::begin`] queues.
-//! PostgreSQL runs them side by side, and several processes may share it.
+//! PostgreSQL runs them side by side, and several processes may share it. Its futures are boxed: they are large, and every
+//! wait would make room for them, whichever engine it is on.
 
 mod locks;
 mod migrate;
@@ -30,6 +31,8 @@ pub use locks::{Lock, Locks};
 pub(crate) use value::values;
 pub use value::{Row, Value};
 
+/// A statement that waits to be done, and its sets of parameters.
+type Deferred = (&'static str, Vec<Vec<Value>>);
 type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How many changes a listener may fall behind before it is told to look at everything again.
@@ -159,6 +162,20 @@ impl Database {
         migrate::run(self, migrations).await
     }
 
+    /// Reads a few rows that an index finds, outside any transaction. It may run on the calling thread: whatever looks
+    /// at many rows is a [`Database::query`].
+    ///
+    /// # Errors
+    /// What the statement fails with.
+    pub async fn look_up(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
+        // Whoever looks again and again lets others have the thread now and then.
+        tokio::task::consume_budget().await;
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.look_up(sql, &parameters),
+            Engine::Postgres(engine) => Box::pin(engine.query(sql, parameters)).await,
+        }
+    }
+
     /// Runs one statement that only reads, outside any transaction.
     ///
     /// # Errors
@@ -166,7 +183,7 @@ impl Database {
     pub async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
         match &self.engine {
             Engine::Sqlite(engine) => engine.query(sql, parameters).await,
-            Engine::Postgres(engine) => engine.query(sql, parameters).await,
+            Engine::Postgres(engine) => Box::pin(engine.query(sql, parameters)).await,
         }
     }
 
@@ -242,8 +259,21 @@ impl Transaction {
     pub async fn execute_many(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<u64, DatabaseError> {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.execute(sql, parameters).await,
-            OpenTransaction::Postgres(engine) => engine.execute(sql, parameters).await,
+            OpenTransaction::Postgres(engine) => Box::pin(engine.execute(sql, parameters)).await,
         }
+    }
+
+    /// Runs one statement once for each set of parameters, together with what comes next: it costs no round trip of its
+    /// own, and what it fails with comes out of what comes next.
+    ///
+    /// # Errors
+    /// None of its own where the engine can wait; as [`Transaction::execute`] otherwise.
+    pub async fn defer(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<(), DatabaseError> {
+        match &mut self.engine {
+            OpenTransaction::Sqlite(engine) => engine.defer((sql, parameters)),
+            OpenTransaction::Postgres(engine) => drop(Box::pin(engine.execute(sql, parameters)).await?),
+        }
+        Ok(())
     }
 
     /// Runs several statements without parameters, separated by semicolons.
@@ -276,7 +306,7 @@ impl Transaction {
     ) -> Result<Vec<Vec<Row>>, DatabaseError> {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.query(sql, parameters).await,
-            OpenTransaction::Postgres(engine) => engine.query(sql, parameters).await,
+            OpenTransaction::Postgres(engine) => Box::pin(engine.query(sql, parameters)).await,
         }
     }
 
@@ -319,7 +349,7 @@ impl Transaction {
     pub async fn commit(self) -> Result<(), DatabaseError> {
         match self.engine {
             OpenTransaction::Sqlite(engine) => engine.commit(self.changes).await,
-            OpenTransaction::Postgres(engine) => engine.commit(&self.changes).await,
+            OpenTransaction::Postgres(engine) => Box::pin(engine.commit(&self.changes)).await,
         }
     }
 }

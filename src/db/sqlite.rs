@@ -1,40 +1,47 @@
-//! SQLite behind the seam: one thread that writes, a few that read, and channels to them.
+//! SQLite behind the seam: one thread that writes, and a pool of connections that read.
 //!
 //! The write-ahead log is flushed at every commit (`synchronous=FULL`), so that what is committed survives a power cut.
 //! A transaction hands its thread a channel of commands; while it is open, the thread serves nothing else. When the
 //! channel ends without a commit, the thread rolls back.
+//!
+//! A look-up reads a few rows by an index, which takes less time than to hand it to another thread: it runs where it is
+//! called. Any other query runs on a blocking thread.
 
 use std::collections::HashMap;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use bytes::Bytes;
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ToSql};
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{Semaphore, broadcast, oneshot};
 
-use super::{Change, DatabaseError, Row, Value};
+use super::{Change, DatabaseError, Deferred, Row, Value};
 
 /// How long a statement waits for another process that holds the database, such as a command beside a server.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Prepared statements kept by each connection.
 const STATEMENTS_KEPT: usize = 64;
+/// Queries that run on blocking threads at once.
+const QUERIES_AT_ONCE: usize = 8;
 
 type Reply<T> = oneshot::Sender<Result<T, DatabaseError>>;
 
 /// An open database file.
 #[derive(Debug)]
 pub(super) struct Sqlite {
-    writer: mpsc::Sender<mpsc::Receiver<Command>>,
-    readers: mpsc::Sender<ReadJob>,
+    writer: mpsc::Sender<mpsc::Receiver<Request>>,
+    readers: Arc<Readers>,
+    queries: Semaphore,
     changes: broadcast::Sender<Change>,
 }
 
-struct ReadJob {
-    sql: &'static str,
-    parameters: Vec<Value>,
-    reply: Reply<Vec<Row>>,
+/// A command, and what is done before it.
+struct Request {
+    deferred: Vec<Deferred>,
+    command: Command,
 }
 
 enum Command {
@@ -57,36 +64,35 @@ impl Command {
 
 impl Sqlite {
     pub(super) fn open(path: &Path, changes_kept: usize) -> Result<Self, DatabaseError> {
-        let opened = |source| DatabaseError::Open { path: path.display().to_string(), source };
         let (changes, _) = broadcast::channel(changes_kept);
 
         let (writer, transactions) = mpsc::channel();
-        let connection = SqliteConnection::writer(path).map_err(opened)?;
+        let connection = SqliteConnection::writer(path).map_err(|error| open_failed(path, error))?;
         spawn("sqlite-writer", {
             let changes = changes.clone();
             move || serve_transactions(connection, &transactions, &changes)
         })?;
 
-        let (readers, jobs) = mpsc::channel();
-        let jobs = Arc::new(Mutex::new(jobs));
-        for _ in 0..reader_count() {
-            let connection = SqliteConnection::reader(path).map_err(opened)?;
-            let jobs = Arc::clone(&jobs);
-            spawn("sqlite-reader", move || serve_reads(connection, &jobs))?;
-        }
-        Ok(Self { writer, readers, changes })
+        let readers = Readers { path: path.to_owned(), idle: Mutex::default() };
+        readers.query("SELECT 1", &[])?;
+        Ok(Self { writer, readers: Arc::new(readers), queries: Semaphore::new(QUERIES_AT_ONCE), changes })
+    }
+
+    pub(super) fn look_up(&self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+        self.readers.query(sql, parameters)
     }
 
     pub(super) async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
-        let (reply, answer) = oneshot::channel();
-        self.readers.send(ReadJob { sql, parameters, reply }).map_err(|_| DatabaseError::Closed)?;
-        answer.await.map_err(|_| DatabaseError::Closed)?
+        let _permit = self.queries.acquire().await.map_err(|_| DatabaseError::Closed)?;
+        let readers = Arc::clone(&self.readers);
+        let query = tokio::task::spawn_blocking(move || readers.query(sql, &parameters));
+        query.await.map_err(|_| DatabaseError::Closed)?
     }
 
     pub(super) fn begin(&self) -> Result<SqliteTransaction, DatabaseError> {
         let (commands, receiver) = mpsc::channel();
         self.writer.send(receiver).map_err(|_| DatabaseError::Closed)?;
-        Ok(SqliteTransaction { commands })
+        Ok(SqliteTransaction { commands, deferred: Vec::new() })
     }
 
     pub(super) fn changes(&self) -> broadcast::Receiver<Change> {
@@ -97,10 +103,15 @@ impl Sqlite {
 /// The caller's end of an open transaction.
 #[derive(Debug)]
 pub(super) struct SqliteTransaction {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<Request>,
+    deferred: Vec<Deferred>,
 }
 
 impl SqliteTransaction {
+    pub(super) fn defer(&mut self, deferred: Deferred) {
+        self.deferred.push(deferred);
+    }
+
     pub(super) async fn execute(
         &mut self,
         sql: &'static str,
@@ -121,13 +132,14 @@ impl SqliteTransaction {
         self.ask(|reply| Command::Query { sql, parameters, reply }).await
     }
 
-    pub(super) async fn commit(self, changes: Vec<Change>) -> Result<(), DatabaseError> {
+    pub(super) async fn commit(mut self, changes: Vec<Change>) -> Result<(), DatabaseError> {
         self.ask(|reply| Command::Commit { changes, reply }).await
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, DatabaseError> {
+    async fn ask<T>(&mut self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, DatabaseError> {
         let (reply, answer) = oneshot::channel();
-        self.commands.send(command(reply)).map_err(|_| DatabaseError::Closed)?;
+        let request = Request { deferred: std::mem::take(&mut self.deferred), command: command(reply) };
+        self.commands.send(request).map_err(|_| DatabaseError::Closed)?;
         answer.await.map_err(|_| DatabaseError::Closed)?
     }
 }
@@ -137,13 +149,9 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Databas
     builder.spawn(work).map(drop).map_err(DatabaseError::Thread)
 }
 
-fn reader_count() -> usize {
-    std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
-}
-
 fn serve_transactions(
     mut connection: SqliteConnection,
-    transactions: &mpsc::Receiver<mpsc::Receiver<Command>>,
+    transactions: &mpsc::Receiver<mpsc::Receiver<Request>>,
     changes: &broadcast::Sender<Change>,
 ) {
     for commands in transactions {
@@ -153,15 +161,19 @@ fn serve_transactions(
 
 fn serve_transaction(
     connection: &mut SqliteConnection,
-    commands: &mpsc::Receiver<Command>,
+    commands: &mpsc::Receiver<Request>,
     changes: &broadcast::Sender<Change>,
 ) {
     let Ok(first) = commands.recv() else { return };
     if let Err(error) = connection.control("BEGIN IMMEDIATE") {
-        return first.fail(error);
+        return first.command.fail(error);
     }
     let rest = std::iter::from_fn(|| commands.recv().ok());
-    for command in std::iter::once(first).chain(rest) {
+    for Request { deferred, command } in std::iter::once(first).chain(rest) {
+        if let Err(error) = connection.execute_all(&deferred) {
+            command.fail(error);
+            break;
+        }
         match command {
             Command::Execute { sql, parameters, reply } => drop(reply.send(connection.execute(sql, &parameters))),
             Command::Script { sql, reply } => drop(reply.send(connection.execute_script(sql))),
@@ -184,16 +196,37 @@ fn serve_transaction(
     connection.roll_back();
 }
 
-fn serve_reads(mut connection: SqliteConnection, jobs: &Mutex<mpsc::Receiver<ReadJob>>) {
-    loop {
-        // The lock is held while waiting for a job, never while doing one; a panic elsewhere leaves the queue whole.
-        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(ReadJob { sql, parameters, reply }) = job else { return };
-        drop(reply.send(connection.query(sql, &parameters)));
+/// Connections that only read: as many as have ever been wanted at once.
+#[derive(Debug)]
+struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<SqliteConnection>>,
+}
+
+impl Readers {
+    fn query(&self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+        let idle = self.idle().pop();
+        let mut connection = match idle {
+            Some(connection) => connection,
+            None => SqliteConnection::reader(&self.path).map_err(|error| open_failed(&self.path, error))?,
+        };
+        let rows = connection.query(sql, parameters);
+        self.idle().push(connection);
+        rows
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<SqliteConnection>> {
+        // A panic elsewhere leaves the list whole.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+fn open_failed(path: &Path, source: rusqlite::Error) -> DatabaseError {
+    DatabaseError::Open { path: path.display().to_string(), source }
+}
+
 /// A connection that remembers how this engine spells each statement.
+#[derive(Debug)]
 struct SqliteConnection {
     connection: Connection,
     spellings: HashMap<&'static str, String>,
@@ -217,6 +250,8 @@ impl SqliteConnection {
     fn open(path: &Path) -> Result<Connection, rusqlite::Error> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
+        // Otherwise a statement whose plan might be another with other parameters is planned anew each time it runs.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
         Ok(connection)
     }
@@ -243,6 +278,10 @@ impl SqliteConnection {
             changed += statement.execute(rusqlite::params_from_iter(parameters))? as u64;
         }
         Ok(changed)
+    }
+
+    fn execute_all(&mut self, statements: &[Deferred]) -> Result<(), DatabaseError> {
+        statements.iter().try_for_each(|(sql, parameters)| self.execute(sql, parameters).map(drop))
     }
 
     fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {

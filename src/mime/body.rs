@@ -148,17 +148,19 @@ fn decoded(part: &Part<'_>) -> String {
 /// Turns line ends into `\n` and NUL, which databases do not store, into a replacement character.
 fn normalized(text: String) -> String {
     let text = if text.contains('\0') { without_nul(&text) } else { text };
+    let Some(first) = text.find('\r') else { return text };
     let mut octets = text.into_bytes();
-    let mut written = 0;
-    for index in 0..octets.len() {
-        if octets[index] == b'\r' {
-            if octets.get(index + 1) == Some(&b'\n') {
-                continue;
-            }
-            octets[index] = b'\n';
+    let (mut read, mut written) = (first, first);
+    // Each round begins at a CR and takes over what stands up to the next.
+    while read < octets.len() {
+        if octets.get(read + 1) != Some(&b'\n') {
+            octets[written] = b'\n';
+            written += 1;
         }
-        octets[written] = octets[index];
-        written += 1;
+        read += 1;
+        let run = octets[read..].iter().position(|&octet| octet == b'\r').unwrap_or(octets.len() - read);
+        octets.copy_within(read..read + run, written);
+        (read, written) = (read + run, written + run);
     }
     octets.truncate(written);
     String::from_utf8(octets).unwrap_or_default()

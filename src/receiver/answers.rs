@@ -25,15 +25,12 @@ pub(super) struct Answers {
     slot: Arc<Slot>,
     context: Arc<Context>,
     /// A delivery that took longer than the client was kept waiting.
-    unfinished: Option<Delivery>,
+    unfinished: Option<JoinHandle<()>>,
     /// Whose key the client authenticated with, and whom its message under way is from and to, for the refusals.
     project: Option<ProjectId>,
     sender_path: String,
     recipient: String,
 }
-
-/// A delivery in a task of its own; `None` where the server stopped first.
-type Delivery = JoinHandle<Option<Result<Vec<MessageId>, DeliverError>>>;
 
 impl Answers {
     pub(super) fn new(peer: SocketAddr, slot: Slot, context: Arc<Context>) -> Self {
@@ -103,17 +100,12 @@ impl Answers {
         arrival: Option<Arrival>,
     ) -> Result<Vec<MessageId>, Refusal> {
         let size = raw.len() as u64;
-        let mut delivery = self.begin_delivery(&envelope, raw, arrival);
+        let mut delivery = Box::pin(self.delivery(&envelope, raw, arrival));
         let begun = Instant::now();
         let outcome = match self.within_patience(&mut delivery).await {
-            Some(Ok(Some(delivered))) => delivered.map_err(|error| self.refusal(&error)),
-            Some(Ok(None)) => Err(Refusal::StoreFailure),
-            Some(Err(error)) => {
-                tracing::error!(peer = %self.peer, %error, "a delivery failed");
-                Err(Refusal::StoreFailure)
-            }
+            Some(delivered) => delivered.map_err(|error| self.refusal(&error)),
             None => {
-                self.unfinished = Some(delivery);
+                self.unfinished = Some(self.go_on_with(delivery));
                 Err(Refusal::StoreFailure)
             }
         };
@@ -124,21 +116,31 @@ impl Answers {
         outcome
     }
 
-    /// Starts a delivery that goes on by itself, because a store that hangs must not keep the client waiting for ever.
-    /// If it commits after the client was told to try again, the client's next try stores the message twice, which is
-    /// allowed; losing it is not. It holds the message's memory and the connection's slot to its end, so that clients
-    /// who try again at a store that hangs take no more than all connections together may.
-    fn begin_delivery(&self, envelope: &Envelope, raw: Vec<u8>, arrival: Option<Arrival>) -> Delivery {
+    /// A delivery that needs nobody to be completed. It holds the message's memory and the connection's slot to its end,
+    /// so that clients who try again at a store that hangs take no more than all connections together may.
+    fn delivery(
+        &self,
+        envelope: &Envelope,
+        raw: Vec<u8>,
+        arrival: Option<Arrival>,
+    ) -> impl Future<Output = Result<Vec<MessageId>, DeliverError>> + Send + use<> {
         let (service, memory) = (self.context.service.clone(), Arc::clone(&self.context.memory));
         let incoming = self.incoming(envelope, raw);
         let held = (arrival.map(Arrival::into_share), Arc::clone(&self.slot));
-        let delivery = async move {
+        async move {
             let workspace = memory.workspace(incoming.raw.len()).await;
             let delivered = service.deliver(incoming).await;
             drop((held, workspace));
             delivered
-        };
-        self.context.tasks.spawn(self.context.end.clone().run_until_cancelled_owned(delivery))
+        }
+    }
+
+    /// Lets a delivery go on by itself, because a store that hangs must not keep the client waiting for ever. If it commits
+    /// after the client was told to try again, the client's next try stores the message twice, which is allowed; losing
+    /// it is not.
+    fn go_on_with<D: Future<Output: Send> + Send + 'static>(&self, delivery: D) -> JoinHandle<()> {
+        let delivery = self.context.end.clone().run_until_cancelled_owned(delivery);
+        self.context.tasks.spawn(async move { drop(delivery.await) })
     }
 
     fn incoming(&self, envelope: &Envelope, raw: Vec<u8>) -> Incoming {

@@ -47,10 +47,11 @@ fn begin(stream: TcpStream, peer: SocketAddr, connections: &Arc<Connections>, co
     };
     let counted = metrics::OpenConnection::begin();
     let context_of_task = Arc::clone(context);
-    let serving = async move {
+    // Boxed, because whatever takes a future by value makes room for it more than once.
+    let serving = Box::pin(async move {
         connection::serve(stream, peer, slot, context_of_task).await;
         drop(counted);
-    };
+    });
     context.tasks.spawn(context.end.clone().run_until_cancelled_owned(serving));
 }
 

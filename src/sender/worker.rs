@@ -4,7 +4,7 @@
 //! woken: to renew its leases, and because the commands of an administrator are another process's changes, of which
 //! SQLite tells nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::settle::Settler;
 use super::transport::Transport;
 use crate::clock::Clock;
 use crate::db::{Change, Changes};
-use crate::model::{Outgoing, Timestamp, WorkerId};
+use crate::model::{Outgoing, OutgoingId, Timestamp, WorkerId};
 use crate::service::{Outbox, Service};
 use crate::store::{Claim, Claimed, Due, QUEUE_CHANGED, StoreError};
 
@@ -30,6 +30,8 @@ const ATTEMPTS_A_DOMAIN: usize = 5;
 const CANDIDATES: usize = ATTEMPTS * (1 + ATTEMPTS_A_DOMAIN);
 /// The longest sleep; a third of a lease.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// The least time between two renewals: not every look writes all leases anew, and one failure costs no lease.
+const RENEWED_EVERY: Duration = Duration::from_secs(5);
 
 pub(super) struct Worker {
     id: WorkerId,
@@ -39,14 +41,17 @@ pub(super) struct Worker {
     transport: Arc<Transport>,
     attempts: JoinSet<()>,
     under_way: HashMap<Id, Outgoing>,
+    renew_at: Timestamp,
 }
 
 impl Worker {
     pub(super) fn new(service: Service, transport: Arc<Transport>) -> Self {
         let id = WorkerId::generate();
+        let clock = service.clock().clone();
         Self {
             id,
-            clock: service.clock().clone(),
+            renew_at: clock.now(),
+            clock,
             outbox: service.outbox(),
             settler: Settler::new(id, service),
             transport,
@@ -79,33 +84,38 @@ impl Worker {
 
     /// Takes as many due items as may be under way, and returns when to look next.
     async fn take_what_is_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        if !self.under_way.is_empty() {
-            self.outbox.renew(self.id).await?;
+        if !self.under_way.is_empty() && now >= self.renew_at {
+            let items = self.under_way.values().map(|item| item.id).collect();
+            self.outbox.renew(self.id, items).await?;
+            self.renew_at = now.after(RENEWED_EVERY);
         }
         if self.under_way.len() < ATTEMPTS {
-            let due = self.outbox.due(self.id, ATTEMPTS_A_DOMAIN, CANDIDATES, now).await?;
+            let due = self.outbox.due(ATTEMPTS_A_DOMAIN, CANDIDATES, now).await?;
             let claims = self.choose(due, now);
             if !claims.is_empty() {
                 let claimed = self.outbox.claim(self.id, claims).await?;
                 claimed.into_iter().for_each(|claimed| self.begin(claimed));
             }
         }
-        self.outbox.next_due(self.id, now).await
+        self.outbox.next_due(now).await
     }
 
-    /// Those that find a free place, overall and at their domain.
+    /// Those that find a free place, overall and at their domain. What is under way is not taken a second time, however
+    /// late its lease was renewed.
     fn choose(&self, due: Vec<Due>, now: Timestamp) -> Vec<Claim> {
         let mut busy: HashMap<String, usize> = HashMap::new();
         for item in self.under_way.values() {
             *busy.entry(domain_of(&item.recipient).to_owned()).or_default() += 1;
         }
+        let under_way: HashSet<OutgoingId> = self.under_way.values().map(|item| item.id).collect();
         let has_place = |due: &Due| {
             let busy = busy.entry(due.domain.clone()).or_default();
             *busy += 1;
             *busy <= ATTEMPTS_A_DOMAIN
         };
         let claim = |due: Due| Claim { id: due.id, next_due: retry::next_due(now, due.attempts + 1) };
-        due.into_iter().filter(has_place).take(ATTEMPTS - self.under_way.len()).map(claim).collect()
+        let due = due.into_iter().filter(|due| !under_way.contains(&due.id));
+        due.filter(has_place).take(ATTEMPTS - self.under_way.len()).map(claim).collect()
     }
 
     fn begin(&mut self, claimed: Claimed) {

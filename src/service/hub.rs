@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, watch};
 use crate::db::{Change, Changes};
 use crate::model::InboxId;
 
-type Entries = HashMap<String, watch::Sender<()>>;
+type Entries = HashMap<String, Entry>;
 
 /// Announcements that a listener to all may fall behind: one that lags looks once for all it missed.
 const KEPT: usize = 16;
@@ -29,6 +29,12 @@ impl Default for Hub {
     }
 }
 
+#[derive(Debug)]
+struct Entry {
+    changes: watch::Sender<()>,
+    waiters: usize,
+}
+
 /// The interest of one waiter in one inbox.
 #[derive(Debug)]
 pub(super) struct Interest {
@@ -41,8 +47,10 @@ impl Hub {
     /// Changes of `inbox` from now on will wake the holder of the interest.
     pub(super) fn register(&self, inbox: &InboxId) -> Interest {
         let mut entries = self.entries();
-        let entry = entries.entry(inbox.to_string()).or_insert_with(|| watch::Sender::new(()));
-        Interest { hub: self.clone(), inbox: inbox.clone(), changes: entry.subscribe() }
+        let entry =
+            entries.entry(inbox.to_string()).or_insert_with(|| Entry { changes: watch::Sender::new(()), waiters: 0 });
+        entry.waiters += 1;
+        Interest { hub: self.clone(), inbox: inbox.clone(), changes: entry.changes.subscribe() }
     }
 
     /// Every change of anything from now on.
@@ -69,8 +77,8 @@ impl Hub {
     }
 }
 
-fn wake(entry: &watch::Sender<()>) {
-    entry.send_replace(());
+fn wake(entry: &Entry) {
+    entry.changes.send_replace(());
 }
 
 impl Interest {
@@ -86,8 +94,9 @@ impl Interest {
 impl Drop for Interest {
     fn drop(&mut self) {
         let mut entries = self.hub.entries();
-        // This receiver is still counted.
-        if entries.get(self.inbox.as_str()).is_some_and(|entry| entry.receiver_count() <= 1) {
+        let Some(entry) = entries.get_mut(self.inbox.as_str()) else { return };
+        entry.waiters -= 1;
+        if entry.waiters == 0 {
             entries.remove(self.inbox.as_str());
         }
     }
@@ -106,5 +115,20 @@ mod tests {
         assert_eq!(hub.entries().len(), 1);
         drop(other);
         assert_eq!(hub.entries().len(), 0);
+    }
+
+    #[test]
+    fn waiters_that_end_at_once_leave_no_entry() {
+        let hub = Hub::default();
+        let inbox = InboxId::parse("a").unwrap();
+        for _ in 0..2_000 {
+            let interests = [(); 4].map(|()| hub.register(&inbox));
+            std::thread::scope(|scope| {
+                for interest in interests {
+                    scope.spawn(move || drop(interest));
+                }
+            });
+            assert_eq!(hub.entries().len(), 0);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{DeliverError, Incoming, Outbox, Service};
 use crate::db::Changes;
-use crate::model::{EmailAddress, Outgoing, Timestamp, WorkerId};
+use crate::model::{EmailAddress, Outgoing, OutgoingId, Timestamp, WorkerId};
 use crate::store::{Claim, Claimed, Due, OutgoingChange, Settlement, StoreError};
 
 /// How long an item is a worker's own without being renewed.
@@ -22,23 +22,17 @@ impl Outbox {
     ///
     /// # Errors
     /// Where the store fails, as everywhere here.
-    pub async fn due(
-        &self,
-        worker: WorkerId,
-        a_domain: usize,
-        limit: usize,
-        now: Timestamp,
-    ) -> Result<Vec<Due>, StoreError> {
+    pub async fn due(&self, a_domain: usize, limit: usize, now: Timestamp) -> Result<Vec<Due>, StoreError> {
         let bounded = |number| i64::try_from(number).unwrap_or(i64::MAX);
-        self.store.due_outgoing(worker, bounded(a_domain), bounded(limit), now).await
+        self.store.due_outgoing(bounded(a_domain), bounded(limit), now).await
     }
 
     /// When next, behind `now`, there may be something to take.
     ///
     /// # Errors
     /// Where the store fails.
-    pub async fn next_due(&self, worker: WorkerId, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        self.store.next_outgoing(worker, now).await
+    pub async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        self.store.next_outgoing(now).await
     }
 
     /// Takes items for one attempt each; the attempt is on stable storage when this returns.
@@ -50,12 +44,12 @@ impl Outbox {
         self.store.claim_outgoing(worker, claims, now.after(LEASE), now).await
     }
 
-    /// Keeps what the worker has taken its own for another lease.
+    /// Keeps `items`, which the worker has under way, its own for another lease.
     ///
     /// # Errors
     /// Where the store fails.
-    pub async fn renew(&self, worker: WorkerId) -> Result<(), StoreError> {
-        self.store.renew_leases(worker, self.clock.now().after(LEASE)).await
+    pub async fn renew(&self, worker: WorkerId, items: Vec<OutgoingId>) -> Result<(), StoreError> {
+        self.store.renew_leases(worker, items, self.clock.now().after(LEASE)).await
     }
 
     /// Gives back what the worker has taken: it ends.

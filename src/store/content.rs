@@ -1,9 +1,21 @@
 //! The two stored forms of a message, compressed: what was parsed out of it, and its octets as they came.
 
+use std::cell::RefCell;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
+
+thread_local! {
+    /// To set one up takes longer than to use it. It is made anew where its memory could not be had.
+    static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Octets that are decompressed into memory taken beforehand; a damaged row that claims to be larger gets no more than it
+/// fills.
+const AT_ONCE: usize = 64 * 1024 * 1024;
 
 /// zstd's fastest ordinary level: it halves what is written and costs less than writing it.
 const COMPRESSION_LEVEL: i32 = 1;
@@ -57,11 +69,29 @@ pub(super) fn decode_parts(parsed: &[u8]) -> Result<Parts, StoreError> {
 }
 
 pub(super) fn compress(octets: &[u8]) -> Result<Bytes, StoreError> {
-    zstd::bulk::compress(octets, COMPRESSION_LEVEL).map(Bytes::from).map_err(StoreError::Compression)
+    let compress = |compressor: &mut Option<zstd::bulk::Compressor<'static>>| {
+        let made = match compressor.take() {
+            Some(compressor) => compressor,
+            None => zstd::bulk::Compressor::new(COMPRESSION_LEVEL)?,
+        };
+        compressor.insert(made).compress(octets)
+    };
+    COMPRESSOR.with_borrow_mut(compress).map(Bytes::from).map_err(StoreError::Compression)
 }
 
 pub(super) fn decompress(compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
-    zstd::stream::decode_all(compressed).map_err(|error| StoreError::Damaged(error.into()))
+    let size = zstd::zstd_safe::get_frame_content_size(compressed).ok().flatten();
+    let Some(size) = size.and_then(|size| usize::try_from(size).ok()).filter(|size| *size <= AT_ONCE) else {
+        return zstd::stream::decode_all(compressed).map_err(|error| StoreError::Damaged(error.into()));
+    };
+    let decompress = |decompressor: &mut Option<zstd::bulk::Decompressor<'static>>| {
+        let made = match decompressor.take() {
+            Some(decompressor) => decompressor,
+            None => zstd::bulk::Decompressor::new()?,
+        };
+        decompressor.insert(made).decompress(compressed, size)
+    };
+    DECOMPRESSOR.with_borrow_mut(decompress).map_err(|error| StoreError::Damaged(error.into()))
 }
 
 /// Folds case so that a substring can be looked for whatever the case of its letters, in every script: `Straße` and

@@ -125,7 +125,7 @@ impl Store {
                 CASE WHEN deleted_at IS NULL THEN 0 ELSE 1 END
             FROM inboxes JOIN projects ON projects.id = project_id WHERE inboxes.id = $1";
         let now = policy.now.as_millis();
-        let Some(mut row) = self.database.query(STATE, values![recipient.as_str(), now]).await?.pop() else {
+        let Some(mut row) = self.database.look_up(STATE, values![recipient.as_str(), now]).await?.pop() else {
             return Ok(());
         };
         let (messages, deleted) = (row.integer()?, row.integer()? == 1);
@@ -145,9 +145,9 @@ impl Store {
         let mut transaction = self.database.begin()?;
         let openings = open_inboxes(&mut transaction, deliveries, policy).await?;
         let mut batch = Batch::new(deliveries, policy);
+        transaction.defer(INSERT_CONTENT, batch.contents()).await?;
         take_sequences(&mut transaction, &openings, &mut batch).await?;
-        transaction.execute_many(INSERT_CONTENT, batch.contents).await?;
-        transaction.execute_many(INSERT_MESSAGE, batch.messages).await?;
+        transaction.defer(INSERT_MESSAGE, batch.messages).await?;
         change_outgoing(&mut transaction, deliveries, policy.now).await?;
         openings.into_keys().for_each(|inbox| transaction.notify(inbox.to_string()));
         transaction.commit().await?;
@@ -258,26 +258,34 @@ fn check_inbox(inbox: &InboxId, messages: i64, deleted: bool, policy: &Policy) -
 struct Batch<'a> {
     deliveries: &'a [Delivery],
     policy: &'a Policy,
-    contents: Vec<Vec<Value>>,
+    /// The id of each delivery's content, which the first recipient's message has as well.
+    content_ids: Vec<MessageId>,
     messages: Vec<Vec<Value>>,
     outcomes: Vec<Vec<Outcome>>,
 }
 
 impl<'a> Batch<'a> {
     fn new(deliveries: &'a [Delivery], policy: &'a Policy) -> Self {
+        let content_ids = deliveries.iter().map(|_| MessageId::generate()).collect();
         let outcomes = vec![Vec::new(); deliveries.len()];
-        Self { deliveries, policy, contents: Vec::new(), messages: Vec::new(), outcomes }
+        Self { deliveries, policy, content_ids, messages: Vec::new(), outcomes }
     }
 
-    /// Puts a delivery into an inbox. The content is stored with the first one and shared by the others.
+    /// A row for each delivery, shared by all its recipients.
+    fn contents(&self) -> Vec<Vec<Value>> {
+        let row = |(id, delivery): (&MessageId, &Delivery)| {
+            let content = &delivery.content;
+            values![id.0.as_bytes().as_slice(), content.trace.as_str(), content.parsed.clone(), content.raw.clone()]
+        };
+        self.content_ids.iter().zip(self.deliveries).map(row).collect()
+    }
+
+    /// Puts a delivery into an inbox.
     fn place(&mut self, delivery: usize, inbox: &InboxId, sequence: i64) {
         let content = &self.deliveries[delivery].content;
-        let message = MessageId::generate();
-        let content_id = self.outcomes[delivery].first().map_or(message, |first| first.message);
+        let content_id = self.content_ids[delivery];
+        let message = if self.outcomes[delivery].is_empty() { content_id } else { MessageId::generate() };
         let (id, content_id) = (message.0.as_bytes().as_slice(), content_id.0.as_bytes().as_slice());
-        if id == content_id {
-            self.contents.push(values![id, content.trace.as_str(), content.parsed.clone(), content.raw.clone()]);
-        }
         self.messages.push(values![
             id,
             inbox.as_str(),

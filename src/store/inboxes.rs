@@ -43,7 +43,7 @@ impl Store {
     /// # Errors
     /// Where the database fails.
     pub async fn live_inbox(&self, id: &InboxId, now: Timestamp) -> Result<Option<Inbox>, StoreError> {
-        let rows = self.database.query(live_inbox!(""), values![id.as_str(), now.as_millis()]).await?;
+        let rows = self.database.look_up(live_inbox!(""), values![id.as_str(), now.as_millis()]).await?;
         Ok(rows.into_iter().next().map(read_inbox).transpose()?)
     }
 
@@ -54,7 +54,7 @@ impl Store {
     pub async fn inbox(&self, project: ProjectId, id: &InboxId, now: Timestamp) -> Result<Option<Inbox>, StoreError> {
         const OWNED: &str = live_inbox!(" AND project_id = $3");
         let parameters = values![id.as_str(), now.as_millis(), project.0.as_bytes().as_slice()];
-        let rows = self.database.query(OWNED, parameters).await?;
+        let rows = self.database.look_up(OWNED, parameters).await?;
         Ok(rows.into_iter().next().map(read_inbox).transpose()?)
     }
 

@@ -5,7 +5,7 @@
 
 use super::content::{decode_parts, decompress, fold_case};
 use super::{Store, StoreError};
-use crate::db::{Row, Value, values};
+use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{Inbox, InboxId, Message, MessageId, ProjectId, Timestamp};
 
 /// Octets of parsed parts in one page of a list, unless a single message has more.
@@ -16,13 +16,16 @@ const PAGE_SIZE: i64 = 1024 * 1024;
 pub struct Selection {
     after: i64,
     subject: String,
+    /// Whether messages have to be read to know whether they match.
+    searches: bool,
 }
 
 impl Selection {
     /// Messages behind the sequence `after` whose subject contains `subject`, whatever its case.
     #[must_use]
     pub fn new(after: i64, subject: Option<&str>) -> Self {
-        Self { after, subject: contains_pattern(subject.unwrap_or_default()) }
+        let subject = subject.unwrap_or_default();
+        Self { after, subject: contains_pattern(subject), searches: !subject.is_empty() }
     }
 }
 
@@ -70,7 +73,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<Message>, StoreError> {
         const OWNED: &str = message_columns!("AND m.id = $2 AND i.project_id = $3");
-        self.one_message(OWNED, owned(project, id, now)).await
+        let rows = self.database.look_up(OWNED, owned(project, id, now)).await?;
+        rows.into_iter().next().map(read_message).transpose()
     }
 
     /// The octets of a message as they came, where `project` owns it.
@@ -112,7 +116,7 @@ impl Store {
     pub async fn cursor(&self, inbox: &InboxId, id: MessageId, now: Timestamp) -> Result<Option<Cursor>, StoreError> {
         const SEQUENCE: &str = live_messages!("m.sequence", "AND m.id = $2 AND m.inbox_id = $3");
         let parameters = values![now.as_millis(), id.0.as_bytes().as_slice(), inbox.as_str()];
-        let rows = self.database.query(SEQUENCE, parameters).await?;
+        let rows = self.database.look_up(SEQUENCE, parameters).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
         Ok(Some(Cursor(row.integer()?)))
     }
@@ -133,7 +137,8 @@ impl Store {
         );
         let mut parameters = in_inbox(inbox, now);
         parameters.extend(values![selection.after, selection.subject.as_str()]);
-        self.one_message(OLDEST, parameters).await
+        let rows = self.select(selection, OLDEST, parameters).await?;
+        rows.into_iter().next().map(read_message).transpose()
     }
 
     /// The newest messages of the selection before the sequence `before`: at most `limit`, and few enough to be held in
@@ -163,20 +168,28 @@ impl Store {
         let most = limit.min(MOST);
         let mut parameters = in_inbox(inbox, now);
         parameters.extend(values![selection.after, before, selection.subject.as_str(), most]);
-        let sizes = self.database.query(SIZES, parameters).await?;
+        let sizes = self.select(selection, SIZES, parameters).await?;
         let looked_at_all = i64::try_from(sizes.len()).is_ok_and(|found| found < most);
         let Some((last, all_fit)) = last_within_page(sizes)? else {
             return Ok(Page { messages: Vec::new(), next: None });
         };
         let mut parameters = in_inbox(inbox, now);
         parameters.extend(values![last, before, selection.subject.as_str()]);
-        let rows = self.database.query(MESSAGES, parameters).await?;
+        let rows = self.select(selection, MESSAGES, parameters).await?;
         let messages = rows.into_iter().map(read_message).collect::<Result<_, _>>()?;
         Ok(Page { messages, next: (!(looked_at_all && all_fit)).then_some(last) })
     }
 
-    async fn one_message(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Option<Message>, StoreError> {
-        self.database.query(sql, parameters).await?.into_iter().next().map(read_message).transpose()
+    async fn select(
+        &self,
+        selection: &Selection,
+        sql: &'static str,
+        parameters: Vec<Value>,
+    ) -> Result<Vec<Row>, DatabaseError> {
+        if selection.searches {
+            return self.database.query(sql, parameters).await;
+        }
+        self.database.look_up(sql, parameters).await
     }
 }
 

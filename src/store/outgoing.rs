@@ -104,7 +104,7 @@ impl Store {
     /// Where the database fails.
     pub async fn outgoing(&self, id: OutgoingId) -> Result<Option<Outgoing>, StoreError> {
         const FIND: &str = concat!("SELECT ", item_columns!(), " FROM outgoing WHERE id = $1");
-        let rows = self.database.query(FIND, values![id.0.as_bytes().as_slice()]).await?;
+        let rows = self.database.look_up(FIND, values![id.0.as_bytes().as_slice()]).await?;
         Ok(rows.into_iter().next().map(|mut row| read_item(&mut row)).transpose()?)
     }
 

@@ -66,7 +66,7 @@ impl Store {
     /// # Errors
     /// Where the database fails.
     pub async fn project_by_name(&self, name: &str) -> Result<Option<ProjectId>, StoreError> {
-        let rows = self.database.query(LIVE_BY_NAME, values![name]).await?;
+        let rows = self.database.look_up(LIVE_BY_NAME, values![name]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
     }
 
@@ -98,7 +98,7 @@ impl Store {
         const OWNER: &str = "
             SELECT project_id FROM api_keys JOIN projects ON projects.id = project_id
             WHERE hash = $1 AND (expires_at IS NULL OR expires_at > $2) AND deleted_at IS NULL";
-        let rows = self.database.query(OWNER, values![hash.0.as_slice(), now.as_millis()]).await?;
+        let rows = self.database.look_up(OWNER, values![hash.0.as_slice(), now.as_millis()]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
     }
 

@@ -2,12 +2,13 @@
 //!
 //! A worker takes an item under a lease. The same statement counts the attempt and writes when the next one is due, so
 //! that both are on stable storage before anything is sent. What a worker writes afterwards is fenced by its name and
-//! the number of its attempt: one that lost its lease changes nothing any more. A worker never takes its own items
-//! again, however late it renews them.
+//! the number of its attempt: one that lost its lease changes nothing any more. A worker renews what it knows to have
+//! under way and nothing else in its name: where a claim was committed and the answer lost, the lease ends, and whoever
+//! comes takes the item.
 
 use super::content::decompress;
 use super::outgoing::{item_columns, read_item};
-use super::{QUEUE_CHANGED, Store, StoreError};
+use super::{QUEUE_CHANGED, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Transaction, values};
 use crate::model::{Outgoing, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
 
@@ -62,21 +63,15 @@ impl Store {
     ///
     /// # Errors
     /// Where the database fails.
-    pub async fn due_outgoing(
-        &self,
-        worker: WorkerId,
-        a_domain: i64,
-        limit: i64,
-        now: Timestamp,
-    ) -> Result<Vec<Due>, StoreError> {
+    pub async fn due_outgoing(&self, a_domain: i64, limit: i64, now: Timestamp) -> Result<Vec<Due>, StoreError> {
         const DUE: &str = "
             SELECT id, domain, attempts FROM (
                 SELECT id, domain, attempts, due_at,
                     ROW_NUMBER() OVER (PARTITION BY domain ORDER BY due_at, id) AS place
                 FROM outgoing WHERE status = 'queued' AND due_at <= $1
-                    AND (worker IS NULL OR (worker <> $2 AND leased_until <= $1))
-            ) AS waiting WHERE place <= $3 ORDER BY due_at, id LIMIT $4";
-        let parameters = values![now.as_millis(), worker.0.as_bytes().as_slice(), a_domain, limit];
+                    AND (worker IS NULL OR leased_until <= $1)
+            ) AS waiting WHERE place <= $2 ORDER BY due_at, id LIMIT $3";
+        let parameters = values![now.as_millis(), a_domain, limit];
         let rows = self.database.query(DUE, parameters).await?;
         let due = rows.into_iter().map(|mut row| {
             let (id, domain) = (OutgoingId(row.uuid()?), row.text()?);
@@ -85,17 +80,15 @@ impl Store {
         Ok(due.collect::<Result<_, DatabaseError>>()?)
     }
 
-    /// When next an item becomes due, or a lease of another worker ends; `None` where nothing waits.
+    /// When next an item becomes due that is nobody's, or the lease on one ends; `None` where nothing waits.
     ///
     /// # Errors
     /// Where the database fails.
-    pub async fn next_outgoing(&self, worker: WorkerId, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+    pub async fn next_outgoing(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         const NEXT: &str = "
             SELECT MIN(CASE WHEN worker IS NULL OR leased_until < due_at THEN due_at ELSE leased_until END)
-            FROM outgoing WHERE status = 'queued' AND (worker IS NULL OR worker <> $2)
-                AND (due_at > $1 OR leased_until > $1)";
-        let parameters = values![now.as_millis(), worker.0.as_bytes().as_slice()];
-        let mut rows = self.database.query(NEXT, parameters).await?;
+            FROM outgoing WHERE status = 'queued' AND (due_at > $1 OR leased_until > $1)";
+        let mut rows = self.database.query(NEXT, values![now.as_millis()]).await?;
         let next = rows.first_mut().map_or(Ok(None), crate::db::Row::optional_integer)?;
         Ok(next.map(Timestamp::from_millis))
     }
@@ -112,17 +105,27 @@ impl Store {
         leased_until: Timestamp,
         now: Timestamp,
     ) -> Result<Vec<Claimed>, StoreError> {
+        // In one order for all workers, so that two never wait for each other in a circle.
+        claims.sort_by_key(|claim| claim.id);
+        until_undisturbed(|| self.claim_once(worker, &claims, leased_until, now)).await
+    }
+
+    async fn claim_once(
+        &self,
+        worker: WorkerId,
+        claims: &[Claim],
+        leased_until: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError> {
         const CLAIM: &str = concat!(
             "UPDATE outgoing
              SET attempts = attempts + 1, attempted_at = $2, due_at = $3, worker = $4, leased_until = $5
              WHERE id = $1 AND status = 'queued' AND due_at <= $2
-                AND (worker IS NULL OR (worker <> $4 AND leased_until <= $2))
+                AND (worker IS NULL OR leased_until <= $2)
              RETURNING ",
             item_columns!(),
             ", raw"
         );
-        // In one order for all workers, so that two never wait for each other in a circle.
-        claims.sort_by_key(|claim| claim.id);
         let parameters = claims.iter().map(|claim| {
             values![
                 claim.id.0.as_bytes().as_slice(),
@@ -142,14 +145,32 @@ impl Store {
         claimed.collect()
     }
 
-    /// Extends all leases of a worker until `leased_until`.
+    /// Extends the leases that a worker has on `items` until `leased_until`.
     ///
     /// # Errors
     /// Where the database fails.
-    pub async fn renew_leases(&self, worker: WorkerId, leased_until: Timestamp) -> Result<(), StoreError> {
-        const RENEW: &str = "UPDATE outgoing SET leased_until = $2 WHERE worker = $1";
+    pub async fn renew_leases(
+        &self,
+        worker: WorkerId,
+        mut items: Vec<OutgoingId>,
+        leased_until: Timestamp,
+    ) -> Result<(), StoreError> {
+        items.sort();
+        until_undisturbed(|| self.renew_once(worker, &items, leased_until)).await
+    }
+
+    async fn renew_once(
+        &self,
+        worker: WorkerId,
+        items: &[OutgoingId],
+        leased_until: Timestamp,
+    ) -> Result<(), StoreError> {
+        const RENEW: &str = "UPDATE outgoing SET leased_until = $3 WHERE id = $1 AND worker = $2";
+        let renewal = |item: &OutgoingId| {
+            values![item.0.as_bytes().as_slice(), worker.0.as_bytes().as_slice(), leased_until.as_millis()]
+        };
         let mut transaction = self.database.begin()?;
-        transaction.execute(RENEW, values![worker.0.as_bytes().as_slice(), leased_until.as_millis()]).await?;
+        transaction.execute_many(RENEW, items.iter().map(renewal).collect()).await?;
         Ok(transaction.commit().await?)
     }
 

@@ -67,9 +67,10 @@ async fn empty_ended_inboxes(transaction: &mut Transaction, now: Timestamp) -> R
     Ok(transaction.execute(EMPTY, values![now.as_millis(), INBOXES_A_STEP]).await? > 0)
 }
 
+/// Here, too, an inbox that a delivery holds is left for the next step.
 async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreError> {
     const EMPTIED: &str = "SELECT id, emptied_sequence FROM inboxes WHERE swept_sequence < emptied_sequence
-                           ORDER BY id LIMIT $1";
+                           ORDER BY id LIMIT $1 {skip_locked}";
     const REMOVE: &str = "
         DELETE FROM messages WHERE id IN (
             SELECT id FROM messages WHERE inbox_id = $1 AND sequence <= $2 ORDER BY sequence LIMIT $3)

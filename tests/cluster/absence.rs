@@ -17,9 +17,7 @@ fn a_service_without_its_database_says_so_and_recovers() {
         let (two, inbox) = (two.clone(), inbox.clone());
         move || two.wait(&inbox, None, Duration::from_secs(60)).unwrap()
     });
-    eventually("the wait is parked", || {
-        database.run("SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory'") == ["1"]
-    });
+    eventually("the wait is parked", || database.named_locks(true) == 1);
 
     cluster.kill();
     let mut sender = Sender::new(nodes[0].smtp());

@@ -152,9 +152,7 @@ impl World {
     fn check_slots(&self) {
         let client = self.node(0, Node::client).unwrap();
         let empty = client.create_inbox();
-        eventually("no lock is left", || {
-            self.database.run("SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory'") == ["0"]
-        });
+        eventually("no lock is left", || self.database.named_locks(true) == 0);
         let waits: Vec<_> = (0..5)
             .map(|number| {
                 let (client, empty) = (self.node(number, Node::client).unwrap(), empty.clone());

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod absence;
+mod commits;
 mod deaths;
 mod encryption;
 mod keys;
@@ -12,10 +13,15 @@ mod order;
 #[path = "../common/postgres.rs"]
 #[allow(dead_code, reason = "each test binary uses its own part of this")]
 mod postgres;
+mod proxy;
+mod relay;
+mod sending;
 #[path = "../binary/server.rs"]
 #[allow(dead_code, reason = "each test binary uses its own part of this")]
 mod server;
+mod session;
 mod slots;
 #[path = "../binary/smtp.rs"]
 #[allow(dead_code, reason = "each test binary uses its own part of this")]
 mod smtp;
+mod sweeping;

@@ -75,12 +75,18 @@ impl Client {
         self.try_get(path).unwrap()
     }
 
+    /// The answer to a POST; an error where there is none.
+    pub(crate) fn try_post(&self, path: &str, body: &Value) -> Result<Answer, ureq::Error> {
+        let request = self.agent.post(format!("{}{path}", self.url)).header("x-api-key", KEY);
+        let mut response = request.send(body.to_string())?;
+        let body = response.body_mut().read_to_string()?;
+        Ok((response.status().as_u16(), serde_json::from_str(&body).expect("every answer is JSON")))
+    }
+
     /// The id of a new inbox.
     pub(crate) fn create_inbox(&self) -> String {
-        let request = self.agent.post(format!("{}/v1/inboxes", self.url)).header("x-api-key", KEY);
-        let mut response = request.send_empty().unwrap();
-        assert_eq!(response.status(), 201);
-        let inbox: Value = serde_json::from_str(&response.body_mut().read_to_string().unwrap()).unwrap();
+        let (status, inbox) = self.try_post("/v1/inboxes", &serde_json::json!({})).unwrap();
+        assert_eq!(status, 201, "{inbox}");
         inbox["id"].as_str().unwrap().to_owned()
     }
 

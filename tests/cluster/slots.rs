@@ -54,13 +54,10 @@ fn a_slot_survives_its_session_and_is_free_when_its_wait_is_answered() {
     database.end_connections();
     // Both sessions come back; the first one takes its locks again.
     eventually("the locks are held again", || {
-        two.wait(&inbox, None, Duration::ZERO).is_ok_and(|(status, _)| status == 429)
-            && database.run("SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory'") == ["4"]
+        two.wait(&inbox, None, Duration::ZERO).is_ok_and(|(status, _)| status == 429) && database.named_locks(true) == 4
     });
     let sent = super::node::Sender::new(nodes[1].smtp()).send(&inbox, "hello").unwrap();
     assert!(sent.starts_with("250"), "{sent}");
-    eventually("every slot is free", || {
-        database.run("SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory'") == ["0"]
-    });
+    eventually("every slot is free", || database.named_locks(true) == 0);
     assert_eq!(look(&two, &inbox), 200);
 }

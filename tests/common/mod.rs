@@ -146,14 +146,14 @@ impl Harness {
 
     /// Makes an inbox permanent, as only an administrator can.
     pub async fn make_permanent(&self, inbox: &str) {
-        self.run_sql(&format!("UPDATE inboxes SET kind = 'permanent', expires_at = NULL WHERE id = '{inbox}'"));
+        self.run_sql(&format!("UPDATE inboxes SET kind = 'permanent', expires_at = NULL WHERE id = '{inbox}'")).await;
         assert_eq!(self.get(&format!("/v1/inboxes/{inbox}")).await.text("kind"), "permanent");
     }
 
     /// Runs a statement on the database, beside the service.
-    pub fn run_sql(&self, sql: &str) {
+    pub async fn run_sql(&self, sql: &str) {
         match &self.database {
-            Some(database) => drop(database.run(sql)),
+            Some(database) => database.run_beside(sql).await,
             None => {
                 let path = self.directory.path().join("restante.db");
                 rusqlite::Connection::open(path).unwrap().execute(sql, []).unwrap();

@@ -48,6 +48,19 @@ impl TestDatabase {
         run(&self.text(), sql)
     }
 
+    /// The same while whatever else is on this runtime goes on: it may hold what the statement waits for.
+    pub async fn run_beside(&self, sql: &str) {
+        let (url, sql) = (self.text(), sql.to_owned());
+        tokio::task::spawn_blocking(move || run(&url, &sql)).await.unwrap();
+    }
+
+    /// How many locks by name its sessions hold, or (not `granted`) wait for.
+    pub fn named_locks(&self, granted: bool) -> usize {
+        let sql = "SELECT count(*)::text FROM pg_locks JOIN pg_database ON pg_database.oid = database
+                   WHERE locktype = 'advisory' AND datname = current_database() AND granted = ";
+        self.run(&format!("{sql}{granted}"))[0].parse().unwrap()
+    }
+
     /// Ends every connection to it.
     pub fn end_connections(&self) {
         let sql = "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity

@@ -108,7 +108,7 @@ async fn the_body_decides_and_not_its_content_type() {
 #[tokio::test]
 async fn a_failing_database_is_an_internal_error_that_says_no_more() {
     let api = Harness::start().await;
-    api.run_sql("ALTER TABLE inboxes RENAME TO elsewhere");
+    api.run_sql("ALTER TABLE inboxes RENAME TO elsewhere").await;
     let failed = api.call("POST", "/v1/inboxes", "").await;
     assert_eq!(failed.error(), (500, "internal error".to_owned()));
     assert_eq!(api.get("/v1/inboxes/a").await.error(), (500, "internal error".to_owned()));

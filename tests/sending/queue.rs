@@ -159,6 +159,24 @@ async fn an_item_that_is_being_sent_is_left_alone() {
 }
 
 #[tokio::test]
+async fn an_attempt_that_outlasts_its_lease_is_not_begun_again() {
+    let net = Net::new().await;
+    let server = Scripted::start(net.at(1), hanging()).await;
+    let quick = Scripted::start(net.at(2), Script::default()).await;
+    let bed = Bed::direct(&net, &format!("slow A {}\nquick A {}", net.ip(1), net.ip(2))).await;
+    let id = bed.send("a@slow.example", "Welcome").await;
+    server.hung(1).await;
+    for _ in 0..3 {
+        bed.api.clock.advance(Duration::from_secs(120));
+        assert_eq!(bed.settled(bed.send("a@quick.example", "Hello").await).await.status, OutgoingStatus::Sent);
+    }
+    server.release(1);
+    let item = bed.settled(id).await;
+    assert_eq!((item.status, item.attempts), (OutgoingStatus::Sent, 1));
+    assert_eq!((server.connections(), quick.connections()), (1, 3));
+}
+
+#[tokio::test]
 async fn a_retry_is_immediate_and_a_cancelled_item_is_not_sent() {
     let net = Net::new().await;
     let bed = Bed::direct(&net, &format!("shop A {}", net.ip(1))).await;

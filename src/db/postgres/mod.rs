@@ -231,6 +231,8 @@ fn failed(error: tokio_postgres::Error) -> DatabaseError {
         SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN | SqlState::CANNOT_CONNECT_NOW => {
             DatabaseError::Unreachable(error.into())
         }
+        // A connection exception, which a pooler reports whose own connection broke.
+        _ if state.code().starts_with("08") => DatabaseError::Unreachable(error.into()),
         _ => DatabaseError::Postgres(error),
     }
 }

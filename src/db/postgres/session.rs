@@ -12,6 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, poll};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
 use tokio_postgres::{AsyncMessage, Client, Statement};
 
 use super::connect::{Target, prepare_session};
@@ -91,6 +92,9 @@ impl Keeper {
     async fn serve(&mut self, mut link: Link) -> ControlFlow<()> {
         let requests = &link.requests;
         let mut running = FuturesUnordered::new();
+        // Goes on whatever else happens, so that a busy node, too, gets its locks again.
+        let mut retake = tokio::time::interval(RETAKEN_EVERY);
+        retake.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 command = self.commands.recv() => {
@@ -104,7 +108,7 @@ impl Keeper {
                     }
                 }
                 Some(granted) = running.next() => self.held.extend(granted),
-                () = tokio::time::sleep(RETAKEN_EVERY), if !self.lost.is_empty() => {
+                _ = retake.tick(), if !self.lost.is_empty() => {
                     if self.take_again(requests).await.is_err() {
                         return ControlFlow::Continue(());
                     }
@@ -141,31 +145,26 @@ impl Keeper {
     }
 
     async fn connect_again(&mut self) -> ControlFlow<(), Link> {
+        self.lost.extend(self.held.drain());
+        let (target, changes) = (self.target.clone(), self.changes.clone());
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.connect_and_lock().await {
+            match self.refuse_until(Link::connect(&target, &changes)).await? {
                 Ok(link) => return ControlFlow::Continue(link),
                 Err(error) => tracing::warn!(%error, ?pause, "the database cannot be reached; trying again"),
             }
-            self.refuse_for(pause.mul_f64(rand::random_range(0.5..1.0))).await?;
+            self.refuse_until(tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0)))).await?;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
-    async fn connect_and_lock(&mut self) -> Result<Link, DatabaseError> {
-        self.lost.extend(self.held.drain());
-        let link = Link::connect(&self.target, &self.changes).await?;
-        self.take_again(&link.requests).await?;
-        Ok(link)
-    }
-
-    /// Tells whoever asks meanwhile that the database is away.
-    async fn refuse_for(&mut self, pause: Duration) -> ControlFlow<()> {
-        let end = tokio::time::sleep(pause);
+    /// Tells whoever asks that the database is away, until `end` is there: a server may take a connection and say
+    /// nothing.
+    async fn refuse_until<T>(&mut self, end: impl Future<Output = T>) -> ControlFlow<(), T> {
         tokio::pin!(end);
         loop {
             tokio::select! {
-                () = &mut end => return ControlFlow::Continue(()),
+                ended = &mut end => return ControlFlow::Continue(ended),
                 command = self.commands.recv() => match command {
                     None => return ControlFlow::Break(()),
                     // Whoever no longer listens does not mind.

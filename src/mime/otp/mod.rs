@@ -62,7 +62,8 @@ pub(super) fn recognise(subject: &str, text: &str, page_text: &str) -> Option<Re
 fn search(subject: &str, text: &str, page_text: &str) -> Option<(String, Rule)> {
     let [subject, text, page_text] = [subject, text, page_text].map(searched);
     let bound = [text, page_text].into_iter().find_map(normalize::domain_bound);
-    let sources = [subject, text, page_text].map(normalize::normalized);
+    let sources = [subject, text, page_text]
+        .map(|text| if may_have_digits(text) { normalize::normalized(text) } else { String::new() });
     let six_digits = || sources[1..].iter().find_map(|text| numbers::first_six_digit_word(text));
     bound
         .map(|code| (code, Rule::DomainBound))
@@ -73,7 +74,7 @@ fn search(subject: &str, text: &str, page_text: &str) -> Option<(String, Rule)> 
 /// The best labelled code of all sources; of equals the one in the earlier source.
 fn labelled(sources: &[String]) -> Option<(String, Rule)> {
     let vocabulary = VOCABULARY.as_ref()?;
-    let best = |text: &String| Labelled::new(text, vocabulary).best(numbers::candidates(text));
+    let best = |text: &String| Labelled::new(text, vocabulary, numbers::candidates(text)).best();
     let (pairing, digits) = sources.iter().filter_map(best).min_by_key(|&(pairing, _)| pairing)?;
     Some((digits, rule(pairing)))
 }
@@ -86,6 +87,11 @@ fn rule(pairing: Pairing) -> Rule {
         Pairing::Sentence => Rule::SameSentence,
         Pairing::Above => Rule::AloneAboveLabel,
     }
+}
+
+/// Whether a digit of some script may be in the text.
+fn may_have_digits(text: &str) -> bool {
+    text.bytes().any(|octet| !octet.is_ascii() || octet.is_ascii_digit())
 }
 
 /// The part of a text that is searched.

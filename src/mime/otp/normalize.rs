@@ -13,7 +13,12 @@ const DOMAIN: usize = 255;
 /// Normalises visible text: spaces in a line collapse, lines and table cells (tabs) stay apart.
 pub(super) fn normalized(text: &str) -> String {
     let mut normalized = String::with_capacity(text.len());
-    for character in text.chars() {
+    let mut rest = text;
+    loop {
+        rest = rest.split_at(push_plain(rest, &mut normalized)).1;
+        let mut characters = rest.chars();
+        let Some(character) = characters.next() else { break };
+        rest = characters.as_str();
         match character {
             '\n' | '\u{2028}' | '\u{2029}' => {
                 trim_line(&mut normalized);
@@ -28,6 +33,23 @@ pub(super) fn normalized(text: &str) -> String {
     }
     trim_line(&mut normalized);
     without_addresses(&normalized)
+}
+
+/// Takes over the words at the start of `text` that need no more than lower case, most of most text, and answers how many
+/// octets they have.
+fn push_plain(text: &str, normalized: &mut String) -> usize {
+    let mut after_space = true;
+    let is_plain = |octet: &u8| {
+        let is_space = *octet == b' ';
+        let plain = octet.is_ascii_graphic() || is_space && !after_space;
+        after_space = is_space;
+        plain
+    };
+    let plain = text.bytes().take_while(is_plain).count();
+    let start = normalized.len();
+    normalized.push_str(&text[..plain]);
+    normalized[start..].make_ascii_lowercase();
+    plain
 }
 
 /// Spaces collapse; a cell's edge wins over the spaces around it.

@@ -1,5 +1,7 @@
 //! Pairs labels with numbers: of all the numbers in a text, which one is the code, and how surely.
 
+use std::ops::Range;
+
 use super::numbers::Number;
 use super::vocabulary::{Meaning, Phrase, Vocabulary};
 
@@ -30,23 +32,29 @@ const SENTENCE: usize = 90;
 /// A line this long may have been wrapped: its sentence goes on in the next.
 const WRAPPED: usize = 50;
 
-/// A normalised text with its phrases.
+/// How far from a number a phrase may begin that says something about it: more than any distance above, and than the
+/// longest phrase beside it.
+const NEAR: usize = 1_000;
+
+/// A normalised text with its numbers, and the phrases near them.
 pub(super) struct Labelled<'a> {
     text: &'a str,
     vocabulary: &'a Vocabulary,
+    numbers: Vec<Number>,
     phrases: Vec<Phrase>,
 }
 
 impl<'a> Labelled<'a> {
-    pub(super) fn new(text: &'a str, vocabulary: &'a Vocabulary) -> Self {
-        Self { text, vocabulary, phrases: vocabulary.phrases(text) }
+    pub(super) fn new(text: &'a str, vocabulary: &'a Vocabulary, numbers: Vec<Number>) -> Self {
+        let phrases = near(text, &numbers).into_iter().flat_map(|near| vocabulary.phrases(text, near)).collect();
+        Self { text, vocabulary, numbers, phrases }
     }
 
     /// The number that is labelled best, the first of equals.
-    pub(super) fn best(&self, numbers: Vec<Number>) -> Option<(Pairing, String)> {
-        let labelled =
-            numbers.into_iter().filter_map(|number| Some((self.pairing(&number)?, number.start, number.digits)));
-        labelled.min_by_key(|&(pairing, start, _)| (pairing, start)).map(|(pairing, _, digits)| (pairing, digits))
+    pub(super) fn best(&self) -> Option<(Pairing, String)> {
+        let labelled = self.numbers.iter().filter_map(|number| Some((self.pairing(number)?, number)));
+        let best = labelled.min_by_key(|(pairing, number)| (*pairing, number.start));
+        best.map(|(pairing, number)| (pairing, number.digits.clone()))
     }
 
     fn pairing(&self, number: &Number) -> Option<Pairing> {
@@ -170,6 +178,21 @@ impl<'a> Labelled<'a> {
         let line = self.text[..line_end].rsplit('\n').next().unwrap_or_default();
         line.chars().count() >= WRAPPED && !self.text[line_end + 1..].starts_with('\n')
     }
+}
+
+/// The parts of the text that are near a number, each from the start of a word, none touching the next.
+fn near(text: &str, numbers: &[Number]) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for number in numbers {
+        let start = text.floor_char_boundary(number.start.saturating_sub(NEAR));
+        let start = text[..start].rfind([' ', '\n', '\t']).unwrap_or(0);
+        let end = number.end + NEAR;
+        match parts.last_mut() {
+            Some(part) if start <= part.end => part.end = end,
+            _ => parts.push(start..end),
+        }
+    }
+    parts
 }
 
 fn slice(text: &str, start: usize, end: usize, limit: usize) -> Option<&str> {

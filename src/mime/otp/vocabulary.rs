@@ -1,12 +1,16 @@
 //! The words around codes, ready to be looked up in text.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
 use super::labels::{LANGUAGES, Language, PURPOSES};
 use crate::mime::links::is_unspaced;
+
+/// More octets than any phrase has.
+const LONGEST: usize = 100;
 
 /// What a phrase says about the number beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,11 +68,12 @@ impl Vocabulary {
         })
     }
 
-    /// The phrases in `text`, whole words only, the longest at each place.
-    pub(super) fn phrases(&self, text: &str) -> Vec<Phrase> {
+    /// The phrases in `text` that begin within `part`, whole words only, the longest at each place.
+    pub(super) fn phrases(&self, text: &str, part: Range<usize>) -> Vec<Phrase> {
         let mut found = Vec::new();
-        let mut position = 0;
-        while let Some(matched) = self.phrases.find_at(text, position) {
+        let mut position = part.start;
+        let text = &text[..text.floor_char_boundary(part.end + LONGEST)];
+        while let Some(matched) = self.phrases.find_at(text, position).filter(|matched| matched.start() < part.end) {
             if !is_whole_word(text, matched.start(), matched.end()) {
                 position = matched.start() + text[matched.start()..].chars().next().map_or(1, char::len_utf8);
                 continue;
@@ -145,7 +150,8 @@ mod tests {
         let vocabulary = VOCABULARY.as_ref().unwrap();
         for (phrase, &meaning) in &vocabulary.meanings {
             assert_eq!(phrase.to_lowercase(), *phrase);
-            let found = vocabulary.phrases(phrase);
+            assert!(phrase.len() < LONGEST);
+            let found = vocabulary.phrases(phrase, 0..phrase.len());
             assert!(found.len() == 1 && found[0].meaning == meaning, "{phrase}: {found:?}");
         }
     }
@@ -153,7 +159,9 @@ mod tests {
     #[test]
     fn phrases_are_whole_words() {
         let vocabulary = VOCABULARY.as_ref().unwrap();
-        let meanings = |text: &str| vocabulary.phrases(text).iter().map(|phrase| phrase.meaning).collect::<Vec<_>>();
+        let meanings = |text: &str| {
+            vocabulary.phrases(text, 0..text.len()).iter().map(|phrase| phrase.meaning).collect::<Vec<_>>()
+        };
         assert_eq!(meanings("decode encoded pinned"), []);
         assert_eq!(meanings("one-time\npassword"), [Meaning::Label]);
         assert_eq!(meanings("a dress code, your code"), [Meaning::Nothing, Meaning::Label]);

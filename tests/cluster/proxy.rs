@@ -1,0 +1,98 @@
+//! A port that leads to PostgreSQL, and can lose what the two say to each other.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::watch;
+
+use super::postgres::TestDatabase;
+
+/// What the proxy does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// It carries everything.
+    Plain,
+    /// It ends what it has, and takes further connections without a word.
+    Silent,
+    /// It carries a commit to the server, and ends the connection before the answer is back.
+    LosingCommits,
+}
+
+/// A running proxy; it ends with the test's runtime.
+pub(crate) struct Proxy {
+    /// The database behind it.
+    pub(crate) url: String,
+    manner: watch::Sender<Manner>,
+}
+
+impl Proxy {
+    pub(crate) async fn start(database: &TestDatabase) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let text = database.text();
+        let (place, options) = text.split_once('?').unwrap();
+        let directory = options.split('&').find_map(|option| option.strip_prefix("host=")).unwrap();
+        let server = Path::new(directory).join(".s.PGSQL.5432");
+        let url = place.replacen(":///", &format!("://postgres@127.0.0.1:{port}/"), 1) + "?sslmode=disable";
+        let (manner, current) = watch::channel(Manner::Plain);
+        tokio::spawn(async move {
+            loop {
+                let (client, _) = listener.accept().await.unwrap();
+                tokio::spawn(carry(client, server.clone(), current.clone()));
+            }
+        });
+        Self { url, manner }
+    }
+
+    pub(crate) fn behave(&self, manner: Manner) {
+        self.manner.send_replace(manner);
+    }
+}
+
+async fn carry(mut client: TcpStream, server: PathBuf, mut manner: watch::Receiver<Manner>) -> io::Result<()> {
+    if *manner.borrow() == Manner::Silent {
+        // Until there is speech again, and then the end.
+        let _ = manner.wait_for(|manner| *manner != Manner::Silent).await;
+        return Ok(());
+    }
+    let mut server = UnixStream::connect(server).await?;
+    let (mut from_client, mut to_client) = client.split();
+    let (mut from_server, mut to_server) = server.split();
+    let said = manner.clone();
+    let until_commit = async {
+        let mut octets = vec![0; 1 << 20];
+        loop {
+            let count = from_client.read(&mut octets).await?;
+            to_server.write_all(&octets[..count]).await?;
+            let commits = says_commit(&octets[..count]) && *said.borrow() == Manner::LosingCommits;
+            if commits || count == 0 {
+                return Ok(commits);
+            }
+        }
+    };
+    let commits = tokio::select! {
+        biased;
+        ended = until_commit => ended,
+        carried = tokio::io::copy(&mut from_server, &mut to_client) => carried.map(|_| false),
+        _ = manner.wait_for(|manner| *manner == Manner::Silent) => Ok(false),
+    };
+    if commits? { until_committed(&mut server).await } else { Ok(()) }
+}
+
+/// Reads up to the answer to a commit. A server that cannot answer what comes before it does not come to it.
+async fn until_committed(server: &mut UnixStream) -> io::Result<()> {
+    let mut octets = vec![0; 1 << 20];
+    loop {
+        let count = server.read(&mut octets).await?;
+        if count == 0 || says_commit(&octets[..count]) {
+            return Ok(());
+        }
+    }
+}
+
+/// The whole statement, and its tag in the answer; a transaction also begins as READ COMMITTED.
+fn says_commit(octets: &[u8]) -> bool {
+    octets.windows(7).any(|word| word == b"COMMIT\0")
+}

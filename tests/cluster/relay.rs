@@ -1,0 +1,136 @@
+//! An SMTP relay that takes everything, keeps who sent what, and can leave one node waiting for its answer.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
+
+/// Longer than the load ever rests.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A relay; its threads end with the test.
+pub(crate) struct Relay {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Told whenever a message is taken.
+    more: Condvar,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    /// Every message, copies too, in the order in which they came.
+    pub(crate) taken: Vec<Taken>,
+    /// The nodes that have died so far.
+    deaths: usize,
+    /// Who gets no answer to the end of a message.
+    held: Option<String>,
+}
+
+/// A message that was taken, whether or not its sender has heard of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    pub(crate) message_id: String,
+    /// The name with which the node said hello.
+    pub(crate) node: String,
+    /// How many nodes had died when the conversation began.
+    pub(crate) deaths: usize,
+}
+
+impl Relay {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let relay = Self { address: listener.local_addr().unwrap(), shared: Arc::default() };
+        let shared = Arc::clone(&relay.shared);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let shared = Arc::clone(&shared);
+                // A conversation that a death has cut is over.
+                thread::spawn(move || drop(shared.converse(stream.unwrap())));
+            }
+        });
+        relay
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("smtp://{}", self.address)
+    }
+
+    /// Leaves `node` without an answer from now on; returns what it waits for, as soon as it does.
+    pub(crate) fn hold(&self, node: &str) -> Taken {
+        let mut state = self.state();
+        state.held = Some(node.to_owned());
+        let before = state.taken.len();
+        let held = |state: &State| state.taken[before..].iter().find(|taken| taken.node == node).cloned();
+        drop(state);
+        held(&self.wait_until(|state| held(state).is_some())).unwrap()
+    }
+
+    /// Notes that nodes have died, and answers everybody again.
+    pub(crate) fn count_death(&self) {
+        let mut state = self.state();
+        state.deaths += 1;
+        state.held = None;
+    }
+
+    /// Returns as soon as it is so.
+    pub(crate) fn wait_until(&self, is_so: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        let waited = self.shared.more.wait_timeout_while(self.state(), LONG, |state| !is_so(state));
+        let (state, waited) = waited.unwrap();
+        assert!(!waited.timed_out(), "the load does not go on");
+        state
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap()
+    }
+}
+
+impl Shared {
+    fn converse(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let deaths = self.state.lock().unwrap().deaths;
+        let mut lines = BufReader::new(stream.try_clone()?).lines();
+        let mut node = String::new();
+        stream.write_all(b"220 relay.example\r\n")?;
+        while let Some(line) = lines.next().transpose()? {
+            if let Some(name) = line.strip_prefix("EHLO ") {
+                name.clone_into(&mut node);
+            } else if line == "DATA" {
+                stream.write_all(b"354 go on\r\n")?;
+                let Some(message_id) = read_message(&mut lines)? else { return Ok(()) };
+                if self.take(Taken { message_id, node: node.clone(), deaths }) {
+                    // The next thing to be read is the end of the connection.
+                    continue;
+                }
+            }
+            stream.write_all(b"250 ok\r\n")?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a message; returns whether its sender is to wait for the answer.
+    fn take(&self, taken: Taken) -> bool {
+        let mut state = self.state.lock().unwrap();
+        let held = state.held.as_ref() == Some(&taken.node);
+        state.taken.push(taken);
+        self.more.notify_all();
+        held
+    }
+}
+
+/// The Message-ID of a message, once all of it is there.
+fn read_message(lines: &mut Lines<BufReader<TcpStream>>) -> std::io::Result<Option<String>> {
+    let mut message_id = None;
+    for line in lines {
+        match line? {
+            line if line == "." => return Ok(message_id),
+            line => message_id = message_id.or_else(|| line.strip_prefix("Message-ID: ").map(str::to_owned)),
+        }
+    }
+    Ok(None)
+}

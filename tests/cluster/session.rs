@@ -1,0 +1,105 @@
+//! The session of a node with the database: what it does for its locks when it is lost.
+
+use std::time::Duration;
+
+use restante::config::DatabaseUrl;
+use restante::db::{Database, DatabaseError};
+use tokio_postgres::NoTls;
+
+use super::postgres::TestDatabase;
+use super::proxy::{Manner, Proxy};
+
+/// Longer than anything in here should take.
+const LONG: Duration = Duration::from_secs(30);
+const NAME: i64 = 7;
+
+/// A server may take a connection and say nothing, as one that is being started, or whose balancer has lost it.
+#[tokio::test]
+async fn while_the_database_is_silent_nobody_waits_for_a_lock() {
+    let database = TestDatabase::create();
+    let proxy = Proxy::start(&database).await;
+    let node = open(&proxy.url).await;
+    let held = within(node.locks().try_lock(NAME)).await.unwrap().unwrap();
+
+    proxy.behave(Manner::Silent);
+    within(async { while !matches!(node.locks().try_lock(NAME + 1).await, Err(DatabaseError::Closed)) {} }).await;
+    within(held.release()).await;
+
+    proxy.behave(Manner::Plain);
+    within(async { while !matches!(node.locks().try_lock(NAME).await, Ok(Some(_))) {} }).await;
+}
+
+/// A busy node, too, gets back what it lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_lock_is_taken_again_while_others_come_and_go() {
+    let database = TestDatabase::create();
+    let node = open(&database.text()).await;
+    let _held = node.locks().try_lock(NAME).await.unwrap().unwrap();
+    let (other, connection) = tokio_postgres::connect(&database.text(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+
+    // The other one is next in line when the node's session ends.
+    let lock = format!("SELECT pg_advisory_lock({NAME})");
+    let end_the_holder = "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+        WHERE locktype = 'advisory' AND granted AND datname = current_database()";
+    let ((), ()) = within(async {
+        tokio::join!(async { other.batch_execute(&lock).await.unwrap() }, async {
+            while database.named_locks(false) != 1 {
+                tokio::task::yield_now().await;
+            }
+            database.run(end_the_holder);
+        })
+    })
+    .await;
+    let is_free = || database.run(&format!("SELECT pg_try_advisory_lock_shared({NAME})::text")) == ["true"];
+    within(async { while node.locks().try_lock(NAME + 1).await.is_err() {} }).await;
+    other.batch_execute("SELECT pg_advisory_unlock_all()").await.unwrap();
+    let busy = async {
+        loop {
+            drop(node.locks().try_lock(NAME + 1).await);
+        }
+    };
+    let taken_again = async {
+        while tokio::task::block_in_place(is_free) {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(async {
+        tokio::select! {
+            () = busy => {}
+            () = taken_again => {}
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_statement_that_has_to_sort_is_not_compiled() {
+    let database = TestDatabase::create();
+    let node = open(&database.text()).await;
+    let compiled = "SELECT CAST(current_setting('jit') = 'on' AS INTEGER)";
+    assert_eq!(node.query(compiled, vec![]).await.unwrap()[0].integer().unwrap(), 0);
+}
+
+/// What was lost on the way may have been done, and must not be tried once more.
+#[tokio::test]
+async fn an_error_says_whether_the_database_is_away_or_was_busy_with_others() {
+    let database = TestDatabase::create();
+    let node = open(&database.text()).await;
+    let raised = async |script| node.begin().unwrap().execute_script(script).await.unwrap_err();
+    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''08P01''; END'").await.is_absence());
+    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''57P02''; END'").await.is_absence());
+    let conflict = raised("DO 'BEGIN RAISE SQLSTATE ''40P01''; END'").await;
+    assert!(matches!(conflict, DatabaseError::Conflict(_)), "{conflict}");
+    let failure = raised("DO 'BEGIN RAISE SQLSTATE ''53100''; END'").await;
+    assert!(matches!(failure, DatabaseError::Postgres(_)), "{failure}");
+}
+
+async fn open(url: &str) -> Database {
+    let url: DatabaseUrl = url.parse().unwrap();
+    Database::open(&url).await.unwrap()
+}
+
+async fn within<T>(something: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LONG, something).await.expect("it takes too long")
+}

@@ -1,0 +1,50 @@
+//! The sweeper beside deliveries of other nodes.
+
+use std::time::Duration;
+
+use restante::db::Database;
+use restante::model::{Inbox, InboxId, InboxKind, Timestamp};
+use restante::store::{Content, Delivery, Policy, Store, Swept};
+use tokio_postgres::NoTls;
+
+use super::postgres::TestDatabase;
+
+const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+const HOUR: Duration = Duration::from_secs(3_600);
+/// More than one step removes.
+const MESSAGES: usize = 150;
+
+/// A sweeper that waited could end in a circle with the delivery: it holds other inboxes meanwhile.
+#[tokio::test]
+async fn the_sweeper_waits_for_no_delivery() {
+    let database = TestDatabase::create();
+    let store = Store::open(Database::open(&database.url()).await.unwrap()).await.unwrap();
+    fill(&store).await;
+    let later = START.after(HOUR);
+    assert_eq!(store.sweep(later).await.unwrap(), Swept::More);
+
+    let (mut delivery, connection) = tokio_postgres::connect(&database.text(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let delivery = delivery.transaction().await.unwrap();
+    delivery.execute("UPDATE inboxes SET last_sequence = last_sequence + 1 WHERE id = 'a'", &[]).await.unwrap();
+    let swept = tokio::time::timeout(Duration::from_secs(15), store.sweep(later)).await;
+    assert_eq!(swept.expect("the sweeper waits").unwrap(), Swept::Done);
+
+    delivery.rollback().await.unwrap();
+    while store.sweep(later).await.unwrap() == Swept::More {}
+    assert_eq!(store.stored().await.unwrap(), (0, 0));
+}
+
+/// Fills an inbox that ends in an hour.
+async fn fill(store: &Store) {
+    let project = store.default_project("default", START).await.unwrap();
+    let id = InboxId::parse("a").unwrap();
+    let expires_at = Some(START.after(HOUR));
+    let inbox = Inbox { id: id.clone(), project, kind: InboxKind::Temporary, created_at: START, expires_at };
+    assert!(store.create_inbox(&inbox).await.unwrap());
+    let raw = b"Subject: Hello\r\n\r\nHello\r\n";
+    let content = Content::encode(restante::mime::parse(raw), String::new(), String::new(), raw).unwrap();
+    let delivery = Delivery { recipients: vec![id], project: None, content, outgoing: None };
+    let policy = Policy { now: START, lifetime: HOUR, inbox_messages: 1_000, default_project: project };
+    store.deliver(&vec![delivery; MESSAGES], &policy).await.unwrap();
+}
