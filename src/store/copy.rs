@@ -50,7 +50,7 @@ macro_rules! table {
     };
 }
 
-/// All tables; what is referred to comes before what refers to it.
+/// All tables but that of the dashboard's sessions: whoever is signed in signs in anew. What is referred to comes before what refers to it.
 const TABLES: &[Table] = &[
     table!("projects", "id", no_octets, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),
     table!(
@@ -86,6 +86,14 @@ const TABLES: &[Table] = &[
         "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, raw, domain, attempts,
          attempted_at, due_at, expires_at, worker, leased_until, last_reply",
         "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17"
+    ),
+    table!(
+        "refusals",
+        "id",
+        no_octets,
+        500,
+        "id, project_id, peer, sender, recipient, reason, reply, refused_at",
+        "$1, $2, $3, $4, $5, $6, $7, $8"
     ),
     table!("settings", "name", no_text, 500, "name, value", "$1, $2"),
 ];

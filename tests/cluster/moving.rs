@@ -4,9 +4,10 @@ use std::path::Path;
 
 use rusqlite::types::Value;
 
-use super::node::{KEY, Node, Sender};
+use super::node::{KEY, Node, Sender, eventually};
 use super::postgres::TestDatabase;
 use super::server::{Server, command, failed};
+use super::smtp::Smtp;
 
 #[test]
 fn an_installation_moves_there_and_back_whole() {
@@ -19,7 +20,7 @@ fn an_installation_moves_there_and_back_whole() {
     assert!(!summary.contains('\r'), "no progress where there is no terminal: {summary:?}");
     copy(&database.text(), &last_url);
     let (before, after) = (dump(first.path()), dump(last.path()));
-    assert_eq!(before.len(), 8, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());
+    assert_eq!(before.len(), 9, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());
     for ((table, rows), copied) in before.iter().zip(&after) {
         assert!(!rows.is_empty(), "{table} shows nothing");
         assert_eq!((table, rows), (&copied.0, &copied.1));
@@ -80,12 +81,24 @@ fn fill(data_dir: &Path) {
     for number in 0..120 {
         assert!(sender.send("box", &number.to_string()).unwrap().starts_with("250"));
     }
+    refuse_one(&server, Path::new(data_dir));
     let mail = serde_json::json!({"to": "someone@elsewhere.example", "subject": "queued"}).to_string();
     let url = format!("{}/v1/inboxes/box/messages", server.url);
     assert_eq!(ureq::post(url).header("x-api-key", KEY).send(mail).unwrap().status(), 202);
 }
 
-/// Every table with its rows, in an order that does not depend on how they were written.
+/// Sends to a domain that is not taken, and waits until that has been stored.
+fn refuse_one(server: &Server, data_dir: &Path) {
+    let mut connection = Smtp::connect(&server.smtp).unwrap();
+    connection.say("MAIL FROM:<app@example.com>").unwrap();
+    assert!(connection.say("RCPT TO:<someone@elsewhere.example>").unwrap().starts_with("550"));
+    let database = rusqlite::Connection::open(data_dir.join("restante.db")).unwrap();
+    eventually("the refusal is stored", || {
+        database.query_row("SELECT COUNT(*) FROM refusals", [], |row| row.get::<_, i64>(0)).unwrap() == 1
+    });
+}
+
+/// Every table with its rows but those of the dashboard's sessions, which do not move, in an order that does not depend on how they were written.
 fn dump(directory: &Path) -> Vec<(String, Vec<Vec<Value>>)> {
     let database = rusqlite::Connection::open(directory.join("restante.db")).unwrap();
     let rows = |sql: &str| -> Vec<Vec<Value>> {
@@ -94,7 +107,7 @@ fn dump(directory: &Path) -> Vec<(String, Vec<Vec<Value>>)> {
         let rows = statement.query_map([], |row| (0..width).map(|index| row.get(index)).collect()).unwrap();
         rows.map(Result::unwrap).collect()
     };
-    let tables = rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
+    let tables = rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'sessions' ORDER BY name");
     let tables = tables.into_iter().map(|mut row| match row.remove(0) {
         Value::Text(name) => name,
         other => panic!("{other:?}"),

@@ -158,7 +158,8 @@ async fn admit_to(
 /// address and `localhost` cannot be such a name.
 fn served_host(headers: &HeaderMap, base_url: &str) -> Result<String, Error> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(Error::WrongHost)?;
-    let name: Uri = host.parse().map_err(|_| Error::WrongHost)?;
+    // A Host names nobody (RFC 9110, section 7.2), which the parser would let pass.
+    let name: Uri = if host.contains('@') { None } else { host.parse().ok() }.ok_or(Error::WrongHost)?;
     let name = name.host().ok_or(Error::WrongHost)?.trim_start_matches('[').trim_end_matches(']');
     let own: Option<Uri> = base_url.parse().ok();
     let is_own = own.as_ref().and_then(Uri::host).is_some_and(|own| own.eq_ignore_ascii_case(name));
