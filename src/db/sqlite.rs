@@ -22,6 +22,9 @@ use super::{Change, DatabaseError, Deferred, Row, Value};
 
 /// How long a statement waits for another process that holds the database, such as a command beside a server.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Pages of the write-ahead log from which on a commit also moves them into the database. More of them at once are moved
+/// more cheaply, and hold up that commit for longer.
+const CHECKPOINT_PAGES: u32 = 2_000;
 /// Prepared statements kept by each connection.
 const STATEMENTS_KEPT: usize = 64;
 /// Queries that run on blocking threads at once.
@@ -237,6 +240,7 @@ impl SqliteConnection {
         let connection = Self::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
         Ok(Self { connection, spellings: HashMap::new() })
     }

@@ -3,7 +3,7 @@
 //! Every statement holds the inbox's own conditions (live, and still in the life that the caller saw), so that no
 //! message is read out of an inbox that has ended.
 
-use super::content::{decode_parts, decompress, fold_case};
+use super::content::{decode_parts, decode_raw, fold_case};
 use super::{Store, StoreError};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{Inbox, InboxId, Message, MessageId, ProjectId, Timestamp};
@@ -57,7 +57,10 @@ macro_rules! live_messages {
 
 macro_rules! message_columns {
     ($rest:literal) => {
-        live_messages!("m.id, m.inbox_id, m.sequence, m.sender, m.subject, m.received_at, c.parsed", $rest)
+        live_messages!(
+            "m.id, m.inbox_id, m.sequence, m.sender, m.subject, m.received_at, m.parsed_size, c.parsed",
+            $rest
+        )
     };
 }
 
@@ -87,10 +90,10 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        const RAW: &str = live_messages!("c.raw", "AND m.id = $2 AND i.project_id = $3");
+        const RAW: &str = live_messages!("c.parsed, m.parsed_size, c.raw", "AND m.id = $2 AND i.project_id = $3");
         let rows = self.database.query(RAW, owned(project, id, now)).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
-        decompress(&row.bytes()?).map(Some)
+        read_raw(&mut row).map(Some)
     }
 
     /// The trace that this server put in front of a message, and its octets as they came, where `project` owns it.
@@ -103,10 +106,11 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<(String, Vec<u8>)>, StoreError> {
-        const SOURCE: &str = live_messages!("c.trace, c.raw", "AND m.id = $2 AND i.project_id = $3");
+        const SOURCE: &str =
+            live_messages!("c.trace, c.parsed, m.parsed_size, c.raw", "AND m.id = $2 AND i.project_id = $3");
         let rows = self.database.query(SOURCE, owned(project, id, now)).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
-        Ok(Some((row.text()?, decompress(&row.bytes()?)?)))
+        Ok(Some((row.text()?, read_raw(&mut row)?)))
     }
 
     /// Where the message `id` stands in `inbox`; `None` where it does not lie there.
@@ -217,13 +221,19 @@ fn last_within_page(sizes: Vec<Row>) -> Result<Option<(i64, bool)>, StoreError> 
     Ok(last.map(|last| (last, true)))
 }
 
+fn read_raw(row: &mut Row) -> Result<Vec<u8>, StoreError> {
+    let (parsed, parsed_size, raw) = (row.bytes()?, row.integer()?, row.bytes()?);
+    decode_raw(&parsed, parsed_size, &raw)
+}
+
 fn read_message(mut row: Row) -> Result<Message, StoreError> {
     let id = MessageId(row.uuid()?);
     let inbox_id = InboxId::from_stored(row.text()?);
     let sequence = row.integer()?;
     let (from, subject) = (row.text()?, row.text()?);
     let received_at = Timestamp::from_millis(row.integer()?);
-    let parts = decode_parts(&row.bytes()?)?;
+    let parsed_size = row.integer()?;
+    let parts = decode_parts(&row.bytes()?, parsed_size)?;
     Ok(Message {
         id,
         inbox_id,
