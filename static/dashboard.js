@@ -82,10 +82,16 @@ async function visit(url, push = true) {
     if (push) history.pushState(null, "", response.url);
     if (freshList) freshList.scrollTop = scrolled;
     follow();
+    showTab();
     ($("main [autofocus]") ?? $(".message-row [aria-current]") ?? $("main")).focus({ preventScroll: true });
   } catch {
     location.assign(url);
   }
+}
+
+// On a phone, the tabs are wider than the window.
+function showTab() {
+  $(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 }
 
 function sameInbox(url) {
@@ -214,4 +220,5 @@ setInterval(() => {
   }
 }, 5000);
 
+showTab();
 follow();
