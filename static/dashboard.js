@@ -82,10 +82,16 @@ async function visit(url, push = true) {
     if (push) history.pushState(null, "", response.url);
     if (freshList) freshList.scrollTop = scrolled;
     follow();
-    ($('.message-row [aria-current]') ?? $("main")).focus({ preventScroll: true });
+    showTab();
+    ($("main [autofocus]") ?? $(".message-row [aria-current]") ?? $("main")).focus({ preventScroll: true });
   } catch {
     location.assign(url);
   }
+}
+
+// On a phone, the tabs are wider than the window.
+function showTab() {
+  $(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 }
 
 function sameInbox(url) {
@@ -129,12 +135,29 @@ document.addEventListener("input", (event) => {
 
 async function copy(button) {
   const text = button.dataset.copy ?? button.nextElementSibling.textContent;
-  await navigator.clipboard?.writeText(text).catch(() => undefined);
-  const label = button.textContent;
-  button.textContent = "Copied";
-  button.classList.add("done");
-  announce("Copied");
-  setTimeout(() => { button.textContent = label; button.classList.remove("done"); }, 1500);
+  const copied = await write(text);
+  button.dataset.label ??= button.textContent;
+  button.textContent = copied ? "Copied" : "Failed";
+  button.classList.toggle("done", copied);
+  announce(button.textContent);
+  setTimeout(() => { button.textContent = button.dataset.label; button.classList.remove("done"); }, 1500);
+}
+
+// Browsers keep the clipboard from pages that came over plain HTTP, but not from the command of old.
+async function write(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const focused = document.activeElement;
+    const field = document.body.appendChild(document.createElement("textarea"));
+    field.value = text;
+    field.select();
+    const copied = document.execCommand("copy");
+    field.remove();
+    focused?.focus();
+    return copied;
+  }
 }
 
 // The keyboard.
@@ -164,8 +187,10 @@ const keys = {
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
-    $$("details.menu[open]").forEach((menu) => { menu.open = false; $("summary", menu).focus(); });
+    const [menus, over] = [$$("details.menu[open]"), $("dialog[open], :popover-open")];
+    menus.forEach((menu) => { menu.open = false; $("summary", menu).focus(); });
     if (event.target.matches("[data-search]")) event.target.blur();
+    else if (!menus.length && !over && !event.target.matches("input, textarea")) keys.u();
     return;
   }
   const writes = event.target.matches("input, textarea, select, [contenteditable]");
@@ -195,4 +220,5 @@ setInterval(() => {
   }
 }, 5000);
 
+showTab();
 follow();

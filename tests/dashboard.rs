@@ -12,8 +12,10 @@ mod server;
 const ENGINE: common::Engine = common::Engine::Sqlite;
 
 mod dashboard {
+    mod barriers;
     mod hostile;
     mod journeys;
+    mod keyboard;
     mod live;
     mod mail;
     mod pages;

@@ -13,7 +13,7 @@ pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
 pub use message::{InvalidMessageId, Message, MessageId};
-pub use outgoing::{InvalidOutgoingId, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
+pub use outgoing::{Attempt, InvalidOutgoingId, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::{Project, ProjectId};
 pub use refused::RefusedMail;
 pub use timestamp::Timestamp;

@@ -94,6 +94,17 @@ impl fmt::Display for OutgoingStatus {
     }
 }
 
+/// What came of one attempt to send an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Counted from 1.
+    pub number: u32,
+    /// When it began.
+    pub attempted_at: Option<Timestamp>,
+    /// What it ended with, on one line.
+    pub reply: String,
+}
+
 /// An outgoing item, without its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {

@@ -1,10 +1,11 @@
 //! The outgoing items as their administrator sees them: listed, shown, tried again, taken out of the queue.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::db::Database;
-use crate::model::{Outgoing, OutgoingId, OutgoingStatus};
+use crate::model::{Attempt, Outgoing, OutgoingId, OutgoingStatus, ProjectId};
 use crate::store::{OutgoingFilter, Store, StoreError};
 
 /// How long the mail worker goes on trying, from the send or from an administrator's retry.
@@ -54,6 +55,18 @@ impl Outbox {
     /// Where the store fails.
     pub async fn list(&self, filter: &OutgoingFilter, limit: u32) -> Result<Vec<Outgoing>, OutboxError> {
         Ok(self.store.list_outgoing(filter, i64::from(limit)).await?)
+    }
+
+    /// The attempts of the `limit` newest items of a project, each item's in the order in which they were made.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn attempts(
+        &self,
+        project: ProjectId,
+        limit: u32,
+    ) -> Result<HashMap<OutgoingId, Vec<Attempt>>, OutboxError> {
+        Ok(self.store.attempts(project, i64::from(limit)).await?)
     }
 
     /// One item.

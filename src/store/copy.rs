@@ -88,6 +88,14 @@ const TABLES: &[Table] = &[
         "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17"
     ),
     table!(
+        "attempts",
+        "id",
+        no_octets,
+        500,
+        "id, outgoing_id, attempt, attempted_at, reply",
+        "$1, $2, $3, $4, $5"
+    ),
+    table!(
         "refusals",
         "id",
         no_octets,

@@ -7,6 +7,7 @@
 //! Whatever reads an inbox or a message says so in its condition, so that what has expired is gone at that instant,
 //! whenever the sweeper comes by.
 
+mod attempts;
 mod content;
 mod copy;
 mod deliveries;
@@ -40,6 +41,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_sending.sql"),
     include_str!("migrations/0003_dashboard.sql"),
+    include_str!("migrations/0004_attempts.sql"),
 ];
 
 /// What is announced when sessions were closed. No inbox has a name with a space.

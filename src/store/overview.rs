@@ -110,7 +110,9 @@ impl Store {
                 COALESCE(MAX(emptied_sequence), 0)
             FROM inboxes WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) AND id = $3";
         const OUTGOING: &str = "
-            SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(attempts), 0) AS BIGINT),
+            SELECT COUNT(*), COALESCE(MAX(created_at), 0),
+                CAST(COALESCE(SUM(attempts), 0) AS BIGINT) + (
+                    SELECT COUNT(*) FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)),
                 CAST(COALESCE(SUM(CASE status WHEN 'queued' THEN 0 WHEN 'sent' THEN 1 ELSE 1000000 END), 0) AS BIGINT)
             FROM outgoing WHERE project_id = $1";
         const REFUSED: &str = "

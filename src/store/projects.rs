@@ -175,6 +175,8 @@ impl Store {
     async fn delete_project_once(&self, name: &str, now: Timestamp) -> Result<bool, StoreError> {
         const DELETE: &str = "
             UPDATE projects SET deleted_at = $2 WHERE name = $1 AND deleted_at IS NULL AND is_default = 0 RETURNING id";
+        const ATTEMPTS: &str =
+            "DELETE FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
         const END_INBOXES: &str = "
             UPDATE inboxes SET kind = 'temporary', expires_at = $2, emptied_sequence = last_sequence
             WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) RETURNING id";
@@ -183,6 +185,7 @@ impl Store {
         let Some(mut row) = deleted.into_iter().next() else { return Ok(false) };
         let id = Value::from(row.bytes()?);
         transaction.execute("DELETE FROM api_keys WHERE project_id = $1", vec![id.clone()]).await?;
+        transaction.execute(ATTEMPTS, vec![id.clone()]).await?;
         transaction.execute("DELETE FROM outgoing WHERE project_id = $1", vec![id.clone()]).await?;
         transaction.execute("DELETE FROM refusals WHERE project_id = $1", vec![id.clone()]).await?;
         for mut row in transaction.query(END_INBOXES, vec![id, now.as_millis().into()]).await? {

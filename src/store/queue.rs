@@ -6,6 +6,7 @@
 //! under way and nothing else in its name: where a claim was committed and the answer lost, the lease ends, and whoever
 //! comes takes the item.
 
+use super::attempts;
 use super::content::decompress;
 use super::outgoing::{item_columns, read_item};
 use super::{QUEUE_CHANGED, Store, StoreError, until_undisturbed};
@@ -213,5 +214,9 @@ pub(super) async fn settle(transaction: &mut Transaction, settlement: &Settlemen
         settlement.reply.as_str(),
     ];
     transaction.notify(QUEUE_CHANGED.to_owned());
-    Ok(transaction.execute(SETTLE, parameters).await? == 1)
+    let settled = transaction.execute(SETTLE, parameters).await? == 1;
+    if settled {
+        attempts::keep(transaction, settlement).await?;
+    }
+    Ok(settled)
 }

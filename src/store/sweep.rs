@@ -109,9 +109,6 @@ async fn forget(transaction: &mut Transaction, now: Timestamp) -> Result<bool, S
         DELETE FROM inboxes WHERE id IN (
             SELECT id FROM inboxes WHERE expires_at <= $1 AND swept_sequence = last_sequence
             ORDER BY expires_at LIMIT $2 {skip_locked})";
-    const OUTGOING: &str = "
-        DELETE FROM outgoing WHERE id IN (
-            SELECT id FROM outgoing WHERE created_at <= $1 AND status <> 'queued' ORDER BY created_at LIMIT $2)";
     const PROJECTS: &str = "
         DELETE FROM projects WHERE deleted_at <= $1
             AND NOT EXISTS (SELECT 1 FROM inboxes WHERE project_id = projects.id)";
@@ -119,9 +116,22 @@ async fn forget(transaction: &mut Transaction, now: Timestamp) -> Result<bool, S
     const SESSIONS: &str = "DELETE FROM sessions WHERE expires_at <= $1";
     let reserved_since = now.before(RESERVATION).as_millis();
     let mut forgotten = transaction.execute(RESERVATIONS, values![reserved_since, INBOXES_A_STEP]).await?;
-    forgotten += transaction.execute(OUTGOING, values![reserved_since, INBOXES_A_STEP]).await?;
+    forgotten += forget_outgoing(transaction, reserved_since).await?;
     forgotten += transaction.execute(PROJECTS, values![reserved_since]).await?;
     forgotten += transaction.execute(KEYS, values![now.as_millis()]).await?;
     forgotten += transaction.execute(SESSIONS, values![now.as_millis()]).await?;
     Ok(forgotten > 0)
+}
+
+async fn forget_outgoing(transaction: &mut Transaction, sent_before: i64) -> Result<u64, StoreError> {
+    const OUTGOING: &str = "
+        DELETE FROM outgoing WHERE id IN (
+            SELECT id FROM outgoing WHERE created_at <= $1 AND status <> 'queued' ORDER BY created_at LIMIT $2)
+        RETURNING id";
+    let forgotten = transaction.query(OUTGOING, values![sent_before, INBOXES_A_STEP]).await?;
+    let count = forgotten.len() as u64;
+    let ids: Result<Vec<Vec<Value>>, _> =
+        forgotten.into_iter().map(|mut row| row.bytes().map(|id| vec![Value::from(id)])).collect();
+    transaction.execute_many("DELETE FROM attempts WHERE outgoing_id = $1", ids?).await?;
+    Ok(count)
 }

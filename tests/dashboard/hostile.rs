@@ -51,22 +51,28 @@ impl Canary {
     }
 }
 
-/// Browsers that share the work.
-const BROWSERS: usize = 4;
+/// One test for a share of the payloads, so that several browsers look at once.
+macro_rules! no_hostile_mail_runs_anything_or_asks_anybody {
+    ($($share:ident: $number:literal),+; of $shares:literal) => {
+        $(#[test]
+        fn $share() {
+            look_at_share($number, $shares);
+        })+
+    };
+}
 
-#[test]
-fn no_hostile_mail_runs_anything_or_asks_anybody() {
+no_hostile_mail_runs_anything_or_asks_anybody! {
+    first: 0, second: 1, third: 2, fourth: 3, fifth: 4, sixth: 5; of 6
+}
+
+fn look_at_share(number: usize, shares: usize) {
     let payloads: Vec<String> = PAYLOADS
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .map(|line| line.replace("{script}", SCRIPT).replace("{host}", "canary.example"))
         .collect();
     assert!(payloads.len() > 100, "{} payloads", payloads.len());
-    thread::scope(|scope| {
-        for share in payloads.chunks(payloads.len().div_ceil(BROWSERS)) {
-            scope.spawn(|| look_at(share));
-        }
-    });
+    look_at(payloads.chunks(payloads.len().div_ceil(shares)).nth(number).unwrap());
 }
 
 fn look_at(payloads: &[String]) {

@@ -6,27 +6,48 @@ use std::net::TcpStream;
 use tempfile::TempDir;
 
 use super::visitor::ADMIN;
-use crate::server::{Server, serve};
+use crate::server::{Server, command, serve};
 
 /// The key of the default project.
 pub const KEY: &str = "rst_live_dashboardtests0123456789";
+const FLAGS: [&str; 8] = [
+    "--mail-domain",
+    "restante.test",
+    "--api-key",
+    KEY,
+    "--admin-token",
+    ADMIN,
+    // Nobody listens there, so no mail leaves.
+    "--relay",
+    "smtp://127.0.0.1:1",
+];
 
 /// A server of its own.
 pub struct Site {
     pub server: Server,
-    _data_dir: TempDir,
+    data_dir: TempDir,
 }
 
 impl Site {
     pub fn start() -> Self {
         let data_dir = tempfile::tempdir().unwrap();
-        let flags = ["--mail-domain", "restante.test", "--api-key", KEY, "--admin-token", ADMIN];
-        let server = Server::spawn(serve(data_dir.path()).args(flags));
-        Self { server, _data_dir: data_dir }
+        let server = Server::spawn(serve(data_dir.path()).args(FLAGS));
+        Self { server, data_dir }
     }
 
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.server.url)
+    }
+
+    /// The server is killed and, after `meanwhile`, started again in its place.
+    pub fn restart(self, meanwhile: impl FnOnce()) -> Self {
+        let Self { server, data_dir } = self;
+        let (http, smtp) = (server.url.trim_start_matches("http://").to_owned(), server.smtp.clone());
+        server.kill();
+        meanwhile();
+        let mut command = command(["serve", "--http-listen", &http, "--smtp-listen", &smtp, "--data-dir"]);
+        let server = Server::spawn(command.arg(data_dir.path()).args(FLAGS));
+        Self { server, data_dir }
     }
 
     /// Sends a message, lines ended by LF, and returns the last reply.

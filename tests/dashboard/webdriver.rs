@@ -83,6 +83,11 @@ impl Browser {
         self.call("POST", "/element", &json!({"using": "xpath", "value": xpath}));
     }
 
+    /// Waits until the page has an element of `css`, be it visible or not.
+    pub fn waits_for(&self, css: &str) {
+        self.find(css);
+    }
+
     /// Whether the page has such an element now.
     pub fn has(&self, css: &str) -> bool {
         self.wait_for_elements(0);
@@ -94,6 +99,12 @@ impl Browser {
     /// What a function body returns in the page.
     pub fn run(&self, script: &str) -> Value {
         self.call("POST", "/execute/sync", &json!({"script": script, "args": []}))
+    }
+
+    /// What a function body passes in the page to the callback `done`.
+    pub fn run_until_done(&self, script: &str) -> Value {
+        let script = format!("const done = arguments[arguments.length - 1]; {script}");
+        self.call("POST", "/execute/async", &json!({"script": script, "args": []}))
     }
 
     /// Looks into the frame of `css`.

@@ -7,7 +7,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::{Failure, sentence};
+use super::failure::{Failure, again};
 use super::guard::Visit;
 use super::inboxes::path_segment;
 use super::page::{Shell, html, see};
@@ -54,12 +54,27 @@ pub(super) async fn send(
     };
     match sent {
         Ok(_) => Ok(see(&format!("/projects/{}/outgoing", project.id))),
-        Err(error @ Error::Internal(_)) => Err(error.into()),
-        Err(error) => again(&app, &visit, &error).await,
+        Err(error) => {
+            let page = blank(&app, &visit).await?;
+            Ok(again(error, |problem| page.filled_in(&visit, problem))?)
+        }
     }
 }
 
 impl ComposePage {
+    /// The form as it came, with what is wrong with it.
+    fn filled_in(self, visit: &Visit, problem: String) -> Self {
+        let field = |name| visit.field(name).to_owned();
+        Self {
+            to: field("to"),
+            subject: field("subject"),
+            text: field("text"),
+            reply: field("reply"),
+            problem,
+            ..self
+        }
+    }
+
     fn answer(&mut self, message: &Message) {
         self.to.clone_from(&message.from);
         let is_reply = message.subject.get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case("re:"));
@@ -81,21 +96,6 @@ async fn blank(app: &App, visit: &Visit) -> Result<ComposePage, Error> {
         reply: String::new(),
         problem: String::new(),
     })
-}
-
-/// The form again, as it was filled in, saying what was wrong.
-async fn again(app: &App, visit: &Visit, error: &Error) -> Result<Response, Failure> {
-    let page = ComposePage {
-        to: visit.field("to").to_owned(),
-        subject: visit.field("subject").to_owned(),
-        text: visit.field("text").to_owned(),
-        reply: visit.field("reply").to_owned(),
-        problem: sentence(&error.to_string()),
-        ..blank(app, visit).await?
-    };
-    let mut response = html(&page)?;
-    *response.status_mut() = error.status();
-    Ok(response)
 }
 
 fn draft(visit: &Visit) -> Result<Draft, Error> {

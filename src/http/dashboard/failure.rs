@@ -45,6 +45,19 @@ impl IntoResponse for Failure {
     }
 }
 
+/// The page of a form again, saying why nothing came of it.
+///
+/// # Errors
+/// What was no fault of the form.
+pub(super) fn again<T: Template>(error: Error, page: impl FnOnce(String) -> T) -> Result<Response, Error> {
+    if matches!(error, Error::Internal(_)) {
+        return Err(error);
+    }
+    let mut response = html(&page(sentence(&error.to_string())))?;
+    *response.status_mut() = error.status();
+    Ok(response)
+}
+
 /// `text` with a capital in front and a full stop behind.
 pub(super) fn sentence(text: &str) -> String {
     let mut characters = text.chars();

@@ -7,12 +7,13 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::Failure;
+use super::failure::{Failure, again};
 use super::guard::Visit;
 use super::page::{Shell, html, see, with_query};
 use super::start::Setup;
 use super::when::When;
 use crate::http::App;
+use crate::http::error::Error;
 use crate::model::{InboxId, InboxKind, InboxSummary, Timestamp};
 use crate::store::{InboxFilter, Watched};
 
@@ -31,6 +32,9 @@ struct InboxesPage {
     more: String,
     setup: Setup,
     mail_domain: String,
+    /// The permanent inbox that was asked for, and why there is none.
+    name: String,
+    problem: String,
 }
 
 struct Row {
@@ -48,16 +52,20 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Extension(visit): Extension<Arc<Visit>>,
 ) -> Result<Response, Failure> {
+    Ok(html(&page(&app, &visit).await?)?)
+}
+
+async fn page(app: &App, visit: &Visit) -> Result<InboxesPage, Error> {
     let project = visit.project()?;
     // Before the list is read, so that what comes in between is told once more and never missed.
     let seen = app.service.mark(&Watched::Inboxes(project.id)).await?;
-    let filter = filter(&visit, app.service.mail_domain().as_str());
+    let filter = filter(visit, app.service.mail_domain().as_str());
     let limit = i64::try_from(PAGE + 1).unwrap_or(i64::MAX);
     let mut found = app.service.list_inboxes(project.id, &filter, limit).await?;
     let base = format!("/projects/{}/inboxes", project.id);
     let more = if found.len() > PAGE {
         found.truncate(PAGE);
-        found.last().map(|last| page_behind(&base, &visit, last)).unwrap_or_default()
+        found.last().map(|last| page_behind(&base, visit, last)).unwrap_or_default()
     } else {
         String::new()
     };
@@ -65,10 +73,11 @@ pub(super) async fn list(
     let mail_domain = app.service.mail_domain();
     let rows = found.into_iter().map(|summary| row(summary, mail_domain.as_str(), now)).collect();
     let shell =
-        Shell::new(&visit, format!("Inboxes of {}", project.name), "inboxes").live(format!("{base}/events"), seen);
+        Shell::new(visit, format!("Inboxes of {}", project.name), "inboxes").live(format!("{base}/events"), seen);
     let (query, kind) = (visit.query("q").to_owned(), visit.query("kind").to_owned());
-    let (setup, mail_domain) = (Setup::new(&app, &format!("anything@{mail_domain}"), ""), mail_domain.to_string());
-    Ok(html(&InboxesPage { shell, base, query, kind, rows, more, setup, mail_domain })?)
+    let (setup, mail_domain) = (Setup::new(app, &format!("anything@{mail_domain}"), ""), mail_domain.to_string());
+    let (name, problem) = (String::new(), String::new());
+    Ok(InboxesPage { shell, base, query, kind, rows, more, setup, mail_domain, name, problem })
 }
 
 pub(super) async fn create(
@@ -77,11 +86,17 @@ pub(super) async fn create(
 ) -> Result<Response, Failure> {
     let project = visit.project()?;
     let name = visit.field("name").trim();
-    let inbox = match visit.field("kind") {
-        "permanent" => app.service.create_permanent_inbox(project.id, name).await?,
-        _ => app.service.create_inbox(&visit.caller()?).await?,
+    let created = match visit.field("kind") {
+        "permanent" => app.service.create_permanent_inbox(project.id, name).await.map_err(Error::from),
+        _ => app.service.create_inbox(&visit.caller()?).await.map_err(Error::from),
     };
-    Ok(see(&format!("/projects/{}/inboxes/{}", project.id, path_segment(inbox.id.as_str()))))
+    match created {
+        Ok(inbox) => Ok(see(&format!("/projects/{}/inboxes/{}", project.id, path_segment(inbox.id.as_str())))),
+        Err(error) => {
+            let page = page(&app, &visit).await?;
+            Ok(again(error, |problem| InboxesPage { name: name.to_owned(), problem, ..page })?)
+        }
+    }
 }
 
 pub(super) async fn delete(

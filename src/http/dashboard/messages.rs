@@ -27,6 +27,8 @@ const PAGE: usize = 50;
 const SNIPPET_CHARACTERS: usize = 140;
 /// Octets of text, HTML source or raw message that a page shows; the whole is there to download.
 const SHOWN_OCTETS: usize = 1024 * 1024;
+/// Widths at which the HTML is shown; else it takes the room there is.
+const WIDTHS: [&str; 3] = ["phone", "tablet", "desktop"];
 const TABS: [&str; 7] = ["html", "text", "links", "code", "headers", "parts", "source"];
 
 #[derive(Template)]
@@ -181,7 +183,7 @@ impl MessageView {
             tab,
             url: format!("{base}/messages/{}", message.id),
             html_url,
-            width: ["phone", "tablet"].into_iter().find(|width| *width == visit.query("width")).unwrap_or("desktop"),
+            width: WIDTHS.into_iter().find(|width| *width == visit.query("width")).unwrap_or("fit"),
             is_dark: visit.query("scheme") == "dark",
             has_html,
             is_cut: message.text.len() > SHOWN_OCTETS || raw.len() > SHOWN_OCTETS && tab == "source",

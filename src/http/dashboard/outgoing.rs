@@ -14,7 +14,7 @@ use super::page::{Shell, html, see};
 use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
-use crate::model::{Outgoing, OutgoingId, OutgoingStatus, Timestamp};
+use crate::model::{Attempt, Outgoing, OutgoingId, OutgoingStatus, Timestamp};
 use crate::store::{OutgoingFilter, Watched};
 
 /// Items on the page.
@@ -35,12 +35,20 @@ struct Row {
     recipient: String,
     subject: String,
     status: &'static str,
-    attempts: u32,
-    last_reply: String,
+    /// Those that an attempt's worker told the end of.
+    attempts: Vec<AttemptRow>,
+    /// All that were begun.
+    begun: u32,
     created: When,
     due: Option<When>,
     can_retry: bool,
     can_cancel: bool,
+}
+
+struct AttemptRow {
+    number: u32,
+    when: Option<When>,
+    reply: String,
 }
 
 pub(super) async fn list(
@@ -52,7 +60,10 @@ pub(super) async fn list(
     let seen = app.service.mark(&Watched::Outgoing(project.id)).await?;
     let filter = OutgoingFilter { project: Some(project.id), ..OutgoingFilter::default() };
     let now = app.service.clock().now();
-    let rows = app.service.outbox().list(&filter, SHOWN).await?.into_iter().map(|item| row(item, now)).collect();
+    let outbox = app.service.outbox();
+    let mut attempts = outbox.attempts(project.id, SHOWN).await?;
+    let items = outbox.list(&filter, SHOWN).await?.into_iter();
+    let rows = items.map(|item| row(attempts.remove(&item.id).unwrap_or_default(), item, now)).collect();
     let base = format!("/projects/{}", project.id);
     let shell = Shell::new(&visit, "Outgoing mail", "outgoing").live(format!("{base}/outgoing/events"), seen);
     Ok(html(&OutgoingPage { shell, base, rows })?)
@@ -81,7 +92,7 @@ async fn own_item(app: &App, visit: &Visit) -> Result<OutgoingId, Error> {
     if item.project == visit.project()?.id { Ok(id) } else { Err(Error::NotFound) }
 }
 
-fn row(item: Outgoing, now: Timestamp) -> Row {
+fn row(attempts: Vec<Attempt>, item: Outgoing, now: Timestamp) -> Row {
     let waits = item.status == OutgoingStatus::Queued;
     Row {
         id: item.id.to_string(),
@@ -90,11 +101,16 @@ fn row(item: Outgoing, now: Timestamp) -> Row {
         recipient: item.recipient,
         subject: item.subject,
         status: item.status.as_str(),
-        attempts: item.attempts,
-        last_reply: item.last_reply,
+        attempts: attempts.into_iter().map(|attempt| attempt_row(attempt, now)).collect(),
+        begun: item.attempts,
         created: When::new(item.created_at, now),
         due: item.due_at.filter(|_| waits).map(|due_at| When::new(due_at, now)),
         can_retry: item.status != OutgoingStatus::Sent,
         can_cancel: waits,
     }
+}
+
+fn attempt_row(attempt: Attempt, now: Timestamp) -> AttemptRow {
+    let when = attempt.attempted_at.map(|attempted_at| When::new(attempted_at, now));
+    AttemptRow { number: attempt.number, when, reply: attempt.reply }
 }

@@ -8,7 +8,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::Failure;
+use super::failure::{Failure, again};
 use super::guard::Visit;
 use super::page::{Shell, html, see};
 use super::when::{When, size};
@@ -24,6 +24,9 @@ const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 struct ProjectsPage {
     shell: Shell,
     projects: Vec<Row>,
+    /// The project that was asked for, and why there is none.
+    name: String,
+    problem: String,
 }
 
 struct Row {
@@ -42,6 +45,7 @@ struct Row {
 struct SettingsPage {
     shell: Shell,
     project: Row,
+    problem: String,
 }
 
 #[derive(Template)]
@@ -61,11 +65,7 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Extension(visit): Extension<Arc<Visit>>,
 ) -> Result<Response, Failure> {
-    let mut projects = Vec::new();
-    for project in app.service.projects().list().await? {
-        projects.push(row(&app, project).await?);
-    }
-    Ok(html(&ProjectsPage { shell: Shell::new(&visit, "Projects", "projects"), projects })?)
+    Ok(html(&projects_page(&app, &visit).await?)?)
 }
 
 pub(super) async fn create(
@@ -73,17 +73,20 @@ pub(super) async fn create(
     Extension(visit): Extension<Arc<Visit>>,
 ) -> Result<Response, Failure> {
     let name = visit.field("name").trim();
-    let key = app.service.projects().create(name).await?;
-    Ok(show_key(&app, &visit, name, &key, "", "/projects".to_owned())?)
+    match app.service.projects().create(name).await {
+        Ok(key) => Ok(show_key(&app, &visit, name, &key, "", "/projects".to_owned())?),
+        Err(error) => {
+            let page = projects_page(&app, &visit).await?;
+            Ok(again(error.into(), |problem| ProjectsPage { name: name.to_owned(), problem, ..page })?)
+        }
+    }
 }
 
 pub(super) async fn settings(
     State(app): State<Arc<App>>,
     Extension(visit): Extension<Arc<Visit>>,
 ) -> Result<Response, Failure> {
-    let project = visit.project()?;
-    let shell = Shell::new(&visit, format!("Settings of {}", project.name), "settings");
-    Ok(html(&SettingsPage { shell, project: row(&app, project.clone()).await? })?)
+    Ok(html(&settings_page(&app, &visit).await?)?)
 }
 
 pub(super) async fn rename(
@@ -91,8 +94,11 @@ pub(super) async fn rename(
     Extension(visit): Extension<Arc<Visit>>,
 ) -> Result<Response, Failure> {
     let project = visit.project()?;
-    app.service.projects().rename(project, visit.field("name").trim()).await?;
-    Ok(see(&format!("/projects/{}/settings", project.id)))
+    let renamed = app.service.projects().rename(project, visit.field("name").trim()).await;
+    match renamed {
+        Ok(()) => Ok(see(&format!("/projects/{}/settings", project.id))),
+        Err(error) => not_done(&app, &visit, error.into()).await,
+    }
 }
 
 pub(super) async fn rotate(
@@ -116,10 +122,34 @@ pub(super) async fn delete(
 ) -> Result<Response, Failure> {
     let project = visit.project()?;
     if visit.field("name") != project.name {
-        return Err(Error::Refused("type the name of the project exactly to delete it".to_owned()).into());
+        let error = Error::Refused("type the name of the project exactly to delete it".to_owned());
+        return not_done(&app, &visit, error).await;
     }
-    app.service.projects().delete(&project.name).await?;
-    Ok(see("/projects"))
+    match app.service.projects().delete(&project.name).await {
+        Ok(()) => Ok(see("/projects")),
+        Err(error) => not_done(&app, &visit, error.into()).await,
+    }
+}
+
+async fn projects_page(app: &App, visit: &Visit) -> Result<ProjectsPage, Error> {
+    let mut projects = Vec::new();
+    for project in app.service.projects().list().await? {
+        projects.push(row(app, project).await?);
+    }
+    let shell = Shell::new(visit, "Projects", "projects");
+    Ok(ProjectsPage { shell, projects, name: String::new(), problem: String::new() })
+}
+
+async fn settings_page(app: &App, visit: &Visit) -> Result<SettingsPage, Error> {
+    let project = visit.project()?;
+    let shell = Shell::new(visit, format!("Settings of {}", project.name), "settings");
+    Ok(SettingsPage { shell, project: row(app, project.clone()).await?, problem: String::new() })
+}
+
+/// The settings again, saying why nothing was changed.
+async fn not_done(app: &App, visit: &Visit, error: Error) -> Result<Response, Failure> {
+    let page = settings_page(app, visit).await?;
+    Ok(again(error, |problem| SettingsPage { problem, ..page })?)
 }
 
 fn show_key(

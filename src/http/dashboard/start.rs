@@ -12,6 +12,7 @@ use super::failure::Failure;
 use super::guard::Visit;
 use super::page::{Shell, html};
 use crate::http::App;
+use crate::store::Watched;
 
 /// How to reach this installation. The key is never among it: it is known only to whoever has it.
 pub(super) struct Setup {
@@ -29,6 +30,9 @@ pub(super) struct Setup {
 struct StartPage {
     shell: Shell,
     setup: Setup,
+    inboxes: String,
+    /// Live messages of the project.
+    messages: i64,
 }
 
 impl Setup {
@@ -49,8 +53,12 @@ pub(super) async fn show(
     State(app): State<Arc<App>>,
     Extension(visit): Extension<Arc<Visit>>,
 ) -> Result<Response, Failure> {
-    visit.project()?;
+    let project = visit.project()?;
+    let inboxes = format!("/projects/{}/inboxes", project.id);
+    // Before the messages are counted, so that what comes in between is told once more and never missed.
+    let seen = app.service.mark(&Watched::Inboxes(project.id)).await?;
+    let messages = app.service.projects().holdings(project.id).await?.messages;
     let address = format!("anything@{}", app.service.mail_domain());
-    let shell = Shell::new(&visit, "Getting started", "start");
-    Ok(html(&StartPage { shell, setup: Setup::new(&app, &address, "") })?)
+    let shell = Shell::new(&visit, "Getting started", "start").live(format!("{inboxes}/events"), seen);
+    Ok(html(&StartPage { shell, setup: Setup::new(&app, &address, ""), inboxes, messages })?)
 }

@@ -1,0 +1,119 @@
+//! Every page as axe-core sees it, wide and narrow, light and dark: nothing on it is a serious barrier for anybody.
+
+use restante::http::dashboard::routes;
+use serde_json::{Value, json};
+
+use super::site::{KEY, Site};
+use super::visitor::ADMIN;
+use super::webdriver::Browser;
+
+/// Where `./test` puts axe-core.
+const AXE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/axe-core/axe.min.js");
+/// The last segments of paths that answer no page of ours: streams, downloads, images, and the mails themselves.
+const NO_PAGES: [&str; 6] = ["events", "html", "eml", "{part}", "{file}", ""];
+const MAIL: &str = "From: Shop <shop@shop.example>\nSubject: Your code\nContent-Type: multipart/mixed; boundary=m\n\n\
+    --m\nContent-Type: text/html\n\n<p>Your code is <b>482913</b>. <a href=\"https://shop.example/confirm\">Confirm</a></p>\n\
+    --m\nContent-Type: image/gif; name=dot.gif\nContent-Transfer-Encoding: base64\n\nR0lGODlhAQABAAAAACw=\n--m--\n";
+
+#[test]
+fn no_page_has_a_serious_barrier_on_a_wide_window() {
+    look_at_every_page(1280, 800);
+}
+
+#[test]
+fn no_page_has_a_serious_barrier_on_a_phone() {
+    look_at_every_page(390, 844);
+}
+
+fn look_at_every_page(width: u32, height: u32) {
+    let axe = std::fs::read_to_string(AXE).unwrap_or_else(|error| panic!("{AXE}: {error}; ./test fetches axe-core"));
+    let (site, browser) = (Site::start(), Browser::open(width, height, &[]));
+    browser.go(&site.url("/sign-in"));
+    let mut barriers = look(&browser, &axe);
+    browser.write("#secret", "wrong");
+    browser.click(".card .primary");
+    browser.sees(".problem", "neither an API key");
+    barriers.extend(look(&browser, &axe));
+    browser.write("#secret", ADMIN);
+    browser.click(".card .primary");
+    browser.sees("h1", "Projects");
+    let pages = pages(&site, &browser);
+    assert!(pages.len() > 20, "{pages:?}");
+    for page in pages {
+        browser.go(&site.url(&page));
+        barriers.extend(look(&browser, &axe));
+    }
+    barriers.extend(look_at_what_opens(&site, &browser, &axe));
+    assert!(barriers.is_empty(), "{barriers:#?}");
+}
+
+/// The paths of all pages for the administrator, found in the table of routes, with their tabs and empty states.
+fn pages(site: &Site, browser: &Browser) -> Vec<String> {
+    let project = browser.run("return document.querySelector('tbody .row-link').getAttribute('href').split('/')[2]");
+    assert!(site.mail("full@restante.test", MAIL).starts_with("250"));
+    assert!(site.mail("someone@elsewhere.example", "").starts_with("550"));
+    for recipient in ["full@restante.test", "away@elsewhere.example"] {
+        let body = json!({"to": recipient, "subject": "Out"}).to_string();
+        let url = site.url("/v1/inboxes/full/messages");
+        assert_eq!(ureq::post(url).header("x-api-key", KEY).send(body).unwrap().status(), 202);
+    }
+    let list = ureq::get(site.url("/v1/inboxes/full/messages?subject=code")).header("x-api-key", KEY).call();
+    let list: Value = serde_json::from_str(&list.unwrap().body_mut().read_to_string().unwrap()).unwrap();
+    let message = list["messages"][0]["id"].as_str().unwrap();
+    let fill = |path: &str| {
+        path.replace("{project}", project.as_str().unwrap()).replace("{inbox}", "full").replace("{message}", message)
+    };
+    let is_page = |path: &&str| !NO_PAGES.contains(&path.rsplit('/').next().unwrap());
+    let routes = routes().into_iter().filter(|route| route.method == "GET").map(|route| route.path);
+    let mut pages: Vec<String> = routes.filter(is_page).map(fill).collect();
+    let tabs = ["text", "links", "code", "headers", "parts", "source", "html&width=phone&scheme=dark"];
+    let open = "/projects/{project}/inboxes/full/messages/{message}";
+    pages.extend(tabs.map(|tab| fill(&format!("{open}?tab={tab}"))));
+    let more = ["/full/send?reply={message}", "/full?q=code", "/full?q=nothing", "/none", "?q=nothing"];
+    pages.extend(more.map(|more| fill(&format!("/projects/{{project}}/inboxes{more}"))));
+    pages
+}
+
+/// What no address leads to: the key of a new project, an empty inbox, what opens on a click, the list of shortcuts.
+fn look_at_what_opens(site: &Site, browser: &Browser, axe: &str) -> Vec<String> {
+    let mut barriers = Vec::new();
+    browser.go(&site.url("/projects"));
+    browser.click("[data-new] summary");
+    barriers.extend(look(browser, axe));
+    browser.write("#name", "New");
+    browser.click(".pop .primary");
+    browser.sees("h1", "API key of New");
+    barriers.extend(look(browser, axe));
+    browser.click("main p a.button");
+    browser.click("tbody tr:last-child .row-link");
+    browser.sees("h2", "No inboxes yet");
+    barriers.extend(look(browser, axe));
+    browser.click("[data-new]");
+    browser.sees("h2", "Waiting for the first mail");
+    barriers.extend(look(browser, axe));
+    browser.press("?");
+    browser.sees(".shortcuts", "Keyboard");
+    barriers.extend(look(browser, axe));
+    barriers
+}
+
+/// The serious barriers on the present page, in the light and in the dark.
+fn look(browser: &Browser, axe: &str) -> Vec<String> {
+    let run = format!(
+        "{axe};
+         const worst = ({{impact}}) => impact === 'serious' || impact === 'critical';
+         const told = ({{id, nodes}}) => `${{id}}: ${{nodes.map(({{html}}) => html.slice(0, 200)).join(' ')}}`;
+         axe.run({{resultTypes: ['violations'], iframes: false}})
+            .then(({{violations}}) => done(violations.filter(worst).map(told)), (error) => done([`${{error}}`]));"
+    );
+    let mut barriers = Vec::new();
+    for scheme in ["light", "dark"] {
+        let features = [("prefers-color-scheme", scheme), ("prefers-reduced-motion", "reduce")];
+        let features = features.map(|(name, value)| json!({"name": name, "value": value}));
+        browser.devtools("Emulation.setEmulatedMedia", &json!({"features": features}));
+        let found: Vec<String> = serde_json::from_value(browser.run_until_done(&run)).unwrap();
+        let address = browser.address();
+        barriers.extend(found.into_iter().map(|barrier| format!("{address} {scheme}: {barrier}")));
+    }
+    barriers
+}

@@ -1,0 +1,111 @@
+//! In a browser on a running server: what the keyboard does, what goes on without a click, and what a break does not lose.
+
+use serde_json::json;
+
+use super::journeys::{WELCOME, sign_in};
+use super::site::{KEY, Site};
+use super::webdriver::Browser;
+
+const ESCAPE: &str = "\u{e00c}";
+const ENTER: &str = "\u{e007}";
+
+/// Whether what has the focus is an element of `css`.
+fn focused(browser: &Browser, css: &str) -> bool {
+    browser.run(&format!("return document.activeElement.matches({})", json!(css))) == true
+}
+
+#[test]
+fn everything_is_done_from_the_keyboard() {
+    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    for subject in ["First", "Second", "Third"] {
+        let mail = format!("From: a@shop.example\nSubject: {subject}\n\nHello\n");
+        assert!(site.mail("keys@restante.test", &mail).starts_with("250"));
+    }
+    sign_in(&browser, &site, KEY);
+    browser.sees(".inbox-row", "keys@restante.test");
+    browser.press("j");
+    assert!(focused(&browser, ".inbox-row .row-link"));
+    browser.press(ENTER);
+    browser.sees(".message-row", "Third");
+    browser.press("j");
+    browser.press("j");
+    assert!(focused(&browser, ".message-row:nth-child(2) .row-link"));
+    browser.press("k");
+    browser.press(ENTER);
+    browser.sees(".letter", "Third");
+    browser.press("j");
+    browser.sees(".letter", "Second");
+    browser.press(ESCAPE);
+    browser.sees(".reader", "Choose a message.");
+
+    browser.press("/");
+    assert!(focused(&browser, "[data-search]"));
+    browser.press("F");
+    browser.press("i");
+    browser.press("r");
+    browser.waits_for(".message-row:only-child");
+    browser.sees(".message-row", "First");
+    browser.press(ESCAPE);
+    assert!(!focused(&browser, "[data-search]"));
+    browser.press("?");
+    browser.sees(".shortcuts", "Keyboard shortcuts");
+    browser.press(ESCAPE);
+    browser.waits_for("dialog:not([open])");
+    browser.press("n");
+    browser.sees("h1", "Send a message");
+    assert!(focused(&browser, "#to"));
+}
+
+#[test]
+fn a_queue_that_gets_stuck_is_watched_cancelled_and_tried_again() {
+    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    assert!(site.mail("out@restante.test", WELCOME).starts_with("250"));
+    sign_in(&browser, &site, KEY);
+    browser.click(".inbox-row .row-link");
+    browser.sees(".message-row", "Confirm your address");
+    browser.press("n");
+    browser.sees("h1", "Send a message");
+    browser.write("#to", "away@elsewhere.example");
+    browser.write("#subject", "Stuck");
+    browser.click(".compose .primary");
+    // The relay of these servers is never there.
+    browser.sees(".sent-row", "1 attempt");
+    browser.sees(".reply", "127.0.0.1");
+    browser.click("form[action$='/cancel'] button");
+    browser.sees(".badge", "cancelled");
+    browser.click("form[action$='/retry'] button");
+    browser.sees(".attempts", "All 2 attempts");
+    browser.click(".attempts summary");
+    browser.waits_for(".attempts[open] li:nth-child(2)");
+}
+
+#[test]
+fn the_first_mail_lights_up_where_it_is_waited_for() {
+    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    sign_in(&browser, &site, KEY);
+    browser.click(".side a[href$='/start']");
+    browser.sees(".arrivals", "No mail has come yet.");
+    assert!(site.mail("first@restante.test", WELCOME).starts_with("250"));
+    browser.sees(".arrived", "It works");
+    browser.click(".arrived a");
+    browser.click("[data-new]");
+    browser.sees(".waiting", "Waiting for the first mail");
+    let address = browser.text(".top h1");
+    assert!(site.mail(&address, WELCOME).starts_with("250"));
+    browser.sees(".arrived", "The first mail is here");
+}
+
+#[test]
+fn a_page_catches_up_with_what_came_during_a_break() {
+    let (site, browser) = (Site::start(), Browser::open(390, 844, &[]));
+    assert!(site.mail("break@restante.test", WELCOME).starts_with("250"));
+    sign_in(&browser, &site, KEY);
+    browser.click(".inbox-row .row-link");
+    browser.sees(".message-row", "Confirm your address");
+    browser.run("window.stayed = true");
+    let site = site.restart(|| browser.waits_for(".lost:not([hidden])"));
+    assert!(site.mail("break@restante.test", "Subject: After the break\n\nx\n").starts_with("250"));
+    browser.sees(".message-row", "After the break");
+    browser.waits_for(".lost[hidden]");
+    assert_eq!(browser.run("return window.stayed"), true);
+}
