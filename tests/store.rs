@@ -9,17 +9,23 @@
 mod postgres_database;
 
 mod store {
+    pub mod attempts;
     pub mod bed;
     pub mod deliveries;
     pub mod inboxes;
     pub mod messages;
     pub mod outgoing;
+    pub mod overview;
     pub mod projects;
+    pub mod refusals;
+    pub mod sessions;
     pub mod sweep;
 }
 
 use store::bed::Bed;
-use store::{deliveries, inboxes, messages, outgoing, projects, sweep};
+use store::{
+    attempts, deliveries, inboxes, messages, outgoing, overview, projects, refusals, sessions, sweep,
+};
 
 macro_rules! cases {
     ($($module:ident: $($case:ident),+ $(,)?;)+) => {
@@ -43,6 +49,9 @@ macro_rules! cases {
 }
 
 cases! {
+    attempts:
+        every_attempt_is_kept_with_its_reply,
+        attempts_go_with_their_item;
     deliveries:
         sequences_follow_the_order_of_delivery,
         recipients_share_one_content,
@@ -63,7 +72,9 @@ cases! {
         an_id_is_given_once,
         an_inbox_is_its_project_s_alone,
         an_inbox_ends_at_its_hour,
-        an_ended_inbox_is_gone_with_its_messages;
+        an_ended_inbox_is_gone_with_its_messages,
+        a_permanent_inbox_lives_until_it_is_ended_as_such,
+        a_reserved_address_is_claimed_by_its_own_project_only_and_is_empty_again;
     messages:
         a_message_comes_back_whole,
         a_cursor_belongs_to_its_inbox,
@@ -82,6 +93,11 @@ cases! {
         items_are_listed_newest_first_by_project_and_status,
         what_waits_survives_a_restart,
         a_deleted_project_takes_its_queue_along;
+    overview:
+        inboxes_are_listed_newest_first_with_their_last_message,
+        inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by_page,
+        a_project_s_messages_and_octets_are_those_that_live,
+        a_mark_changes_with_what_it_marks_and_with_nothing_else;
     projects:
         names_are_unique_among_live_projects,
         a_key_works_until_it_is_replaced,
@@ -89,7 +105,18 @@ cases! {
         the_default_project_is_made_once,
         of_many_first_keys_one_is_taken,
         rotations_at_once_leave_one_key,
-        a_deleted_project_is_gone_with_its_keys_and_inboxes;
+        a_deleted_project_is_gone_with_its_keys_and_inboxes,
+        a_project_is_found_by_its_id_and_renamed_to_what_is_free;
+    refusals:
+        refusals_are_listed_newest_first_by_project,
+        of_a_flood_of_refusals_the_latest_thousand_are_kept,
+        an_address_is_its_project_s_while_it_is_reserved,
+        a_deleted_project_takes_its_refusals_along;
+    sessions:
+        a_session_lasts_until_its_time_or_until_it_is_closed,
+        all_sessions_of_a_credential_are_closed_at_once,
+        sessions_that_are_over_are_swept,
+        a_setting_is_what_was_kept_last;
     sweep:
         what_has_expired_is_removed_step_by_step,
         a_shared_content_goes_with_its_last_message,

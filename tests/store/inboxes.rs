@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use restante::model::{Inbox, InboxKind};
+use restante::model::{Inbox, InboxKind, ProjectId};
 
-use super::bed::{Bed, HOUR, START};
+use super::bed::{Bed, HOUR, START, id};
 
 pub async fn an_id_is_given_once(bed: Bed) {
     let inbox = bed.inbox(bed.default_project, "box").await;
@@ -46,9 +46,41 @@ pub async fn an_ended_inbox_is_gone_with_its_messages(bed: Bed) {
     assert!(bed.store.message(inbox.project, message, START).await.unwrap().is_none());
     assert!(bed.store.cursor(&inbox.id, message, START).await.unwrap().is_none());
 
-    let permanent = Inbox { kind: InboxKind::Permanent, expires_at: None, ..inbox };
-    let permanent = Inbox { id: super::bed::id("permanent"), ..permanent };
+    let permanent = permanent(bed.default_project, "permanent");
     assert!(bed.store.create_inbox(&permanent).await.unwrap());
     assert!(!bed.store.end_inbox(&permanent, START).await.unwrap());
     assert_eq!(bed.live("permanent", START.after(100 * HOUR)).await, Some(permanent));
+}
+
+/// A permanent inbox that is not stored yet.
+pub fn permanent(project: ProjectId, name: &str) -> Inbox {
+    Inbox { id: id(name), project, kind: InboxKind::Permanent, created_at: START, expires_at: None }
+}
+
+pub async fn a_permanent_inbox_lives_until_it_is_ended_as_such(bed: Bed) {
+    let inbox = permanent(bed.default_project, "box");
+    assert!(bed.store.claim_inbox(&inbox).await.unwrap());
+    assert!(!bed.store.claim_inbox(&inbox).await.unwrap(), "it lives");
+    let later = START.after(1_000 * HOUR);
+    bed.mail(&["box"], "x", later).await;
+    bed.sweep(later).await;
+    assert_eq!(bed.live("box", later).await, Some(inbox.clone()));
+    assert!(!bed.store.end_inbox(&inbox, later).await.unwrap());
+    assert!(bed.store.end_permanent_inbox(&inbox, later).await.unwrap());
+    assert!(!bed.store.end_permanent_inbox(&inbox, later).await.unwrap());
+    assert_eq!(bed.live("box", later).await, None);
+}
+
+pub async fn a_reserved_address_is_claimed_by_its_own_project_only_and_is_empty_again(bed: Bed) {
+    let other = bed.project("other").await;
+    bed.inbox(bed.default_project, "box").await;
+    bed.mail(&["box"], "x", START).await;
+    let end = START.after(HOUR);
+    let claim = |project| Inbox { created_at: end, ..permanent(project, "box") };
+    assert!(!bed.store.claim_inbox(&permanent(bed.default_project, "box")).await.unwrap(), "it lives");
+    assert!(!bed.store.claim_inbox(&claim(other)).await.unwrap());
+    assert!(bed.store.claim_inbox(&claim(bed.default_project)).await.unwrap());
+    assert!(bed.subjects("box", end).await.is_empty());
+    bed.mail(&["box"], "new", end).await;
+    assert_eq!(bed.subjects("box", end.after(2 * HOUR)).await, ["new"]);
 }

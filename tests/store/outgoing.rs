@@ -11,7 +11,7 @@ use super::bed::{Bed, HOUR, START, content, id};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-async fn queue(bed: &Bed, recipient: &str) -> OutgoingId {
+pub async fn queue(bed: &Bed, recipient: &str) -> OutgoingId {
     let recipient = EmailAddress::parse(recipient).unwrap();
     let item = NewOutgoing::delivered(bed.default_project, id("a"), recipient, "Hello".into(), "<1@b>".into());
     let item = item.queued(b"Subject: Hello\r\n\r\n", START.after(24 * HOUR)).unwrap();
@@ -19,12 +19,12 @@ async fn queue(bed: &Bed, recipient: &str) -> OutgoingId {
     item.id
 }
 
-async fn claim(store: &Store, worker: WorkerId, item: OutgoingId, now: Timestamp) -> Vec<Claimed> {
+pub async fn claim(store: &Store, worker: WorkerId, item: OutgoingId, now: Timestamp) -> Vec<Claimed> {
     let claim = Claim { id: item, next_due: now.after(MINUTE) };
     store.claim_outgoing(worker, vec![claim], now.after(MINUTE / 2), now).await.unwrap()
 }
 
-fn settlement(item: OutgoingId, worker: WorkerId, attempt: u32, status: OutgoingStatus) -> Settlement {
+pub fn settlement(item: OutgoingId, worker: WorkerId, attempt: u32, status: OutgoingStatus) -> Settlement {
     let due_at = (status == OutgoingStatus::Queued).then(|| START.after(2 * MINUTE));
     Settlement { id: item, worker, attempt, status, due_at, reply: "250 ok".into() }
 }

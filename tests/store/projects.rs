@@ -88,3 +88,17 @@ pub async fn a_deleted_project_is_gone_with_its_keys_and_inboxes(bed: Bed) {
     assert!(!bed.store.delete_project("shop", START).await.unwrap());
     assert!(!bed.store.delete_project("default", START).await.unwrap());
 }
+
+pub async fn a_project_is_found_by_its_id_and_renamed_to_what_is_free(bed: Bed) {
+    let project = bed.project("shop").await;
+    assert!(!bed.store.rename_project(project, "default").await.unwrap());
+    assert!(bed.store.rename_project(project, "store").await.unwrap());
+    let found = bed.store.project(project, START).await.unwrap().unwrap();
+    assert_eq!((found.id, found.name.as_str(), found.is_default, found.inboxes), (project, "store", false, 0));
+    bed.inbox(project, "box").await;
+    assert_eq!(bed.store.project(project, START).await.unwrap().unwrap().inboxes, 1);
+    assert_eq!(bed.store.project(project, START.after(HOUR)).await.unwrap().unwrap().inboxes, 0);
+    assert!(bed.store.delete_project("store", START).await.unwrap());
+    assert_eq!(bed.store.project(project, START).await.unwrap(), None);
+    assert!(!bed.store.rename_project(project, "again").await.unwrap());
+}

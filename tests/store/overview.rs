@@ -1,0 +1,101 @@
+//! What the dashboard lists, and the marks by which somebody who looks on hears of a change.
+
+use restante::model::{InboxKind, RefusedMail, Timestamp};
+use restante::store::{InboxFilter, Watched};
+
+use super::bed::{Bed, HOUR, START, id};
+use super::inboxes::permanent;
+
+async fn listed(bed: &Bed, filter: InboxFilter, limit: i64, now: Timestamp) -> Vec<String> {
+    let found = bed.store.list_inboxes(bed.default_project, &filter, limit, now).await.unwrap();
+    found.into_iter().map(|summary| summary.inbox.id.to_string()).collect()
+}
+
+pub async fn inboxes_are_listed_newest_first_with_their_last_message(bed: Bed) {
+    bed.inbox(bed.default_project, "empty").await;
+    bed.mail(&["box"], "One", START.after(HOUR / 4)).await;
+    bed.mail(&["box"], "Two", START.after(HOUR / 2)).await;
+    let found = bed.store.list_inboxes(bed.default_project, &InboxFilter::default(), 10, START.after(HOUR / 2)).await;
+    let [full, empty] = found.unwrap().try_into().unwrap();
+    assert_eq!((full.inbox.id, full.messages), (id("box"), 2));
+    assert_eq!((full.last_subject.as_deref(), full.last_sender.as_deref()), (Some("Two"), Some("sender@else.example")));
+    assert_eq!(full.last_received_at, Some(START.after(HOUR / 2)));
+    assert_eq!((empty.messages, empty.last_subject, empty.last_received_at), (0, None, None));
+    assert_eq!(listed(&bed, InboxFilter::default(), 10, START.after(HOUR)).await, ["box"], "the other one has ended");
+}
+
+pub async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by_page(bed: Bed) {
+    for name in ["alpha", "al_pha", "beta"] {
+        bed.inbox(bed.default_project, name).await;
+    }
+    bed.inbox(bed.project("other").await, "alphabet").await;
+    assert!(bed.store.claim_inbox(&permanent(bed.default_project, "gamma")).await.unwrap());
+    let address = |text: &str| InboxFilter { address: text.to_owned(), ..InboxFilter::default() };
+    assert_eq!(listed(&bed, address("PHA"), 10, START).await, ["alpha", "al_pha"]);
+    assert_eq!(listed(&bed, address("l_p"), 10, START).await, ["al_pha"]);
+    let kind = |kind| InboxFilter { kind: Some(kind), ..InboxFilter::default() };
+    assert_eq!(listed(&bed, kind(InboxKind::Permanent), 10, START).await, ["gamma"]);
+    assert_eq!(listed(&bed, kind(InboxKind::Temporary), 10, START).await, ["beta", "alpha", "al_pha"]);
+    let behind = InboxFilter { behind: Some((START, id("beta"))), ..InboxFilter::default() };
+    assert_eq!(listed(&bed, InboxFilter::default(), 2, START).await, ["gamma", "beta"]);
+    assert_eq!(listed(&bed, behind, 2, START).await, ["alpha", "al_pha"]);
+}
+
+pub async fn a_project_s_messages_and_octets_are_those_that_live(bed: Bed) {
+    let holdings = async |now| {
+        let messages = bed.store.project_messages(bed.default_project, now).await.unwrap();
+        (messages, bed.store.project_octets(bed.default_project, now).await.unwrap())
+    };
+    assert_eq!(holdings(START).await, (0, 0));
+    bed.mail(&["one", "two"], "Shared", START).await;
+    let (messages, octets) = holdings(START).await;
+    assert!(messages == 2 && octets > 0, "{messages} {octets}");
+    bed.mail(&["one"], "More", START).await;
+    assert!(holdings(START).await.1 > octets);
+    assert_eq!(holdings(START.after(HOUR)).await, (0, 0));
+}
+
+pub async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
+    let project = bed.default_project;
+    let (all, one, refused) =
+        (Watched::Inboxes(project), Watched::Inbox(project, id("box")), Watched::Refused(Some(project)));
+    let marks = async |now| {
+        let mark = async |watched| bed.store.mark(watched, now).await.unwrap();
+        [mark(&all).await, mark(&one).await, mark(&refused).await, mark(&Watched::Refused(None)).await]
+    };
+    let mut last = marks(START).await;
+    // Which of the marks the step has changed.
+    let mut changed = async |now| {
+        let new = marks(now).await;
+        let changed = [0, 1, 2, 3].map(|at: usize| new[at] != last[at]);
+        last = new;
+        changed
+    };
+    assert_eq!(changed(START).await, [false; 4]);
+    bed.inbox(project, "box").await;
+    assert_eq!(changed(START).await, [true, true, false, false]);
+    bed.mail(&["else"], "x", START).await;
+    assert_eq!(changed(START).await, [true, false, false, false]);
+    bed.mail(&["box"], "x", START).await;
+    assert_eq!(changed(START).await, [true, true, false, false]);
+    let other = bed.project("other").await;
+    bed.inbox(other, "theirs").await;
+    assert_eq!(changed(START).await, [false; 4]);
+    bed.store.add_refusals(&[(other, refusal("<a@b>"))]).await.unwrap();
+    assert_eq!(changed(START).await, [false, false, false, true]);
+    bed.store.add_refusals(&[(project, refusal("<a@b>"))]).await.unwrap();
+    assert_eq!(changed(START).await, [false, false, true, true]);
+    assert_eq!(changed(START.after(HOUR)).await, [true, true, false, false], "what ends is a change, too");
+}
+
+/// A refusal of mail to `recipient`.
+pub fn refusal(recipient: &str) -> RefusedMail {
+    RefusedMail {
+        peer: "192.0.2.1:4000".to_owned(),
+        sender: "<app@shop.example>".to_owned(),
+        recipient: recipient.to_owned(),
+        reason: "relay_not_permitted".to_owned(),
+        reply: "550 5.7.1 relay not permitted".to_owned(),
+        refused_at: START,
+    }
+}

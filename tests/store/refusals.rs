@@ -1,0 +1,50 @@
+//! What was refused over SMTP.
+
+use restante::store::REFUSALS_CHANGED;
+
+use super::bed::{Bed, HOUR, START, id};
+use super::overview::refusal;
+
+pub async fn refusals_are_listed_newest_first_by_project(bed: Bed) {
+    let (project, other) = (bed.default_project, bed.project("other").await);
+    let mut changes = bed.store.changes();
+    let refused = [(project, refusal("<first@b>")), (other, refusal("<theirs@b>")), (project, refusal("<last@b>"))];
+    bed.store.add_refusals(&refused).await.unwrap();
+    assert_eq!(changes.next().await, Some(restante::db::Change::Key(REFUSALS_CHANGED.to_owned())));
+    let recipients = async |project, limit| {
+        let refusals = bed.store.refusals(project, limit).await.unwrap();
+        refusals.into_iter().map(|refused| refused.recipient).collect::<Vec<_>>()
+    };
+    assert_eq!(recipients(Some(project), 10).await, ["<last@b>", "<first@b>"]);
+    assert_eq!(recipients(Some(other), 10).await, ["<theirs@b>"]);
+    assert_eq!(recipients(None, 2).await, ["<last@b>", "<theirs@b>"]);
+    assert_eq!(bed.store.refusals(Some(other), 1).await.unwrap(), [refusal("<theirs@b>")]);
+}
+
+pub async fn of_a_flood_of_refusals_the_latest_thousand_are_kept(bed: Bed) {
+    let other = bed.project("other").await;
+    bed.store.add_refusals(&[(other, refusal("<quiet@b>"))]).await.unwrap();
+    let flood: Vec<_> = (0..1_100).map(|number| (bed.default_project, refusal(&number.to_string()))).collect();
+    for batch in flood.chunks(300) {
+        bed.store.add_refusals(batch).await.unwrap();
+    }
+    let kept = bed.store.refusals(Some(bed.default_project), i64::MAX).await.unwrap();
+    assert_eq!((kept.len(), kept[0].recipient.as_str(), kept[999].recipient.as_str()), (1_000, "1099", "100"));
+    assert_eq!(bed.store.refusals(Some(other), 10).await.unwrap().len(), 1);
+}
+
+pub async fn an_address_is_its_project_s_while_it_is_reserved(bed: Bed) {
+    let project = bed.project("shop").await;
+    bed.inbox(project, "box").await;
+    assert_eq!(bed.store.owner_of_address(&id("box")).await.unwrap(), Some(project));
+    bed.sweep(START.after(HOUR)).await;
+    assert_eq!(bed.store.owner_of_address(&id("box")).await.unwrap(), Some(project));
+    assert_eq!(bed.store.owner_of_address(&id("none")).await.unwrap(), None);
+}
+
+pub async fn a_deleted_project_takes_its_refusals_along(bed: Bed) {
+    let project = bed.project("shop").await;
+    bed.store.add_refusals(&[(project, refusal("<a@b>")), (bed.default_project, refusal("<c@d>"))]).await.unwrap();
+    assert!(bed.store.delete_project("shop", START).await.unwrap());
+    assert_eq!(bed.store.refusals(None, 10).await.unwrap(), [refusal("<c@d>")]);
+}
