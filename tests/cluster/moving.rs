@@ -20,7 +20,7 @@ fn an_installation_moves_there_and_back_whole() {
     assert!(!summary.contains('\r'), "no progress where there is no terminal: {summary:?}");
     copy(&database.text(), &last_url);
     let (before, after) = (dump(first.path()), dump(last.path()));
-    assert_eq!(before.len(), 9, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());
+    assert_eq!(before.len(), 10, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());
     for ((table, rows), copied) in before.iter().zip(&after) {
         assert!(!rows.is_empty(), "{table} shows nothing");
         assert_eq!((table, rows), (&copied.0, &copied.1));
@@ -85,6 +85,12 @@ fn fill(data_dir: &Path) {
     let mail = serde_json::json!({"to": "someone@elsewhere.example", "subject": "queued"}).to_string();
     let url = format!("{}/v1/inboxes/box/messages", server.url);
     assert_eq!(ureq::post(url).header("x-api-key", KEY).send(mail).unwrap().status(), 202);
+    drop(server);
+    // What an attempt comes to, and when, is the network's to say.
+    let database = rusqlite::Connection::open(Path::new(data_dir).join("restante.db")).unwrap();
+    let attempt = "INSERT INTO attempts (id, outgoing_id, attempt, attempted_at, reply)
+                   SELECT randomblob(16), id, 1, 1, '451 later' FROM outgoing";
+    assert_eq!(database.execute(attempt, []).unwrap(), 1);
 }
 
 /// Sends to a domain that is not taken, and waits until that has been stored.
