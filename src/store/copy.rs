@@ -87,14 +87,7 @@ const TABLES: &[Table] = &[
          attempted_at, due_at, expires_at, worker, leased_until, last_reply",
         "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17"
     ),
-    table!(
-        "attempts",
-        "id",
-        no_octets,
-        500,
-        "id, outgoing_id, attempt, attempted_at, reply",
-        "$1, $2, $3, $4, $5"
-    ),
+    table!("attempts", "id", no_octets, 500, "id, outgoing_id, attempt, attempted_at, reply", "$1, $2, $3, $4, $5"),
     table!(
         "refusals",
         "id",

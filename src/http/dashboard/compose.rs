@@ -65,14 +65,7 @@ impl ComposePage {
     /// The form as it came, with what is wrong with it.
     fn filled_in(self, visit: &Visit, problem: String) -> Self {
         let field = |name| visit.field(name).to_owned();
-        Self {
-            to: field("to"),
-            subject: field("subject"),
-            text: field("text"),
-            reply: field("reply"),
-            problem,
-            ..self
-        }
+        Self { to: field("to"), subject: field("subject"), text: field("text"), reply: field("reply"), problem, ..self }
     }
 
     fn answer(&mut self, message: &Message) {
