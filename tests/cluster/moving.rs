@@ -74,7 +74,10 @@ fn copy(from: &str, to: &str) -> String {
 
 /// Makes an installation that has something in every table.
 fn fill(data_dir: &Path) {
-    let server = Server::start(data_dir, &["--api-key", KEY, "--admin-token", "token-of-the-administrator"]);
+    // Nobody listens where the relay should be: the first attempt to send fails, and is kept.
+    let relay = ["--relay", "smtp://127.0.0.1:1"];
+    let flags = [&["--api-key", KEY, "--admin-token", "token-of-the-administrator"][..], &relay].concat();
+    let server = Server::start(data_dir, &flags);
     let data_dir = data_dir.to_str().unwrap();
     assert!(command(["project", "create", "shop", "--data-dir", data_dir]).status().unwrap().success());
     let mut sender = Sender::new(server.smtp.clone());
@@ -85,12 +88,7 @@ fn fill(data_dir: &Path) {
     let mail = serde_json::json!({"to": "someone@elsewhere.example", "subject": "queued"}).to_string();
     let url = format!("{}/v1/inboxes/box/messages", server.url);
     assert_eq!(ureq::post(url).header("x-api-key", KEY).send(mail).unwrap().status(), 202);
-    drop(server);
-    // What an attempt comes to, and when, is the network's to say.
-    let database = rusqlite::Connection::open(Path::new(data_dir).join("restante.db")).unwrap();
-    let attempt = "INSERT INTO attempts (id, outgoing_id, attempt, attempted_at, reply)
-                   SELECT randomblob(16), id, 1, 1, '451 later' FROM outgoing";
-    assert_eq!(database.execute(attempt, []).unwrap(), 1);
+    wait_for_one_row(Path::new(data_dir), "attempts");
 }
 
 /// Sends to a domain that is not taken, and waits until that has been stored.
@@ -98,10 +96,13 @@ fn refuse_one(server: &Server, data_dir: &Path) {
     let mut connection = Smtp::connect(&server.smtp).unwrap();
     connection.say("MAIL FROM:<app@example.com>").unwrap();
     assert!(connection.say("RCPT TO:<someone@elsewhere.example>").unwrap().starts_with("550"));
+    wait_for_one_row(data_dir, "refusals");
+}
+
+fn wait_for_one_row(data_dir: &Path, table: &str) {
     let database = rusqlite::Connection::open(data_dir.join("restante.db")).unwrap();
-    eventually("the refusal is stored", || {
-        database.query_row("SELECT COUNT(*) FROM refusals", [], |row| row.get::<_, i64>(0)).unwrap() == 1
-    });
+    let count = format!("SELECT COUNT(*) FROM {table}");
+    eventually(table, || database.query_row(&count, [], |row| row.get::<_, i64>(0)).unwrap() == 1);
 }
 
 /// Every table with its rows but those of the dashboard's sessions, which do not move, in an order that does not depend on how they were written.

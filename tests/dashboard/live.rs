@@ -1,9 +1,12 @@
 //! Live updates: a browser hears what has changed, also what has changed while it was away.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 
+use super::pages::refusal;
 use super::visitor::Visitor;
 use crate::common::{Harness, within};
 
@@ -86,6 +89,35 @@ async fn outgoing_mail_is_told_of() {
     let mut events = Events::open(&own, &format!("{project}/outgoing/events?seen={mark}"), None).await;
     own.post(&format!("{project}/inboxes/{inbox}/send"), &[("to", "a@b.example"), ("subject", "Out")]).await;
     assert_ne!(events.changed().await, mark);
+}
+
+#[tokio::test]
+async fn refused_mail_is_told_of() {
+    let harness = Harness::start().await;
+    let (own, administrator) = (Visitor::of_default(&harness).await, Visitor::administrator(&harness).await);
+    let path = format!("{}/refused", own.project_path().await);
+    let mut of_project = Events::open(&own, &format!("{path}/events?seen={}", seen(&own, &path).await), None).await;
+    let all = format!("/refused/events?seen={}", seen(&administrator, "/refused").await);
+    let mut all = Events::open(&administrator, &all, None).await;
+    harness.service.record_refusal(refusal(), None);
+    of_project.changed().await;
+    all.changed().await;
+}
+
+#[tokio::test]
+async fn a_quiet_stream_has_a_heartbeat() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let base = format!("{}/inboxes", own.project_path().await);
+    let mark = seen(&own, &base).await;
+    let mut events = Events::open(&own, &format!("{base}/events?seen={mark}"), None).await;
+    tokio::time::pause();
+    let before = tokio::time::Instant::now();
+    for _ in 0..2 {
+        let frame = events.0.frame().await.unwrap().unwrap();
+        assert_eq!(frame.into_data().unwrap(), ": heartbeat\n\n");
+    }
+    assert!(before.elapsed() <= Duration::from_secs(60), "proxies close what is silent for a minute");
 }
 
 #[tokio::test]

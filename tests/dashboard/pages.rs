@@ -214,14 +214,7 @@ async fn refusals_are_seen_by_the_project_they_concern() {
         (Visitor::of_default(&harness).await, Visitor::sign_in(&harness, harness.other_key.as_str()).await);
     let administrator = Visitor::administrator(&harness).await;
     let theirs = harness.create_inbox_with(&harness.other_key).await;
-    let refused = |recipient: String| RefusedMail {
-        peer: "192.0.2.1:4000".to_owned(),
-        sender: "<a@b.example>".to_owned(),
-        recipient,
-        reason: "inbox_full".to_owned(),
-        reply: "452 4.2.2 Inbox full".to_owned(),
-        refused_at: START,
-    };
+    let refused = |recipient: String| RefusedMail { recipient, ..refusal() };
     harness.service.record_refusal(refused(format!("<{theirs}@{MAIL_DOMAIN}>")), None);
     harness.service.record_refusal(refused("<x@elsewhere.example>".to_owned()), None);
     let (own_path, other_path) = (own.project_path().await, other.project_path().await);
@@ -231,6 +224,18 @@ async fn refusals_are_seen_by_the_project_they_concern() {
     assert!(!page.body.contains("x@elsewhere.example"));
     let page = seen(&administrator, "/refused", "x@elsewhere.example").await;
     assert!(page.body.contains(&theirs));
+}
+
+/// A refusal.
+pub fn refusal() -> RefusedMail {
+    RefusedMail {
+        peer: "192.0.2.1:4000".to_owned(),
+        sender: "<a@b.example>".to_owned(),
+        recipient: "<x@elsewhere.example>".to_owned(),
+        reason: "inbox_full".to_owned(),
+        reply: "452 4.2.2 Inbox full".to_owned(),
+        refused_at: START,
+    }
 }
 
 /// The page as soon as it shows `text`: refusals are written in the background.

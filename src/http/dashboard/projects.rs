@@ -164,7 +164,7 @@ fn show_key(
         shell: Shell::new(visit, format!("API key of {name}"), "projects"),
         name: name.to_owned(),
         key: key.as_str().to_owned(),
-        curl: format!("curl -X POST -H 'Authorization: Bearer {}' {}/v1/inboxes", key.as_str(), app.base_url),
+        curl: format!("curl -X POST -H 'Authorization: Bearer {}' \\\n  {}/v1/inboxes", key.as_str(), app.base_url),
         former,
         back,
     })
