@@ -55,7 +55,7 @@ pub(crate) async fn fill(data_dir: &Path, messages: usize) -> Vec<String> {
             content: content(number),
             outgoing: None,
         });
-        store.deliver(&deliveries.collect::<Vec<_>>(), &policy).await.unwrap();
+        store.deliver(&deliveries.collect(), policy).await.unwrap();
     }
     inboxes.iter().map(ToString::to_string).collect()
 }

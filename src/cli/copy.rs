@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -33,15 +34,21 @@ pub(super) struct CopyCommand {
 pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
     let (from, to) = (settings::database_url("--from", &command.from)?, settings::database_url("--to", &command.to)?);
     let _locks = (lock_source(&from)?, lock_target(&to)?);
-    let mut shown = Shown::new();
+    let shown = Arc::new(Mutex::new(Shown::new()));
     database::with(from.clone(), Store::open, async |source| {
         let target = database::open(to.clone(), Store::open).await?;
-        let copied = source.copy_to(&target, |progress| shown.update(progress)).await;
+        let updated = Arc::clone(&shown);
+        let copied = source.copy_to(&target, move |progress| lock(&updated).update(progress)).await;
         Ok(copied.map_err(DatabaseCommandError::Copy)?)
     })?;
-    shown.end();
-    output::note(&format!("Copied {from} to {to}: {}.", shown.summary()));
+    lock(&shown).end();
+    output::note(&format!("Copied {from} to {to}: {}.", lock(&shown).summary()));
     Ok(())
+}
+
+fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+    // What is shown is whole also where showing it has panicked.
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A server on the source would go on writing behind the copy's back.

@@ -10,22 +10,30 @@ const VERSION: &str = "SELECT version FROM schema_version";
 /// Runs those of `migrations` that the database has not had; the first one makes version 1.
 pub(super) async fn run(database: &Database, migrations: &[&'static str]) -> Result<(), DatabaseError> {
     let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
-    for (script, version) in migrations.iter().zip(1..) {
-        let mut transaction = database.begin()?;
-        // The version is read behind the lock, so that two programs starting at once migrate once.
-        transaction.lock(MIGRATING).await?;
-        let present = present_version(&mut transaction).await?;
-        if present > known {
-            return Err(DatabaseError::Newer { found: present, known });
-        }
-        if present >= version {
-            continue;
-        }
-        transaction.execute_script(script).await?;
-        transaction.execute("UPDATE schema_version SET version = $1", values![version]).await?;
-        transaction.commit().await?;
+    for (script, version) in migrations.iter().copied().zip(1..) {
+        database.transact(move |transaction| step(transaction, script, version, known)).await?;
     }
     Ok(())
+}
+
+async fn step(
+    mut transaction: Transaction,
+    script: &'static str,
+    version: i64,
+    known: i64,
+) -> Result<(), DatabaseError> {
+    // The version is read behind the lock, so that two programs starting at once migrate once.
+    transaction.lock(MIGRATING).await?;
+    let present = present_version(&mut transaction).await?;
+    if present > known {
+        return Err(DatabaseError::Newer { found: present, known });
+    }
+    if present >= version {
+        return Ok(());
+    }
+    transaction.execute_script(script).await?;
+    transaction.execute("UPDATE schema_version SET version = $1", values![version]).await?;
+    transaction.commit().await
 }
 
 async fn present_version(transaction: &mut Transaction) -> Result<i64, DatabaseError> {

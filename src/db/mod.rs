@@ -11,9 +11,9 @@
 //! | `{for_update}` | behind a SELECT: no other transaction changes its rows before this one ends |
 //! | `{skip_locked}` | the same, but rows that another transaction holds are left out |
 //!
-//! An engine with one writer (SQLite) runs transactions one after another; the caller of [`Database::begin`] queues.
-//! PostgreSQL runs them side by side, and several processes may share it. Its futures are boxed: they are large, and every
-//! wait would make room for them, whichever engine it is on.
+//! An engine with one writer (SQLite) runs transactions one after another, each as a whole on a thread of its own.
+//! PostgreSQL runs them side by side where they are called, and several processes may share it. Its futures are boxed: they
+//! are large, and every wait would make room for them, whichever engine it is on.
 
 mod locks;
 mod migrate;
@@ -31,8 +31,6 @@ pub use locks::{Lock, Locks};
 pub(crate) use value::values;
 pub use value::{Row, Value};
 
-/// A statement that waits to be done, and its sets of parameters.
-type Deferred = (&'static str, Vec<Vec<Value>>);
 type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How many changes a listener may fall behind before it is told to look at everything again.
@@ -142,7 +140,8 @@ impl Database {
     pub async fn open(url: &DatabaseUrl) -> Result<Self, DatabaseError> {
         match url.clone() {
             DatabaseUrl::Sqlite(path) => {
-                let opening = tokio::task::spawn_blocking(move || sqlite::Sqlite::open(&path, CHANGES_KEPT));
+                let runtime = tokio::runtime::Handle::current();
+                let opening = tokio::task::spawn_blocking(move || sqlite::Sqlite::open(&path, CHANGES_KEPT, runtime));
                 let engine = Engine::Sqlite(Arc::new(opening.await.map_err(|_| DatabaseError::Closed)??));
                 Ok(Self { engine, locks: Locks::within_process() })
             }
@@ -187,16 +186,26 @@ impl Database {
         }
     }
 
-    /// Begins a transaction. Dropping it without a commit rolls it back.
+    /// Runs `work` in a transaction, which `work` commits; dropped without a commit, it is rolled back. `work` may run on
+    /// the one thread that writes, so it waits for nothing but its transaction.
     ///
     /// # Errors
-    /// [`DatabaseError::Closed`]; what the engine fails with at the beginning comes out of the first statement.
-    pub fn begin(&self) -> Result<Transaction, DatabaseError> {
-        let engine = match &self.engine {
-            Engine::Sqlite(engine) => OpenTransaction::Sqlite(engine.begin()?),
-            Engine::Postgres(engine) => OpenTransaction::Postgres(Box::new(engine.begin())),
-        };
-        Ok(Transaction { engine, changes: Vec::new() })
+    /// What `work` fails with; [`DatabaseError::Closed`]. What the engine fails with at the beginning comes out of the first
+    /// statement.
+    pub async fn transact<T, E, F>(&self, work: impl FnOnce(Transaction) -> F + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DatabaseError> + Send + 'static,
+        F: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        match &self.engine {
+            Engine::Sqlite(engine) => {
+                engine.transact(|open| work(Transaction::new(OpenTransaction::Sqlite(open)))).await?
+            }
+            Engine::Postgres(engine) => {
+                Box::pin(work(Transaction::new(OpenTransaction::Postgres(Box::new(engine.begin()))))).await
+            }
+        }
     }
 
     /// Every change announced from now on.
@@ -244,6 +253,10 @@ enum OpenTransaction {
 }
 
 impl Transaction {
+    fn new(engine: OpenTransaction) -> Self {
+        Self { engine, changes: Vec::new() }
+    }
+
     /// Runs one statement and returns how many rows it changed.
     ///
     /// # Errors
@@ -258,22 +271,9 @@ impl Transaction {
     /// As [`Transaction::execute`].
     pub async fn execute_many(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<u64, DatabaseError> {
         match &mut self.engine {
-            OpenTransaction::Sqlite(engine) => engine.execute(sql, parameters).await,
+            OpenTransaction::Sqlite(engine) => engine.execute(sql, &parameters),
             OpenTransaction::Postgres(engine) => Box::pin(engine.execute(sql, parameters)).await,
         }
-    }
-
-    /// Runs one statement once for each set of parameters, together with what comes next: it costs no round trip of its
-    /// own, and what it fails with comes out of what comes next.
-    ///
-    /// # Errors
-    /// None of its own where the engine can wait; as [`Transaction::execute`] otherwise.
-    pub async fn defer(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<(), DatabaseError> {
-        match &mut self.engine {
-            OpenTransaction::Sqlite(engine) => engine.defer((sql, parameters)),
-            OpenTransaction::Postgres(engine) => drop(Box::pin(engine.execute(sql, parameters)).await?),
-        }
-        Ok(())
     }
 
     /// Runs several statements without parameters, separated by semicolons.
@@ -282,7 +282,7 @@ impl Transaction {
     /// As [`Transaction::execute`].
     pub async fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
         match &mut self.engine {
-            OpenTransaction::Sqlite(engine) => engine.execute_script(sql).await,
+            OpenTransaction::Sqlite(engine) => engine.execute_script(sql),
             OpenTransaction::Postgres(engine) => engine.execute_script(sql).await,
         }
     }
@@ -305,7 +305,7 @@ impl Transaction {
         parameters: Vec<Vec<Value>>,
     ) -> Result<Vec<Vec<Row>>, DatabaseError> {
         match &mut self.engine {
-            OpenTransaction::Sqlite(engine) => engine.query(sql, parameters).await,
+            OpenTransaction::Sqlite(engine) => engine.query(sql, &parameters),
             OpenTransaction::Postgres(engine) => Box::pin(engine.query(sql, parameters)).await,
         }
     }
@@ -348,7 +348,7 @@ impl Transaction {
     /// What the commit fails with; nothing of the transaction is kept then.
     pub async fn commit(self) -> Result<(), DatabaseError> {
         match self.engine {
-            OpenTransaction::Sqlite(engine) => engine.commit(self.changes).await,
+            OpenTransaction::Sqlite(engine) => engine.commit(self.changes),
             OpenTransaction::Postgres(engine) => Box::pin(engine.commit(&self.changes)).await,
         }
     }

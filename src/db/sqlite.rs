@@ -1,24 +1,28 @@
 //! SQLite behind the seam: one thread that writes, and a pool of connections that read.
 //!
 //! The write-ahead log is flushed at every commit (`synchronous=FULL`), so that what is committed survives a power cut.
-//! A transaction hands its thread a channel of commands; while it is open, the thread serves nothing else. When the
-//! channel ends without a commit, the thread rolls back.
+//! A transaction is work that goes to the writing thread as a whole and runs there from its first statement to its
+//! commit: however many statements it has, it costs one way there and one back.
 //!
 //! A look-up reads a few rows by an index, which takes less time than to hand it to another thread: it runs where it is
 //! called. Any other query runs on a blocking thread.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ToSql};
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
-use super::{Change, DatabaseError, Deferred, Row, Value};
+use super::{Change, DatabaseError, Row, Value};
 
 /// How long a statement waits for another process that holds the database, such as a command beside a server.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,51 +34,28 @@ const STATEMENTS_KEPT: usize = 64;
 /// Queries that run on blocking threads at once.
 const QUERIES_AT_ONCE: usize = 8;
 
-type Reply<T> = oneshot::Sender<Result<T, DatabaseError>>;
+/// A transaction as the writing thread takes it, with its answer on board.
+type Work = Box<dyn FnOnce(SqliteTransaction) -> BoxFuture<'static, ()> + Send>;
 
 /// An open database file.
 #[derive(Debug)]
 pub(super) struct Sqlite {
-    writer: mpsc::Sender<mpsc::Receiver<Request>>,
+    writer: mpsc::Sender<Work>,
     readers: Arc<Readers>,
     queries: Semaphore,
     changes: broadcast::Sender<Change>,
 }
 
-/// A command, and what is done before it.
-struct Request {
-    deferred: Vec<Deferred>,
-    command: Command,
-}
-
-enum Command {
-    Execute { sql: &'static str, parameters: Vec<Vec<Value>>, reply: Reply<u64> },
-    Script { sql: &'static str, reply: Reply<()> },
-    Query { sql: &'static str, parameters: Vec<Vec<Value>>, reply: Reply<Vec<Vec<Row>>> },
-    Commit { changes: Vec<Change>, reply: Reply<()> },
-}
-
-impl Command {
-    fn fail(self, error: DatabaseError) {
-        // Whoever no longer listens does not mind.
-        match self {
-            Self::Execute { reply, .. } => drop(reply.send(Err(error))),
-            Self::Script { reply, .. } | Self::Commit { reply, .. } => drop(reply.send(Err(error))),
-            Self::Query { reply, .. } => drop(reply.send(Err(error))),
-        }
-    }
-}
-
 impl Sqlite {
-    pub(super) fn open(path: &Path, changes_kept: usize) -> Result<Self, DatabaseError> {
+    /// Opens or makes the file at `path`. Transactions may use what `runtime` offers.
+    pub(super) fn open(path: &Path, changes_kept: usize, runtime: Handle) -> Result<Self, DatabaseError> {
         let (changes, _) = broadcast::channel(changes_kept);
 
-        let (writer, transactions) = mpsc::channel();
+        let (writer, works) = mpsc::channel();
         let connection = SqliteConnection::writer(path).map_err(|error| open_failed(path, error))?;
-        spawn("sqlite-writer", {
-            let changes = changes.clone();
-            move || serve_transactions(connection, &transactions, &changes)
-        })?;
+        let writing = Writing { connection: Arc::new(Mutex::new(connection)), changes: changes.clone() };
+        let builder = std::thread::Builder::new().name("sqlite-writer".to_owned());
+        builder.spawn(move || writing.serve(&works, &runtime)).map_err(DatabaseError::Thread)?;
 
         let readers = Readers { path: path.to_owned(), idle: Mutex::default() };
         readers.query("SELECT 1", &[])?;
@@ -92,10 +73,20 @@ impl Sqlite {
         query.await.map_err(|_| DatabaseError::Closed)?
     }
 
-    pub(super) fn begin(&self) -> Result<SqliteTransaction, DatabaseError> {
-        let (commands, receiver) = mpsc::channel();
-        self.writer.send(receiver).map_err(|_| DatabaseError::Closed)?;
-        Ok(SqliteTransaction { commands, deferred: Vec::new() })
+    /// Runs `work` on the writing thread, and answers what it answers.
+    pub(super) async fn transact<T, F>(
+        &self,
+        work: impl FnOnce(SqliteTransaction) -> F + Send + 'static,
+    ) -> Result<T, DatabaseError>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        // Whoever no longer listens does not mind.
+        let answered = |transaction| async move { drop(reply.send(work(transaction).await)) }.boxed();
+        self.writer.send(Box::new(answered)).map_err(|_| DatabaseError::Closed)?;
+        answer.await.map_err(|_| DatabaseError::Closed)
     }
 
     pub(super) fn changes(&self) -> broadcast::Receiver<Change> {
@@ -103,100 +94,84 @@ impl Sqlite {
     }
 }
 
-/// The caller's end of an open transaction.
+/// The writing thread's own.
+struct Writing {
+    connection: Arc<Mutex<SqliteConnection>>,
+    changes: broadcast::Sender<Change>,
+}
+
+impl Writing {
+    fn serve(&self, works: &mpsc::Receiver<Work>, runtime: &Handle) {
+        for work in works {
+            let transaction = SqliteTransaction {
+                connection: Arc::clone(&self.connection),
+                changes: self.changes.clone(),
+                open: false,
+            };
+            let work = AssertUnwindSafe(|| runtime.block_on(work(transaction)));
+            // Whoever waits for the answer hears that there is none; the next transaction does not suffer.
+            if catch_unwind(work).is_err() {
+                tracing::error!("a transaction has panicked");
+            }
+        }
+    }
+}
+
+/// A transaction, which has the writing connection to itself. It begins with its first statement.
 #[derive(Debug)]
 pub(super) struct SqliteTransaction {
-    commands: mpsc::Sender<Request>,
-    deferred: Vec<Deferred>,
+    connection: Arc<Mutex<SqliteConnection>>,
+    changes: broadcast::Sender<Change>,
+    open: bool,
 }
 
 impl SqliteTransaction {
-    pub(super) fn defer(&mut self, deferred: Deferred) {
-        self.deferred.push(deferred);
+    pub(super) fn execute(&mut self, sql: &'static str, parameters: &[Vec<Value>]) -> Result<u64, DatabaseError> {
+        self.connection()?.execute(sql, parameters)
     }
 
-    pub(super) async fn execute(
+    pub(super) fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
+        self.connection()?.execute_script(sql)
+    }
+
+    pub(super) fn query(
         &mut self,
         sql: &'static str,
-        parameters: Vec<Vec<Value>>,
-    ) -> Result<u64, DatabaseError> {
-        self.ask(|reply| Command::Execute { sql, parameters, reply }).await
-    }
-
-    pub(super) async fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
-        self.ask(|reply| Command::Script { sql, reply }).await
-    }
-
-    pub(super) async fn query(
-        &mut self,
-        sql: &'static str,
-        parameters: Vec<Vec<Value>>,
+        parameters: &[Vec<Value>],
     ) -> Result<Vec<Vec<Row>>, DatabaseError> {
-        self.ask(|reply| Command::Query { sql, parameters, reply }).await
+        let mut connection = self.connection()?;
+        parameters.iter().map(|parameters| connection.query(sql, parameters)).collect()
     }
 
-    pub(super) async fn commit(mut self, changes: Vec<Change>) -> Result<(), DatabaseError> {
-        self.ask(|reply| Command::Commit { changes, reply }).await
+    pub(super) fn commit(mut self, changes: Vec<Change>) -> Result<(), DatabaseError> {
+        self.connection()?.control("COMMIT")?;
+        self.open = false;
+        // An error means that nobody listens.
+        changes.into_iter().for_each(|change| drop(self.changes.send(change)));
+        Ok(())
     }
 
-    async fn ask<T>(&mut self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, DatabaseError> {
-        let (reply, answer) = oneshot::channel();
-        let request = Request { deferred: std::mem::take(&mut self.deferred), command: command(reply) };
-        self.commands.send(request).map_err(|_| DatabaseError::Closed)?;
-        answer.await.map_err(|_| DatabaseError::Closed)?
-    }
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), DatabaseError> {
-    let builder = std::thread::Builder::new().name(name.to_owned());
-    builder.spawn(work).map(drop).map_err(DatabaseError::Thread)
-}
-
-fn serve_transactions(
-    mut connection: SqliteConnection,
-    transactions: &mpsc::Receiver<mpsc::Receiver<Request>>,
-    changes: &broadcast::Sender<Change>,
-) {
-    for commands in transactions {
-        serve_transaction(&mut connection, &commands, changes);
-    }
-}
-
-fn serve_transaction(
-    connection: &mut SqliteConnection,
-    commands: &mpsc::Receiver<Request>,
-    changes: &broadcast::Sender<Change>,
-) {
-    let Ok(first) = commands.recv() else { return };
-    if let Err(error) = connection.control("BEGIN IMMEDIATE") {
-        return first.command.fail(error);
-    }
-    let rest = std::iter::from_fn(|| commands.recv().ok());
-    for Request { deferred, command } in std::iter::once(first).chain(rest) {
-        if let Err(error) = connection.execute_all(&deferred) {
-            command.fail(error);
-            break;
+    fn connection(&mut self) -> Result<MutexGuard<'_, SqliteConnection>, DatabaseError> {
+        let connection = lock(&self.connection);
+        if !self.open {
+            connection.control("BEGIN IMMEDIATE")?;
+            self.open = true;
         }
-        match command {
-            Command::Execute { sql, parameters, reply } => drop(reply.send(connection.execute(sql, &parameters))),
-            Command::Script { sql, reply } => drop(reply.send(connection.execute_script(sql))),
-            Command::Query { sql, parameters, reply } => {
-                let rows = parameters.iter().map(|parameters| connection.query(sql, parameters)).collect();
-                drop(reply.send(rows));
-            }
-            Command::Commit { changes: announced, reply } => {
-                let committed = connection.control("COMMIT");
-                if committed.is_err() {
-                    connection.roll_back();
-                } else {
-                    // An error means that nobody listens.
-                    announced.into_iter().for_each(|change| drop(changes.send(change)));
-                }
-                return drop(reply.send(committed));
-            }
+        Ok(connection)
+    }
+}
+
+impl Drop for SqliteTransaction {
+    fn drop(&mut self) {
+        if self.open {
+            lock(&self.connection).roll_back();
         }
     }
-    connection.roll_back();
+}
+
+/// A panic elsewhere leaves connections whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Connections that only read: as many as have ever been wanted at once.
@@ -208,19 +183,14 @@ struct Readers {
 
 impl Readers {
     fn query(&self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
-        let idle = self.idle().pop();
+        let idle = lock(&self.idle).pop();
         let mut connection = match idle {
             Some(connection) => connection,
             None => SqliteConnection::reader(&self.path).map_err(|error| open_failed(&self.path, error))?,
         };
         let rows = connection.query(sql, parameters);
-        self.idle().push(connection);
+        lock(&self.idle).push(connection);
         rows
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<SqliteConnection>> {
-        // A panic elsewhere leaves the list whole.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -282,10 +252,6 @@ impl SqliteConnection {
             changed += statement.execute(rusqlite::params_from_iter(parameters))? as u64;
         }
         Ok(changed)
-    }
-
-    fn execute_all(&mut self, statements: &[Deferred]) -> Result<(), DatabaseError> {
-        statements.iter().try_for_each(|(sql, parameters)| self.execute(sql, parameters).map(drop))
     }
 
     fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {

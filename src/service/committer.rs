@@ -68,15 +68,16 @@ async fn write_batch(store: &Store, batch: Vec<Job>) {
     let Some(policy) = batch.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return };
     let (deliveries, replies): (Vec<Delivery>, Vec<Reply>) =
         batch.into_iter().map(|job| (job.delivery, job.reply)).unzip();
+    let deliveries = deliveries.into();
     let begun = Instant::now();
-    let error = match store.deliver(&deliveries, &policy).await {
+    let error = match store.deliver(&deliveries, policy).await {
         Ok(outcomes) => {
             metrics::committed(u32::try_from(deliveries.len()).unwrap_or(u32::MAX), begun.elapsed());
             return replies.into_iter().zip(outcomes).for_each(|(reply, outcome)| answer(reply, Ok(outcome)));
         }
         Err(error) => error,
     };
-    if let [_] = deliveries.as_slice() {
+    if deliveries.len() == 1 {
         return replies.into_iter().take(1).zip([error]).for_each(|(reply, error)| answer(reply, Err(error.into())));
     }
     if is_absence(&error) {
@@ -85,8 +86,8 @@ async fn write_batch(store: &Store, batch: Vec<Job>) {
         return replies.into_iter().for_each(|reply| answer(reply, Err(absence())));
     }
     tracing::warn!(%error, deliveries = deliveries.len(), "a batch failed; its members are tried one by one");
-    for (delivery, reply) in deliveries.into_iter().zip(replies) {
-        let alone = store.deliver(std::slice::from_ref(&delivery), &policy).await;
+    for (delivery, reply) in deliveries.iter().zip(replies) {
+        let alone = store.deliver(&[delivery.clone()].into(), policy).await;
         answer(reply, alone.map(|mut outcomes| outcomes.pop().unwrap_or_default()).map_err(Into::into));
     }
 }

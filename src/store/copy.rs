@@ -1,7 +1,7 @@
 //! Moving an installation from one database to another: every row of every table, in one transaction of the target.
 
 use super::{Store, StoreError};
-use crate::db::{Transaction, Value, values};
+use crate::db::{DatabaseError, Transaction, Value, values};
 
 /// How far a copy has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,12 @@ pub enum CopyError {
     /// One of the two databases failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<DatabaseError> for CopyError {
+    fn from(error: DatabaseError) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 struct Table {
@@ -105,23 +111,30 @@ impl Store {
     ///
     /// # Errors
     /// [`CopyError`]; the target is then as empty as before.
-    pub async fn copy_to(&self, target: &Self, mut progress: impl FnMut(Progress)) -> Result<(), CopyError> {
+    pub async fn copy_to(
+        &self,
+        target: &Self,
+        mut progress: impl FnMut(Progress) + Send + 'static,
+    ) -> Result<(), CopyError> {
         const IN_USE: &str = "SELECT 1 FROM projects LIMIT 1";
-        let mut transaction = target.database.begin().map_err(StoreError::from)?;
-        if !transaction.query(IN_USE, vec![]).await.map_err(StoreError::from)?.is_empty() {
-            return Err(CopyError::TargetInUse);
-        }
-        for table in TABLES {
-            self.copy_table(table, &mut transaction, &mut progress).await?;
-        }
-        Ok(transaction.commit().await.map_err(StoreError::from)?)
+        let source = self.clone();
+        let copy = async move |mut transaction: Transaction| {
+            if !transaction.query(IN_USE, vec![]).await?.is_empty() {
+                return Err(CopyError::TargetInUse);
+            }
+            for table in TABLES {
+                source.copy_table(table, &mut transaction, &mut progress).await?;
+            }
+            Ok(transaction.commit().await?)
+        };
+        target.database.transact(copy).await
     }
 
     async fn copy_table(
         &self,
         table: &Table,
         target: &mut Transaction,
-        progress: &mut impl FnMut(Progress),
+        progress: &mut (impl FnMut(Progress) + Send),
     ) -> Result<(), StoreError> {
         let counted = self.database.query(table.count, vec![]).await?.pop();
         let rows = counted.map(|mut row| row.integer()).transpose()?.unwrap_or_default();

@@ -5,6 +5,7 @@
 //! same. Inboxes are raised in the order of their ids, so that two batches never wait for each other in a circle.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::outgoing::{self, NewOutgoing};
@@ -137,22 +138,33 @@ impl Store {
     ///
     /// # Errors
     /// [`DeliveryError`]; then none of the deliveries is stored.
-    pub async fn deliver(&self, deliveries: &[Delivery], policy: &Policy) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
-        until_undisturbed(|| self.deliver_once(deliveries, policy)).await
+    pub async fn deliver(
+        &self,
+        deliveries: &Arc<[Delivery]>,
+        policy: Policy,
+    ) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
+        until_undisturbed(|| {
+            let deliveries = Arc::clone(deliveries);
+            self.database.transact(async move |transaction| deliver(transaction, &deliveries, &policy).await)
+        })
+        .await
     }
+}
 
-    async fn deliver_once(&self, deliveries: &[Delivery], policy: &Policy) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
-        let mut transaction = self.database.begin()?;
-        let openings = open_inboxes(&mut transaction, deliveries, policy).await?;
-        let mut batch = Batch::new(deliveries, policy);
-        transaction.defer(INSERT_CONTENT, batch.contents()).await?;
-        take_sequences(&mut transaction, &openings, &mut batch).await?;
-        transaction.defer(INSERT_MESSAGE, batch.messages).await?;
-        change_outgoing(&mut transaction, deliveries, policy.now).await?;
-        openings.into_keys().for_each(|inbox| transaction.notify(inbox.to_string()));
-        transaction.commit().await?;
-        Ok(batch.outcomes)
-    }
+async fn deliver(
+    mut transaction: Transaction,
+    deliveries: &[Delivery],
+    policy: &Policy,
+) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
+    let openings = open_inboxes(&mut transaction, deliveries, policy).await?;
+    let mut batch = Batch::new(deliveries, policy);
+    transaction.execute_many(INSERT_CONTENT, batch.contents()).await?;
+    take_sequences(&mut transaction, &openings, &mut batch).await?;
+    transaction.execute_many(INSERT_MESSAGE, batch.messages).await?;
+    change_outgoing(&mut transaction, deliveries, policy.now).await?;
+    openings.into_keys().for_each(|inbox| transaction.notify(inbox.to_string()));
+    transaction.commit().await?;
+    Ok(batch.outcomes)
 }
 
 async fn change_outgoing(

@@ -24,7 +24,6 @@ impl Store {
             INSERT INTO inboxes
                 (id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence)
             VALUES ($1, $2, $3, $4, $5, 0, 0, 0) ON CONFLICT (id) DO NOTHING";
-        let mut transaction = self.database.begin()?;
         let parameters = values![
             inbox.id.as_str(),
             inbox.project.0.as_bytes().as_slice(),
@@ -32,10 +31,7 @@ impl Store {
             inbox.created_at.as_millis(),
             inbox.expires_at.map(Timestamp::as_millis),
         ];
-        let made = transaction.execute(INSERT, parameters).await?;
-        transaction.notify(inbox.id.to_string());
-        transaction.commit().await?;
-        Ok(made == 1)
+        Ok(self.change(INSERT, parameters, Some(inbox.id.to_string())).await? == 1)
     }
 
     /// The live inbox `id`, whoever owns it.
@@ -71,7 +67,6 @@ impl Store {
             ON CONFLICT (id) DO UPDATE SET
                 kind = $3, created_at = $4, expires_at = $5, emptied_sequence = inboxes.last_sequence
             WHERE inboxes.project_id = $2 AND inboxes.expires_at <= $4";
-        let mut transaction = self.database.begin()?;
         let parameters = values![
             inbox.id.as_str(),
             inbox.project.0.as_bytes().as_slice(),
@@ -79,10 +74,7 @@ impl Store {
             inbox.created_at.as_millis(),
             inbox.expires_at.map(Timestamp::as_millis),
         ];
-        let claimed = transaction.execute(CLAIM, parameters).await?;
-        transaction.notify(inbox.id.to_string());
-        transaction.commit().await?;
-        Ok(claimed == 1)
+        Ok(self.change(CLAIM, parameters, Some(inbox.id.to_string())).await? == 1)
     }
 
     /// Ends a live permanent inbox: its address becomes a reservation as a temporary one's does. `false` where there was
@@ -94,12 +86,8 @@ impl Store {
         const END: &str = "
             UPDATE inboxes SET kind = 'temporary', expires_at = $2, emptied_sequence = last_sequence
             WHERE id = $1 AND project_id = $3 AND kind = 'permanent'";
-        let mut transaction = self.database.begin()?;
         let parameters = values![inbox.id.as_str(), now.as_millis(), inbox.project.0.as_bytes().as_slice()];
-        let ended = transaction.execute(END, parameters).await?;
-        transaction.notify(inbox.id.to_string());
-        transaction.commit().await?;
-        Ok(ended == 1)
+        Ok(self.change(END, parameters, Some(inbox.id.to_string())).await? == 1)
     }
 
     /// Ends a live temporary inbox and takes its messages from every reader; `false` where there was none.
@@ -110,12 +98,8 @@ impl Store {
         const END: &str = "
             UPDATE inboxes SET expires_at = $2, emptied_sequence = last_sequence
             WHERE id = $1 AND project_id = $3 AND kind = 'temporary' AND expires_at > $2";
-        let mut transaction = self.database.begin()?;
         let parameters = values![inbox.id.as_str(), now.as_millis(), inbox.project.0.as_bytes().as_slice()];
-        let ended = transaction.execute(END, parameters).await?;
-        transaction.notify(inbox.id.to_string());
-        transaction.commit().await?;
-        Ok(ended == 1)
+        Ok(self.change(END, parameters, Some(inbox.id.to_string())).await? == 1)
     }
 }
 

@@ -22,7 +22,7 @@ mod sessions;
 mod settings;
 mod sweep;
 
-use crate::db::{Changes, Database, DatabaseError, Locks};
+use crate::db::{Changes, Database, DatabaseError, Locks, Transaction, Value};
 
 pub use content::Content;
 pub use copy::{CopyError, Progress};
@@ -118,6 +118,22 @@ impl Store {
     pub async fn open(database: Database) -> Result<Self, StoreError> {
         database.migrate(MIGRATIONS).await?;
         Ok(Self { database })
+    }
+
+    /// Runs one statement in a transaction of its own, and announces `changed`; returns how many rows it changed.
+    async fn change(
+        &self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+        changed: Option<String>,
+    ) -> Result<u64, StoreError> {
+        let change = async move |mut transaction: Transaction| {
+            let rows = transaction.execute(sql, parameters).await?;
+            changed.into_iter().for_each(|key| transaction.notify(key));
+            transaction.commit().await?;
+            Ok(rows)
+        };
+        self.database.transact(change).await
     }
 
     /// The ids of inboxes that have changed, and [`QUEUE_CHANGED`], from now on.

@@ -81,9 +81,12 @@ impl Store {
     /// # Errors
     /// Where the database fails.
     pub async fn add_outgoing(&self, item: &NewOutgoing, now: Timestamp) -> Result<(), StoreError> {
-        let mut transaction = self.database.begin()?;
-        insert(&mut transaction, std::iter::once(item), now).await?;
-        Ok(transaction.commit().await?)
+        let item = item.clone();
+        let add = async move |mut transaction: Transaction| {
+            insert(&mut transaction, std::iter::once(&item), now).await?;
+            Ok(transaction.commit().await?)
+        };
+        self.database.transact(add).await
     }
 
     /// How many items wait to be sent; counted no further than 100,000.
@@ -161,11 +164,7 @@ impl Store {
     }
 
     async fn change_item(&self, sql: &'static str, parameters: Vec<crate::db::Value>) -> Result<bool, StoreError> {
-        let mut transaction = self.database.begin()?;
-        let changed = transaction.execute(sql, parameters).await?;
-        transaction.notify(QUEUE_CHANGED.to_owned());
-        transaction.commit().await?;
-        Ok(changed == 1)
+        Ok(self.change(sql, parameters, Some(QUEUE_CHANGED.to_owned())).await? == 1)
     }
 }
 

@@ -35,11 +35,14 @@ impl Store {
         key: &ApiKey,
         now: Timestamp,
     ) -> Result<Option<ProjectId>, StoreError> {
-        let mut transaction = self.database.begin()?;
-        let Some(project) = insert_project(&mut transaction, name, false, now).await? else { return Ok(None) };
-        insert_key(&mut transaction, project, key, now).await?;
-        transaction.commit().await?;
-        Ok(Some(project))
+        let (name, key) = (name.to_owned(), key.clone());
+        let create = async move |mut transaction: Transaction| {
+            let Some(project) = insert_project(&mut transaction, &name, false, now).await? else { return Ok(None) };
+            insert_key(&mut transaction, project, &key, now).await?;
+            transaction.commit().await?;
+            Ok(Some(project))
+        };
+        self.database.transact(create).await
     }
 
     /// The project that owns what nobody else does, made where there is none.
@@ -48,17 +51,20 @@ impl Store {
     /// Where the database fails.
     pub async fn default_project(&self, name: &str, now: Timestamp) -> Result<ProjectId, StoreError> {
         const DEFAULT: &str = "SELECT id FROM projects WHERE is_default = 1";
-        let mut transaction = self.database.begin()?;
-        if let Some(row) = transaction.query(DEFAULT, vec![]).await?.first_mut() {
-            return Ok(ProjectId(row.uuid()?));
-        }
-        if let Some(made) = insert_project(&mut transaction, name, true, now).await? {
-            transaction.commit().await?;
-            return Ok(made);
-        }
-        // Another node has just made it.
-        let rows = transaction.query(DEFAULT, vec![]).await?;
-        Ok(ProjectId(rows.into_iter().next().ok_or(DatabaseError::Closed)?.uuid()?))
+        let name = name.to_owned();
+        let find_or_make = async move |mut transaction: Transaction| {
+            if let Some(row) = transaction.query(DEFAULT, vec![]).await?.first_mut() {
+                return Ok(ProjectId(row.uuid()?));
+            }
+            if let Some(made) = insert_project(&mut transaction, &name, true, now).await? {
+                transaction.commit().await?;
+                return Ok(made);
+            }
+            // Another node has just made it.
+            let rows = transaction.query(DEFAULT, vec![]).await?;
+            Ok(ProjectId(rows.into_iter().next().ok_or(DatabaseError::Closed)?.uuid()?))
+        };
+        self.database.transact(find_or_make).await
     }
 
     /// The live project called `name`, and whether it is the default one.
@@ -109,15 +115,18 @@ impl Store {
     pub async fn add_first_key(&self, project: ProjectId, key: &ApiKey, now: Timestamp) -> Result<bool, StoreError> {
         const KEYS: &str = "
             SELECT 1 FROM api_keys WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) LIMIT 1";
-        let mut transaction = self.database.begin()?;
-        let id = Value::from(project.0.as_bytes().as_slice());
-        transaction.query(HOLD_PROJECT, vec![id.clone()]).await?;
-        if !transaction.query(KEYS, vec![id, now.as_millis().into()]).await?.is_empty() {
-            return Ok(false);
-        }
-        let added = insert_key(&mut transaction, project, key, now).await?;
-        transaction.commit().await?;
-        Ok(added)
+        let key = key.clone();
+        let add = async move |mut transaction: Transaction| {
+            let id = Value::from(project.0.as_bytes().as_slice());
+            transaction.query(HOLD_PROJECT, vec![id.clone()]).await?;
+            if !transaction.query(KEYS, vec![id, now.as_millis().into()]).await?.is_empty() {
+                return Ok(false);
+            }
+            let added = insert_key(&mut transaction, project, &key, now).await?;
+            transaction.commit().await?;
+            Ok(added)
+        };
+        self.database.transact(add).await
     }
 
     /// Makes `key` the project's live key; its other keys end at `others_end`. `false` where the key is another
@@ -135,16 +144,19 @@ impl Store {
         const END_OTHERS: &str = "
             UPDATE api_keys SET expires_at = $3
             WHERE project_id = $1 AND hash <> $2 AND (expires_at IS NULL OR expires_at > $3)";
-        let mut transaction = self.database.begin()?;
-        transaction.query(HOLD_PROJECT, values![project.0.as_bytes().as_slice()]).await?;
-        if !insert_key(&mut transaction, project, key, now).await? {
-            return Ok(false);
-        }
-        let hash = key.hash();
-        let parameters = values![project.0.as_bytes().as_slice(), hash.0.as_slice(), others_end.as_millis()];
-        transaction.execute(END_OTHERS, parameters).await?;
-        transaction.commit().await?;
-        Ok(true)
+        let key = key.clone();
+        let replace = async move |mut transaction: Transaction| {
+            let id = Value::from(project.0.as_bytes().as_slice());
+            transaction.query(HOLD_PROJECT, vec![id.clone()]).await?;
+            if !insert_key(&mut transaction, project, &key, now).await? {
+                return Ok(false);
+            }
+            let hash = Value::from(key.hash().0.as_slice());
+            transaction.execute(END_OTHERS, vec![id, hash, others_end.as_millis().into()]).await?;
+            transaction.commit().await?;
+            Ok(true)
+        };
+        self.database.transact(replace).await
     }
 
     /// Gives a project another name; `false` where the name is taken or there is no such project.
@@ -153,14 +165,16 @@ impl Store {
     /// Where the database fails.
     pub async fn rename_project(&self, project: ProjectId, name: &str) -> Result<bool, StoreError> {
         const RENAME: &str = "UPDATE projects SET name = $2 WHERE id = $1 AND deleted_at IS NULL";
-        let mut transaction = self.database.begin()?;
-        let taken = transaction.query(LIVE_BY_NAME, values![name]).await?;
-        if !taken.is_empty() {
-            return Ok(false);
-        }
-        let renamed = transaction.execute(RENAME, values![project.0.as_bytes().as_slice(), name]).await?;
-        transaction.commit().await?;
-        Ok(renamed == 1)
+        let (id, name) = (Value::from(project.0.as_bytes().as_slice()), Value::from(name));
+        let rename = async move |mut transaction: Transaction| {
+            if !transaction.query(LIVE_BY_NAME, vec![name.clone()]).await?.is_empty() {
+                return Ok(false);
+            }
+            let renamed = transaction.execute(RENAME, vec![id, name]).await?;
+            transaction.commit().await?;
+            Ok(renamed == 1)
+        };
+        self.database.transact(rename).await
     }
 
     /// Deletes a project that is not the default one: its keys stop and its inboxes end. Its addresses stay reserved.
@@ -169,32 +183,35 @@ impl Store {
     /// # Errors
     /// Where the database fails.
     pub async fn delete_project(&self, name: &str, now: Timestamp) -> Result<bool, StoreError> {
-        until_undisturbed(|| self.delete_project_once(name, now)).await
+        let name = Value::from(name);
+        until_undisturbed(|| {
+            let name = name.clone();
+            self.database.transact(async move |transaction| delete_project(transaction, name, now).await)
+        })
+        .await
     }
+}
 
-    async fn delete_project_once(&self, name: &str, now: Timestamp) -> Result<bool, StoreError> {
-        const DELETE: &str = "
+async fn delete_project(mut transaction: Transaction, name: Value, now: Timestamp) -> Result<bool, StoreError> {
+    const DELETE: &str = "
             UPDATE projects SET deleted_at = $2 WHERE name = $1 AND deleted_at IS NULL AND is_default = 0 RETURNING id";
-        const ATTEMPTS: &str =
-            "DELETE FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
-        const END_INBOXES: &str = "
+    const ATTEMPTS: &str = "DELETE FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
+    const END_INBOXES: &str = "
             UPDATE inboxes SET kind = 'temporary', expires_at = $2, emptied_sequence = last_sequence
             WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) RETURNING id";
-        let mut transaction = self.database.begin()?;
-        let deleted = transaction.query(DELETE, values![name, now.as_millis()]).await?;
-        let Some(mut row) = deleted.into_iter().next() else { return Ok(false) };
-        let id = Value::from(row.bytes()?);
-        transaction.execute("DELETE FROM api_keys WHERE project_id = $1", vec![id.clone()]).await?;
-        transaction.execute(ATTEMPTS, vec![id.clone()]).await?;
-        transaction.execute("DELETE FROM outgoing WHERE project_id = $1", vec![id.clone()]).await?;
-        transaction.execute("DELETE FROM refusals WHERE project_id = $1", vec![id.clone()]).await?;
-        for mut row in transaction.query(END_INBOXES, vec![id, now.as_millis().into()]).await? {
-            let inbox = row.text()?;
-            transaction.notify(inbox);
-        }
-        transaction.commit().await?;
-        Ok(true)
+    let deleted = transaction.query(DELETE, vec![name, now.as_millis().into()]).await?;
+    let Some(mut row) = deleted.into_iter().next() else { return Ok(false) };
+    let id = Value::from(row.bytes()?);
+    transaction.execute("DELETE FROM api_keys WHERE project_id = $1", vec![id.clone()]).await?;
+    transaction.execute(ATTEMPTS, vec![id.clone()]).await?;
+    transaction.execute("DELETE FROM outgoing WHERE project_id = $1", vec![id.clone()]).await?;
+    transaction.execute("DELETE FROM refusals WHERE project_id = $1", vec![id.clone()]).await?;
+    for mut row in transaction.query(END_INBOXES, vec![id, now.as_millis().into()]).await? {
+        let inbox = row.text()?;
+        transaction.notify(inbox);
     }
+    transaction.commit().await?;
+    Ok(true)
 }
 
 fn read_project(mut row: Row) -> Result<Project, DatabaseError> {

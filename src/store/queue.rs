@@ -136,9 +136,13 @@ impl Store {
                 leased_until.as_millis(),
             ]
         });
-        let mut transaction = self.database.begin()?;
-        let rows = transaction.query_many(CLAIM, parameters.collect()).await?;
-        transaction.commit().await?;
+        let parameters = parameters.collect();
+        let claim = async move |mut transaction: Transaction| {
+            let rows = transaction.query_many(CLAIM, parameters).await?;
+            transaction.commit().await?;
+            Ok::<_, StoreError>(rows)
+        };
+        let rows = self.database.transact(claim).await?;
         let claimed = rows.into_iter().flatten().map(|mut row| {
             let item = read_item(&mut row)?;
             Ok(Claimed { item, raw: decompress(&row.bytes()?)? })
@@ -170,9 +174,12 @@ impl Store {
         let renewal = |item: &OutgoingId| {
             values![item.0.as_bytes().as_slice(), worker.0.as_bytes().as_slice(), leased_until.as_millis()]
         };
-        let mut transaction = self.database.begin()?;
-        transaction.execute_many(RENEW, items.iter().map(renewal).collect()).await?;
-        Ok(transaction.commit().await?)
+        let renewals = items.iter().map(renewal).collect();
+        let renew = async move |mut transaction: Transaction| {
+            transaction.execute_many(RENEW, renewals).await?;
+            Ok(transaction.commit().await?)
+        };
+        self.database.transact(renew).await
     }
 
     /// Gives back all that a worker has taken; the next attempts stay due when they were.
@@ -181,10 +188,8 @@ impl Store {
     /// Where the database fails.
     pub async fn release_leases(&self, worker: WorkerId) -> Result<(), StoreError> {
         const RELEASE: &str = "UPDATE outgoing SET worker = NULL, leased_until = NULL WHERE worker = $1";
-        let mut transaction = self.database.begin()?;
-        transaction.execute(RELEASE, values![worker.0.as_bytes().as_slice()]).await?;
-        transaction.notify(QUEUE_CHANGED.to_owned());
-        Ok(transaction.commit().await?)
+        let parameters = values![worker.0.as_bytes().as_slice()];
+        self.change(RELEASE, parameters, Some(QUEUE_CHANGED.to_owned())).await.map(drop)
     }
 
     /// Writes what an attempt has come to; `false` where the item is no longer the worker's.
@@ -192,10 +197,13 @@ impl Store {
     /// # Errors
     /// Where the database fails.
     pub async fn settle_outgoing(&self, settlement: &Settlement) -> Result<bool, StoreError> {
-        let mut transaction = self.database.begin()?;
-        let settled = settle(&mut transaction, settlement).await?;
-        transaction.commit().await?;
-        Ok(settled)
+        let settlement = settlement.clone();
+        let settle = async move |mut transaction: Transaction| {
+            let settled = settle(&mut transaction, &settlement).await?;
+            transaction.commit().await?;
+            Ok(settled)
+        };
+        self.database.transact(settle).await
     }
 }
 

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{REFUSALS_CHANGED, Store, StoreError};
-use crate::db::{Row, values};
+use crate::db::{Row, Transaction, values};
 use crate::model::{InboxId, ProjectId, RefusedMail, Timestamp};
 
 /// Refusals that are kept of each project.
@@ -36,12 +36,15 @@ impl Store {
         let mut projects: Vec<ProjectId> = refusals.iter().map(|(project, _)| *project).collect();
         projects.sort_unstable_by_key(|project| project.0);
         projects.dedup();
-        let mut transaction = self.database.begin()?;
-        transaction.execute_many(INSERT, rows.collect()).await?;
-        let forget = projects.iter().map(|project| values![project.0.as_bytes().as_slice(), KEPT]);
-        transaction.execute_many(FORGET, forget.collect()).await?;
-        transaction.notify(REFUSALS_CHANGED.to_owned());
-        Ok(transaction.commit().await?)
+        let rows = rows.collect();
+        let forget = projects.iter().map(|project| values![project.0.as_bytes().as_slice(), KEPT]).collect();
+        let add = async move |mut transaction: Transaction| {
+            transaction.execute_many(INSERT, rows).await?;
+            transaction.execute_many(FORGET, forget).await?;
+            transaction.notify(REFUSALS_CHANGED.to_owned());
+            Ok(transaction.commit().await?)
+        };
+        self.database.transact(add).await
     }
 
     /// The latest `limit` refusals, the newest first: of one project, or with `None` of all.

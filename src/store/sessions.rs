@@ -1,6 +1,6 @@
 //! Sessions of the dashboard. Only hashes are known here: of the cookie, and of what was signed in with.
 
-use super::{Store, StoreError};
+use super::{SESSIONS_CHANGED, Store, StoreError};
 use crate::db::values;
 use crate::model::{KeyHash, Timestamp};
 
@@ -16,10 +16,8 @@ impl Store {
         expires_at: Timestamp,
     ) -> Result<(), StoreError> {
         const INSERT: &str = "INSERT INTO sessions (hash, credential, expires_at) VALUES ($1, $2, $3)";
-        let mut transaction = self.database.begin()?;
         let parameters = values![cookie.0.as_slice(), credential.0.as_slice(), expires_at.as_millis()];
-        transaction.execute(INSERT, parameters).await?;
-        Ok(transaction.commit().await?)
+        self.change(INSERT, parameters, None).await.map(drop)
     }
 
     /// What an open session was signed in with.
@@ -38,10 +36,8 @@ impl Store {
     /// # Errors
     /// Where the database fails.
     pub async fn close_session(&self, cookie: &KeyHash) -> Result<(), StoreError> {
-        let mut transaction = self.database.begin()?;
-        transaction.execute("DELETE FROM sessions WHERE hash = $1", values![cookie.0.as_slice()]).await?;
-        transaction.notify(super::SESSIONS_CHANGED.to_owned());
-        Ok(transaction.commit().await?)
+        const CLOSE: &str = "DELETE FROM sessions WHERE hash = $1";
+        self.change(CLOSE, values![cookie.0.as_slice()], Some(SESSIONS_CHANGED.to_owned())).await.map(drop)
     }
 
     /// Closes every session that was signed in with `credential`.
@@ -49,9 +45,7 @@ impl Store {
     /// # Errors
     /// Where the database fails.
     pub async fn close_sessions_of(&self, credential: &KeyHash) -> Result<(), StoreError> {
-        let mut transaction = self.database.begin()?;
-        transaction.execute("DELETE FROM sessions WHERE credential = $1", values![credential.0.as_slice()]).await?;
-        transaction.notify(super::SESSIONS_CHANGED.to_owned());
-        Ok(transaction.commit().await?)
+        const CLOSE: &str = "DELETE FROM sessions WHERE credential = $1";
+        self.change(CLOSE, values![credential.0.as_slice()], Some(SESSIONS_CHANGED.to_owned())).await.map(drop)
     }
 }

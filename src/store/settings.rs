@@ -22,8 +22,6 @@ impl Store {
     pub async fn set_setting(&self, name: &'static str, value: Bytes) -> Result<(), StoreError> {
         const SET: &str =
             "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2";
-        let mut transaction = self.database.begin()?;
-        transaction.execute(SET, values![name, value]).await?;
-        Ok(transaction.commit().await?)
+        self.change(SET, values![name, value], None).await.map(drop)
     }
 }

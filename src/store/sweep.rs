@@ -31,18 +31,7 @@ impl Store {
     /// # Errors
     /// Where the database fails; the step is then not done at all.
     pub async fn sweep(&self, now: Timestamp) -> Result<Swept, StoreError> {
-        let mut transaction = self.database.begin()?;
-        if !transaction.try_lock(SWEEPING).await? {
-            return Ok(Swept::Done);
-        }
-        let emptied = empty_ended_inboxes(&mut transaction, now).await?;
-        let removed = remove_messages(&mut transaction).await?;
-        let forgotten = forget(&mut transaction, now).await?;
-        let worked = emptied || removed || forgotten;
-        if worked {
-            transaction.commit().await?;
-        }
-        Ok(if worked { Swept::More } else { Swept::Done })
+        self.database.transact(async move |transaction| step(transaction, now).await).await
     }
 
     /// The messages, live or not, and the contents that lie in the database.
@@ -55,6 +44,20 @@ impl Store {
         let mut row = rows.pop().ok_or(crate::db::DatabaseError::Closed)?;
         Ok((row.integer()?, row.integer()?))
     }
+}
+
+async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, StoreError> {
+    if !transaction.try_lock(SWEEPING).await? {
+        return Ok(Swept::Done);
+    }
+    let emptied = empty_ended_inboxes(&mut transaction, now).await?;
+    let removed = remove_messages(&mut transaction).await?;
+    let forgotten = forget(&mut transaction, now).await?;
+    let worked = emptied || removed || forgotten;
+    if worked {
+        transaction.commit().await?;
+    }
+    Ok(if worked { Swept::More } else { Swept::Done })
 }
 
 /// An inbox that a delivery holds is left for the next step: waiting for several could end in a circle, and the delivery

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use restante::config::DatabaseUrl;
-use restante::db::{Database, DatabaseError};
+use restante::db::{Database, DatabaseError, Transaction};
 use tokio_postgres::NoTls;
 
 use super::postgres::TestDatabase;
@@ -86,7 +86,10 @@ async fn a_statement_that_has_to_sort_is_not_compiled() {
 async fn an_error_says_whether_the_database_is_away_or_was_busy_with_others() {
     let database = TestDatabase::create();
     let node = open(&database.text()).await;
-    let raised = async |script| node.begin().unwrap().execute_script(script).await.unwrap_err();
+    let raised = async |script| {
+        let raise = async move |mut transaction: Transaction| transaction.execute_script(script).await;
+        node.transact(raise).await.unwrap_err()
+    };
     assert!(raised("DO 'BEGIN RAISE SQLSTATE ''08P01''; END'").await.is_absence());
     assert!(raised("DO 'BEGIN RAISE SQLSTATE ''57P02''; END'").await.is_absence());
     let conflict = raised("DO 'BEGIN RAISE SQLSTATE ''40P01''; END'").await;

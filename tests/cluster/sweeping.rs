@@ -46,5 +46,5 @@ async fn fill(store: &Store) {
     let content = Content::encode(restante::mime::parse(raw), String::new(), String::new(), raw).unwrap();
     let delivery = Delivery { recipients: vec![id], project: None, content, outgoing: None };
     let policy = Policy { now: START, lifetime: HOUR, inbox_messages: 1_000, default_project: project };
-    store.deliver(&vec![delivery; MESSAGES], &policy).await.unwrap();
+    store.deliver(&vec![delivery; MESSAGES].into(), policy).await.unwrap();
 }

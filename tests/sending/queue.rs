@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
-use restante::config::{DatabaseUrl, Outbound};
-use restante::db::Database;
+use restante::config::Outbound;
 use restante::model::{OutgoingId, OutgoingStatus};
 use restante::service::OutboxError;
 use restante::store::OutgoingFilter;
@@ -91,9 +90,8 @@ async fn what_is_refused_is_not_queued() {
 async fn a_key_has_eight_sends_at_once() {
     let bed = Bed::start(Outbound::Off).await;
     // As long as another process writes, no send ends.
-    let url = DatabaseUrl::Sqlite(bed.api.directory.path().join("restante.db"));
-    let mut writing = Database::open(&url).await.unwrap().begin().unwrap();
-    writing.query("SELECT 1", Vec::new()).await.unwrap();
+    let writing = rusqlite::Connection::open(bed.api.directory.path().join("restante.db")).unwrap();
+    writing.execute_batch("BEGIN IMMEDIATE").unwrap();
     let path = format!("/v1/inboxes/{}/messages", bed.inbox);
     let body = json!({"to": "a@shop.example", "subject": "s"}).to_string();
     let send = || Box::pin(bed.api.call("POST", &path, body.clone()));

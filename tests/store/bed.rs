@@ -82,7 +82,7 @@ impl Bed {
     }
 
     pub async fn deliver(&self, deliveries: &[Delivery], now: Timestamp) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
-        self.store.deliver(deliveries, &self.policy(now)).await
+        self.store.deliver(&deliveries.into(), self.policy(now)).await
     }
 
     /// Delivers one message at `now` and returns its ids, in the order of the inboxes' names.

@@ -115,7 +115,7 @@ pub async fn concurrent_writers_leave_no_gap(bed: Bed) {
         let store = bed.store.clone();
         tokio::spawn(async move {
             for number in 0..10 {
-                store.deliver(&[delivery(&["a", "b"], &format!("{writer}-{number}"))], &policy).await.unwrap();
+                store.deliver(&[delivery(&["a", "b"], &format!("{writer}-{number}"))].into(), policy).await.unwrap();
             }
         })
     });
@@ -141,7 +141,7 @@ pub async fn deliveries_to_the_same_inboxes_do_not_end_each_other(bed: Bed) {
             names.rotate_left(writer % 6);
             for number in 0..10 {
                 let batch: Vec<Delivery> = names.map(|name| delivery(&[name], &number.to_string())).into();
-                store.deliver(&batch, &policy).await.unwrap();
+                store.deliver(&batch.into(), policy).await.unwrap();
             }
         })
     });
