@@ -1,4 +1,4 @@
-//! The seam to the database engines: transactions, queries and a stream of changes, with no word of the domain.
+//! The seam to the database engines: transactions, queries and announcements of changes, with no word of the domain.
 //!
 //! `store/` writes every statement once, in the SQL that all engines speak: parameters `$1`, `$2` …, `ON CONFLICT`,
 //! `RETURNING`, integers of 64 bits, text and octets. The few words that differ stand in braces and are filled in by
@@ -15,6 +15,7 @@
 //! PostgreSQL runs them side by side where they are called, and several processes may share it. Its futures are boxed: they
 //! are large, and every wait would make room for them, whichever engine it is on.
 
+mod announcer;
 mod locks;
 mod migrate;
 mod postgres;
@@ -23,18 +24,14 @@ mod value;
 
 use std::sync::Arc;
 
-use tokio::sync::broadcast;
-
 use crate::config::DatabaseUrl;
 
+use announcer::Announcer;
 pub use locks::{Lock, Locks};
 pub(crate) use value::values;
 pub use value::{Row, Value};
 
 type BoxedError = Box<dyn std::error::Error + Send + Sync>;
-
-/// How many changes a listener may fall behind before it is told to look at everything again.
-const CHANGES_KEPT: usize = 4_096;
 
 /// Why the database did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -123,6 +120,7 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 pub struct Database {
     engine: Engine,
     locks: Locks,
+    announcer: Announcer,
 }
 
 #[derive(Clone, Debug)]
@@ -138,19 +136,21 @@ impl Database {
     /// [`DatabaseError::Open`] where the file cannot be opened, or is no database; [`DatabaseError::Unreachable`],
     /// [`DatabaseError::Tls`] and [`DatabaseError::Environment`] where the server cannot be used.
     pub async fn open(url: &DatabaseUrl) -> Result<Self, DatabaseError> {
-        match url.clone() {
+        let announcer = Announcer::default();
+        let (engine, locks) = match url.clone() {
             DatabaseUrl::Sqlite(path) => {
-                let runtime = tokio::runtime::Handle::current();
-                let opening = tokio::task::spawn_blocking(move || sqlite::Sqlite::open(&path, CHANGES_KEPT, runtime));
-                let engine = Engine::Sqlite(Arc::new(opening.await.map_err(|_| DatabaseError::Closed)??));
-                Ok(Self { engine, locks: Locks::within_process() })
+                let (runtime, announcer) = (tokio::runtime::Handle::current(), announcer.clone());
+                let opening = tokio::task::spawn_blocking(move || sqlite::Sqlite::open(&path, announcer, runtime));
+                let engine = opening.await.map_err(|_| DatabaseError::Closed)??;
+                (Engine::Sqlite(Arc::new(engine)), Locks::within_process())
             }
             DatabaseUrl::Postgres(url) => {
-                let engine = postgres::Postgres::open(&url, CHANGES_KEPT).await?;
+                let engine = postgres::Postgres::open(&url, announcer.clone()).await?;
                 let locks = Locks::among_nodes(engine.session());
-                Ok(Self { engine: Engine::Postgres(Arc::new(engine)), locks })
+                (Engine::Postgres(Arc::new(engine)), locks)
             }
-        }
+        };
+        Ok(Self { engine, locks, announcer })
     }
 
     /// Brings the schema to the newest of `migrations`; each runs in a transaction of its own.
@@ -208,34 +208,17 @@ impl Database {
         }
     }
 
-    /// Every change announced from now on.
-    #[must_use]
-    pub fn changes(&self) -> Changes {
-        Changes(match &self.engine {
-            Engine::Sqlite(engine) => engine.changes(),
-            Engine::Postgres(engine) => engine.changes(),
-        })
+    /// Calls `listener` with what each transaction has announced, from now on and for as long as the database is open:
+    /// where the commit was, before whoever committed hears of it, so it must not wait for anything. On PostgreSQL it is
+    /// called when the server passes the announcement on.
+    pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
+        self.announcer.add(listener);
     }
 
     /// The locks that all nodes on this database share.
     #[must_use]
     pub fn locks(&self) -> &Locks {
         &self.locks
-    }
-}
-
-/// A stream of changes.
-#[derive(Debug)]
-pub struct Changes(broadcast::Receiver<Change>);
-
-impl Changes {
-    /// The next change; `None` once the database is closed.
-    pub async fn next(&mut self) -> Option<Change> {
-        match self.0.recv().await {
-            Ok(change) => Some(change),
-            Err(broadcast::error::RecvError::Lagged(_)) => Some(Change::Unknown),
-            Err(broadcast::error::RecvError::Closed) => None,
-        }
     }
 }
 
@@ -348,7 +331,7 @@ impl Transaction {
     /// What the commit fails with; nothing of the transaction is kept then.
     pub async fn commit(self) -> Result<(), DatabaseError> {
         match self.engine {
-            OpenTransaction::Sqlite(engine) => engine.commit(self.changes),
+            OpenTransaction::Sqlite(engine) => engine.commit(&self.changes),
             OpenTransaction::Postgres(engine) => Box::pin(engine.commit(&self.changes)).await,
         }
     }

@@ -20,8 +20,9 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ToSql};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, broadcast, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 
+use super::announcer::Announcer;
 use super::{Change, DatabaseError, Row, Value};
 
 /// How long a statement waits for another process that holds the database, such as a command beside a server.
@@ -43,23 +44,20 @@ pub(super) struct Sqlite {
     writer: mpsc::Sender<Work>,
     readers: Arc<Readers>,
     queries: Semaphore,
-    changes: broadcast::Sender<Change>,
 }
 
 impl Sqlite {
     /// Opens or makes the file at `path`. Transactions may use what `runtime` offers.
-    pub(super) fn open(path: &Path, changes_kept: usize, runtime: Handle) -> Result<Self, DatabaseError> {
-        let (changes, _) = broadcast::channel(changes_kept);
-
+    pub(super) fn open(path: &Path, announcer: Announcer, runtime: Handle) -> Result<Self, DatabaseError> {
         let (writer, works) = mpsc::channel();
         let connection = SqliteConnection::writer(path).map_err(|error| open_failed(path, error))?;
-        let writing = Writing { connection: Arc::new(Mutex::new(connection)), changes: changes.clone() };
+        let writing = Writing { connection: Arc::new(Mutex::new(connection)), announcer };
         let builder = std::thread::Builder::new().name("sqlite-writer".to_owned());
         builder.spawn(move || writing.serve(&works, &runtime)).map_err(DatabaseError::Thread)?;
 
         let readers = Readers { path: path.to_owned(), idle: Mutex::default() };
         readers.query("SELECT 1", &[])?;
-        Ok(Self { writer, readers: Arc::new(readers), queries: Semaphore::new(QUERIES_AT_ONCE), changes })
+        Ok(Self { writer, readers: Arc::new(readers), queries: Semaphore::new(QUERIES_AT_ONCE) })
     }
 
     pub(super) fn look_up(&self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
@@ -88,16 +86,12 @@ impl Sqlite {
         self.writer.send(Box::new(answered)).map_err(|_| DatabaseError::Closed)?;
         answer.await.map_err(|_| DatabaseError::Closed)
     }
-
-    pub(super) fn changes(&self) -> broadcast::Receiver<Change> {
-        self.changes.subscribe()
-    }
 }
 
 /// The writing thread's own.
 struct Writing {
     connection: Arc<Mutex<SqliteConnection>>,
-    changes: broadcast::Sender<Change>,
+    announcer: Announcer,
 }
 
 impl Writing {
@@ -105,7 +99,7 @@ impl Writing {
         for work in works {
             let transaction = SqliteTransaction {
                 connection: Arc::clone(&self.connection),
-                changes: self.changes.clone(),
+                announcer: self.announcer.clone(),
                 open: false,
             };
             let work = AssertUnwindSafe(|| runtime.block_on(work(transaction)));
@@ -121,7 +115,7 @@ impl Writing {
 #[derive(Debug)]
 pub(super) struct SqliteTransaction {
     connection: Arc<Mutex<SqliteConnection>>,
-    changes: broadcast::Sender<Change>,
+    announcer: Announcer,
     open: bool,
 }
 
@@ -143,11 +137,10 @@ impl SqliteTransaction {
         parameters.iter().map(|parameters| connection.query(sql, parameters)).collect()
     }
 
-    pub(super) fn commit(mut self, changes: Vec<Change>) -> Result<(), DatabaseError> {
+    pub(super) fn commit(mut self, changes: &[Change]) -> Result<(), DatabaseError> {
         self.connection()?.control("COMMIT")?;
         self.open = false;
-        // An error means that nobody listens.
-        changes.into_iter().for_each(|change| drop(self.changes.send(change)));
+        self.announcer.announce(changes);
         Ok(())
     }
 

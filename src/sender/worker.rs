@@ -17,10 +17,10 @@ use super::retry;
 use super::settle::Settler;
 use super::transport::Transport;
 use crate::clock::Clock;
-use crate::db::{Change, Changes};
+
 use crate::model::{Outgoing, OutgoingId, Timestamp, WorkerId};
 use crate::service::{Outbox, Service};
-use crate::store::{Claim, Claimed, Due, QUEUE_CHANGED, StoreError};
+use crate::store::{Claim, Claimed, Due, StoreError};
 
 /// Attempts at once.
 const ATTEMPTS: usize = 50;
@@ -62,7 +62,7 @@ impl Worker {
 
     /// Works until `stop`; attempts that are under way then have `grace` to end.
     pub(super) async fn run(mut self, stop: CancellationToken, grace: Duration) {
-        let mut changes = self.outbox.changes();
+        let changes = self.outbox.changes();
         while !stop.is_cancelled() {
             // One instant for the whole look, so that nothing becomes due unseen in the middle of it.
             let now = self.clock.now();
@@ -74,7 +74,7 @@ impl Worker {
             let wake_at = next.map_or(look_again, |next| next.min(look_again));
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = queue_changed(&mut changes) => {}
+                () = changes.notified() => {}
                 Some(ended) = self.attempts.join_next_with_id() => self.ended(ended).await,
                 () = self.clock.sleep_until(wake_at) => {}
             }
@@ -160,15 +160,4 @@ impl Worker {
 /// The part of an address behind the `@`.
 fn domain_of(recipient: &str) -> &str {
     recipient.rsplit_once('@').map_or("", |(_, domain)| domain)
-}
-
-async fn queue_changed(changes: &mut Changes) {
-    loop {
-        match changes.next().await {
-            Some(Change::Key(key)) if key != QUEUE_CHANGED => {}
-            Some(_) => return,
-            // The database is closed: nothing changes any more.
-            None => std::future::pending().await,
-        }
-    }
 }

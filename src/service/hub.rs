@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{broadcast, watch};
 
-use crate::db::{Change, Changes};
+use crate::db::Change;
 use crate::model::InboxId;
 
 type Entries = HashMap<String, Entry>;
@@ -58,14 +58,14 @@ impl Hub {
         self.all.subscribe()
     }
 
-    /// Passes on what the database announces, for as long as it does.
-    pub(super) async fn listen(self, mut changes: Changes) {
-        while let Some(change) = changes.next().await {
-            // An error means that nobody listens to all.
-            let _ = self.all.send(());
-            let entries = self.entries();
+    /// Wakes whom these changes concern.
+    pub(super) fn announce(&self, changes: &[Change]) {
+        // An error means that nobody listens to all.
+        let _ = self.all.send(());
+        let entries = self.entries();
+        for change in changes {
             match change {
-                Change::Key(inbox) => entries.get(&inbox).into_iter().for_each(wake),
+                Change::Key(inbox) => entries.get(inbox).into_iter().for_each(wake),
                 Change::Unknown => entries.values().for_each(wake),
             }
         }

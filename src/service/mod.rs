@@ -94,7 +94,10 @@ impl Service {
         let store = projects.store().clone();
         let default_project = projects.default_project().await?;
         let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
-        tasks.spawn(stop.clone().run_until_cancelled_owned(hub.clone().listen(store.changes())));
+        store.listen({
+            let hub = hub.clone();
+            move |changes| hub.announce(changes)
+        });
         tasks.spawn(stop.clone().run_until_cancelled_owned(expire::sweep_forever(store.clone(), clock.clone())));
         let committer = committer::Committer::start(store.clone(), &tasks);
         // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.

@@ -1,21 +1,35 @@
 //! The queue as the mail worker sees it: what is due, taking it under a lease, and settling it, with a bounce into the
 //! sender's inbox where it failed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use super::{DeliverError, Incoming, Outbox, Service};
-use crate::db::Changes;
+use crate::db::Change;
 use crate::model::{EmailAddress, Outgoing, OutgoingId, Timestamp, WorkerId};
-use crate::store::{Claim, Claimed, Due, OutgoingChange, Settlement, StoreError};
+use crate::store::{Claim, Claimed, Due, OutgoingChange, QUEUE_CHANGED, Settlement, StoreError};
 
 /// How long an item is a worker's own without being renewed.
 const LEASE: Duration = Duration::from_secs(30);
 
 impl Outbox {
-    /// Announcements, among them [`crate::store::QUEUE_CHANGED`], from now on.
+    /// Is told whenever the queue may have changed, from now on.
     #[must_use]
-    pub fn changes(&self) -> Changes {
-        self.store.changes()
+    pub fn changes(&self) -> Arc<Notify> {
+        let told = Arc::new(Notify::new());
+        let notify = Arc::clone(&told);
+        let concerns_queue = |change: &Change| match change {
+            Change::Key(key) => key == QUEUE_CHANGED,
+            Change::Unknown => true,
+        };
+        self.store.listen(move |changes| {
+            if changes.iter().any(concerns_queue) {
+                notify.notify_one();
+            }
+        });
+        told
     }
 
     /// Items that are due and nobody's, the longest due first.

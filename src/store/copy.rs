@@ -72,8 +72,8 @@ const TABLES: &[Table] = &[
         "id",
         no_text,
         500,
-        "id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence",
-        "$1, $2, $3, $4, $5, $6, $7, $8"
+        "id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence, emptied",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9"
     ),
     table!("contents", "id", no_octets, 8, "id, trace, parsed, raw", "$1, $2, $3, $4"),
     table!(

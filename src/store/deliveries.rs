@@ -2,7 +2,8 @@
 //!
 //! A batch of deliveries costs a handful of statements whatever its size. The order of an inbox is made by the statement
 //! that raises its `last_sequence`: its row stays locked until the commit, so commit order and sequence order are the
-//! same. Inboxes are raised in the order of their ids, so that two batches never wait for each other in a circle.
+//! same. Live inboxes are raised in the order of their ids, then the others, so that two batches hardly ever wait for each
+//! other in a circle; where they do, because a third one opens an inbox at that moment, one of them is run again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -87,15 +88,31 @@ impl From<DatabaseError> for DeliveryError {
     }
 }
 
-/// An inbox, the project that opens it if it must be opened, and which deliveries go into it.
-type Openings = BTreeMap<InboxId, (Option<ProjectId>, Vec<usize>)>;
+/// The project that opens an inbox if it must be opened, and which deliveries go into it.
+type Opening = (Option<ProjectId>, Vec<usize>);
+type Openings = BTreeMap<InboxId, Opening>;
 
 const LIVE: &str = "SELECT 1 FROM inboxes WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2)";
 
+/// What is looked at when sequences have been taken.
+macro_rules! returning_state {
+    () => {
+        "RETURNING last_sequence, last_sequence - emptied_sequence,
+            (SELECT COUNT(*) FROM projects WHERE projects.id = project_id AND deleted_at IS NOT NULL)"
+    };
+}
+
+/// Takes `$3` sequences of a live inbox. It changes nothing that an index holds, which makes it several times cheaper than
+/// [`OPEN`].
+const TAKE_SEQUENCES: &str = concat!(
+    "UPDATE inboxes SET last_sequence = last_sequence + $3 WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2) ",
+    returning_state!()
+);
+
 /// Opens the inbox where it is not live, and takes `$5` sequences. An inbox that has ended keeps its project unless the
 /// sender proved to be another one (`$6`), and is empty again.
-const TAKE_SEQUENCES: &str = "
-    INSERT INTO inboxes
+const OPEN: &str = concat!(
+    "INSERT INTO inboxes
         (id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence)
     VALUES ($1, $2, 'temporary', $3, $4, $5, 0, 0)
     ON CONFLICT (id) DO UPDATE SET
@@ -103,10 +120,11 @@ const TAKE_SEQUENCES: &str = "
         created_at = CASE WHEN inboxes.expires_at <= $3 THEN $3 ELSE inboxes.created_at END,
         emptied_sequence =
             CASE WHEN inboxes.expires_at <= $3 THEN inboxes.last_sequence ELSE inboxes.emptied_sequence END,
+        emptied = CASE WHEN inboxes.expires_at <= $3 THEN 0 ELSE inboxes.emptied END,
         expires_at = CASE WHEN inboxes.expires_at <= $3 THEN $4 ELSE inboxes.expires_at END,
-        last_sequence = inboxes.last_sequence + $5
-    RETURNING last_sequence, last_sequence - emptied_sequence,
-        (SELECT COUNT(*) FROM projects WHERE projects.id = project_id AND deleted_at IS NOT NULL)";
+        last_sequence = inboxes.last_sequence + $5 ",
+    returning_state!()
+);
 
 const INSERT_CONTENT: &str = "INSERT INTO contents (id, trace, parsed, raw) VALUES ($1, $2, $3, $4)";
 
@@ -231,28 +249,38 @@ async fn take_sequences(
     batch: &mut Batch<'_>,
 ) -> Result<(), DeliveryError> {
     let policy = batch.policy;
-    let expires_at = policy.now.after(policy.lifetime).as_millis();
-    let parameters = openings.iter().map(|(inbox, (project, members))| {
-        let owner = project.unwrap_or(policy.default_project);
-        let taken = i64::try_from(members.len()).unwrap_or(i64::MAX);
-        values![
-            inbox.as_str(),
-            owner.0.as_bytes().as_slice(),
-            policy.now.as_millis(),
-            expires_at,
-            taken,
-            project.is_some()
-        ]
+    let parameters = openings.iter().map(|(inbox, (_, members))| {
+        values![inbox.as_str(), policy.now.as_millis(), i64::try_from(members.len()).unwrap_or(i64::MAX)]
     });
-    let raised = transaction.query_many(TAKE_SEQUENCES, parameters.collect()).await?;
-    for ((inbox, (_, members)), mut rows) in openings.iter().zip(raised) {
-        let mut row = rows.pop().ok_or(DatabaseError::Closed)?;
+    let taken = transaction.query_many(TAKE_SEQUENCES, parameters.collect()).await?;
+    let not_live = openings.iter().zip(&taken).filter(|(_, rows)| rows.is_empty());
+    let parameters: Vec<_> = not_live.map(|(opening, _)| opening_parameters(opening, policy)).collect();
+    let mut opened = match parameters.as_slice() {
+        [] => Vec::new(),
+        _ => transaction.query_many(OPEN, parameters).await?,
+    }
+    .into_iter();
+    for ((inbox, (_, members)), mut rows) in openings.iter().zip(taken) {
+        let row = rows.pop().or_else(|| opened.next()?.pop());
+        let mut row = row.ok_or(DatabaseError::Closed)?;
         let (last, messages, deleted) = (row.integer()?, row.integer()?, row.integer()? == 1);
         check_inbox(inbox, messages, deleted, policy)?;
         let first = last + 1 - i64::try_from(members.len()).unwrap_or(i64::MAX);
         members.iter().zip(first..).for_each(|(&delivery, sequence)| batch.place(delivery, inbox, sequence));
     }
     Ok(())
+}
+
+fn opening_parameters((inbox, (project, members)): (&InboxId, &Opening), policy: &Policy) -> Vec<Value> {
+    let owner = project.unwrap_or(policy.default_project);
+    values![
+        inbox.as_str(),
+        owner.0.as_bytes().as_slice(),
+        policy.now.as_millis(),
+        policy.now.after(policy.lifetime).as_millis(),
+        i64::try_from(members.len()).unwrap_or(i64::MAX),
+        project.is_some(),
+    ]
 }
 
 /// Refuses what an inbox with `messages` messages, the new ones counted, cannot take.

@@ -65,7 +65,7 @@ impl Store {
                 (id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence)
             VALUES ($1, $2, $3, $4, $5, 0, 0, 0)
             ON CONFLICT (id) DO UPDATE SET
-                kind = $3, created_at = $4, expires_at = $5, emptied_sequence = inboxes.last_sequence
+                kind = $3, created_at = $4, expires_at = $5, emptied_sequence = inboxes.last_sequence, emptied = 0
             WHERE inboxes.project_id = $2 AND inboxes.expires_at <= $4";
         let parameters = values![
             inbox.id.as_str(),
@@ -84,7 +84,7 @@ impl Store {
     /// Where the database fails.
     pub async fn end_permanent_inbox(&self, inbox: &Inbox, now: Timestamp) -> Result<bool, StoreError> {
         const END: &str = "
-            UPDATE inboxes SET kind = 'temporary', expires_at = $2, emptied_sequence = last_sequence
+            UPDATE inboxes SET kind = 'temporary', expires_at = $2, emptied_sequence = last_sequence, emptied = 1
             WHERE id = $1 AND project_id = $3 AND kind = 'permanent'";
         let parameters = values![inbox.id.as_str(), now.as_millis(), inbox.project.0.as_bytes().as_slice()];
         Ok(self.change(END, parameters, Some(inbox.id.to_string())).await? == 1)
@@ -96,7 +96,7 @@ impl Store {
     /// Where the database fails.
     pub async fn end_inbox(&self, inbox: &Inbox, now: Timestamp) -> Result<bool, StoreError> {
         const END: &str = "
-            UPDATE inboxes SET expires_at = $2, emptied_sequence = last_sequence
+            UPDATE inboxes SET expires_at = $2, emptied_sequence = last_sequence, emptied = 1
             WHERE id = $1 AND project_id = $3 AND kind = 'temporary' AND expires_at > $2";
         let parameters = values![inbox.id.as_str(), now.as_millis(), inbox.project.0.as_bytes().as_slice()];
         Ok(self.change(END, parameters, Some(inbox.id.to_string())).await? == 1)

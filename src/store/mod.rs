@@ -22,7 +22,7 @@ mod sessions;
 mod settings;
 mod sweep;
 
-use crate::db::{Changes, Database, DatabaseError, Locks, Transaction, Value};
+use crate::db::{Change, Database, DatabaseError, Locks, Transaction, Value};
 
 pub use content::Content;
 pub use copy::{CopyError, Progress};
@@ -42,6 +42,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_sending.sql"),
     include_str!("migrations/0003_dashboard.sql"),
     include_str!("migrations/0004_attempts.sql"),
+    include_str!("migrations/0005_emptied.sql"),
 ];
 
 /// What is announced when sessions were closed. No inbox has a name with a space.
@@ -136,10 +137,10 @@ impl Store {
         self.database.transact(change).await
     }
 
-    /// The ids of inboxes that have changed, and [`QUEUE_CHANGED`], from now on.
-    #[must_use]
-    pub fn changes(&self) -> Changes {
-        self.database.changes()
+    /// Calls `listener` with the ids of inboxes that have changed, and with [`QUEUE_CHANGED`], [`REFUSALS_CHANGED`] and
+    /// [`SESSIONS_CHANGED`], from now on; it must not wait for anything.
+    pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
+        self.database.listen(listener);
     }
 
     /// The locks that all nodes share.

@@ -197,7 +197,7 @@ async fn delete_project(mut transaction: Transaction, name: Value, now: Timestam
             UPDATE projects SET deleted_at = $2 WHERE name = $1 AND deleted_at IS NULL AND is_default = 0 RETURNING id";
     const ATTEMPTS: &str = "DELETE FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
     const END_INBOXES: &str = "
-            UPDATE inboxes SET kind = 'temporary', expires_at = $2, emptied_sequence = last_sequence
+            UPDATE inboxes SET kind = 'temporary', expires_at = $2, emptied_sequence = last_sequence, emptied = 1
             WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) RETURNING id";
     let deleted = transaction.query(DELETE, vec![name, now.as_millis().into()]).await?;
     let Some(mut row) = deleted.into_iter().next() else { return Ok(false) };

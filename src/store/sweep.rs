@@ -64,8 +64,8 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
 /// may just be opening it again.
 async fn empty_ended_inboxes(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
     const EMPTY: &str = "
-        UPDATE inboxes SET emptied_sequence = last_sequence WHERE id IN (
-            SELECT id FROM inboxes WHERE expires_at <= $1 AND emptied_sequence < last_sequence
+        UPDATE inboxes SET emptied_sequence = last_sequence, emptied = 1 WHERE id IN (
+            SELECT id FROM inboxes WHERE expires_at <= $1 AND emptied = 0
             ORDER BY expires_at LIMIT $2 {skip_locked})";
     Ok(transaction.execute(EMPTY, values![now.as_millis(), INBOXES_A_STEP]).await? > 0)
 }

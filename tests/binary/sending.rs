@@ -116,7 +116,7 @@ async fn send_the_rest(data_dir: &Path, relay: SocketAddr) -> HashMap<OutgoingId
 /// Lets time pass whenever nobody has anything to do.
 async fn empty_queue(outbox: &Outbox, clock: &Clock) {
     let filter = OutgoingFilter { status: Some(OutgoingStatus::Queued), ..OutgoingFilter::default() };
-    let mut changes = outbox.changes();
+    let changes = outbox.changes();
     loop {
         let now = clock.now();
         let queued = outbox.list(&filter, u32::MAX).await.unwrap();
@@ -129,7 +129,7 @@ async fn empty_queue(outbox: &Outbox, clock: &Clock) {
         let next = queued.iter().filter_map(|item| item.due_at.max(item.leased_until)).min();
         match next.filter(|next| !mine && *next > now) {
             Some(next) => clock.advance(next.since(now)),
-            None => drop(changes.next().await),
+            None => changes.notified().await,
         }
     }
 }

@@ -79,14 +79,14 @@ impl Bed {
     /// The item as soon as `reached` says so.
     pub async fn until(&self, id: OutgoingId, reached: impl Fn(&Outgoing) -> bool) -> Outgoing {
         let outbox = self.api.service.outbox();
-        let mut changes = outbox.changes();
+        let changes = outbox.changes();
         within(async {
             loop {
                 let item = outbox.find(id).await.unwrap();
                 if reached(&item) {
                     return item;
                 }
-                changes.next().await;
+                changes.notified().await;
             }
         })
         .await

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use restante::config::DatabaseUrl;
-use restante::db::Database;
+use restante::db::{Change, Database};
 use restante::model::{ApiKey, Inbox, InboxId, InboxKind, MessageId, ProjectId, Timestamp};
 use restante::store::{Content, Delivery, DeliveryError, Outcome, Policy, Selection, Store, Swept};
+
+use tokio::sync::mpsc;
 
 use crate::postgres_database::TestDatabase;
 
@@ -58,6 +60,13 @@ impl Bed {
 
     pub async fn project(&self, name: &str) -> ProjectId {
         self.store.create_project(name, &ApiKey::generate(), START).await.unwrap().unwrap()
+    }
+
+    /// What is announced from now on.
+    pub fn changes(&self) -> mpsc::UnboundedReceiver<Change> {
+        let (sender, changes) = mpsc::unbounded_channel();
+        self.store.listen(move |announced| announced.iter().for_each(|change| drop(sender.send(change.clone()))));
+        changes
     }
 
     pub fn policy(&self, now: Timestamp) -> Policy {

@@ -167,8 +167,8 @@ pub async fn a_committed_message_survives_a_restart(bed: Bed) {
 }
 
 pub async fn an_announcement_follows_the_commit(bed: Bed) {
-    let mut changes = bed.store.changes();
+    let mut changes = bed.changes();
     bed.deliver(&[delivery(&["b"], "x"), delivery(&["a"], "y")], START).await.unwrap();
-    assert_eq!(changes.next().await, Some(Change::Key("a".to_owned())));
-    assert_eq!(changes.next().await, Some(Change::Key("b".to_owned())));
+    assert_eq!(changes.recv().await, Some(Change::Key("a".to_owned())));
+    assert_eq!(changes.recv().await, Some(Change::Key("b".to_owned())));
 }

@@ -38,9 +38,9 @@ pub async fn an_inbox_ends_at_its_hour(bed: Bed) {
 pub async fn an_ended_inbox_is_gone_with_its_messages(bed: Bed) {
     let inbox = bed.inbox(bed.default_project, "box").await;
     let message = bed.mail(&["box"], "x", START).await[0];
-    let mut changes = bed.store.changes();
+    let mut changes = bed.changes();
     assert!(bed.store.end_inbox(&inbox, START).await.unwrap());
-    assert_eq!(changes.next().await, Some(restante::db::Change::Key("box".to_owned())));
+    assert_eq!(changes.recv().await, Some(restante::db::Change::Key("box".to_owned())));
     assert!(!bed.store.end_inbox(&inbox, START).await.unwrap());
     assert!(bed.live("box", START).await.is_none());
     assert!(bed.store.message(inbox.project, message, START).await.unwrap().is_none());

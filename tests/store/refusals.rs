@@ -7,10 +7,10 @@ use super::overview::refusal;
 
 pub async fn refusals_are_listed_newest_first_by_project(bed: Bed) {
     let (project, other) = (bed.default_project, bed.project("other").await);
-    let mut changes = bed.store.changes();
+    let mut changes = bed.changes();
     let refused = [(project, refusal("<first@b>")), (other, refusal("<theirs@b>")), (project, refusal("<last@b>"))];
     bed.store.add_refusals(&refused).await.unwrap();
-    assert_eq!(changes.next().await, Some(restante::db::Change::Key(REFUSALS_CHANGED.to_owned())));
+    assert_eq!(changes.recv().await, Some(restante::db::Change::Key(REFUSALS_CHANGED.to_owned())));
     let recipients = async |project, limit| {
         let refusals = bed.store.refusals(project, limit).await.unwrap();
         refusals.into_iter().map(|refused| refused.recipient).collect::<Vec<_>>()

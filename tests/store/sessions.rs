@@ -21,9 +21,9 @@ pub async fn a_session_lasts_until_its_time_or_until_it_is_closed(bed: Bed) {
     assert_eq!(opened_with(&first, START.after(HOUR)).await, None);
     let unknown = hash();
     assert_eq!(opened_with(&unknown, START).await, None);
-    let mut changes = bed.store.changes();
+    let mut changes = bed.changes();
     bed.store.close_session(&first).await.unwrap();
-    assert_eq!(changes.next().await, Some(Change::Key(SESSIONS_CHANGED.to_owned())));
+    assert_eq!(changes.recv().await, Some(Change::Key(SESSIONS_CHANGED.to_owned())));
     assert_eq!(opened_with(&first, START).await, None);
     assert_eq!(opened_with(&second, START).await, Some(credential));
 }

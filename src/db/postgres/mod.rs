@@ -16,10 +16,10 @@ use std::time::Duration;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use futures_util::future::join;
 use futures_util::{FutureExt, TryStreamExt};
-use tokio::sync::broadcast;
 use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
 
+use super::announcer::Announcer;
 use super::{Change, DatabaseError, Row, Value};
 use crate::config::PostgresUrl;
 use connect::{Target, prepare_session};
@@ -45,15 +45,13 @@ const NOTIFY: &str = "SELECT pg_notify($1, $2)";
 pub(super) struct Postgres {
     pool: Pool,
     session: Session,
-    changes: broadcast::Sender<Change>,
 }
 
 impl Postgres {
-    pub(super) async fn open(url: &PostgresUrl, changes_kept: usize) -> Result<Self, DatabaseError> {
+    pub(super) async fn open(url: &PostgresUrl, announcer: Announcer) -> Result<Self, DatabaseError> {
         let target = Target::new(url, |name| std::env::var(name).ok().filter(|text| !text.is_empty()))?;
-        let (changes, _) = broadcast::channel(changes_kept);
-        let session = Session::start(target.clone(), changes.clone()).await?;
-        Ok(Self { pool: pool(target)?, session, changes })
+        let session = Session::start(target.clone(), announcer).await?;
+        Ok(Self { pool: pool(target)?, session })
     }
 
     /// A reading statement that finds its connection lost is sent again: after a restart of the server, every connection
@@ -71,10 +69,6 @@ impl Postgres {
 
     pub(super) fn begin(&self) -> PostgresTransaction {
         PostgresTransaction { pool: self.pool.clone(), connection: None }
-    }
-
-    pub(super) fn changes(&self) -> broadcast::Receiver<Change> {
-        self.changes.subscribe()
     }
 
     pub(super) fn session(&self) -> Session {

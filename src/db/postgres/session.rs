@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, poll};
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_postgres::{AsyncMessage, Client, Statement};
 
 use super::connect::{Target, prepare_session};
 use super::{CHANNEL, SEPARATOR, failed};
+use crate::db::announcer::Announcer;
 use crate::db::{Change, DatabaseError};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -39,10 +40,10 @@ enum Command {
 
 impl Session {
     /// Connects, listens, and goes on for as long as there is a clone.
-    pub(super) async fn start(target: Target, changes: broadcast::Sender<Change>) -> Result<Self, DatabaseError> {
-        let link = Link::connect(&target, &changes).await?;
+    pub(super) async fn start(target: Target, announcer: Announcer) -> Result<Self, DatabaseError> {
+        let link = Link::connect(&target, &announcer).await?;
         let (session, commands) = mpsc::unbounded_channel();
-        tokio::spawn(Keeper { target, changes, commands, held: HashSet::new(), lost: HashSet::new() }.keep(link));
+        tokio::spawn(Keeper { target, announcer, commands, held: HashSet::new(), lost: HashSet::new() }.keep(link));
         Ok(Self(session))
     }
 
@@ -65,7 +66,7 @@ impl Session {
 
 struct Keeper {
     target: Target,
-    changes: broadcast::Sender<Change>,
+    announcer: Announcer,
     commands: mpsc::UnboundedReceiver<Command>,
     held: HashSet<i64>,
     /// What this node held before its session was lost, and somebody else has meanwhile: another node that was faster, or
@@ -82,8 +83,7 @@ impl Keeper {
                 ControlFlow::Break(()) => return,
             };
             tracing::info!("the session with the database is back");
-            // An error means that nobody listens.
-            drop(self.changes.send(Change::Unknown));
+            self.announcer.announce(&[Change::Unknown]);
         }
     }
 
@@ -146,10 +146,10 @@ impl Keeper {
 
     async fn connect_again(&mut self) -> ControlFlow<(), Link> {
         self.lost.extend(self.held.drain());
-        let (target, changes) = (self.target.clone(), self.changes.clone());
+        let (target, announcer) = (self.target.clone(), self.announcer.clone());
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.refuse_until(Link::connect(&target, &changes)).await? {
+            match self.refuse_until(Link::connect(&target, &announcer)).await? {
                 Ok(link) => return ControlFlow::Continue(link),
                 Err(error) => tracing::warn!(%error, ?pause, "the database cannot be reached; trying again"),
             }
@@ -190,15 +190,15 @@ struct Requests {
 }
 
 impl Link {
-    async fn connect(target: &Target, changes: &broadcast::Sender<Change>) -> Result<Self, DatabaseError> {
+    async fn connect(target: &Target, announcer: &Announcer) -> Result<Self, DatabaseError> {
         let connected = target.options.connect(target.tls.clone()).await;
         let (client, mut connection) = connected.map_err(|error| DatabaseError::Unreachable(error.into()))?;
-        let changes = changes.clone();
+        let announcer = announcer.clone();
         let ended = tokio::spawn(async move {
             let mut messages = Box::pin(futures_util::stream::poll_fn(move |context| connection.poll_message(context)));
             while let Some(Ok(message)) = messages.next().await {
                 if let AsyncMessage::Notification(notification) = message {
-                    announce(&changes, notification.payload());
+                    announcer.announce(&announced(notification.payload()));
                 }
             }
         });
@@ -207,14 +207,12 @@ impl Link {
     }
 }
 
-/// Passes on what one transaction of some node has announced.
-fn announce(changes: &broadcast::Sender<Change>, payload: &str) {
-    // Errors mean that nobody listens.
+/// What one transaction of some node has announced.
+fn announced(payload: &str) -> Vec<Change> {
     if payload.is_empty() {
-        drop(changes.send(Change::Unknown));
-        return;
+        return vec![Change::Unknown];
     }
-    payload.split(SEPARATOR).for_each(|key| drop(changes.send(Change::Key(key.to_owned()))));
+    payload.split(SEPARATOR).map(|key| Change::Key(key.to_owned())).collect()
 }
 
 impl Requests {
