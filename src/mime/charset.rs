@@ -117,10 +117,7 @@ fn guess(octets: &[u8]) -> &'static Encoding {
 /// Decodes to UTF-8, malformed sequences replaced, without ever holding more than the text and one chunk.
 fn decode_as(encoding: &'static Encoding, octets: Cow<'_, [u8]>) -> String {
     if encoding == UTF_8 && std::str::from_utf8(&octets).is_ok() && !octets.starts_with(b"\xef\xbb\xbf") {
-        if let Cow::Owned(owned) = octets {
-            return String::from_utf8(owned).unwrap_or_default();
-        }
-        return String::from_utf8_lossy(&octets).into_owned();
+        return String::from_utf8(octets.into_owned()).unwrap_or_default();
     }
     let mut decoder = encoding.new_decoder();
     let mut text = String::with_capacity(octets.len());

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{InboxId, Timestamp};
@@ -41,6 +42,50 @@ impl fmt::Display for MessageId {
     }
 }
 
+/// What was parsed out of a message and only its reader needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parts {
+    /// The plain text, lines ended by `\n`.
+    pub text: String,
+    /// The HTML; empty where there is none.
+    pub html: String,
+    /// Absolute URIs in the order they stand in the message, each once.
+    pub links: Vec<String>,
+    /// The one-time code, 4 to 8 digits; empty where there is none.
+    pub otp: String,
+}
+
+/// The parts as they are stored: a JSON object. An answer passes them on without a look inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartsJson(Vec<u8>);
+
+/// Stored parts are no JSON object, or another one than is stored here.
+#[derive(Debug, thiserror::Error)]
+#[error("the parts of a message are damaged: {0}")]
+pub struct DamagedParts(#[from] serde_json::Error);
+
+impl PartsJson {
+    /// Takes the octets of a JSON object; `None` where they are not in braces.
+    #[must_use]
+    pub fn from_stored(octets: Vec<u8>) -> Option<Self> {
+        (octets.len() > 2 && octets.starts_with(b"{") && octets.ends_with(b"}")).then_some(Self(octets))
+    }
+
+    /// The members of the object, with commas between and without the braces.
+    #[must_use]
+    pub fn members(&self) -> &[u8] {
+        &self.0[1..self.0.len() - 1]
+    }
+
+    /// Reads the parts.
+    ///
+    /// # Errors
+    /// [`DamagedParts`].
+    pub fn read(&self) -> Result<Parts, DamagedParts> {
+        Ok(serde_json::from_slice(&self.0)?)
+    }
+}
+
 /// A received message with its parsed parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -54,14 +99,8 @@ pub struct Message {
     pub from: String,
     /// The subject, decoded; empty where there is none.
     pub subject: String,
-    /// The plain text, lines ended by `\n`.
-    pub text: String,
-    /// The HTML; empty where there is none.
-    pub html: String,
-    /// Absolute URIs in the order they stand in the message, each once.
-    pub links: Vec<String>,
-    /// The one-time code, 4 to 8 digits; empty where there is none.
-    pub otp: String,
+    /// Its parts.
+    pub parts: PartsJson,
     /// When it was accepted.
     pub received_at: Timestamp,
 }

@@ -12,7 +12,7 @@ mod timestamp;
 pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
-pub use message::{InvalidMessageId, Message, MessageId};
+pub use message::{DamagedParts, InvalidMessageId, Message, MessageId, Parts, PartsJson};
 pub use outgoing::{Attempt, InvalidOutgoingId, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::{Project, ProjectId};
 pub use refused::RefusedMail;

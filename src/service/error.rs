@@ -1,6 +1,6 @@
 //! What a caller, a mail client or an administrator can be told no for. The codes for it are chosen further out.
 
-use crate::model::InboxId;
+use crate::model::{DamagedParts, InboxId};
 use crate::store::{DeliveryError, StoreError};
 
 /// Why a request of a caller was not fulfilled.
@@ -48,6 +48,12 @@ pub enum ServiceError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<DamagedParts> for ServiceError {
+    fn from(error: DamagedParts) -> Self {
+        Self::Store(StoreError::Damaged(error.into()))
+    }
 }
 
 impl From<DeliverError> for ServiceError {

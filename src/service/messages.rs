@@ -77,6 +77,12 @@ impl Service {
 }
 
 impl MessagePages {
+    /// Whether the last page has been read; a page that was not full was the last.
+    #[must_use]
+    pub fn are_over(&self) -> bool {
+        self.before.is_none() || self.left <= 0
+    }
+
     /// The next messages, few enough to be held in memory; `None` behind the last.
     ///
     /// # Errors

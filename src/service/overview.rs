@@ -102,7 +102,7 @@ impl Service {
             for message in page {
                 let id = message.id;
                 read += 1;
-                if contains(&message, &wanted) {
+                if contains(&message, &wanted)? {
                     messages.push(message);
                 }
                 if messages.len() >= limit || read >= SEARCHED {
@@ -124,9 +124,9 @@ impl Service {
     }
 }
 
-fn contains(message: &Message, wanted: &str) -> bool {
+fn contains(message: &Message, wanted: &str) -> Result<bool, ServiceError> {
     let has = |text: &str| text.to_lowercase().contains(wanted);
-    wanted.is_empty() || has(&message.subject) || has(&message.from) || has(&message.text)
+    Ok(wanted.is_empty() || has(&message.subject) || has(&message.from) || has(&message.parts.read()?.text))
 }
 
 impl Projects {

@@ -6,9 +6,9 @@
 use std::cell::RefCell;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 
 use super::StoreError;
+use crate::model::{Parts, PartsJson};
 
 thread_local! {
     /// To set one up takes longer than to use it. It is made anew where its memory could not be had.
@@ -39,15 +39,6 @@ pub struct Content {
     pub(super) raw: Bytes,
 }
 
-/// The parsed parts that only a reader of the message needs.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Parts {
-    pub(super) text: String,
-    pub(super) html: String,
-    pub(super) links: Vec<String>,
-    pub(super) otp: String,
-}
-
 impl Content {
     /// Compresses a parsed message. This takes about a millisecond for 256 KiB.
     ///
@@ -74,10 +65,10 @@ impl Content {
 }
 
 /// The parsed parts out of the column of that name.
-pub(super) fn decode_parts(parsed: &[u8], size: i64) -> Result<Parts, StoreError> {
-    let octets = decompress(parsed)?;
-    let parts = usize::try_from(size).ok().and_then(|size| octets.get(..size)).unwrap_or(&octets);
-    serde_json::from_slice(parts).map_err(|error| StoreError::Damaged(error.into()))
+pub(super) fn decode_parts(parsed: &[u8], size: i64) -> Result<PartsJson, StoreError> {
+    let mut octets = decompress(parsed)?;
+    octets.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+    PartsJson::from_stored(octets).ok_or_else(|| StoreError::Damaged("its parts are cut off".into()))
 }
 
 /// The octets as they came, out of both columns.
@@ -143,7 +134,7 @@ mod tests {
             let message = crate::mime::ParsedMessage { text: "text".to_owned(), ..Default::default() };
             let content = Content::encode(message, String::new(), String::new(), &raw).unwrap();
             assert_eq!(content.raw.is_empty(), size < TOGETHER - 50, "{size}");
-            assert_eq!(decode_parts(&content.parsed, content.parsed_size).unwrap().text, "text");
+            assert_eq!(decode_parts(&content.parsed, content.parsed_size).unwrap().read().unwrap().text, "text");
             assert_eq!(decode_raw(&content.parsed, content.parsed_size, &content.raw).unwrap(), raw);
         }
     }

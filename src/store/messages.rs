@@ -45,19 +45,30 @@ pub struct Page {
 /// A SELECT of `columns` from live messages; `$1` is now.
 macro_rules! live_messages {
     ($columns:literal, $rest:literal) => {
+        live_messages!($columns, "", $rest)
+    };
+    ($columns:literal, $join:literal, $rest:literal) => {
         concat!(
             "SELECT ",
             $columns,
-            " FROM messages m JOIN inboxes i ON i.id = m.inbox_id JOIN contents c ON c.id = m.content_id
-              WHERE (i.expires_at IS NULL OR i.expires_at > $1) AND m.sequence > i.emptied_sequence ",
+            " FROM messages m JOIN inboxes i ON i.id = m.inbox_id ",
+            $join,
+            " WHERE (i.expires_at IS NULL OR i.expires_at > $1) AND m.sequence > i.emptied_sequence ",
             $rest
         )
     };
 }
 
+/// The same with their contents.
+macro_rules! live_contents {
+    ($columns:literal, $rest:literal) => {
+        live_messages!($columns, "JOIN contents c ON c.id = m.content_id", $rest)
+    };
+}
+
 macro_rules! message_columns {
     ($rest:literal) => {
-        live_messages!(
+        live_contents!(
             "m.id, m.inbox_id, m.sequence, m.sender, m.subject, m.received_at, m.parsed_size, c.parsed",
             $rest
         )
@@ -90,7 +101,7 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        const RAW: &str = live_messages!("c.parsed, m.parsed_size, c.raw", "AND m.id = $2 AND i.project_id = $3");
+        const RAW: &str = live_contents!("c.parsed, m.parsed_size, c.raw", "AND m.id = $2 AND i.project_id = $3");
         let rows = self.database.query(RAW, owned(project, id, now)).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
         read_raw(&mut row).map(Some)
@@ -107,7 +118,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<(String, Vec<u8>)>, StoreError> {
         const SOURCE: &str =
-            live_messages!("c.trace, c.parsed, m.parsed_size, c.raw", "AND m.id = $2 AND i.project_id = $3");
+            live_contents!("c.trace, c.parsed, m.parsed_size, c.raw", "AND m.id = $2 AND i.project_id = $3");
         let rows = self.database.query(SOURCE, owned(project, id, now)).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
         Ok(Some((row.text()?, read_raw(&mut row)?)))
@@ -234,18 +245,7 @@ fn read_message(mut row: Row) -> Result<Message, StoreError> {
     let received_at = Timestamp::from_millis(row.integer()?);
     let parsed_size = row.integer()?;
     let parts = decode_parts(&row.bytes()?, parsed_size)?;
-    Ok(Message {
-        id,
-        inbox_id,
-        sequence,
-        from,
-        subject,
-        text: parts.text,
-        html: parts.html,
-        links: parts.links,
-        otp: parts.otp,
-        received_at,
-    })
+    Ok(Message { id, inbox_id, sequence, from, subject, parts, received_at })
 }
 
 /// A LIKE pattern for "contains `text`", its case folded and its wildcards escaped.

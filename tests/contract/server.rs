@@ -104,17 +104,26 @@ async fn a_connection_serves_one_request_after_the_other() {
 }
 
 #[tokio::test]
-async fn a_list_is_streamed() {
+async fn a_long_list_is_streamed() {
     let server = Server::start(LONG).await;
     let inbox = server.api.create_inbox().await;
+    let list = async || {
+        let mut client = server.connect().await;
+        let head = server.head("GET", &format!("/v1/inboxes/{inbox}/messages"));
+        client.write(format!("{head}Connection: close\r\n\r\n").as_bytes()).await;
+        let answer = client.read_to_end().await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        answer
+    };
     server.api.deliver(&inbox, "Hello").await;
-    let mut client = server.connect().await;
-    let head = server.head("GET", &format!("/v1/inboxes/{inbox}/messages"));
-    client.write(format!("{head}Connection: close\r\n\r\n").as_bytes()).await;
-    let answer = client.read_to_end().await;
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(list().await.to_lowercase().contains("content-length: "));
+    for _ in 0..100 {
+        server.api.deliver(&inbox, "Hello").await;
+    }
+    let answer = list().await;
     assert!(answer.to_lowercase().contains("transfer-encoding: chunked\r\n"), "{answer}");
     assert!(answer.ends_with("\r\n0\r\n\r\n"), "{answer}");
+    assert_eq!(answer.matches("\"subject\":\"Hello\"").count(), 101);
 }
 
 #[tokio::test]

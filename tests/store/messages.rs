@@ -13,8 +13,9 @@ pub async fn a_message_comes_back_whole(bed: Bed) {
     let parsed = restante::mime::parse(raw);
     assert_eq!((message.id, message.inbox_id, message.sequence), (outcome.message, id("box"), 1));
     assert_eq!((message.from.as_str(), message.subject.as_str()), ("sender@else.example", "Whole"));
-    assert_eq!((message.text, message.html), (parsed.text, parsed.html));
-    assert_eq!((message.links, message.otp, message.received_at), (parsed.links, parsed.otp, START));
+    let parts = message.parts.read().unwrap();
+    assert_eq!((parts.text, parts.html), (parsed.text, parsed.html));
+    assert_eq!((parts.links, parts.otp, message.received_at), (parsed.links, parsed.otp, START));
     let octets = bed.store.raw_message(bed.default_project, outcome.message, START).await.unwrap();
     assert_eq!(octets.as_deref(), Some(&raw[..]));
     let source = bed.store.message_source(bed.default_project, outcome.message, START).await.unwrap().unwrap();

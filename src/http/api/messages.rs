@@ -16,41 +16,49 @@ use crate::http::auth::{Authenticated, OwnedInbox, PathId};
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::http::request_id::RequestId;
-use crate::http::response::{JSON, json};
-use crate::model::{Domain, InboxId, Message, Timestamp};
+use crate::http::response::JSON;
+use crate::model::{Domain, InboxId, Message};
 use crate::service::{ListFilter, MessagePages};
 
-/// A message as the API shows it.
+/// What the API shows of a message in front of its parts.
 #[derive(Serialize)]
-pub(super) struct MessageView<'a> {
+struct Envelope<'a> {
     id: String,
     inbox_id: &'a InboxId,
     from: &'a str,
     to: String,
     subject: &'a str,
-    text: &'a str,
-    html: &'a str,
-    links: &'a [String],
-    otp: &'a str,
-    received_at: Timestamp,
 }
 
-impl<'a> MessageView<'a> {
-    pub(super) fn new(message: &'a Message, mail_domain: &Domain) -> Self {
-        Self {
-            id: message.id.to_string(),
-            inbox_id: &message.inbox_id,
-            from: &message.from,
-            to: format!("{}@{mail_domain}", message.inbox_id),
-            subject: &message.subject,
-            text: &message.text,
-            html: &message.html,
-            links: &message.links,
-            otp: &message.otp,
-            received_at: message.received_at,
-        }
-    }
+/// A message as an answer.
+pub(super) fn message_answer(message: &Message, mail_domain: &Domain) -> Result<Response, Error> {
+    let mut body = Vec::with_capacity(message.parts.members().len() + 512);
+    write_message(&mut body, message, mail_domain)?;
+    Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], body).into_response())
 }
+
+/// Writes a message as the API shows it. Its parts are passed on as they are stored.
+fn write_message(output: &mut Vec<u8>, message: &Message, mail_domain: &Domain) -> Result<(), Error> {
+    let envelope = Envelope {
+        id: message.id.to_string(),
+        inbox_id: &message.inbox_id,
+        from: &message.from,
+        to: format!("{}@{mail_domain}", message.inbox_id),
+        subject: &message.subject,
+    };
+    serde_json::to_writer(&mut *output, &envelope).map_err(Error::internal)?;
+    // The members that follow belong to the same object.
+    output.pop();
+    output.push(b',');
+    output.extend_from_slice(message.parts.members());
+    output.extend_from_slice(b",\"received_at\":");
+    serde_json::to_writer(&mut *output, &message.received_at).map_err(Error::internal)?;
+    output.push(b'}');
+    Ok(())
+}
+
+/// Ends a MessageList.
+const CLOSING: &[u8] = b"]}";
 
 pub(super) async fn show(
     State(app): State<Arc<App>>,
@@ -58,7 +66,7 @@ pub(super) async fn show(
     id: PathId,
 ) -> Result<Response, Error> {
     let message = app.service.message(&caller, &id.0).await?;
-    json(StatusCode::OK, &MessageView::new(&message, app.service.mail_domain()))
+    message_answer(&message, app.service.mail_domain())
 }
 
 pub(super) async fn list(
@@ -72,35 +80,33 @@ pub(super) async fn list(
     let mut pages = app.service.list(&owned.inbox, &filter).await?;
     // The first page decides the status: behind it, a failure can only break the answer off.
     let first = pages.next_page().await?.unwrap_or_default();
-    let body = list_body(&first, pages, app.service.mail_domain().clone())?
-        .inspect_err(move |error| request_id.log_failure(error));
-    Ok(([(CONTENT_TYPE, JSON)], Body::from_stream(body)).into_response())
+    let mut opening = b"{\"messages\":[".to_vec();
+    write_page(&mut opening, &first, app.service.mail_domain())?;
+    let body = if pages.are_over() {
+        opening.extend_from_slice(CLOSING);
+        Body::from(opening)
+    } else {
+        let rest = rest_of_list(opening, pages, app.service.mail_domain().clone());
+        Body::from_stream(rest.inspect_err(move |error| request_id.log_failure(error)))
+    };
+    Ok(([(CONTENT_TYPE, JSON)], body).into_response())
 }
 
-/// A MessageList as a stream of octets, in memory bounded by one page.
-fn list_body(
-    first: &[Message],
+/// A MessageList that has been begun, as a stream of octets, in memory bounded by one page.
+fn rest_of_list(
+    opening: Vec<u8>,
     pages: MessagePages,
     mail_domain: Domain,
-) -> Result<impl Stream<Item = Result<Bytes, Error>> + use<>, Error> {
-    let mut opening = b"{\"messages\":[".to_vec();
-    write_page(&mut opening, first, &mail_domain)?;
-    // Pages are never empty, so an empty first one was the last.
-    let pages = (!first.is_empty()).then_some(pages);
+) -> impl Stream<Item = Result<Bytes, Error>> {
     let rest = stream::try_unfold(pages, move |pages| next_chunk(pages, mail_domain.clone()));
-    let closing = Bytes::from_static(b"]}");
-    Ok(stream::iter([Ok(opening.into())]).chain(rest).chain(stream::iter([Ok(closing)])))
+    stream::iter([Ok(opening.into())]).chain(rest).chain(stream::iter([Ok(Bytes::from_static(CLOSING))]))
 }
 
-async fn next_chunk(
-    pages: Option<MessagePages>,
-    mail_domain: Domain,
-) -> Result<Option<(Bytes, Option<MessagePages>)>, Error> {
-    let Some(mut pages) = pages else { return Ok(None) };
+async fn next_chunk(mut pages: MessagePages, mail_domain: Domain) -> Result<Option<(Bytes, MessagePages)>, Error> {
     let Some(page) = pages.next_page().await? else { return Ok(None) };
     let mut chunk = b",".to_vec();
     write_page(&mut chunk, &page, &mail_domain)?;
-    Ok(Some((chunk.into(), Some(pages))))
+    Ok(Some((chunk.into(), pages)))
 }
 
 /// Writes messages as JSON with commas between.
@@ -109,7 +115,7 @@ fn write_page(output: &mut Vec<u8>, page: &[Message], mail_domain: &Domain) -> R
         if position > 0 {
             output.push(b',');
         }
-        serde_json::to_writer(&mut *output, &MessageView::new(message, mail_domain)).map_err(Error::internal)?;
+        write_message(output, message, mail_domain)?;
     }
     Ok(())
 }

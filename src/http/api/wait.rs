@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::messages::MessageView;
+use super::messages::message_answer;
 use crate::http::App;
 use crate::http::auth::OwnedInbox;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::http::response::json;
 
 pub(super) async fn wait(State(app): State<Arc<App>>, owned: OwnedInbox, query: Query) -> Result<Response, Error> {
     let filter = query.message_filter();
     let message = app.service.wait(&owned.caller, &owned.inbox, &filter, query.timeout()).await?;
-    json(StatusCode::OK, &MessageView::new(&message, app.service.mail_domain()))
+    message_answer(&message, app.service.mail_domain())
 }

@@ -19,6 +19,7 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::mime::anatomy;
 use crate::mime::display::displayed;
+use crate::service::ServiceError;
 
 const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; \
      frame-ancestors 'self'";
@@ -30,9 +31,9 @@ pub(super) async fn html(
     Extension(visit): Extension<Arc<Visit>>,
 ) -> Result<Response, Failure> {
     let (caller, id) = (visit.caller()?, visit.param("message"));
-    let message = app.service.message(&caller, id).await?;
+    let parts = app.service.message(&caller, id).await?.parts.read().map_err(ServiceError::from)?;
     let (_, raw) = app.service.message_source(&caller, id).await?;
-    let showing = tokio::task::spawn_blocking(move || anatomy::with_images(&raw, &displayed(&message.html)));
+    let showing = tokio::task::spawn_blocking(move || anatomy::with_images(&raw, &displayed(&parts.html)));
     let mut response = showing.await.map_err(Error::internal)?.into_response();
     let headers = response.headers_mut();
     let answer: [(HeaderName, &'static str); 6] = [

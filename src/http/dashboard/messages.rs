@@ -17,8 +17,8 @@ use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::mime::{self, Recognised, Rule};
-use crate::model::{Inbox, InboxKind, Message, Timestamp};
-use crate::service::Found;
+use crate::model::{Inbox, InboxKind, Message, MessageId, Timestamp};
+use crate::service::{Found, ServiceError};
 use crate::store::{StoreError, Watched};
 
 /// Messages on one page.
@@ -127,7 +127,8 @@ async fn page(app: &App, visit: &Visit, open: Option<Message>) -> Result<Respons
     let Found { messages, more } = app.service.search(&inbox, &query, before, PAGE).await?;
     let now = app.service.clock().now();
     let open_id = open.as_ref().map(|open| open.id);
-    let rows = messages.iter().map(|message| row(message, &base, &query, open_id == Some(message.id), now)).collect();
+    let row = |message| row(message, &base, &query, open_id, now);
+    let rows = messages.iter().map(row).collect::<Result<_, _>>()?;
     let more = more.map(|id| with_query(&base, &[("q", &query), ("before", &id.to_string())])).unwrap_or_default();
     let address = inbox.address(app.service.mail_domain());
     let title = open.as_ref().map_or_else(|| address.clone(), |open| subject(open).to_owned());
@@ -152,11 +153,12 @@ impl MessageView {
             tokio::task::spawn_blocking(move || (mime::anatomy::dissect(&raw), mime::recognise_code(&raw), raw));
         let taken_apart = taken_apart.await.map_err(|error| StoreError::Damaged(error.into()))?;
         let (anatomy, recognised, raw) = taken_apart;
-        let has_html = !message.html.is_empty();
+        let parts = message.parts.read().map_err(ServiceError::from)?;
+        let has_html = !parts.html.is_empty();
         let tab = TABS.into_iter().find(|tab| *tab == visit.query("tab"));
         let tab = tab.unwrap_or(if has_html { "html" } else { "text" });
         let attachments = anatomy.parts.iter().filter(|part| part.is_attachment || part.is_image).count();
-        let counts = [("links", message.links.len()), ("parts", attachments)];
+        let counts = [("links", parts.links.len()), ("parts", attachments)];
         let url = |name| with_query(&format!("{base}/messages/{}", message.id), &[("q", query), ("tab", name)]);
         let tabs = [
             ("html", "HTML"),
@@ -186,10 +188,10 @@ impl MessageView {
             width: WIDTHS.into_iter().find(|width| *width == visit.query("width")).unwrap_or("fit"),
             is_dark: visit.query("scheme") == "dark",
             has_html,
-            is_cut: message.text.len() > SHOWN_OCTETS || raw.len() > SHOWN_OCTETS && tab == "source",
-            text: shown(&message.text),
-            code: message.otp,
-            links: message.links,
+            is_cut: parts.text.len() > SHOWN_OCTETS || raw.len() > SHOWN_OCTETS && tab == "source",
+            text: shown(&parts.text),
+            code: parts.otp,
+            links: parts.links,
             recognised: recognised.map(recognised_view),
             fields: fields(&trace, anatomy.fields),
             parts: part_rows(&anatomy.parts, &parts_base),
@@ -204,18 +206,25 @@ fn inbox_view(inbox: &Inbox, address: String, now: Timestamp) -> InboxView {
     InboxView { address, is_permanent: inbox.kind == InboxKind::Permanent, expires }
 }
 
-fn row(message: &Message, base: &str, query: &str, is_open: bool, now: Timestamp) -> Row {
-    let words = message.text.split_whitespace().take(SNIPPET_CHARACTERS).collect::<Vec<_>>().join(" ");
-    Row {
+fn row(
+    message: &Message,
+    base: &str,
+    query: &str,
+    open: Option<MessageId>,
+    now: Timestamp,
+) -> Result<Row, ServiceError> {
+    let parts = message.parts.read()?;
+    let words = parts.text.split_whitespace().take(SNIPPET_CHARACTERS).collect::<Vec<_>>().join(" ");
+    Ok(Row {
         url: with_query(&format!("{base}/messages/{}", message.id), &[("q", query)]),
         id: message.id.to_string(),
-        is_open,
+        is_open: open == Some(message.id),
         from: message.from.clone(),
         subject: subject(message).to_owned(),
         snippet: words.chars().take(SNIPPET_CHARACTERS).collect(),
-        code: message.otp.clone(),
+        code: parts.otp,
         received: When::new(message.received_at, now),
-    }
+    })
 }
 
 fn subject(message: &Message) -> &str {

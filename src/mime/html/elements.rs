@@ -119,9 +119,31 @@ const ELEMENTS: &[(&str, Layout)] = &[
     ("wbr", Layout::Void),
 ];
 
+/// The names as numbers, which compare as the names do and in one instruction.
+const NAMES: [u128; COUNT] = {
+    let mut names = [0; COUNT];
+    let mut element = 0;
+    while element < COUNT {
+        names[element] = number(ELEMENTS[element].0.as_bytes());
+        element += 1;
+    }
+    names
+};
+
+/// A name of at most 16 octets as a number.
+const fn number(name: &[u8]) -> u128 {
+    let mut octets = [0; 16];
+    let (filled, _) = octets.split_at_mut(name.len());
+    filled.copy_from_slice(name);
+    u128::from_be_bytes(octets)
+}
+
 /// The element of this lower-case name.
 pub(super) fn by_name(name: &[u8]) -> Option<ElementId> {
-    ELEMENTS.binary_search_by(|(known, _)| known.as_bytes().cmp(name)).ok()
+    if name.len() > 16 {
+        return None;
+    }
+    NAMES.binary_search(&number(name)).ok()
 }
 
 /// How an element lays out.
@@ -159,5 +181,9 @@ mod tests {
         assert!(ELEMENTS.is_sorted_by(|(a, _), (b, _)| a < b));
         assert_eq!(by_name(b"td").map(layout), Some(Layout::Cell));
         assert_eq!(by_name(b"o:p"), None);
+        assert_eq!(by_name(&[b'a'; 17]), None);
+        for (element, (name, _)) in ELEMENTS.iter().enumerate() {
+            assert_eq!(by_name(name.as_bytes()), Some(element), "{name}");
+        }
     }
 }

@@ -12,6 +12,10 @@ pub(super) struct Style {
     pub(super) keeps_white_space: bool,
 }
 
+/// The properties that are looked at.
+const READ: [&str; 9] =
+    ["display", "visibility", "opacity", "max-height", "max-width", "height", "width", "overflow", "white-space"];
+
 impl Style {
     /// Reads a `style` attribute.
     pub(super) fn parse(style: &str) -> Self {
@@ -19,9 +23,11 @@ impl Style {
         let (mut is_flat, mut clips) = (false, false);
         for declaration in style.split(';') {
             let Some((property, value)) = declaration.split_once(':') else { continue };
+            let property = property.trim();
+            let Some(property) = READ.iter().find(|read| read.eq_ignore_ascii_case(property)) else { continue };
             let value = value.to_ascii_lowercase();
             let value = value.trim().trim_end_matches("!important").trim();
-            match property.trim().to_ascii_lowercase().as_str() {
+            match *property {
                 "display" => {
                     parsed.hides |= value == "none";
                     parsed.layout = display(value);

@@ -38,6 +38,16 @@ struct Tag {
     hidden: bool,
 }
 
+impl Tag {
+    /// Begins a new tag; the memory of the last one is used again.
+    fn clear(&mut self, is_end: bool) {
+        let Self { mut name, mut attribute_name, .. } = std::mem::take(self);
+        name.clear();
+        attribute_name.clear();
+        *self = Self { name, attribute_name, is_end, ..Self::default() };
+    }
+}
+
 /// An element whose style changes its layout, closed when its kind is open this often again.
 #[derive(Debug)]
 struct Restyled {
@@ -243,7 +253,7 @@ impl<'p> Reader<'p> {
 
     fn end_link(&mut self) {
         if let Some(start) = self.link_start.take()
-            && self.writer.since(start).contains("://")
+            && self.writer.since(start).as_bytes().windows(3).any(|octets| octets == b"://")
         {
             self.page.linked.push((start, self.writer.position()));
         }
@@ -302,11 +312,11 @@ impl Emitter for Reader<'_> {
     }
 
     fn init_start_tag(&mut self) {
-        self.tag = Tag::default();
+        self.tag.clear(false);
     }
 
     fn init_end_tag(&mut self) {
-        self.tag = Tag { is_end: true, ..Tag::default() };
+        self.tag.clear(true);
     }
 
     fn push_tag_name(&mut self, text: &[u8]) {

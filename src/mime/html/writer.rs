@@ -81,24 +81,24 @@ impl Writer {
         }
         let mut rest = text;
         loop {
-            let word_end = rest.find(is_odd).unwrap_or(rest.len());
-            self.write_word(&rest[..word_end]);
-            let Some(odd) = rest[word_end..].chars().next() else { return };
+            let plain_end = plain_length(rest);
+            self.write_plain(&rest[..plain_end]);
+            let Some(odd) = rest[plain_end..].chars().next() else { return };
             if is_space(odd) {
                 self.gap(Gap::Space);
             } else if is_joiner(odd) && self.gap == Gap::None {
                 self.write_joiner(odd);
             }
-            rest = &rest[word_end + odd.len_utf8()..];
+            rest = &rest[plain_end + odd.len_utf8()..];
         }
     }
 
-    fn write_word(&mut self, word: &str) {
-        if word.is_empty() || self.text.len() + self.mark.len() + word.len() + 2 > BODY_OCTETS {
+    fn write_plain(&mut self, text: &str) {
+        if text.is_empty() || self.text.len() + self.mark.len() + text.len() + 2 > BODY_OCTETS {
             return;
         }
         self.close_gap();
-        self.text.push_str(word);
+        self.text.push_str(text);
     }
 
     /// Joiners matter within a word; as padding of a preview line they are dropped.
@@ -135,6 +135,24 @@ impl Writer {
         self.mark.clear();
         (self.gap, self.breaks) = (Gap::None, 0);
     }
+}
+
+/// How much of `text` is written as it stands: words, and single spaces between them.
+fn plain_length(text: &str) -> usize {
+    let octets = text.as_bytes();
+    let mut length = 0;
+    while let Some(&octet) = octets.get(length) {
+        match octet {
+            b'!'..=0x7f => length += 1,
+            b' ' if length > 0 && octets.get(length + 1).is_some_and(|next| matches!(next, b'!'..=0x7f)) => length += 1,
+            0x80.. => match text[length..].chars().next().filter(|character| !is_odd(*character)) {
+                Some(character) => length += character.len_utf8(),
+                None => return length,
+            },
+            _ => return length,
+        }
+    }
+    length
 }
 
 fn is_odd(character: char) -> bool {
