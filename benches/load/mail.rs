@@ -20,6 +20,7 @@ impl Template {
         let mail = match (&traffic.file, traffic.multipart) {
             (Some(path), _) => with_subject(&std::fs::read(path).unwrap()),
             (None, true) => multipart().into_bytes(),
+            (None, false) if traffic.attachment => attachment(traffic.size).into_bytes(),
             (None, false) => plain(traffic.size).into_bytes(),
         };
         let mut octets = stuffed(&mail);
@@ -62,9 +63,7 @@ fn multipart() -> String {
         let _ = write!(html, "<tr><td style=\"padding:8px;color:#333\"><p>{line}</p></td></tr>\r\n");
         html
     });
-    let image: String =
-        random(17).take(9_000).map(|value| char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef"[value % 32])).collect();
-    let image: Vec<&str> = image.as_bytes().chunks(76).map(|line| std::str::from_utf8(line).unwrap()).collect();
+    let image = base64(9_000, b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef");
     let _ = write!(
         mail,
         "--outer\r\nContent-Type: multipart/alternative; boundary=\"inner\"\r\n\r\n\
@@ -74,9 +73,28 @@ fn multipart() -> String {
          --inner--\r\n--outer\r\nContent-Type: image/png; name=logo.png\r\nContent-Transfer-Encoding: base64\r\n\r\n{}\r\n\
          --outer--\r\n",
         prose(7_000),
-        image.join("\r\n"),
+        image,
     );
     mail
+}
+
+/// A short text, and a file that makes it `size` octets.
+fn attachment(size: usize) -> String {
+    let mut mail = head("multipart/mixed; boundary=\"outer\"");
+    mail.push_str("--outer\r\nContent-Type: text/plain\r\n\r\nYour code is 481516.\r\n");
+    mail.push_str("--outer\r\nContent-Type: application/pdf; name=invoice.pdf\r\n");
+    mail.push_str("Content-Disposition: attachment\r\nContent-Transfer-Encoding: base64\r\n\r\n");
+    let room = size.saturating_sub(mail.len() + 13) / 78 * 76;
+    mail.push_str(&base64(room, b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"));
+    mail.push_str("\r\n--outer--\r\n");
+    mail
+}
+
+/// `count` characters of an alphabet in lines.
+fn base64(count: usize, alphabet: &[u8]) -> String {
+    let octets: Vec<u8> = random(17).take(count).map(|value| alphabet[value % alphabet.len()]).collect();
+    let lines: Vec<&str> = octets.chunks(76).map(|line| std::str::from_utf8(line).unwrap()).collect();
+    lines.join("\r\n")
 }
 
 fn head(content_type: &str) -> String {

@@ -69,6 +69,9 @@ pub(crate) struct Traffic {
     /// A message of 36 KB with text, HTML and an image.
     #[arg(long)]
     pub(crate) multipart: bool,
+    /// Most of the message is an attachment.
+    #[arg(long)]
+    pub(crate) attachment: bool,
     /// The message to send; its Subject is replaced.
     #[arg(long)]
     pub(crate) file: Option<PathBuf>,

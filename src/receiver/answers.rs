@@ -13,7 +13,7 @@ use super::listener::Slot;
 use super::trace::Trace;
 use crate::metrics;
 use crate::model::{EmailAddress, MessageId, ProjectId, RefusedMail};
-use crate::service::{DeliverError, Incoming};
+use crate::service::{DeliverError, Incoming, prepare};
 use crate::smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
 
 /// How long the client waits for the service before it is told to try again later.
@@ -129,8 +129,11 @@ impl Answers {
         let held = (arrival.map(Arrival::into_share), Arc::clone(&self.slot));
         async move {
             let workspace = memory.workspace(incoming.raw.len()).await;
-            let delivered = service.deliver(incoming).await;
-            drop((held, workspace));
+            let prepared = prepare(incoming).await;
+            // The next large message is read while this one is written.
+            drop(workspace);
+            let delivered = service.store(prepared?).await;
+            drop(held);
             delivered
         }
     }

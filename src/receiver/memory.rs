@@ -15,8 +15,9 @@
 //! its end: no circle of waiting sessions can form. A slow sender cannot sit on a seat for long either: while others
 //! wait, the driver gives up on whoever holds memory and sends too little ([`MessageMemory::is_short`]).
 //!
-//! What a delivery needs beyond the message (its parsed parts, the compressed copy) is bounded as well: large messages
-//! that are being delivered at once are together no larger than the largest one may be ([`MessageMemory::workspace`]).
+//! What it takes to read a message beyond its own octets (its parsed parts, the compressed copy) is bounded as well: large
+//! messages that are being read at once are together no larger than the largest one may be ([`MessageMemory::workspace`]).
+//! What is left of a message that was read is smaller than the message, and its share covers it until it is stored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +30,7 @@ use crate::config::Limits;
 const OWN_MOST: u64 = 16 * 1024;
 /// What a growing message draws from the pool at once, in octets.
 const STEP: u32 = 64 * 1024;
-/// A message up to this size is delivered without asking for workspace, in octets.
+/// A message up to this size is read without asking for workspace, in octets.
 const SMALL_DELIVERY: usize = 256 * 1024;
 
 /// The budget.
@@ -72,7 +73,7 @@ impl MessageMemory {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until a message of `octets` may be delivered. The permit is held until it has been.
+    /// Waits until a message of `octets` may be read. The permit is held until it has been.
     pub(super) async fn workspace(&self, octets: usize) -> Option<OwnedSemaphorePermit> {
         if octets <= SMALL_DELIVERY {
             return None;

@@ -23,6 +23,10 @@ pub struct Incoming {
     pub raw: Vec<u8>,
 }
 
+/// A message that is ready to be stored: compressed, and so smaller than it came.
+#[derive(Debug)]
+pub struct Prepared(Delivery);
+
 impl Service {
     /// Whether mail to `recipient` would be taken now.
     ///
@@ -38,7 +42,15 @@ impl Service {
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
     pub async fn deliver(&self, incoming: Incoming) -> Result<Vec<MessageId>, DeliverError> {
-        let outcomes = self.deliver_with(incoming, None).await?;
+        self.store(prepare(incoming).await?).await
+    }
+
+    /// Stores a prepared message, as [`Service::deliver`] does.
+    ///
+    /// # Errors
+    /// [`DeliverError`]; then no recipient has the message.
+    pub async fn store(&self, Prepared(delivery): Prepared) -> Result<Vec<MessageId>, DeliverError> {
+        let outcomes = self.0.committer.deliver(delivery, self.policy()).await?;
         Ok(outcomes.into_iter().map(|outcome| outcome.message).collect())
     }
 
@@ -48,12 +60,20 @@ impl Service {
         incoming: Incoming,
         outgoing: Option<OutgoingChange>,
     ) -> Result<Vec<Outcome>, DeliverError> {
-        let recipients = incoming.recipients.iter().map(InboxId::of).collect();
-        let project = incoming.project;
-        let content = encode_in_place_or_aside(incoming).await?;
-        let delivery = Delivery { recipients, project, content, outgoing };
-        self.0.committer.deliver(delivery, self.policy()).await
+        let Prepared(delivery) = prepare(incoming).await?;
+        self.0.committer.deliver(Delivery { outgoing, ..delivery }, self.policy()).await
     }
+}
+
+/// Parses and compresses a message.
+///
+/// # Errors
+/// [`DeliverError::Store`], which only a lack of memory brings about.
+pub async fn prepare(incoming: Incoming) -> Result<Prepared, DeliverError> {
+    let recipients = incoming.recipients.iter().map(InboxId::of).collect();
+    let project = incoming.project;
+    let content = encode_in_place_or_aside(incoming).await?;
+    Ok(Prepared(Delivery { recipients, project, content, outgoing: None }))
 }
 
 async fn encode_in_place_or_aside(incoming: Incoming) -> Result<Content, StoreError> {

@@ -34,7 +34,7 @@ use crate::db::Database;
 use crate::model::{Domain, ProjectId};
 use crate::store::{Policy, Store, StoreError};
 
-pub use deliver::Incoming;
+pub use deliver::{Incoming, Prepared, prepare};
 pub use error::{DeliverError, ProjectError, ServiceError};
 pub use follow::{Follower, News};
 pub use lockout::Lockout;

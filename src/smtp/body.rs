@@ -131,7 +131,7 @@ impl BodyReader {
 
     /// Takes what stands before the next CR or LF, and answers how much that was.
     fn read_run(&mut self, input: &[u8]) -> usize {
-        let run = input.iter().position(|octet| matches!(octet, b'\r' | b'\n')).unwrap_or(input.len());
+        let run = memchr::memchr2(b'\r', b'\n', input).unwrap_or(input.len());
         self.keep(&input[..run]);
         run
     }
