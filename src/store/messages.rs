@@ -44,16 +44,18 @@ pub struct Page {
 
 /// A SELECT of `columns` from live messages; `$1` is now.
 macro_rules! live_messages {
-    ($columns:literal, $rest:literal) => {
-        live_messages!($columns, "", $rest)
+    ($columns:expr, $rest:expr) => {
+        live_messages!($columns, "", "i.emptied_sequence", $rest)
     };
-    ($columns:literal, $join:literal, $rest:literal) => {
+    ($columns:expr, $join:expr, $behind:expr, $rest:expr) => {
         concat!(
             "SELECT ",
             $columns,
             " FROM messages m JOIN inboxes i ON i.id = m.inbox_id ",
             $join,
-            " WHERE (i.expires_at IS NULL OR i.expires_at > $1) AND m.sequence > i.emptied_sequence ",
+            " WHERE (i.expires_at IS NULL OR i.expires_at > $1) AND m.sequence > ",
+            $behind,
+            " ",
             $rest
         )
     };
@@ -61,17 +63,25 @@ macro_rules! live_messages {
 
 /// The same with their contents.
 macro_rules! live_contents {
-    ($columns:literal, $rest:literal) => {
-        live_messages!($columns, "JOIN contents c ON c.id = m.content_id", $rest)
+    ($columns:expr, $rest:expr) => {
+        live_contents!($columns, "i.emptied_sequence", $rest)
+    };
+    ($columns:expr, $behind:expr, $rest:expr) => {
+        live_messages!($columns, "JOIN contents c ON c.id = m.content_id", $behind, $rest)
+    };
+}
+
+/// The later of `$4` and where the inbox's present life begins. One bound and not two: SQLite enters the index with one of
+/// them, and not always with the one further on.
+macro_rules! live_behind {
+    () => {
+        "CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END"
     };
 }
 
 macro_rules! message_columns {
-    ($rest:literal) => {
-        live_contents!(
-            "m.id, m.inbox_id, m.sequence, m.sender, m.subject, m.received_at, m.parsed_size, c.parsed",
-            $rest
-        )
+    () => {
+        "m.id, m.inbox_id, m.sequence, m.sender, m.subject, m.received_at, m.parsed_size, c.parsed"
     };
 }
 
@@ -86,7 +96,7 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<Message>, StoreError> {
-        const OWNED: &str = message_columns!("AND m.id = $2 AND i.project_id = $3");
+        const OWNED: &str = live_contents!(message_columns!(), "AND m.id = $2 AND i.project_id = $3");
         let rows = self.database.look_up(OWNED, owned(project, id, now)).await?;
         rows.into_iter().next().map(read_message).transpose()
     }
@@ -146,8 +156,10 @@ impl Store {
         selection: &Selection,
         now: Timestamp,
     ) -> Result<Option<Message>, StoreError> {
-        const OLDEST: &str = message_columns!(
-            "AND m.inbox_id = $2 AND i.created_at = $3 AND m.sequence > $4 AND m.subject_folded LIKE $5 ESCAPE '\\'
+        const OLDEST: &str = live_contents!(
+            message_columns!(),
+            live_behind!(),
+            "AND m.inbox_id = $2 AND i.created_at = $3 AND m.subject_folded LIKE $5 ESCAPE '\\'
              ORDER BY m.sequence LIMIT 1"
         );
         let mut parameters = in_inbox(inbox, now);
@@ -171,11 +183,15 @@ impl Store {
     ) -> Result<Page, StoreError> {
         const SIZES: &str = live_messages!(
             "m.sequence, m.parsed_size",
-            "AND m.inbox_id = $2 AND i.created_at = $3 AND m.sequence > $4 AND m.sequence < $5
+            "",
+            live_behind!(),
+            "AND m.inbox_id = $2 AND i.created_at = $3 AND m.sequence < $5
              AND m.subject_folded LIKE $6 ESCAPE '\\' ORDER BY m.sequence DESC LIMIT $7"
         );
-        const MESSAGES: &str = message_columns!(
-            "AND m.inbox_id = $2 AND i.created_at = $3 AND m.sequence >= $4 AND m.sequence < $5
+        const MESSAGES: &str = live_contents!(
+            message_columns!(),
+            live_behind!(),
+            "AND m.inbox_id = $2 AND i.created_at = $3 AND m.sequence < $5
              AND m.subject_folded LIKE $6 ESCAPE '\\' ORDER BY m.sequence DESC"
         );
         /// Messages looked at for one page.
@@ -189,7 +205,7 @@ impl Store {
             return Ok(Page { messages: Vec::new(), next: None });
         };
         let mut parameters = in_inbox(inbox, now);
-        parameters.extend(values![last, before, selection.subject.as_str()]);
+        parameters.extend(values![last - 1, before, selection.subject.as_str()]);
         let rows = self.select(selection, MESSAGES, parameters).await?;
         let messages = rows.into_iter().map(read_message).collect::<Result<_, _>>()?;
         Ok(Page { messages, next: (!(looked_at_all && all_fit)).then_some(last) })
