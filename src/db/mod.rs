@@ -187,7 +187,8 @@ impl Database {
     }
 
     /// Runs `work` in a transaction, which `work` commits; dropped without a commit, it is rolled back. `work` may run on
-    /// the one thread that writes, so it waits for nothing but its transaction.
+    /// the one thread that writes, so it waits for nothing but its transaction. Where it does, it is finished even when
+    /// nobody waits for its answer any more.
     ///
     /// # Errors
     /// What `work` fails with; [`DatabaseError::Closed`]. What the engine fails with at the beginning comes out of the first

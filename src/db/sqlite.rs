@@ -299,3 +299,64 @@ impl ToSql for Value {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COUNT: &str = "SELECT COUNT(*) FROM numbers";
+    const INSERT: &str = "INSERT INTO numbers VALUES (1)";
+
+    async fn with_table() -> (tempfile::TempDir, Sqlite) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("test.db");
+        let sqlite = Sqlite::open(&path, Announcer::default(), Handle::current()).unwrap();
+        let make = async |mut open: SqliteTransaction| {
+            open.execute_script("CREATE TABLE numbers (number BIGINT)").unwrap();
+            open.commit(&[]).unwrap();
+        };
+        sqlite.transact(make).await.unwrap();
+        (directory, sqlite)
+    }
+
+    fn numbers(sqlite: &Sqlite) -> i64 {
+        sqlite.look_up(COUNT, &[]).unwrap()[0].integer().unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_not_committed_is_undone() {
+        let (_directory, sqlite) = with_table().await;
+        let insert = async |mut open: SqliteTransaction| open.execute(INSERT, &[vec![]]);
+        assert_eq!(sqlite.transact(insert).await.unwrap().unwrap(), 1);
+        assert_eq!(numbers(&sqlite), 0);
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_panics_ends_alone() {
+        let (_directory, sqlite) = with_table().await;
+        let panic = async |mut open: SqliteTransaction| -> () {
+            open.execute(INSERT, &[vec![]]).unwrap();
+            panic!("as a test wants it");
+        };
+        assert!(matches!(sqlite.transact(panic).await, Err(DatabaseError::Closed)));
+        let insert = async |mut open: SqliteTransaction| {
+            open.execute(INSERT, &[vec![]]).unwrap();
+            open.commit(&[])
+        };
+        sqlite.transact(insert).await.unwrap().unwrap();
+        assert_eq!(numbers(&sqlite), 1);
+    }
+
+    #[tokio::test]
+    async fn a_transaction_is_finished_when_nobody_waits_for_it() {
+        let (_directory, sqlite) = with_table().await;
+        let insert = async |mut open: SqliteTransaction| {
+            open.execute(INSERT, &[vec![]]).unwrap();
+            open.commit(&[])
+        };
+        assert!(sqlite.transact(insert).now_or_never().is_none());
+        // The next one stands behind it.
+        sqlite.transact(async |open: SqliteTransaction| drop(open)).await.unwrap();
+        assert_eq!(numbers(&sqlite), 1);
+    }
+}

@@ -104,3 +104,30 @@ pub struct Message {
     /// When it was accepted.
     pub received_at: Timestamp,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_passed_on_as_they_are_and_read_when_asked() {
+        let parts = Parts {
+            text: "a \"b\"\n".to_owned(),
+            html: String::new(),
+            links: vec!["https://a.example/".to_owned()],
+            otp: "481516".to_owned(),
+        };
+        let stored = serde_json::to_vec(&parts).unwrap();
+        let json = PartsJson::from_stored(stored.clone()).unwrap();
+        assert_eq!([b"{", json.members(), b"}"].concat(), stored);
+        assert_eq!(json.read().unwrap(), parts);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_not_taken_for_parts() {
+        for octets in [&b""[..], b"{", b"{}", b"{\"text\":\"a", b"text"] {
+            assert_eq!(PartsJson::from_stored(octets.to_vec()), None);
+        }
+        assert!(PartsJson::from_stored(b"{\"text\":1}".to_vec()).unwrap().read().is_err());
+    }
+}
