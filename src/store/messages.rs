@@ -85,6 +85,14 @@ macro_rules! message_columns {
     };
 }
 
+/// The oldest message of a selection.
+const OLDEST: &str = live_contents!(
+    message_columns!(),
+    live_behind!(),
+    "AND m.inbox_id = $2 AND i.created_at = $3 AND m.subject_folded LIKE $5 ESCAPE '\\'
+     ORDER BY m.sequence LIMIT 1"
+);
+
 impl Store {
     /// A message by its id, where `project` owns it.
     ///
@@ -156,12 +164,6 @@ impl Store {
         selection: &Selection,
         now: Timestamp,
     ) -> Result<Option<Message>, StoreError> {
-        const OLDEST: &str = live_contents!(
-            message_columns!(),
-            live_behind!(),
-            "AND m.inbox_id = $2 AND i.created_at = $3 AND m.subject_folded LIKE $5 ESCAPE '\\'
-             ORDER BY m.sequence LIMIT 1"
-        );
         let mut parameters = in_inbox(inbox, now);
         parameters.extend(values![selection.after, selection.subject.as_str()]);
         let rows = self.select(selection, OLDEST, parameters).await?;
@@ -283,6 +285,32 @@ pub(super) fn contains_pattern(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::DatabaseUrl;
+    use crate::db::Database;
+    use crate::mime::ParsedMessage;
+    use crate::store::{Content, Delivery, Policy};
+
+    /// Counted, because it is right either way, and slow only where the inbox is long.
+    #[tokio::test]
+    async fn a_wait_behind_a_cursor_does_not_walk_over_what_is_older() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("restante.db");
+        let store = Store::open(Database::open(&DatabaseUrl::Sqlite(path.clone())).await.unwrap()).await.unwrap();
+        let now = Timestamp::from_millis(1);
+        let default_project = store.default_project("default", now).await.unwrap();
+        let lifetime = std::time::Duration::from_secs(60);
+        let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project };
+        let content = Content::encode(ParsedMessage::default(), String::new(), String::new(), b"x").unwrap();
+        let recipients = vec![InboxId::parse("box").unwrap()];
+        let delivery = Delivery { recipients, project: None, content, outgoing: None };
+        store.deliver(&vec![delivery; 1_000].into(), policy).await.unwrap();
+
+        let connection = rusqlite::Connection::open(path).unwrap();
+        let mut statement = connection.prepare(&OLDEST.replace('$', "?")).unwrap();
+        let sequence = |row: &rusqlite::Row<'_>| row.get::<_, i64>("sequence");
+        assert_eq!(statement.query_row((1, "box", 1, 998, "%"), sequence).unwrap(), 999);
+        assert!(statement.get_status(rusqlite::StatementStatus::VmStep) < 200);
+    }
 
     #[test]
     fn a_pattern_takes_wildcards_for_themselves() {
