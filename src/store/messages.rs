@@ -71,11 +71,11 @@ macro_rules! live_contents {
     };
 }
 
-/// The later of `$4` and where the inbox's present life begins. One bound and not two: SQLite enters the index with one of
-/// them, and not always with the one further on.
+/// The later of `$4` and where the inbox's present life begins. SQLite enters the index with one lower bound alone, so that one
+/// must not be the mere beginning of the life; PostgreSQL enters it with the other, plain one.
 macro_rules! live_behind {
     () => {
-        "CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END"
+        "CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END AND m.sequence > $4"
     };
 }
 
