@@ -17,7 +17,6 @@ use super::retry;
 use super::settle::Settler;
 use super::transport::Transport;
 use crate::clock::Clock;
-
 use crate::model::{Outgoing, OutgoingId, Timestamp, WorkerId};
 use crate::service::{Outbox, Service};
 use crate::store::{Claim, Claimed, Due, StoreError};

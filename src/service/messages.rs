@@ -80,7 +80,12 @@ impl MessagePages {
     /// Whether the last page has been read; a page that was not full was the last.
     #[must_use]
     pub fn are_over(&self) -> bool {
-        self.before.is_none() || self.left <= 0
+        self.next_before().is_none()
+    }
+
+    /// Before which sequence the next page begins.
+    fn next_before(&self) -> Option<i64> {
+        self.before.filter(|_| self.left > 0)
     }
 
     /// The next messages, few enough to be held in memory; `None` behind the last.
@@ -88,7 +93,7 @@ impl MessagePages {
     /// # Errors
     /// Where the store fails.
     pub async fn next_page(&mut self) -> Result<Option<Vec<Message>>, ServiceError> {
-        let Some(before) = self.before.filter(|_| self.left > 0) else { return Ok(None) };
+        let Some(before) = self.next_before() else { return Ok(None) };
         let now = self.service.0.clock.now();
         let page = self.service.0.store.page(&self.inbox, &self.selection, before, self.left, now).await?;
         self.before = page.next;

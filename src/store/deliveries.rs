@@ -249,9 +249,8 @@ async fn take_sequences(
     batch: &mut Batch<'_>,
 ) -> Result<(), DeliveryError> {
     let policy = batch.policy;
-    let parameters = openings.iter().map(|(inbox, (_, members))| {
-        values![inbox.as_str(), policy.now.as_millis(), i64::try_from(members.len()).unwrap_or(i64::MAX)]
-    });
+    let parameters =
+        openings.iter().map(|(inbox, (_, members))| values![inbox.as_str(), policy.now.as_millis(), count(members)]);
     let taken = transaction.query_many(TAKE_SEQUENCES, parameters.collect()).await?;
     let not_live = openings.iter().zip(&taken).filter(|(_, rows)| rows.is_empty());
     let parameters: Vec<_> = not_live.map(|(opening, _)| opening_parameters(opening, policy)).collect();
@@ -265,10 +264,14 @@ async fn take_sequences(
         let mut row = row.ok_or(DatabaseError::Closed)?;
         let (last, messages, deleted) = (row.integer()?, row.integer()?, row.integer()? == 1);
         check_inbox(inbox, messages, deleted, policy)?;
-        let first = last + 1 - i64::try_from(members.len()).unwrap_or(i64::MAX);
+        let first = last + 1 - count(members);
         members.iter().zip(first..).for_each(|(&delivery, sequence)| batch.place(delivery, inbox, sequence));
     }
     Ok(())
+}
+
+fn count(members: &[usize]) -> i64 {
+    i64::try_from(members.len()).unwrap_or(i64::MAX)
 }
 
 fn opening_parameters((inbox, (project, members)): (&InboxId, &Opening), policy: &Policy) -> Vec<Value> {
@@ -278,7 +281,7 @@ fn opening_parameters((inbox, (project, members)): (&InboxId, &Opening), policy:
         owner.0.as_bytes().as_slice(),
         policy.now.as_millis(),
         policy.now.after(policy.lifetime).as_millis(),
-        i64::try_from(members.len()).unwrap_or(i64::MAX),
+        count(members),
         project.is_some(),
     ]
 }

@@ -14,24 +14,26 @@ macro_rules! live_inbox {
     };
 }
 
+/// An INSERT of the parameters of [`Store::insert_inbox`], and what is done where the id is taken.
+macro_rules! insert_inbox {
+    ($taken:literal) => {
+        concat!(
+            "INSERT INTO inboxes
+                (id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence)
+             VALUES ($1, $2, $3, $4, $5, 0, 0, 0) ON CONFLICT (id) ",
+            $taken
+        )
+    };
+}
+
 impl Store {
     /// Makes an inbox; `false` where its id is taken or reserved.
     ///
     /// # Errors
     /// Where the database fails, as everywhere in the store.
     pub async fn create_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
-        const INSERT: &str = "
-            INSERT INTO inboxes
-                (id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence)
-            VALUES ($1, $2, $3, $4, $5, 0, 0, 0) ON CONFLICT (id) DO NOTHING";
-        let parameters = values![
-            inbox.id.as_str(),
-            inbox.project.0.as_bytes().as_slice(),
-            kind_word(inbox.kind),
-            inbox.created_at.as_millis(),
-            inbox.expires_at.map(Timestamp::as_millis),
-        ];
-        Ok(self.change(INSERT, parameters, Some(inbox.id.to_string())).await? == 1)
+        const INSERT: &str = insert_inbox!("DO NOTHING");
+        self.insert_inbox(INSERT, inbox).await
     }
 
     /// The live inbox `id`, whoever owns it.
@@ -60,21 +62,12 @@ impl Store {
     /// # Errors
     /// Where the database fails.
     pub async fn claim_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
-        const CLAIM: &str = "
-            INSERT INTO inboxes
-                (id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence)
-            VALUES ($1, $2, $3, $4, $5, 0, 0, 0)
-            ON CONFLICT (id) DO UPDATE SET
+        const CLAIM: &str = insert_inbox!(
+            "DO UPDATE SET
                 kind = $3, created_at = $4, expires_at = $5, emptied_sequence = inboxes.last_sequence, emptied = 0
-            WHERE inboxes.project_id = $2 AND inboxes.expires_at <= $4";
-        let parameters = values![
-            inbox.id.as_str(),
-            inbox.project.0.as_bytes().as_slice(),
-            kind_word(inbox.kind),
-            inbox.created_at.as_millis(),
-            inbox.expires_at.map(Timestamp::as_millis),
-        ];
-        Ok(self.change(CLAIM, parameters, Some(inbox.id.to_string())).await? == 1)
+            WHERE inboxes.project_id = $2 AND inboxes.expires_at <= $4"
+        );
+        self.insert_inbox(CLAIM, inbox).await
     }
 
     /// Ends a live permanent inbox: its address becomes a reservation as a temporary one's does. `false` where there was
@@ -86,8 +79,7 @@ impl Store {
         const END: &str = "
             UPDATE inboxes SET kind = 'temporary', expires_at = $2, emptied_sequence = last_sequence, emptied = 1
             WHERE id = $1 AND project_id = $3 AND kind = 'permanent'";
-        let parameters = values![inbox.id.as_str(), now.as_millis(), inbox.project.0.as_bytes().as_slice()];
-        Ok(self.change(END, parameters, Some(inbox.id.to_string())).await? == 1)
+        self.end_with(END, inbox, now).await
     }
 
     /// Ends a live temporary inbox and takes its messages from every reader; `false` where there was none.
@@ -98,8 +90,25 @@ impl Store {
         const END: &str = "
             UPDATE inboxes SET expires_at = $2, emptied_sequence = last_sequence, emptied = 1
             WHERE id = $1 AND project_id = $3 AND kind = 'temporary' AND expires_at > $2";
+        self.end_with(END, inbox, now).await
+    }
+
+    /// Runs `sql` with all that an inbox begins with; whether it changed anything.
+    async fn insert_inbox(&self, sql: &'static str, inbox: &Inbox) -> Result<bool, StoreError> {
+        let parameters = values![
+            inbox.id.as_str(),
+            inbox.project.0.as_bytes().as_slice(),
+            kind_word(inbox.kind),
+            inbox.created_at.as_millis(),
+            inbox.expires_at.map(Timestamp::as_millis),
+        ];
+        Ok(self.change(sql, parameters, Some(inbox.id.to_string())).await? == 1)
+    }
+
+    /// Runs `sql`, which ends an inbox of a project at an instant; whether it did.
+    async fn end_with(&self, sql: &'static str, inbox: &Inbox, now: Timestamp) -> Result<bool, StoreError> {
         let parameters = values![inbox.id.as_str(), now.as_millis(), inbox.project.0.as_bytes().as_slice()];
-        Ok(self.change(END, parameters, Some(inbox.id.to_string())).await? == 1)
+        Ok(self.change(sql, parameters, Some(inbox.id.to_string())).await? == 1)
     }
 }
 

@@ -14,6 +14,14 @@ fn focused(browser: &Browser, css: &str) -> bool {
     browser.run(&format!("return document.activeElement.matches({})", json!(css))) == true
 }
 
+/// Signs in and opens an inbox that has one mail.
+fn open_inbox(browser: &Browser, site: &Site, address: &str) {
+    assert!(site.mail(address, WELCOME).starts_with("250"));
+    sign_in(browser, site, KEY);
+    browser.click(".inbox-row .row-link");
+    browser.sees(".message-row", "Confirm your address");
+}
+
 #[test]
 fn everything_is_done_from_the_keyboard() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
@@ -59,10 +67,7 @@ fn everything_is_done_from_the_keyboard() {
 #[test]
 fn a_queue_that_gets_stuck_is_watched_cancelled_and_tried_again() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
-    assert!(site.mail("out@restante.test", WELCOME).starts_with("250"));
-    sign_in(&browser, &site, KEY);
-    browser.click(".inbox-row .row-link");
-    browser.sees(".message-row", "Confirm your address");
+    open_inbox(&browser, &site, "out@restante.test");
     browser.press("n");
     browser.sees("h1", "Send a message");
     browser.write("#to", "away@elsewhere.example");
@@ -98,10 +103,7 @@ fn the_first_mail_lights_up_where_it_is_waited_for() {
 #[test]
 fn a_page_catches_up_with_what_came_during_a_break() {
     let (site, browser) = (Site::start(), Browser::open(390, 844, &[]));
-    assert!(site.mail("break@restante.test", WELCOME).starts_with("250"));
-    sign_in(&browser, &site, KEY);
-    browser.click(".inbox-row .row-link");
-    browser.sees(".message-row", "Confirm your address");
+    open_inbox(&browser, &site, "break@restante.test");
     browser.run("window.stayed = true");
     let site = site.restart(|| browser.waits_for(".lost:not([hidden])"));
     assert!(site.mail("break@restante.test", "Subject: After the break\n\nx\n").starts_with("250"));

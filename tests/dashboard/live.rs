@@ -27,6 +27,13 @@ impl Events {
         events
     }
 
+    /// What a page has seen, and the stream that goes on from there.
+    async fn of(visitor: &Visitor<'_>, page: &str) -> (String, Self) {
+        let mark = seen(visitor, page).await;
+        let events = Self::open(visitor, &format!("{page}/events?seen={mark}"), None).await;
+        (mark, events)
+    }
+
     async fn next(&mut self) -> Option<String> {
         let frame = within(self.0.frame()).await?.unwrap();
         Some(String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap())
@@ -51,8 +58,7 @@ async fn a_stream_tells_of_mail_and_of_what_was_missed() {
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
     let base = format!("{}/inboxes/{inbox}", own.project_path().await);
-    let mark = seen(&own, &base).await;
-    let mut events = Events::open(&own, &format!("{base}/events?seen={mark}"), None).await;
+    let (mark, mut events) = Events::of(&own, &base).await;
     harness.deliver(&inbox, "One").await;
     let first = events.changed().await;
     drop(events);
@@ -68,9 +74,7 @@ async fn a_stream_tells_of_mail_and_of_what_was_missed() {
 async fn the_list_of_inboxes_hears_of_new_ones_and_of_mail_in_them() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let base = format!("{}/inboxes", own.project_path().await);
-    let mark = seen(&own, &base).await;
-    let mut events = Events::open(&own, &format!("{base}/events?seen={mark}"), None).await;
+    let (_, mut events) = Events::of(&own, &format!("{}/inboxes", own.project_path().await)).await;
     let inbox = harness.create_inbox().await;
     let created = events.changed().await;
     harness.deliver(&inbox, "Hello").await;
@@ -85,8 +89,7 @@ async fn outgoing_mail_is_told_of() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let (inbox, project) = (harness.create_inbox().await, own.project_path().await);
-    let mark = seen(&own, &format!("{project}/outgoing")).await;
-    let mut events = Events::open(&own, &format!("{project}/outgoing/events?seen={mark}"), None).await;
+    let (mark, mut events) = Events::of(&own, &format!("{project}/outgoing")).await;
     own.post(&format!("{project}/inboxes/{inbox}/send"), &[("to", "a@b.example"), ("subject", "Out")]).await;
     assert_ne!(events.changed().await, mark);
 }
@@ -95,10 +98,8 @@ async fn outgoing_mail_is_told_of() {
 async fn refused_mail_is_told_of() {
     let harness = Harness::start().await;
     let (own, administrator) = (Visitor::of_default(&harness).await, Visitor::administrator(&harness).await);
-    let path = format!("{}/refused", own.project_path().await);
-    let mut of_project = Events::open(&own, &format!("{path}/events?seen={}", seen(&own, &path).await), None).await;
-    let all = format!("/refused/events?seen={}", seen(&administrator, "/refused").await);
-    let mut all = Events::open(&administrator, &all, None).await;
+    let (_, mut of_project) = Events::of(&own, &format!("{}/refused", own.project_path().await)).await;
+    let (_, mut all) = Events::of(&administrator, "/refused").await;
     harness.service.record_refusal(refusal(), None);
     of_project.changed().await;
     all.changed().await;
@@ -108,9 +109,7 @@ async fn refused_mail_is_told_of() {
 async fn a_quiet_stream_has_a_heartbeat() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let base = format!("{}/inboxes", own.project_path().await);
-    let mark = seen(&own, &base).await;
-    let mut events = Events::open(&own, &format!("{base}/events?seen={mark}"), None).await;
+    let (_, mut events) = Events::of(&own, &format!("{}/inboxes", own.project_path().await)).await;
     tokio::time::pause();
     let before = tokio::time::Instant::now();
     for _ in 0..2 {
@@ -124,9 +123,7 @@ async fn a_quiet_stream_has_a_heartbeat() {
 async fn streams_end_when_the_service_stops() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let base = format!("{}/inboxes", own.project_path().await);
-    let mark = seen(&own, &base).await;
-    let mut events = Events::open(&own, &format!("{base}/events?seen={mark}"), None).await;
+    let (_, mut events) = Events::of(&own, &format!("{}/inboxes", own.project_path().await)).await;
     harness.service.end_followers();
     assert_eq!(events.next().await, None);
 }
