@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher};
-use restante::mime::parse;
+use restante::mime::{parse, recognise_code};
 use restante::model::{Domain, MessageId};
 use restante::smtp::{Event, Session, SessionConfig, Transport};
 
@@ -23,13 +23,18 @@ const PLAIN: &str = "From: Shop <app@shop.test>\r\nSubject: Your code\r\nMIME-Ve
 const SENTENCE: &str = "The quick brown fox jumps over the lazy dog while nobody looks.\r\n";
 
 /// Everyday messages by name.
-const MESSAGES: &[&str] = &["text, 4 KiB", "text with a code, 4 KiB", "transactional HTML", "multipart, 30 KB"];
+const MESSAGES: &[&str] =
+    &["text, 4 KiB", "text with a code, 4 KiB", "text with 100 links", "transactional HTML", "multipart, 30 KB"];
 
 fn message(name: &str) -> Vec<u8> {
     let text = |opening: &str| format!("{PLAIN}{opening}{}", SENTENCE.repeat(58)).into_bytes();
     match name {
         "text, 4 KiB" => text(""),
         "text with a code, 4 KiB" => text("Your code is 481516.\r\nhttps://shop.test/confirm?token=1\r\n"),
+        "text with 100 links" => {
+            let link = |number| format!("See https://shop.test/orders/{number}?from=mail for more.\r\n");
+            format!("{PLAIN}{}", (0..100).map(link).collect::<String>()).into_bytes()
+        }
         "transactional HTML" => include_bytes!("../tests/mail/django-password-reset.eml").to_vec(),
         _ => multipart().into_bytes(),
     }
@@ -52,6 +57,14 @@ fn multipart() -> String {
 fn mime_parse(bencher: Bencher<'_, '_>, name: &str) {
     let message = message(name);
     bencher.counter(BytesCount::of_slice(&message)).bench_local(|| parse(divan::black_box(&message)));
+}
+
+/// The search for the code, with what it has to read for it.
+#[divan::bench(args = ["text with a code, 4 KiB", "multipart, 30 KB"])]
+fn mime_recognise_code(bencher: Bencher<'_, '_>, name: &str) {
+    let message = message(name);
+    assert_eq!(recognise_code(&message).unwrap().code, "481516");
+    bencher.counter(BytesCount::of_slice(&message)).bench_local(|| recognise_code(divan::black_box(&message)));
 }
 
 /// A session from its greeting to its last reply, with one message.
