@@ -1,7 +1,6 @@
 //! The command line: `restante serve` runs the service, `project`, `outgoing`, `migrate` and `copy` manage its database,
 //! and `inbox`, `messages` and `wait` are a client for shell scripts.
 
-mod allocator;
 mod client;
 mod copy;
 mod data_dir;
@@ -11,6 +10,7 @@ mod flags;
 mod greeting;
 mod inbox;
 mod logging;
+mod memory;
 mod messages;
 mod migrate;
 mod octets;

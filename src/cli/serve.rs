@@ -13,7 +13,7 @@ use super::data_dir::{self, DataDirError};
 use super::error::CliError;
 use super::flags::ServeFlags;
 use super::greeting::Greeting;
-use super::{allocator, logging, output, settings};
+use super::{logging, memory, output, settings};
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, Settings};
 use crate::db::{Database, DatabaseError};
@@ -58,7 +58,7 @@ pub(super) enum ServeError {
 /// # Errors
 /// [`CliError`] where it cannot start, or a second signal ends it before it has stopped in order.
 pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
-    allocator::return_large_blocks();
+    memory::return_large_blocks();
     let settings = settings::resolve(flags)?;
     logging::start(flags.log_format)?;
     let runtime = Runtime::new().map_err(ServeError::Runtime)?;
@@ -73,6 +73,7 @@ async fn serve(settings: &Settings) -> Result<(), CliError> {
     let signals = Signals::listen()?;
     let server = Server::start(settings).await?;
     server.greet(settings)?;
+    memory::release_program();
     server.run(signals).await?;
     Ok(())
 }
