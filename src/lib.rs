@@ -20,3 +20,4 @@ pub mod clock;
 pub mod config;
 pub mod metrics;
 pub mod model;
+pub mod tcp;

@@ -24,6 +24,7 @@ use crate::receiver::{Receiver, ReceiverError};
 use crate::sender::{Sender, SenderError};
 use crate::service::{Options, ProjectError, Service};
 use crate::store::StoreError;
+use crate::tcp;
 
 /// How long running requests and deliveries may take to end once a stop was asked for.
 const GRACE: Duration = Duration::from_secs(10);
@@ -101,7 +102,7 @@ impl Server {
     /// Binds before the default project gets its key, so that a taken port does not swallow the key that is shown once.
     async fn start(settings: &Settings) -> Result<Self, ServeError> {
         let service = start_service(settings).await?;
-        let (http, http_address) = bind("--http-listen", settings.http_listen).await?;
+        let (http, http_address) = bind("--http-listen", settings.http_listen)?;
         let receiver = bind_smtp(settings, &service).await?;
         let monitor = match settings.metrics_listen {
             Some(address) => Some(Monitor::start(address, &service).await?),
@@ -173,7 +174,7 @@ struct Monitor {
 
 impl Monitor {
     async fn start(address: SocketAddr, service: &Service) -> Result<Self, ServeError> {
-        let (listener, address) = bind("--metrics-listen", address).await?;
+        let (listener, address) = bind("--metrics-listen", address)?;
         let metrics = metrics::install().map_err(ServeError::Metrics)?;
         Ok(Self { listener, address, router: http::metrics::router(service.clone(), metrics) })
     }
@@ -211,9 +212,9 @@ async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
     started.map_err(|source| ServeError::Start { url: url.clone(), source })
 }
 
-async fn bind(flag: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+fn bind(flag: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
     let failed = |source| ServeError::Listen { flag, address, source };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let listener = tcp::listen(address).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     Ok((listener, bound))
 }

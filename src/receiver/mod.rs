@@ -30,6 +30,7 @@ pub use self::tls::TlsError;
 use crate::config::{Limits, Settings};
 use crate::service::Service;
 use crate::smtp::SessionConfig;
+use crate::tcp;
 
 /// Why the receiver cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +82,7 @@ impl Receiver {
         let certificate = load_certificate(settings, &service).await?;
         let address = settings.smtp_listen;
         let failed = |source| ReceiverError::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let listener = tcp::listen(address).map_err(failed)?;
         let local_addr = listener.local_addr().map_err(failed)?;
         let limits = settings.limits.clone();
         let context = Context {

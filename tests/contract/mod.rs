@@ -7,6 +7,7 @@ mod list;
 mod messages;
 mod openapi;
 mod outgoing;
+mod parking;
 mod refusals;
 mod server;
 mod wait;

@@ -14,18 +14,18 @@ use super::wait_slots::four_waits_by;
 use crate::common::{Answer, Harness, within};
 
 /// Longer than any test: what needs it to pass is wrong.
-const LONG: Duration = Duration::from_secs(600);
+pub(super) const LONG: Duration = Duration::from_secs(600);
 
 /// A server on a free port.
-struct Server {
-    api: Harness,
+pub(super) struct Server {
+    pub(super) api: Harness,
     address: SocketAddr,
     stop: CancellationToken,
     serving: JoinHandle<()>,
 }
 
 impl Server {
-    async fn start(grace: Duration) -> Self {
+    pub(super) async fn start(grace: Duration) -> Self {
         let api = Harness::start().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -34,12 +34,16 @@ impl Server {
         Self { api, address, stop, serving }
     }
 
-    async fn connect(&self) -> Client {
+    pub(super) async fn connect(&self) -> Client {
         Client(BufReader::new(TcpStream::connect(self.address).await.unwrap()))
     }
 
+    pub(super) fn stop(&self) {
+        self.stop.cancel();
+    }
+
     /// The head of a request with the key.
-    fn head(&self, method: &str, path: &str) -> String {
+    pub(super) fn head(&self, method: &str, path: &str) -> String {
         format!("{method} {path} HTTP/1.1\r\nHost: restante\r\nX-Api-Key: {}\r\n", self.api.key.as_str())
     }
 
@@ -60,15 +64,15 @@ impl Server {
 }
 
 /// One connection, speaking HTTP by hand.
-struct Client(BufReader<TcpStream>);
+pub(super) struct Client(BufReader<TcpStream>);
 
 impl Client {
-    async fn write(&mut self, octets: &[u8]) {
+    pub(super) async fn write(&mut self, octets: &[u8]) {
         self.0.write_all(octets).await.unwrap();
     }
 
     /// Reads an answer whose length is announced.
-    async fn read(&mut self) -> Answer {
+    pub(super) async fn read(&mut self) -> Answer {
         let mut line = String::new();
         self.0.read_line(&mut line).await.unwrap();
         let status = line.split(' ').nth(1).unwrap().parse().unwrap();
@@ -86,7 +90,7 @@ impl Client {
     }
 
     /// Reads until the server closes the connection.
-    async fn read_to_end(&mut self) -> String {
+    pub(super) async fn read_to_end(&mut self) -> String {
         let mut octets = Vec::new();
         within(self.0.read_to_end(&mut octets)).await.unwrap();
         String::from_utf8(octets).unwrap()

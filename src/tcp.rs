@@ -1,0 +1,40 @@
+//! Listening for connections.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::{TcpListener, TcpSocket};
+
+/// Connections that may wait to be accepted. The usual 128 are fewer than a test suite opens at once, and the system drops
+/// what does not fit, so that the client tries again a second later. The system may allow fewer (`net.core.somaxconn`).
+const BACKLOG: u32 = 4_096;
+
+/// Listens on `address`; port 0 takes a free one.
+///
+/// # Errors
+/// Where the address cannot be had.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // Connections of a former process that are being closed do not keep the address from this one.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn hundreds_of_connections_may_wait_to_be_accepted() {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        // One that does not fit is not refused but left alone.
+        let connect = |_| TcpStream::connect_timeout(&address, Duration::from_millis(900)).unwrap();
+        let waiting: Vec<TcpStream> = (0..400).map(connect).collect();
+        assert_eq!(waiting.len(), 400);
+    }
+}
