@@ -131,9 +131,18 @@ impl Row {
     /// # Errors
     /// [`DatabaseError::Column`].
     pub fn bytes(&mut self) -> Result<Bytes, DatabaseError> {
+        self.optional_bytes()?.ok_or_else(|| self.unexpected("octets"))
+    }
+
+    /// The next column, octets or nothing.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Column`].
+    pub fn optional_bytes(&mut self) -> Result<Option<Bytes>, DatabaseError> {
         match self.column() {
-            Some(Value::Bytes(octets)) => Ok(octets),
-            _ => Err(self.unexpected("octets")),
+            Some(Value::Bytes(octets)) => Ok(Some(octets)),
+            Some(Value::Null) => Ok(None),
+            _ => Err(self.unexpected("octets or null")),
         }
     }
 

@@ -3,6 +3,8 @@
 //! Every statement holds the inbox's own conditions (live, and still in the life that the caller saw), so that no
 //! message is read out of an inbox that has ended.
 
+use bytes::Bytes;
+
 use super::content::{decode_parts, decode_raw, fold_case};
 use super::{Store, StoreError};
 use crate::db::{DatabaseError, Row, Value, values};
@@ -81,7 +83,25 @@ macro_rules! live_behind {
 
 macro_rules! message_columns {
     () => {
-        "m.id, m.inbox_id, m.sequence, m.sender, m.subject, m.received_at, m.parsed_size, c.parsed"
+        message_columns!("c.parsed")
+    };
+    ($parsed:expr) => {
+        concat!("m.id, m.inbox_id, m.sequence, m.sender, m.subject, m.received_at, m.parsed_size, ", $parsed)
+    };
+}
+
+/// The messages of a selection before the sequence `$5`, newest first.
+macro_rules! newest {
+    ($parsed:expr, $limit:expr) => {
+        live_contents!(
+            message_columns!($parsed),
+            live_behind!(),
+            concat!(
+                "AND m.inbox_id = $2 AND i.created_at = $3 AND m.sequence < $5
+                 AND m.subject_folded LIKE $6 ESCAPE '\\' ORDER BY m.sequence DESC ",
+                $limit
+            )
+        )
     };
 }
 
@@ -183,33 +203,30 @@ impl Store {
         limit: i64,
         now: Timestamp,
     ) -> Result<Page, StoreError> {
-        const SIZES: &str = live_messages!(
-            "m.sequence, m.parsed_size",
-            "",
-            live_behind!(),
-            "AND m.inbox_id = $2 AND i.created_at = $3 AND m.sequence < $5
-             AND m.subject_folded LIKE $6 ESCAPE '\\' ORDER BY m.sequence DESC LIMIT $7"
-        );
-        const MESSAGES: &str = live_contents!(
-            message_columns!(),
-            live_behind!(),
-            "AND m.inbox_id = $2 AND i.created_at = $3 AND m.sequence < $5
-             AND m.subject_folded LIKE $6 ESCAPE '\\' ORDER BY m.sequence DESC"
-        );
         /// Messages looked at for one page.
         const MOST: i64 = 64;
+        // Most pages hold no large message, and are read at once.
+        const WITHOUT_LARGE: &str = newest!("CASE WHEN m.parsed_size <= 32768 THEN c.parsed END", "LIMIT $7");
+        const WHOLE: &str = newest!("c.parsed", "");
         let most = limit.min(MOST);
         let mut parameters = in_inbox(inbox, now);
         parameters.extend(values![selection.after, before, selection.subject.as_str(), most]);
-        let sizes = self.select(selection, SIZES, parameters).await?;
-        let looked_at_all = i64::try_from(sizes.len()).is_ok_and(|found| found < most);
-        let Some((last, all_fit)) = last_within_page(sizes)? else {
+        let rows = self.select(selection, WITHOUT_LARGE, parameters).await?;
+        let mut rows = rows.into_iter().map(MessageRow::read).collect::<Result<Vec<_>, _>>()?;
+        let looked_at_all = i64::try_from(rows.len()).is_ok_and(|found| found < most);
+        let fitting = fitting(&rows);
+        let all_fit = fitting == rows.len();
+        rows.truncate(fitting);
+        let Some(last) = rows.last().map(|row| row.sequence) else {
             return Ok(Page { messages: Vec::new(), next: None });
         };
-        let mut parameters = in_inbox(inbox, now);
-        parameters.extend(values![last - 1, before, selection.subject.as_str()]);
-        let rows = self.select(selection, MESSAGES, parameters).await?;
-        let messages = rows.into_iter().map(read_message).collect::<Result<_, _>>()?;
+        if rows.iter().any(|row| row.parsed.is_none()) {
+            let mut parameters = in_inbox(inbox, now);
+            parameters.extend(values![last - 1, before, selection.subject.as_str()]);
+            let whole = self.select(selection, WHOLE, parameters).await?;
+            rows = whole.into_iter().map(MessageRow::read).collect::<Result<_, _>>()?;
+        }
+        let messages = rows.into_iter().map(MessageRow::message).collect::<Result<_, _>>()?;
         Ok(Page { messages, next: (!(looked_at_all && all_fit)).then_some(last) })
     }
 
@@ -234,20 +251,14 @@ fn in_inbox(inbox: &Inbox, now: Timestamp) -> Vec<Value> {
     values![now.as_millis(), inbox.id.as_str(), inbox.created_at.as_millis()]
 }
 
-/// The sequence of the last of these messages that still fits into a page, and whether all of them do.
-fn last_within_page(sizes: Vec<Row>) -> Result<Option<(i64, bool)>, StoreError> {
-    let (mut last, mut total) = (None, 0_i64);
-    for mut row in sizes {
-        let (sequence, size) = (row.integer()?, row.integer()?);
-        total = total.saturating_add(size);
-        if let Some(last) = last
-            && total > PAGE_SIZE
-        {
-            return Ok(Some((last, false)));
-        }
-        last = Some(sequence);
-    }
-    Ok(last.map(|last| (last, true)))
+/// How many of these messages fit into a page: one at least.
+fn fitting(rows: &[MessageRow]) -> usize {
+    let mut total = 0_i64;
+    let fits = |row: &&MessageRow| {
+        total = total.saturating_add(row.parsed_size);
+        total <= PAGE_SIZE
+    };
+    rows.iter().take_while(fits).count().max(1).min(rows.len())
 }
 
 fn read_raw(row: &mut Row) -> Result<Vec<u8>, StoreError> {
@@ -255,15 +266,42 @@ fn read_raw(row: &mut Row) -> Result<Vec<u8>, StoreError> {
     decode_raw(&parsed, parsed_size, &raw)
 }
 
-fn read_message(mut row: Row) -> Result<Message, StoreError> {
-    let id = MessageId(row.uuid()?);
-    let inbox_id = InboxId::from_stored(row.text()?);
-    let sequence = row.integer()?;
-    let (from, subject) = (row.text()?, row.text()?);
-    let received_at = Timestamp::from_millis(row.integer()?);
-    let parsed_size = row.integer()?;
-    let parts = decode_parts(&row.bytes()?, parsed_size)?;
-    Ok(Message { id, inbox_id, sequence, from, subject, parts, received_at })
+fn read_message(row: Row) -> Result<Message, StoreError> {
+    MessageRow::read(row)?.message()
+}
+
+/// A message as it is stored.
+struct MessageRow {
+    id: MessageId,
+    inbox_id: InboxId,
+    sequence: i64,
+    from: String,
+    subject: String,
+    received_at: Timestamp,
+    parsed_size: i64,
+    /// `None` where it is too large to have been read with the others.
+    parsed: Option<Bytes>,
+}
+
+impl MessageRow {
+    fn read(mut row: Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: MessageId(row.uuid()?),
+            inbox_id: InboxId::from_stored(row.text()?),
+            sequence: row.integer()?,
+            from: row.text()?,
+            subject: row.text()?,
+            received_at: Timestamp::from_millis(row.integer()?),
+            parsed_size: row.integer()?,
+            parsed: row.optional_bytes()?,
+        })
+    }
+
+    fn message(self) -> Result<Message, StoreError> {
+        let Self { id, inbox_id, sequence, from, subject, received_at, parsed_size, parsed } = self;
+        let parts = decode_parts(&parsed.unwrap_or_default(), parsed_size)?;
+        Ok(Message { id, inbox_id, sequence, from, subject, parts, received_at })
+    }
 }
 
 /// A LIKE pattern for "contains `text`", its case folded and its wildcards escaped.
