@@ -126,7 +126,7 @@ impl Store {
     ) -> Result<Option<Message>, StoreError> {
         const OWNED: &str = live_contents!(message_columns!(), "AND m.id = $2 AND i.project_id = $3");
         let rows = self.database.look_up(OWNED, owned(project, id, now)).await?;
-        rows.into_iter().next().map(read_message).transpose()
+        read_message(rows).await
     }
 
     /// The octets of a message as they came, where `project` owns it.
@@ -142,7 +142,7 @@ impl Store {
         const RAW: &str = live_contents!("c.parsed, m.parsed_size, c.raw", "AND m.id = $2 AND i.project_id = $3");
         let rows = self.database.query(RAW, owned(project, id, now)).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
-        read_raw(&mut row).map(Some)
+        read_raw(&mut row).await.map(Some)
     }
 
     /// The trace that this server put in front of a message, and its octets as they came, where `project` owns it.
@@ -159,7 +159,7 @@ impl Store {
             live_contents!("c.trace, c.parsed, m.parsed_size, c.raw", "AND m.id = $2 AND i.project_id = $3");
         let rows = self.database.query(SOURCE, owned(project, id, now)).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
-        Ok(Some((row.text()?, read_raw(&mut row)?)))
+        Ok(Some((row.text()?, read_raw(&mut row).await?)))
     }
 
     /// Where the message `id` stands in `inbox`; `None` where it does not lie there.
@@ -187,7 +187,7 @@ impl Store {
         let mut parameters = in_inbox(inbox, now);
         parameters.extend(values![selection.after, selection.subject.as_str()]);
         let rows = self.select(selection, OLDEST, parameters).await?;
-        rows.into_iter().next().map(read_message).transpose()
+        read_message(rows).await
     }
 
     /// The newest messages of the selection before the sequence `before`: at most `limit`, and few enough to be held in
@@ -226,7 +226,7 @@ impl Store {
             let whole = self.select(selection, WHOLE, parameters).await?;
             rows = whole.into_iter().map(MessageRow::read).collect::<Result<_, _>>()?;
         }
-        let messages = rows.into_iter().map(MessageRow::message).collect::<Result<_, _>>()?;
+        let messages = decoded(rows).await?;
         Ok(Page { messages, next: (!(looked_at_all && all_fit)).then_some(last) })
     }
 
@@ -261,13 +261,30 @@ fn fitting(rows: &[MessageRow]) -> usize {
     rows.iter().take_while(fits).count().max(1).min(rows.len())
 }
 
-fn read_raw(row: &mut Row) -> Result<Vec<u8>, StoreError> {
+async fn read_raw(row: &mut Row) -> Result<Vec<u8>, StoreError> {
     let (parsed, parsed_size, raw) = (row.bytes()?, row.integer()?, row.bytes()?);
-    decode_raw(&parsed, parsed_size, &raw)
+    aside(move || decode_raw(&parsed, parsed_size, &raw)).await
 }
 
-fn read_message(row: Row) -> Result<Message, StoreError> {
-    MessageRow::read(row)?.message()
+/// The only message of these rows, if there is one.
+async fn read_message(rows: Vec<Row>) -> Result<Option<Message>, StoreError> {
+    let rows = rows.into_iter().map(MessageRow::read).collect::<Result<_, _>>()?;
+    Ok(decoded(rows).await?.pop())
+}
+
+/// Decompresses messages.
+async fn decoded(rows: Vec<MessageRow>) -> Result<Vec<Message>, StoreError> {
+    let decode = |rows: Vec<MessageRow>| rows.into_iter().map(MessageRow::message).collect();
+    let size: i64 = rows.iter().map(|row| row.parsed_size).sum();
+    if size <= PAGE_SIZE { decode(rows) } else { aside(move || decode(rows)).await }
+}
+
+/// Does what takes a while on a thread where it holds up nobody.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| StoreError::Damaged(error.into()))?
 }
 
 /// A message as it is stored.
