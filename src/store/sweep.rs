@@ -75,8 +75,8 @@ async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreErr
     const EMPTIED: &str = "SELECT id, emptied_sequence FROM inboxes WHERE swept_sequence < emptied_sequence
                            ORDER BY id LIMIT $1 {skip_locked}";
     const REMOVE: &str = "
-        DELETE FROM messages WHERE id IN (
-            SELECT id FROM messages WHERE inbox_id = $1 AND sequence <= $2 ORDER BY sequence LIMIT $3)
+        DELETE FROM messages WHERE inbox_id = $1 AND sequence IN (
+            SELECT sequence FROM messages WHERE inbox_id = $1 AND sequence <= $2 ORDER BY sequence LIMIT $3)
         RETURNING content_id";
     const SWEPT: &str = "UPDATE inboxes SET swept_sequence = $2 WHERE id = $1";
     let mut left = MESSAGES_A_STEP;
