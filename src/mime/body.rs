@@ -158,7 +158,7 @@ fn normalized(text: String) -> String {
             written += 1;
         }
         read += 1;
-        let run = octets[read..].iter().position(|&octet| octet == b'\r').unwrap_or(octets.len() - read);
+        let run = memchr::memchr(b'\r', &octets[read..]).unwrap_or(octets.len() - read);
         octets.copy_within(read..read + run, written);
         (read, written) = (read + run, written + run);
     }

@@ -26,6 +26,9 @@ const COMPRESSION_LEVEL: i32 = 1;
 /// Octets of both forms that are compressed as one.
 const TOGETHER: usize = 128 * 1024;
 
+/// Two forms of at least so many octets are compressed at the same time.
+const AT_THE_SAME_TIME: usize = 1024 * 1024;
+
 /// A message ready to be stored: encoded once, shared by all its recipients.
 #[derive(Clone, Debug)]
 pub struct Content {
@@ -54,13 +57,13 @@ impl Content {
         let mut json = serde_json::to_vec(&parts).map_err(|error| StoreError::Damaged(error.into()))?;
         let parsed_size = i64::try_from(json.len()).unwrap_or(i64::MAX);
         let apart = json.len() + raw.len() > TOGETHER;
-        let raw = if apart {
-            compress(raw)?
+        let (parsed, raw) = if apart {
+            compress_both(&json, raw)?
         } else {
             json.extend_from_slice(raw);
-            Bytes::new()
+            (compress(&json)?, Bytes::new())
         };
-        Ok(Self { sender, subject: message.subject, trace, parsed: compress(&json)?, parsed_size, raw })
+        Ok(Self { sender, subject: message.subject, trace, parsed, parsed_size, raw })
     }
 }
 
@@ -79,6 +82,19 @@ pub(super) fn decode_raw(parsed: &[u8], size: i64, raw: &[u8]) -> Result<Vec<u8>
     let mut octets = decompress(parsed)?;
     let size = usize::try_from(size).unwrap_or(usize::MAX).min(octets.len());
     Ok(octets.split_off(size))
+}
+
+/// Compresses two at once, the second on a thread of its own where that takes longer than to start one.
+fn compress_both(one: &[u8], other: &[u8]) -> Result<(Bytes, Bytes), StoreError> {
+    if one.len().min(other.len()) < AT_THE_SAME_TIME {
+        return Ok((compress(one)?, compress(other)?));
+    }
+    std::thread::scope(|scope| {
+        let begun = std::thread::Builder::new().spawn_scoped(scope, || compress(other));
+        let one = compress(one)?;
+        let other = begun.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(|| compress(other))?;
+        Ok((one, other))
+    })
 }
 
 pub(super) fn compress(octets: &[u8]) -> Result<Bytes, StoreError> {

@@ -2,15 +2,18 @@
 
 use std::ops::Range;
 
+use memchr::memmem::Finder;
+
 /// A scheme has no more characters than this.
 const SCHEME_CHARACTERS: usize = 32;
 
 /// The octets of each URL in `text`, in order. Each character is looked at a bounded number of times.
 pub(in crate::mime) fn urls(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let separators = Finder::new("://");
     let mut searched = 0;
     std::iter::from_fn(move || {
         loop {
-            let separator = searched + text[searched..].find("://")?;
+            let separator = searched + separators.find(&text.as_bytes()[searched..])?;
             let start = scheme_start(text, searched, separator);
             let rest = separator + 3;
             searched = rest;
