@@ -323,6 +323,16 @@ mod tests {
         sqlite.look_up(COUNT, &[]).unwrap()[0].integer().unwrap()
     }
 
+    #[test]
+    fn it_is_compiled_as_the_configuration_of_cargo_says() {
+        let connection = Connection::open_in_memory().unwrap();
+        let used = |option| {
+            connection.query_row("SELECT sqlite_compileoption_used(?1)", [option], |row| row.get::<_, bool>(0)).unwrap()
+        };
+        assert!(used("DEFAULT_MEMSTATUS=0") && used("OMIT_LOAD_EXTENSION"));
+        assert!(!used("ENABLE_FTS5") && !used("ENABLE_RTREE"));
+    }
+
     #[tokio::test]
     async fn what_is_not_committed_is_undone() {
         let (_directory, sqlite) = with_table().await;
