@@ -3,7 +3,7 @@
 use super::{DeliverError, Service};
 use crate::mime;
 use crate::model::{EmailAddress, InboxId, MessageId, ProjectId};
-use crate::store::{Content, Delivery, Outcome, OutgoingChange, StoreError};
+use crate::store::{Content, Delivery, Outcome, OutgoingChange, StoreError, aside};
 
 /// Messages larger than this are parsed on a thread of their own, so that they hold up no other connection.
 const PARSED_IN_PLACE: usize = 256 * 1024;
@@ -80,8 +80,7 @@ async fn encode_in_place_or_aside(incoming: Incoming) -> Result<Content, StoreEr
     if incoming.raw.len() <= PARSED_IN_PLACE {
         return encode(incoming);
     }
-    let encoding = tokio::task::spawn_blocking(move || encode(incoming));
-    encoding.await.map_err(|error| StoreError::Damaged(error.into()))?
+    aside(move || encode(incoming)).await
 }
 
 fn encode(incoming: Incoming) -> Result<Content, StoreError> {

@@ -67,6 +67,14 @@ impl Content {
     }
 }
 
+/// Encodes or decodes what is large on a thread where it holds up nobody.
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| StoreError::Damaged(error.into()))?
+}
+
 /// The parsed parts out of the column of that name.
 pub(super) fn decode_parts(parsed: &[u8], size: i64) -> Result<PartsJson, StoreError> {
     let mut octets = decompress(parsed)?;

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 
-use super::content::{decode_parts, decode_raw, fold_case};
+use super::content::{aside, decode_parts, decode_raw, fold_case};
 use super::{Store, StoreError};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{Inbox, InboxId, Message, MessageId, ProjectId, Timestamp};
@@ -277,14 +277,6 @@ async fn decoded(rows: Vec<MessageRow>) -> Result<Vec<Message>, StoreError> {
     let decode = |rows: Vec<MessageRow>| rows.into_iter().map(MessageRow::message).collect();
     let size: i64 = rows.iter().map(|row| row.parsed_size).sum();
     if size <= PAGE_SIZE { decode(rows) } else { aside(move || decode(rows)).await }
-}
-
-/// Does what takes a while on a thread where it holds up nobody.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| StoreError::Damaged(error.into()))?
 }
 
 /// A message as it is stored.

@@ -25,6 +25,7 @@ mod sweep;
 use crate::db::{Change, Database, DatabaseError, Locks, Transaction, Value};
 
 pub use content::Content;
+pub(crate) use content::aside;
 pub use copy::{CopyError, Progress};
 pub use deliveries::{Delivery, DeliveryError, Outcome, OutgoingChange, Policy};
 pub use messages::{Cursor, Page, Selection};
