@@ -73,8 +73,7 @@ fn search(subject: &str, text: &str, page_text: &str) -> Option<(String, Rule)> 
 
 /// The best labelled code of all sources; of equals the one in the earlier source.
 fn labelled(sources: &[String]) -> Option<(String, Rule)> {
-    let vocabulary = VOCABULARY.as_ref()?;
-    let best = |text: &String| Labelled::new(text, vocabulary, numbers::candidates(text)).best();
+    let best = |text: &String| Labelled::new(text, &VOCABULARY, numbers::candidates(text)).best();
     let (pairing, digits) = sources.iter().filter_map(best).min_by_key(|&(pairing, _)| pairing)?;
     Some((digits, rule(pairing)))
 }

@@ -1,16 +1,12 @@
 //! The words around codes, ready to be looked up in text.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::labels::{LANGUAGES, Language, PURPOSES};
 use crate::mime::links::is_unspaced;
-
-/// More octets than any phrase has.
-const LONGEST: usize = 100;
 
 /// What a phrase says about the number beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,18 +31,18 @@ pub(super) struct Phrase {
 
 /// All phrases of all languages.
 pub(super) struct Vocabulary {
-    phrases: Regex,
-    meanings: HashMap<String, Meaning>,
+    /// The phrases by their first words, the longest first.
+    phrases: HashMap<String, Vec<(String, Meaning)>>,
     between: HashSet<&'static str>,
-    after: HashSet<&'static str>,
-    units: HashSet<&'static str>,
+    after: Words,
+    units: Words,
 }
 
-/// The vocabulary, made when the first message is read; none if the table were malformed, which a test rules out.
-pub(super) static VOCABULARY: LazyLock<Option<Vocabulary>> = LazyLock::new(Vocabulary::new);
+/// The vocabulary, made when the first message is read.
+pub(super) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::new);
 
 impl Vocabulary {
-    fn new() -> Option<Self> {
+    fn new() -> Self {
         let mut meanings = HashMap::new();
         // Later ones win: a phrase that is excluded in one language and names an owner in another owns its number.
         for (phrases, meaning) in
@@ -54,37 +50,42 @@ impl Vocabulary {
         {
             meanings.extend(split(phrases).map(|phrase| (phrase.replace('-', " "), meaning)));
         }
-        let mut longest_first: Vec<&String> = meanings.keys().collect();
-        longest_first.sort_by_key(|phrase| (std::cmp::Reverse(phrase.len()), *phrase));
-        let alternatives: Vec<String> =
-            longest_first.into_iter().map(|phrase| regex::escape(phrase).replace(' ', "[ \n-]")).collect();
+        let mut phrases: HashMap<String, Vec<(String, Meaning)>> = HashMap::new();
+        for (phrase, meaning) in meanings {
+            phrases.entry(first_word(&phrase).to_owned()).or_default().push((phrase, meaning));
+        }
+        phrases.values_mut().for_each(|phrases| phrases.sort_by_key(|(phrase, _)| Reverse(phrase.len())));
         let words = |of: fn(&Language) -> &'static str| LANGUAGES.iter().flat_map(move |language| split(of(language)));
-        Some(Self {
-            phrases: Regex::new(&alternatives.join("|")).ok()?,
-            meanings,
+        Self {
+            phrases,
             between: words(|language| language.between).collect(),
             after: words(|language| language.after).collect(),
             units: words(|language| language.units).collect(),
-        })
+        }
     }
 
     /// The phrases in `text` that begin within `part`, whole words only, the longest at each place.
     pub(super) fn phrases(&self, text: &str, part: Range<usize>) -> Vec<Phrase> {
         let mut found = Vec::new();
         let mut position = part.start;
-        let text = &text[..text.floor_char_boundary(part.end + LONGEST)];
-        while let Some(matched) = self.phrases.find_at(text, position).filter(|matched| matched.start() < part.end) {
-            if !is_whole_word(text, matched.start(), matched.end()) {
-                position = matched.start() + text[matched.start()..].chars().next().map_or(1, char::len_utf8);
-                continue;
-            }
-            position = matched.end();
-            let spelling = matched.as_str().replace(['-', '\n'], " ");
-            if let Some(&meaning) = self.meanings.get(&spelling) {
-                found.push(Phrase { start: matched.start(), end: matched.end(), meaning });
-            }
+        while position < part.end.min(text.len()) {
+            let word = first_word(&text[position..]);
+            // No phrase begins with a space, nor with punctuation of ASCII.
+            let may_begin = !word.starts_with(|first: char| first.is_ascii() && !first.is_ascii_alphanumeric());
+            let phrase = if may_begin { self.phrase(text, position, word) } else { None };
+            position = phrase.map_or(position + word.len(), |phrase| phrase.end);
+            found.extend(phrase);
         }
         found
+    }
+
+    /// The longest phrase that begins with `word`, which stands in `text` at `start`.
+    fn phrase(&self, text: &str, start: usize, word: &str) -> Option<Phrase> {
+        let phrases = self.phrases.get(word).into_iter().chain(self.phrases.get(before_digits(word)));
+        let (phrase, meaning) = phrases.flatten().find(|(phrase, _)| {
+            stands_at_start(phrase, &text[start..]) && is_whole_word(text, start, start + phrase.len())
+        })?;
+        Some(Phrase { start, end: start + phrase.len(), meaning: *meaning })
     }
 
     /// Whether `text` is only punctuation and words that join a label with its number.
@@ -95,8 +96,7 @@ impl Vocabulary {
     /// Whether what follows a number begins by naming it: "… is your".
     pub(super) fn names(&self, text: &str) -> bool {
         let Some(word) = words(text).find(|word| !is_punctuation(word)) else { return true };
-        self.after.contains(word)
-            || self.after.iter().any(|after| after.starts_with(is_unspaced) && word.starts_with(after))
+        self.after.has(word)
     }
 
     /// Whether what follows a number says what it counts.
@@ -104,8 +104,28 @@ impl Vocabulary {
         let text = text.trim_start_matches([' ', '-', '+']);
         let word = &text
             [..text.find(|character: char| !character.is_alphanumeric() && character != '"').unwrap_or(text.len())];
-        self.units.contains(word)
-            || self.units.iter().any(|unit| unit.starts_with(is_unspaced) && word.starts_with(unit))
+        self.units.has(word)
+    }
+}
+
+/// Single words. Those of scripts without spaces may have more behind them.
+struct Words {
+    whole: HashSet<&'static str>,
+    unspaced: Vec<&'static str>,
+}
+
+impl Words {
+    fn has(&self, word: &str) -> bool {
+        self.whole.contains(word)
+            || word.starts_with(is_unspaced) && self.unspaced.iter().any(|unspaced| word.starts_with(unspaced))
+    }
+}
+
+impl FromIterator<&'static str> for Words {
+    fn from_iter<I: IntoIterator<Item = &'static str>>(words: I) -> Self {
+        let whole: HashSet<_> = words.into_iter().collect();
+        let unspaced = whole.iter().copied().filter(|word| word.starts_with(is_unspaced)).collect();
+        Self { whole, unspaced }
     }
 }
 
@@ -115,6 +135,37 @@ fn meanings_of(language: &'static Language) -> [(&'static str, Meaning); 3] {
 
 fn split(phrases: &'static str) -> impl Iterator<Item = &'static str> {
     phrases.split(',').map(str::trim).filter(|phrase| !phrase.is_empty())
+}
+
+/// What a phrase is looked up by: the letters and digits that `text` begins with; one character where that is none of
+/// these, or belongs to a script without spaces.
+fn first_word(text: &str) -> &str {
+    let ascii = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    let end = match text.as_bytes().get(ascii) {
+        None => ascii,
+        Some(octet) if octet.is_ascii() => ascii.max(1),
+        Some(_) => word_end(text),
+    };
+    &text[..end]
+}
+
+fn word_end(text: &str) -> usize {
+    let is_outside = |character: char| !character.is_alphanumeric() || is_unspaced(character);
+    match text.find(is_outside) {
+        Some(0) => text.chars().next().map_or(0, char::len_utf8),
+        end => end.unwrap_or(text.len()),
+    }
+}
+
+/// The word without the number that stands right behind it: "otp" of "otp123456".
+fn before_digits(word: &str) -> &str {
+    word.trim_end_matches(|character: char| character.is_ascii_digit())
+}
+
+/// Whether `text` begins with the phrase. A space in a phrase also stands for a hyphen or a line break.
+fn stands_at_start(phrase: &str, text: &str) -> bool {
+    let is_same = |(phrase, text): (u8, u8)| phrase == text || phrase == b' ' && matches!(text, b'-' | b'\n');
+    text.len() >= phrase.len() && phrase.bytes().zip(text.bytes()).all(is_same)
 }
 
 /// The words of a text, and the punctuation between them. An apostrophe and a degree sign are part of words.
@@ -147,18 +198,17 @@ mod tests {
 
     #[test]
     fn every_phrase_is_found_as_it_stands_in_the_table() {
-        let vocabulary = VOCABULARY.as_ref().unwrap();
-        for (phrase, &meaning) in &vocabulary.meanings {
+        let vocabulary = &*VOCABULARY;
+        for (phrase, meaning) in vocabulary.phrases.values().flatten() {
             assert_eq!(phrase.to_lowercase(), *phrase);
-            assert!(phrase.len() < LONGEST);
             let found = vocabulary.phrases(phrase, 0..phrase.len());
-            assert!(found.len() == 1 && found[0].meaning == meaning, "{phrase}: {found:?}");
+            assert!(found.len() == 1 && found[0].meaning == *meaning, "{phrase}: {found:?}");
         }
     }
 
     #[test]
     fn phrases_are_whole_words() {
-        let vocabulary = VOCABULARY.as_ref().unwrap();
+        let vocabulary = &*VOCABULARY;
         let meanings = |text: &str| {
             vocabulary.phrases(text, 0..text.len()).iter().map(|phrase| phrase.meaning).collect::<Vec<_>>()
         };
@@ -166,5 +216,6 @@ mod tests {
         assert_eq!(meanings("one-time\npassword"), [Meaning::Label]);
         assert_eq!(meanings("a dress code, your code"), [Meaning::Nothing, Meaning::Label]);
         assert_eq!(meanings("您的验证码是"), [Meaning::Label]);
+        assert_eq!(meanings("otp123456 2fa4821"), [Meaning::Label, Meaning::Label]);
     }
 }
