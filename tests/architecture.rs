@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use regex::Regex;
+use regex_lite::Regex;
 
 /// Files longer than this are hard to keep in one's head.
 const MOST_LINES: usize = 500;

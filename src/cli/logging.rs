@@ -3,36 +3,38 @@
 use std::env;
 use std::io::{self, IsTerminal};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::flags::LogFormat;
 use super::settings::SettingsError;
 
 const FILTER_VARIABLES: [&str; 2] = ["RESTANTE_LOG", "RUST_LOG"];
-const DEFAULT_FILTER: &str = "info";
 
 /// Starts logging for the whole process.
 ///
 /// # Errors
 /// [`SettingsError`] where a filter cannot be read.
 pub(super) fn start(format: LogFormat) -> Result<(), SettingsError> {
+    let filter = filter()?;
     let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter()?)
+        .with_max_level(LevelFilter::TRACE)
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal());
     match format {
-        LogFormat::Text => subscriber.init(),
-        LogFormat::Json => subscriber.json().init(),
+        LogFormat::Text => subscriber.finish().with(filter).init(),
+        LogFormat::Json => subscriber.json().finish().with(filter).init(),
     }
     Ok(())
 }
 
-fn filter() -> Result<EnvFilter, SettingsError> {
+fn filter() -> Result<Targets, SettingsError> {
     for variable in FILTER_VARIABLES {
         let Some(text) = env::var(variable).ok().filter(|text| !text.is_empty()) else { continue };
-        return EnvFilter::try_new(&text).map_err(|error| {
+        return text.parse().map_err(|error: ParseError| {
             SettingsError::new(variable, error.to_string(), "Write a level like debug, or restante=debug,info")
         });
     }
-    Ok(EnvFilter::new(DEFAULT_FILTER))
+    Ok(Targets::new().with_default(LevelFilter::INFO))
 }

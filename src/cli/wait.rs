@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use regex::Regex;
+use regex_lite::Regex;
 
 use super::client::{Client, ClientError, ClientFlags, FilterFlags, Message, Summary};
 use super::error::CliError;

@@ -1,11 +1,14 @@
 //! An instant in UTC, to the millisecond: the only notion of time that is stored or shown.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Milliseconds since the Unix epoch, shown as `2026-11-20T09:30:00.123Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
+
+/// The end of the year 9999.
+const LAST: u64 = 253_402_300_799_999;
 
 impl Timestamp {
     /// The instant `milliseconds` after the Unix epoch.
@@ -41,11 +44,14 @@ impl Timestamp {
     /// The date as a mail header writes it (RFC 5322, section 3.3), in UTC.
     #[must_use]
     pub fn to_rfc5322(self) -> String {
-        self.to_jiff().to_zoned(jiff::tz::TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S +0000").to_string()
+        // HTTP's date is the same but for its zone (RFC 9110, section 5.6.7).
+        httpdate::fmt_http_date(self.to_system_time()).replace("GMT", "+0000")
     }
 
-    fn to_jiff(self) -> jiff::Timestamp {
-        jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::MAX)
+    /// The nearest instant that has a date of four digits behind 1970, which is what both formats can write.
+    fn to_system_time(self) -> SystemTime {
+        let milliseconds = u64::try_from(self.0).unwrap_or(0).min(LAST);
+        SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds)
     }
 }
 
@@ -55,7 +61,7 @@ fn millis(duration: Duration) -> i64 {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:.3}", self.to_jiff())
+        humantime::format_rfc3339_millis(self.to_system_time()).fmt(formatter)
     }
 }
 
@@ -73,11 +79,14 @@ mod tests {
     fn is_shown_in_utc_with_milliseconds() {
         assert_eq!(Timestamp::from_millis(1_795_167_000_123).to_string(), "2026-11-20T09:30:00.123Z");
         assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::from_millis(-1).to_string(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::from_millis(i64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
     }
 
     #[test]
     fn a_mail_date_has_the_day_and_the_zone() {
         assert_eq!(Timestamp::from_millis(1_795_167_000_123).to_rfc5322(), "Fri, 20 Nov 2026 09:30:00 +0000");
+        assert_eq!(Timestamp::from_millis(i64::MAX).to_rfc5322(), "Fri, 31 Dec 9999 23:59:59 +0000");
     }
 
     #[test]
