@@ -16,6 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+pub(super) use requests::Parking;
+
 use crate::service::Service;
 
 /// How long the answers to waits that were ended may take to be written.

@@ -1,4 +1,4 @@
-//! One connection. hyper reads requests and writes answers; while a request waits for its answer, the connection is
+//! One connection. hyper reads requests and writes answers; while a request waits for a message, the connection is
 //! parked: hyper is let go with its buffers, 16 KiB and more, and only the socket and the future of the answer are kept.
 //!
 //! When there is an answer, or the client says something, a new hyper connection reads a request of the same form, and
@@ -62,7 +62,7 @@ struct Parked {
 }
 
 impl Connection {
-    /// Reads requests and answers them until an answer is not there at once; `None` once the connection has ended.
+    /// Reads requests and answers them until an answer is long in coming; `None` once the connection has ended.
     async fn converse(&self, stream: TcpStream, replayed: Bytes) -> Option<Parked> {
         let socket = Socket::new(stream, replayed, Arc::clone(&self.write_is_pending));
         let mut connection = Builder::new()

@@ -29,10 +29,24 @@ pub(super) struct Requests {
     left: Arc<Left>,
 }
 
+/// With this, in the extensions of a request, its handler says that the answer may be long in coming. Only then is the
+/// connection parked: to take hyper apart and to make it anew costs more than to look something up.
+#[derive(Clone)]
+pub(in crate::http) struct Parking(Arc<Left>);
+
+impl Parking {
+    /// Lets the connection be parked from the next time on that the handler waits.
+    pub(in crate::http) fn allow(&self) {
+        self.0.is_allowed.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Where an answer is left that hyper has dropped.
 #[derive(Default)]
 struct Left {
     under_way: Mutex<Option<UnderWay>>,
+    /// The handler of the present request lets it be left.
+    is_allowed: AtomicBool,
     /// hyper holds one that may be left.
     is_waiting: AtomicBool,
 }
@@ -71,7 +85,9 @@ impl Requests {
     }
 
     fn begin(&self, mut request: Request<Incoming>) -> UnderWay {
+        self.left.is_allowed.store(false, Ordering::Relaxed);
         request.extensions_mut().insert(self.peer);
+        request.extensions_mut().insert(Parking(Arc::clone(&self.left)));
         let head = Head::of(&request);
         let answered = self.router.clone().oneshot(request);
         let answer = Box::pin(async { answered.await.unwrap_or_else(|never| match never {}) });
@@ -113,7 +129,8 @@ impl Future for Answering {
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(under_way) = &mut self.under_way else { return Poll::Pending };
         let answer = under_way.answer.as_mut().poll(task);
-        self.left.is_waiting.store(answer.is_pending() && self.may_be_left, Ordering::Relaxed);
+        let may_be_left = self.may_be_left && self.left.is_allowed.load(Ordering::Relaxed);
+        self.left.is_waiting.store(answer.is_pending() && may_be_left, Ordering::Relaxed);
         answer.map(|answer| {
             self.under_way = None;
             Ok(answer)
