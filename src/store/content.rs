@@ -1,11 +1,14 @@
 //! The two stored forms of a message, compressed: what was parsed out of it, and its octets as they came.
 //!
 //! The two say much the same, so those of a message that is not large are compressed as one, parsed parts first: that takes
-//! half the time and half the room. A large message keeps them apart, so that a list does not read attachments.
+//! half the time and half the room. A large message keeps them apart, so that a list does not read attachments; of its
+//! octets, what the parsed parts say as well is stored as references to them.
 
 use std::cell::RefCell;
+use std::io::{self, Read as _};
 
 use bytes::Bytes;
+use zstd::zstd_safe::{self, CCtx, CParameter};
 
 use super::StoreError;
 use crate::model::{Parts, PartsJson};
@@ -28,6 +31,9 @@ const TOGETHER: usize = 128 * 1024;
 
 /// Two forms of at least so many octets are compressed at the same time.
 const AT_THE_SAME_TIME: usize = 1024 * 1024;
+
+/// Octets that a reference reaches back at most: a reader needs memory for as many, and zstd refuses more than twice that.
+const FARTHEST: usize = 64 * 1024 * 1024;
 
 /// A message ready to be stored: encoded once, shared by all its recipients.
 #[derive(Clone, Debug)]
@@ -84,25 +90,53 @@ pub(super) fn decode_parts(parsed: &[u8], size: i64) -> Result<PartsJson, StoreE
 
 /// The octets as they came, out of both columns.
 pub(super) fn decode_raw(parsed: &[u8], size: i64, raw: &[u8]) -> Result<Vec<u8>, StoreError> {
-    if !raw.is_empty() {
-        return decompress(raw);
-    }
     let mut octets = decompress(parsed)?;
+    if !raw.is_empty() {
+        return decompress_behind(&octets, raw);
+    }
     let size = usize::try_from(size).unwrap_or(usize::MAX).min(octets.len());
     Ok(octets.split_off(size))
 }
 
-/// Compresses two at once, the second on a thread of its own where that takes longer than to start one.
-fn compress_both(one: &[u8], other: &[u8]) -> Result<(Bytes, Bytes), StoreError> {
-    if one.len().min(other.len()) < AT_THE_SAME_TIME {
-        return Ok((compress(one)?, compress(other)?));
+/// Compresses parsed parts and the octets that they come from; both at once where that takes longer than to start a thread.
+fn compress_both(parts: &[u8], octets: &[u8]) -> Result<(Bytes, Bytes), StoreError> {
+    if parts.len().min(octets.len()) < AT_THE_SAME_TIME {
+        return Ok((compress(parts)?, compress_behind(parts, octets)?));
     }
     std::thread::scope(|scope| {
-        let begun = std::thread::Builder::new().spawn_scoped(scope, || compress(other));
-        let one = compress(one)?;
-        let other = begun.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(|| compress(other))?;
-        Ok((one, other))
+        let begun = std::thread::Builder::new().spawn_scoped(scope, || compress_behind(parts, octets));
+        let parsed = compress(parts)?;
+        let raw = begun.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(|| compress_behind(parts, octets))?;
+        Ok((parsed, raw))
     })
+}
+
+/// Compresses octets as if `parts` stood before them, where the two may have much in common.
+fn compress_behind(parts: &[u8], octets: &[u8]) -> Result<Bytes, StoreError> {
+    let window = (parts.len() + octets.len()).next_power_of_two();
+    if parts.len() < octets.len() / 2 || window > FARTHEST {
+        return compress(octets);
+    }
+    let refer = || {
+        let mut context = CCtx::create();
+        context.set_parameter(CParameter::CompressionLevel(COMPRESSION_LEVEL))?;
+        context.set_parameter(CParameter::WindowLog(window.ilog2()))?;
+        context.set_parameter(CParameter::EnableLongDistanceMatching(true))?;
+        context.ref_prefix(parts)?;
+        let mut compressed = Vec::with_capacity(zstd_safe::compress_bound(octets.len()));
+        context.compress2(&mut compressed, octets)?;
+        Ok(compressed.into())
+    };
+    refer().map_err(|code| StoreError::Compression(io::Error::other(zstd_safe::get_error_name(code))))
+}
+
+/// The reverse. Octets that were compressed without regard to `parts` come back as well.
+fn decompress_behind(parts: &[u8], compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let mut octets = Vec::new();
+    let decoder = zstd::stream::read::Decoder::with_ref_prefix(compressed, parts);
+    let read = decoder.and_then(|mut decoder| decoder.read_to_end(&mut octets));
+    read.map_err(|error| StoreError::Damaged(error.into()))?;
+    Ok(octets)
 }
 
 pub(super) fn compress(octets: &[u8]) -> Result<Bytes, StoreError> {
@@ -117,7 +151,7 @@ pub(super) fn compress(octets: &[u8]) -> Result<Bytes, StoreError> {
 }
 
 pub(super) fn decompress(compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
-    let size = zstd::zstd_safe::get_frame_content_size(compressed).ok().flatten();
+    let size = zstd_safe::get_frame_content_size(compressed).ok().flatten();
     let Some(size) = size.and_then(|size| usize::try_from(size).ok()).filter(|size| *size <= AT_ONCE) else {
         return zstd::stream::decode_all(compressed).map_err(|error| StoreError::Damaged(error.into()));
     };
@@ -151,16 +185,49 @@ mod tests {
         assert_ne!(fold_case("a"), fold_case("b"));
     }
 
+    fn content(text: String, raw: &[u8]) -> Content {
+        let message = crate::mime::ParsedMessage { text, ..Default::default() };
+        let content = Content::encode(message, String::new(), String::new(), raw).unwrap();
+        assert_eq!(decode_raw(&content.parsed, content.parsed_size, &content.raw).unwrap(), raw);
+        content
+    }
+
+    /// Octets that do not compress.
+    fn noise(size: usize) -> Vec<u8> {
+        let next = |state: &u32| Some(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
+        std::iter::successors(Some(1), next).map(|state: u32| state.to_be_bytes()[0]).take(size).collect()
+    }
+
+    fn letters(size: usize) -> String {
+        noise(size).iter().map(|octet| char::from(b'a' + octet % 26)).collect()
+    }
+
     #[test]
     fn both_forms_come_back_whether_they_lie_together_or_apart() {
         for size in [0, 1, 4_096, TOGETHER - 100, TOGETHER, 3 * TOGETHER] {
-            let raw: Vec<u8> = (0..size).map(|index| u8::try_from(index * index % 251).unwrap()).collect();
-            let message = crate::mime::ParsedMessage { text: "text".to_owned(), ..Default::default() };
-            let content = Content::encode(message, String::new(), String::new(), &raw).unwrap();
+            let content = content("text".to_owned(), &noise(size));
             assert_eq!(content.raw.is_empty(), size < TOGETHER - 50, "{size}");
             assert_eq!(decode_parts(&content.parsed, content.parsed_size).unwrap().read().unwrap().text, "text");
-            assert_eq!(decode_raw(&content.parsed, content.parsed_size, &content.raw).unwrap(), raw);
         }
+    }
+
+    #[test]
+    fn what_a_large_text_says_is_stored_once() {
+        for size in [TOGETHER, AT_THE_SAME_TIME, 3 * AT_THE_SAME_TIME] {
+            let text = letters(size);
+            let content = content(text.clone(), text.as_bytes());
+            assert!(content.raw.len() < content.parsed.len() / 10, "{size}: {}", content.raw.len());
+        }
+        content(letters(TOGETHER), &noise(TOGETHER));
+    }
+
+    #[test]
+    fn octets_that_were_stored_by_themselves_come_back() {
+        let parts = noise(TOGETHER);
+        for octets in [parts.clone(), vec![7; TOGETHER], noise(10)] {
+            assert_eq!(decompress_behind(&parts, &compress(&octets).unwrap()).unwrap(), octets);
+        }
+        assert!(decompress_behind(&parts, b"not compressed").is_err());
     }
 
     #[test]
