@@ -7,6 +7,8 @@
 //! A look-up reads a few rows by an index, which takes less time than to hand it to another thread: it runs where it is
 //! called. Any other query runs on a blocking thread.
 
+mod checkpoints;
+
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -22,14 +24,12 @@ use rusqlite::{CachedStatement, Connection, ToSql};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
+use self::checkpoints::Checkpoints;
 use super::announcer::Announcer;
 use super::{Change, DatabaseError, Row, Value};
 
 /// How long a statement waits for another process that holds the database, such as a command beside a server.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pages of the write-ahead log from which on a commit also moves them into the database. More of them at once are moved
-/// more cheaply, and hold up that commit for longer.
-const CHECKPOINT_PAGES: u32 = 2_000;
 /// Prepared statements kept by each connection.
 const STATEMENTS_KEPT: usize = 64;
 /// Queries that run on blocking threads at once.
@@ -50,8 +50,9 @@ impl Sqlite {
     /// Opens or makes the file at `path`. Transactions may use what `runtime` offers.
     pub(super) fn open(path: &Path, announcer: Announcer, runtime: Handle) -> Result<Self, DatabaseError> {
         let (writer, works) = mpsc::channel();
-        let connection = SqliteConnection::writer(path).map_err(|error| open_failed(path, error))?;
-        let writing = Writing { connection: Arc::new(Mutex::new(connection)), announcer };
+        let mut connection = SqliteConnection::writer(path).map_err(|error| open_failed(path, error))?;
+        let checkpoints = Checkpoints::of(&mut connection, path)?;
+        let writing = Writing { connection: Arc::new(Mutex::new(connection)), announcer, checkpoints };
         let builder = std::thread::Builder::new().name("sqlite-writer".to_owned());
         builder.spawn(move || writing.serve(&works, &runtime)).map_err(DatabaseError::Thread)?;
 
@@ -92,6 +93,7 @@ impl Sqlite {
 struct Writing {
     connection: Arc<Mutex<SqliteConnection>>,
     announcer: Announcer,
+    checkpoints: Checkpoints,
 }
 
 impl Writing {
@@ -107,6 +109,7 @@ impl Writing {
             if catch_unwind(work).is_err() {
                 tracing::error!("a transaction has panicked");
             }
+            self.checkpoints.between_transactions(&lock(&self.connection));
         }
     }
 }
@@ -203,7 +206,6 @@ impl SqliteConnection {
         let connection = Self::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
         Ok(Self { connection, spellings: HashMap::new() })
     }

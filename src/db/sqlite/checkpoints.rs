@@ -1,0 +1,123 @@
+//! Moving the write-ahead log into the database, so that it stays short.
+//!
+//! That writes many pages all over the database and flushes them, which takes a slow disk a tenth of a second. So most of
+//! it is done on a thread of its own while commits go on at the end of the log. They would keep that from ever being moved
+//! whole, which is what lets it begin anew: the few pages that came meanwhile are moved between two transactions.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc;
+
+use rusqlite::Connection;
+
+use super::SqliteConnection;
+use crate::db::DatabaseError;
+
+/// Pages of the log from which on it is moved. More of them at once are moved more cheaply.
+const PAGES: u32 = 2_000;
+/// Pages that are moved between two transactions.
+const FEW_PAGES: u32 = 256;
+/// A log of so many pages is moved between two transactions whatever that takes, so that it does not grow for ever.
+const MOST_PAGES: u32 = 32_000;
+
+/// What the writing thread and the one that moves the log tell each other.
+#[derive(Debug, Default)]
+struct Log {
+    /// Pages in the log after the last commit.
+    pages: AtomicU32,
+    /// Those of them that are in the database.
+    moved: AtomicU32,
+    is_being_moved: AtomicBool,
+}
+
+/// The writing thread's side.
+#[derive(Debug)]
+pub(super) struct Checkpoints {
+    log: Arc<Log>,
+    begin: mpsc::Sender<()>,
+}
+
+impl Checkpoints {
+    /// Takes over the log of `writer`, which writes the file at `path`.
+    pub(super) fn of(writer: &mut SqliteConnection, path: &Path) -> Result<Self, DatabaseError> {
+        let log = Arc::new(Log::default());
+        let counted = Arc::clone(&log);
+        // In place of SQLite's own, which moves the log within a commit.
+        writer.connection.wal_hook(Some(move |_: &mut _, pages| {
+            counted.pages.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+            Ok(())
+        }))?;
+        let mover = SqliteConnection::writer(path)?;
+        let (begin, begun) = mpsc::channel();
+        let checkpoints = Self { log: Arc::clone(&log), begin };
+        let move_log = move || begun.into_iter().for_each(|()| log.be_moved(&mover.connection));
+        let builder = std::thread::Builder::new().name("sqlite-log".to_owned());
+        builder.spawn(move_log).map_err(DatabaseError::Thread)?;
+        Ok(checkpoints)
+    }
+
+    /// Does what there is to do between two transactions of `writer`.
+    pub(super) fn between_transactions(&self, writer: &SqliteConnection) {
+        let pages = self.log.pages.load(Ordering::Relaxed);
+        if pages < self.log.moved.load(Ordering::Relaxed) {
+            // All had been moved, and the log has begun anew.
+            self.log.moved.store(0, Ordering::Relaxed);
+        }
+        if pages < PAGES || self.log.is_being_moved.load(Ordering::Acquire) {
+            return;
+        }
+        let moved = self.log.moved.load(Ordering::Relaxed);
+        if moved > 0 && pages.saturating_sub(moved) <= FEW_PAGES || pages >= MOST_PAGES {
+            self.log.be_moved(&writer.connection);
+            self.log.moved.store(0, Ordering::Relaxed);
+        } else {
+            self.log.is_being_moved.store(true, Ordering::Relaxed);
+            // It ends only with this side.
+            let _ = self.begin.send(());
+        }
+    }
+}
+
+impl Log {
+    /// Moves what no reader needs any more. It waits for nobody.
+    fn be_moved(&self, connection: &Connection) {
+        match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(2)) {
+            Ok(moved) => self.moved.store(moved, Ordering::Relaxed),
+            Err(error) => tracing::warn!(%error, "cannot move the log into the database; it grows meanwhile"),
+        }
+        self.is_being_moved.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Commits that the log is given to begin anew; it takes some tens.
+    const COMMITS: usize = 100_000;
+
+    #[test]
+    fn the_log_begins_anew_while_commits_go_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("test.db");
+        let mut writer = SqliteConnection::writer(&path).unwrap();
+        let checkpoints = Checkpoints::of(&mut writer, &path).unwrap();
+        writer.execute_script("CREATE TABLE noise (octets BLOB)").unwrap();
+        let mut pages = 0;
+        let mut commit = |size: u32| {
+            let before = pages;
+            writer.connection.execute("INSERT INTO noise VALUES (randomblob(?1))", [size]).unwrap();
+            pages = checkpoints.log.pages.load(Ordering::Relaxed);
+            checkpoints.between_transactions(&writer);
+            pages < before
+        };
+        assert!(!commit((PAGES - 100) * 4096) && !commit(200 * 4096));
+        assert!((0..COMMITS).any(|_| commit(1)));
+        // And once more, with what is left of the first time.
+        assert!(!commit((PAGES + 100) * 4096));
+        assert!((0..COMMITS).any(|_| commit(1)));
+        let kept = "SELECT COUNT(*) FROM noise WHERE LENGTH(octets) > 1";
+        assert_eq!(writer.connection.query_row(kept, [], |row| row.get(0)), Ok(3));
+    }
+}
