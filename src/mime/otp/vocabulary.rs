@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::iter;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -81,8 +82,9 @@ impl Vocabulary {
 
     /// The longest phrase that begins with `word`, which stands in `text` at `start`.
     fn phrase(&self, text: &str, start: usize, word: &str) -> Option<Phrase> {
-        let phrases = self.phrases.get(word).into_iter().chain(self.phrases.get(before_digits(word)));
-        let (phrase, meaning) = phrases.flatten().find(|(phrase, _)| {
+        let shorter = Some(before_digits(word)).filter(|shorter| shorter.len() < word.len());
+        let mut phrases = iter::once(word).chain(shorter).filter_map(|word| self.phrases.get(word)).flatten();
+        let (phrase, meaning) = phrases.find(|(phrase, _)| {
             stands_at_start(phrase, &text[start..]) && is_whole_word(text, start, start + phrase.len())
         })?;
         Some(Phrase { start, end: start + phrase.len(), meaning: *meaning })
