@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::io::{self, Read as _};
 
 use bytes::Bytes;
-use zstd::zstd_safe::{self, CCtx, CParameter};
+use zstd::zstd_safe::{self, CParameter};
 
 use super::StoreError;
 use crate::model::{Parts, PartsJson};
@@ -118,16 +118,14 @@ fn compress_behind(parts: &[u8], octets: &[u8]) -> Result<Bytes, StoreError> {
         return compress(octets);
     }
     let refer = || {
-        let mut context = CCtx::create();
-        context.set_parameter(CParameter::CompressionLevel(COMPRESSION_LEVEL))?;
-        context.set_parameter(CParameter::WindowLog(window.ilog2()))?;
-        context.set_parameter(CParameter::EnableLongDistanceMatching(true))?;
-        context.ref_prefix(parts)?;
-        let mut compressed = Vec::with_capacity(zstd_safe::compress_bound(octets.len()));
-        context.compress2(&mut compressed, octets)?;
-        Ok(compressed.into())
+        let mut compressor = zstd::bulk::Compressor::new(COMPRESSION_LEVEL)?;
+        compressor.set_parameter(CParameter::WindowLog(window.ilog2()))?;
+        compressor.set_parameter(CParameter::EnableLongDistanceMatching(true))?;
+        let referred = compressor.context_mut().ref_prefix(parts);
+        referred.map_err(|code| io::Error::other(zstd_safe::get_error_name(code)))?;
+        compressor.compress(octets)
     };
-    refer().map_err(|code| StoreError::Compression(io::Error::other(zstd_safe::get_error_name(code))))
+    refer().map(Bytes::from).map_err(StoreError::Compression)
 }
 
 /// The reverse. Octets that were compressed without regard to `parts` come back as well.

@@ -48,12 +48,11 @@ impl Checkpoints {
             counted.pages.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
             Ok(())
         }))?;
-        let mover = SqliteConnection::writer(path)?;
         let (begin, begun) = mpsc::channel();
         let checkpoints = Self { log: Arc::clone(&log), begin };
-        let move_log = move || begun.into_iter().for_each(|()| log.be_moved(&mover.connection));
+        let path = path.to_owned();
         let builder = std::thread::Builder::new().name("sqlite-log".to_owned());
-        builder.spawn(move_log).map_err(DatabaseError::Thread)?;
+        builder.spawn(move || log.be_moved_beside(&path, &begun)).map_err(DatabaseError::Thread)?;
         Ok(checkpoints)
     }
 
@@ -80,14 +79,31 @@ impl Checkpoints {
 }
 
 impl Log {
+    /// Moves the log each time that it is `begun`. The connection is made the first time: a command that changes a few rows
+    /// never needs it.
+    fn be_moved_beside(&self, path: &Path, begun: &mpsc::Receiver<()>) {
+        let mut made = None;
+        for () in begun {
+            let connection = made.take().map_or_else(|| SqliteConnection::writer(path), Ok);
+            match connection {
+                Ok(connection) => self.be_moved(&made.insert(connection).connection),
+                Err(error) => report(&error),
+            }
+            self.is_being_moved.store(false, Ordering::Release);
+        }
+    }
+
     /// Moves what no reader needs any more. It waits for nobody.
     fn be_moved(&self, connection: &Connection) {
         match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(2)) {
             Ok(moved) => self.moved.store(moved, Ordering::Relaxed),
-            Err(error) => tracing::warn!(%error, "cannot move the log into the database; it grows meanwhile"),
+            Err(error) => report(&error),
         }
-        self.is_being_moved.store(false, Ordering::Release);
     }
+}
+
+fn report(error: &rusqlite::Error) {
+    tracing::warn!(%error, "cannot move the log into the database; it grows meanwhile");
 }
 
 #[cfg(test)]
