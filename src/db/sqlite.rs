@@ -8,6 +8,7 @@
 //! called. Any other query runs on a blocking thread.
 
 mod checkpoints;
+mod frames;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +21,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, Connection, ToSql};
+use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
@@ -203,21 +204,21 @@ struct SqliteConnection {
 
 impl SqliteConnection {
     fn writer(path: &Path) -> Result<Self, rusqlite::Error> {
-        let connection = Self::open(path)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        let connection = Connection::open_with_flags_and_vfs(path, OpenFlags::default(), frames::vfs()?)?;
+        let connection = Self::set_up(connection)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
         Ok(Self { connection, spellings: HashMap::new() })
     }
 
     fn reader(path: &Path) -> Result<Self, rusqlite::Error> {
-        let connection = Self::open(path)?;
+        let connection = Self::set_up(Connection::open(path)?)?;
         connection.pragma_update(None, "query_only", "ON")?;
         Ok(Self { connection, spellings: HashMap::new() })
     }
 
-    fn open(path: &Path) -> Result<Connection, rusqlite::Error> {
-        let connection = Connection::open(path)?;
+    fn set_up(connection: Connection) -> Result<Connection, rusqlite::Error> {
         connection.busy_timeout(BUSY_TIMEOUT)?;
         // Otherwise a statement whose plan might be another with other parameters is planned anew each time it runs.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
