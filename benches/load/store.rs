@@ -9,7 +9,7 @@ use restante::db::Database;
 use restante::mime;
 use restante::model::InboxId;
 use restante::service::Projects;
-use restante::store::{Content, Delivery, Policy, Store};
+use restante::store::{Batch, Content, Delivery, Policy, Store};
 
 use crate::mail;
 use crate::server::KEY;
@@ -55,7 +55,7 @@ pub(crate) async fn fill(data_dir: &Path, messages: usize) -> Vec<String> {
             content: content(number),
             outgoing: None,
         });
-        store.deliver(&deliveries.collect(), policy).await.unwrap();
+        store.deliver(&Batch::known(deliveries.collect(), policy)).await.unwrap();
     }
     inboxes.iter().map(ToString::to_string).collect()
 }

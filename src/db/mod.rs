@@ -24,6 +24,8 @@ mod value;
 
 use std::sync::Arc;
 
+use tokio::sync::MutexGuard;
+
 use crate::config::DatabaseUrl;
 
 use announcer::Announcer;
@@ -206,6 +208,15 @@ impl Database {
             Engine::Postgres(engine) => {
                 Box::pin(work(Transaction::new(OpenTransaction::Postgres(Box::new(engine.begin()))))).await
             }
+        }
+    }
+
+    /// Waits for a turn, which lasts until it is dropped: transactions that are begun in one are run one after another. Where
+    /// all of them are anyway, there is nothing to wait for, so that the next one can stand in line.
+    pub async fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        match &self.engine {
+            Engine::Sqlite(_) => None,
+            Engine::Postgres(engine) => Some(engine.turn().await),
         }
     }
 

@@ -8,7 +8,7 @@
 //! called. Any other query runs on a blocking thread.
 
 mod checkpoints;
-mod frames;
+mod files;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -204,7 +204,7 @@ struct SqliteConnection {
 
 impl SqliteConnection {
     fn writer(path: &Path) -> Result<Self, rusqlite::Error> {
-        let connection = Connection::open_with_flags_and_vfs(path, OpenFlags::default(), frames::vfs()?)?;
+        let connection = Connection::open_with_flags_and_vfs(path, OpenFlags::default(), files::vfs()?)?;
         let connection = Self::set_up(connection)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "journal_mode", "WAL")?;

@@ -1,30 +1,33 @@
 //! Group commit: all deliveries that are waiting go into one transaction, so that durability costs one flush a batch.
 //!
-//! While one batch is being written, the next gathers in the queue; nothing waits for a batch to fill. When a batch
-//! fails, its members are tried one by one, so that only the bad one is refused.
+//! A batch is gathered when its transaction begins. While one is written, the next stands in the database's line and takes
+//! along what has come until it is its turn; nothing waits for a batch to fill. When a batch fails, its members are tried
+//! one by one, so that only the bad one is refused.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
 use crate::db::DatabaseError;
 use crate::metrics;
-use crate::store::{Delivery, DeliveryError, Outcome, Policy, Store};
+use crate::store::{Batch, Delivery, DeliveryError, Outcome, Policy, Store};
 
-/// Deliveries that may wait for a batch; further ones wait to get into the queue.
-const QUEUE: usize = 1_024;
-/// Deliveries in one batch.
-const BATCH: usize = 256;
+/// Deliveries that are being written or wait for it; further ones wait until there is room for them.
+const ROOM: usize = 512;
 
 type Reply = oneshot::Sender<Result<Vec<Outcome>, DeliverError>>;
 
 /// Writes deliveries, many at a time.
 #[derive(Debug)]
 pub(super) struct Committer {
-    queue: Mutex<Option<mpsc::Sender<Job>>>,
+    store: Store,
+    tasks: TaskTracker,
+    room: Semaphore,
+    /// What the next batch will gather. Whoever comes first has begun one.
+    waiting: Arc<Mutex<Vec<Job>>>,
 }
 
 #[derive(Debug)]
@@ -35,60 +38,81 @@ struct Job {
 }
 
 impl Committer {
-    pub(super) fn start(store: Store, tasks: &TaskTracker) -> Self {
-        let (queue, jobs) = mpsc::channel(QUEUE);
-        tasks.spawn(run(store, jobs));
-        Self { queue: Mutex::new(Some(queue)) }
+    pub(super) fn new(store: Store, tasks: TaskTracker) -> Self {
+        Self { store, tasks, room: Semaphore::new(ROOM), waiting: Arc::default() }
     }
 
     /// Stores a delivery; when this returns, it is on stable storage.
     pub(super) async fn deliver(&self, delivery: Delivery, policy: Policy) -> Result<Vec<Outcome>, DeliverError> {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let queue = queue.ok_or(DeliverError::Stopping)?;
+        let _room = self.room.acquire().await.map_err(|_| DeliverError::Stopping)?;
         let (reply, answer) = oneshot::channel();
-        queue.send(Job { delivery, policy, reply }).await.map_err(|_| DeliverError::Stopping)?;
-        drop(queue);
+        let is_first = {
+            let mut waiting = locked(&self.waiting);
+            waiting.push(Job { delivery, policy, reply });
+            waiting.len() == 1
+        };
+        if is_first {
+            self.tasks.spawn(write_batch(self.store.clone(), Arc::clone(&self.waiting), policy));
+        }
         answer.await.map_err(|_| DeliverError::Stopping)?
     }
 
-    /// Takes nothing more. What was taken is still written; then the committer's task ends.
+    /// Takes nothing more. What was taken is still written.
     pub(super) fn close(&self) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.room.close();
     }
 }
 
-async fn run(store: Store, mut jobs: mpsc::Receiver<Job>) {
-    let mut batch = Vec::with_capacity(BATCH);
-    while jobs.recv_many(&mut batch, BATCH).await > 0 {
-        write_batch(&store, std::mem::take(&mut batch)).await;
+/// A batch whose transaction has begun.
+struct Gathered {
+    batch: Batch,
+    replies: Mutex<Vec<Reply>>,
+    begun: Instant,
+}
+
+impl Gathered {
+    fn new(jobs: Vec<Job>, policy: Policy) -> Self {
+        let policy =
+            jobs.iter().map(|job| job.policy).fold(policy, |one, other| if other.now > one.now { other } else { one });
+        let (deliveries, replies) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
+        Self { batch: Batch { deliveries, policy }, replies: Mutex::new(replies), begun: Instant::now() }
     }
 }
 
-async fn write_batch(store: &Store, batch: Vec<Job>) {
-    let Some(policy) = batch.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return };
-    let (deliveries, replies): (Vec<Delivery>, Vec<Reply>) =
-        batch.into_iter().map(|job| (job.delivery, job.reply)).unzip();
-    let deliveries = deliveries.into();
-    let begun = Instant::now();
-    let error = match store.deliver(&deliveries, policy).await {
+impl AsRef<Batch> for Gathered {
+    fn as_ref(&self) -> &Batch {
+        &self.batch
+    }
+}
+
+async fn write_batch(store: Store, waiting: Arc<Mutex<Vec<Job>>>, policy: Policy) {
+    let gathered = Arc::new(LazyLock::new(move || Gathered::new(std::mem::take(&mut *locked(&waiting)), policy)));
+    let _turn = store.turn().await;
+    let result = store.deliver(&gathered).await;
+    let replies = std::mem::take(&mut *locked(&gathered.replies));
+    match result {
         Ok(outcomes) => {
-            metrics::committed(u32::try_from(deliveries.len()).unwrap_or(u32::MAX), begun.elapsed());
-            return replies.into_iter().zip(outcomes).for_each(|(reply, outcome)| answer(reply, Ok(outcome)));
+            metrics::committed(u32::try_from(outcomes.len()).unwrap_or(u32::MAX), gathered.begun.elapsed());
+            replies.into_iter().zip(outcomes).for_each(|(reply, outcome)| answer(reply, Ok(outcome)));
         }
-        Err(error) => error,
-    };
-    if deliveries.len() == 1 {
-        return replies.into_iter().take(1).zip([error]).for_each(|(reply, error)| answer(reply, Err(error.into())));
+        Err(error) => write_one_by_one(&store, &gathered.batch, replies, error).await,
+    }
+}
+
+/// Answers the members of a batch that `error` has ended.
+async fn write_one_by_one(store: &Store, batch: &Batch, replies: Vec<Reply>, error: DeliveryError) {
+    if replies.len() == 1 {
+        return replies.into_iter().zip([error]).for_each(|(reply, error)| answer(reply, Err(error.into())));
     }
     if is_absence(&error) {
         // One answer serves all. To write them once more would also store twice what was lost only on its way back.
-        tracing::warn!(%error, deliveries = deliveries.len(), "a batch failed: the database is away");
+        tracing::warn!(%error, deliveries = replies.len(), "a batch failed: the database is away");
         return replies.into_iter().for_each(|reply| answer(reply, Err(absence())));
     }
-    tracing::warn!(%error, deliveries = deliveries.len(), "a batch failed; its members are tried one by one");
-    for (delivery, reply) in deliveries.iter().zip(replies) {
-        let alone = store.deliver(&[delivery.clone()].into(), policy).await;
-        answer(reply, alone.map(|mut outcomes| outcomes.pop().unwrap_or_default()).map_err(Into::into));
+    tracing::warn!(%error, deliveries = replies.len(), "a batch failed; its members are tried one by one");
+    for (delivery, reply) in batch.deliveries.iter().zip(replies) {
+        let written = store.deliver(&Batch::known(vec![delivery.clone()], batch.policy)).await;
+        answer(reply, written.map(|mut outcomes| outcomes.pop().unwrap_or_default()).map_err(Into::into));
     }
 }
 
@@ -103,4 +127,8 @@ fn absence() -> DeliverError {
 /// A client that has hung up does not hear that its message was taken; the message stays.
 fn answer(reply: Reply, result: Result<Vec<Outcome>, DeliverError>) {
     drop(reply.send(result));
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

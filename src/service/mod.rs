@@ -99,7 +99,7 @@ impl Service {
             move |changes| hub.announce(changes)
         });
         tasks.spawn(stop.clone().run_until_cancelled_owned(expire::sweep_forever(store.clone(), clock.clone())));
-        let committer = committer::Committer::start(store.clone(), &tasks);
+        let committer = committer::Committer::new(store.clone(), tasks.clone());
         // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
         let lockout = Lockout::new(clock.clone());

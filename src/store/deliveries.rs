@@ -6,7 +6,7 @@
 //! other in a circle; where they do, because a third one opens an inbox at that moment, one of them is run again.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use super::outgoing::{self, NewOutgoing};
@@ -48,6 +48,28 @@ pub struct Policy {
     pub inbox_messages: u64,
     /// Who owns what nobody else does.
     pub default_project: ProjectId,
+}
+
+/// What one transaction stores.
+#[derive(Debug)]
+pub struct Batch {
+    /// At least one.
+    pub deliveries: Vec<Delivery>,
+    /// What holds for all of them.
+    pub policy: Policy,
+}
+
+impl Batch {
+    /// A batch that is known before its transaction begins.
+    pub fn known(deliveries: Vec<Delivery>, policy: Policy) -> Arc<LazyLock<Self, impl FnOnce() -> Self + Send>> {
+        Arc::new(LazyLock::new(move || Self { deliveries, policy }))
+    }
+}
+
+impl AsRef<Self> for Batch {
+    fn as_ref(&self) -> &Self {
+        self
+    }
 }
 
 /// A message that lies in an inbox.
@@ -151,19 +173,22 @@ impl Store {
         check_inbox(recipient, messages + 1, deleted, policy)
     }
 
-    /// Stores all of `deliveries` in one transaction; when this returns, they are on stable storage. The outcomes stand
-    /// in the order of the deliveries.
+    /// Stores a batch, which is made when the transaction begins. When this returns, it is on stable storage. The outcomes
+    /// stand in the order of the deliveries.
     ///
     /// # Errors
     /// [`DeliveryError`]; then none of the deliveries is stored.
-    pub async fn deliver(
-        &self,
-        deliveries: &Arc<[Delivery]>,
-        policy: Policy,
-    ) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
+    pub async fn deliver<B, F>(&self, batch: &Arc<LazyLock<B, F>>) -> Result<Vec<Vec<Outcome>>, DeliveryError>
+    where
+        B: AsRef<Batch> + Send + Sync + 'static,
+        F: FnOnce() -> B + Send + 'static,
+    {
         until_undisturbed(|| {
-            let deliveries = Arc::clone(deliveries);
-            self.database.transact(async move |transaction| deliver(transaction, &deliveries, &policy).await)
+            let batch = Arc::clone(batch);
+            self.database.transact(async move |transaction| {
+                let Batch { deliveries, policy } = LazyLock::force(&batch).as_ref();
+                deliver(transaction, deliveries, policy).await
+            })
         })
         .await
     }
@@ -175,14 +200,14 @@ async fn deliver(
     policy: &Policy,
 ) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
     let openings = open_inboxes(&mut transaction, deliveries, policy).await?;
-    let mut batch = Batch::new(deliveries, policy);
-    transaction.execute_many(INSERT_CONTENT, batch.contents()).await?;
-    take_sequences(&mut transaction, &openings, &mut batch).await?;
-    transaction.execute_many(INSERT_MESSAGE, batch.messages).await?;
+    let mut rows = Rows::new(deliveries, policy);
+    transaction.execute_many(INSERT_CONTENT, rows.contents()).await?;
+    take_sequences(&mut transaction, &openings, &mut rows).await?;
+    transaction.execute_many(INSERT_MESSAGE, rows.messages).await?;
     change_outgoing(&mut transaction, deliveries, policy.now).await?;
     openings.into_keys().for_each(|inbox| transaction.notify(inbox.to_string()));
     transaction.commit().await?;
-    Ok(batch.outcomes)
+    Ok(rows.outcomes)
 }
 
 async fn change_outgoing(
@@ -246,9 +271,9 @@ async fn resolve_tags(
 async fn take_sequences(
     transaction: &mut Transaction,
     openings: &Openings,
-    batch: &mut Batch<'_>,
+    rows: &mut Rows<'_>,
 ) -> Result<(), DeliveryError> {
-    let policy = batch.policy;
+    let policy = rows.policy;
     let parameters =
         openings.iter().map(|(inbox, (_, members))| values![inbox.as_str(), policy.now.as_millis(), count(members)]);
     let taken = transaction.query_many(TAKE_SEQUENCES, parameters.collect()).await?;
@@ -259,13 +284,13 @@ async fn take_sequences(
         _ => transaction.query_many(OPEN, parameters).await?,
     }
     .into_iter();
-    for ((inbox, (_, members)), mut rows) in openings.iter().zip(taken) {
-        let row = rows.pop().or_else(|| opened.next()?.pop());
+    for ((inbox, (_, members)), mut state) in openings.iter().zip(taken) {
+        let row = state.pop().or_else(|| opened.next()?.pop());
         let mut row = row.ok_or(DatabaseError::Closed)?;
         let (last, messages, deleted) = (row.integer()?, row.integer()?, row.integer()? == 1);
         check_inbox(inbox, messages, deleted, policy)?;
         let first = last + 1 - count(members);
-        members.iter().zip(first..).for_each(|(&delivery, sequence)| batch.place(delivery, inbox, sequence));
+        members.iter().zip(first..).for_each(|(&delivery, sequence)| rows.place(delivery, inbox, sequence));
     }
     Ok(())
 }
@@ -298,7 +323,7 @@ fn check_inbox(inbox: &InboxId, messages: i64, deleted: bool, policy: &Policy) -
 }
 
 /// The rows of a batch, as they come together.
-struct Batch<'a> {
+struct Rows<'a> {
     deliveries: &'a [Delivery],
     policy: &'a Policy,
     /// The id of each delivery's content, which the first recipient's message has as well.
@@ -307,7 +332,7 @@ struct Batch<'a> {
     outcomes: Vec<Vec<Outcome>>,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> Rows<'a> {
     fn new(deliveries: &'a [Delivery], policy: &'a Policy) -> Self {
         let content_ids = deliveries.iter().map(|_| MessageId::generate()).collect();
         let outcomes = vec![Vec::new(); deliveries.len()];

@@ -335,7 +335,7 @@ mod tests {
     use crate::config::DatabaseUrl;
     use crate::db::Database;
     use crate::mime::ParsedMessage;
-    use crate::store::{Content, Delivery, Policy};
+    use crate::store::{Batch, Content, Delivery, Policy};
 
     /// Counted, because it is right either way, and slow only where the inbox is long.
     #[tokio::test]
@@ -350,7 +350,7 @@ mod tests {
         let content = Content::encode(ParsedMessage::default(), String::new(), String::new(), b"x").unwrap();
         let recipients = vec![InboxId::parse("box").unwrap()];
         let delivery = Delivery { recipients, project: None, content, outgoing: None };
-        store.deliver(&vec![delivery; 1_000].into(), policy).await.unwrap();
+        store.deliver(&Batch::known(vec![delivery; 1_000], policy)).await.unwrap();
 
         let connection = rusqlite::Connection::open(path).unwrap();
         let mut statement = connection.prepare(&OLDEST.replace('$', "?")).unwrap();

@@ -22,12 +22,14 @@ mod sessions;
 mod settings;
 mod sweep;
 
+use tokio::sync::MutexGuard;
+
 use crate::db::{Change, Database, DatabaseError, Locks, Transaction, Value};
 
 pub use content::Content;
 pub(crate) use content::aside;
 pub use copy::{CopyError, Progress};
-pub use deliveries::{Delivery, DeliveryError, Outcome, OutgoingChange, Policy};
+pub use deliveries::{Batch, Delivery, DeliveryError, Outcome, OutgoingChange, Policy};
 pub use messages::{Cursor, Page, Selection};
 pub use outgoing::{NewOutgoing, OutgoingFilter};
 pub use overview::{InboxFilter, Watched};
@@ -143,6 +145,11 @@ impl Store {
     /// [`SESSIONS_CHANGED`], from now on; it must not wait for anything.
     pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
         self.database.listen(listener);
+    }
+
+    /// [`Database::turn`].
+    pub async fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        self.database.turn().await
     }
 
     /// The locks that all nodes share.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use restante::db::Database;
 use restante::model::{Inbox, InboxId, InboxKind, Timestamp};
-use restante::store::{Content, Delivery, Policy, Store, Swept};
+use restante::store::{Batch, Content, Delivery, Policy, Store, Swept};
 use tokio_postgres::NoTls;
 
 use super::postgres::TestDatabase;
@@ -46,5 +46,5 @@ async fn fill(store: &Store) {
     let content = Content::encode(restante::mime::parse(raw), String::new(), String::new(), raw).unwrap();
     let delivery = Delivery { recipients: vec![id], project: None, content, outgoing: None };
     let policy = Policy { now: START, lifetime: HOUR, inbox_messages: 1_000, default_project: project };
-    store.deliver(&vec![delivery; MESSAGES].into(), policy).await.unwrap();
+    store.deliver(&Batch::known(vec![delivery; MESSAGES], policy)).await.unwrap();
 }

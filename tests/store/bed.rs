@@ -5,7 +5,7 @@ use std::time::Duration;
 use restante::config::DatabaseUrl;
 use restante::db::{Change, Database};
 use restante::model::{ApiKey, Inbox, InboxId, InboxKind, MessageId, ProjectId, Timestamp};
-use restante::store::{Content, Delivery, DeliveryError, Outcome, Policy, Selection, Store, Swept};
+use restante::store::{Batch, Content, Delivery, DeliveryError, Outcome, Policy, Selection, Store, Swept};
 
 use tokio::sync::mpsc;
 
@@ -91,7 +91,7 @@ impl Bed {
     }
 
     pub async fn deliver(&self, deliveries: &[Delivery], now: Timestamp) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
-        self.store.deliver(&deliveries.into(), self.policy(now)).await
+        self.store.deliver(&Batch::known(deliveries.into(), self.policy(now))).await
     }
 
     /// Delivers one message at `now` and returns its ids, in the order of the inboxes' names.

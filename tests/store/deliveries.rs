@@ -2,7 +2,7 @@
 
 use restante::db::Change;
 use restante::model::Timestamp;
-use restante::store::{Delivery, DeliveryError};
+use restante::store::{Batch, Delivery, DeliveryError};
 
 use super::bed::{Bed, FULL, HOUR, START, delivery, id};
 
@@ -115,7 +115,8 @@ pub async fn concurrent_writers_leave_no_gap(bed: Bed) {
         let store = bed.store.clone();
         tokio::spawn(async move {
             for number in 0..10 {
-                store.deliver(&[delivery(&["a", "b"], &format!("{writer}-{number}"))].into(), policy).await.unwrap();
+                let both = delivery(&["a", "b"], &format!("{writer}-{number}"));
+                store.deliver(&Batch::known(vec![both], policy)).await.unwrap();
             }
         })
     });
@@ -141,7 +142,7 @@ pub async fn deliveries_to_the_same_inboxes_do_not_end_each_other(bed: Bed) {
             names.rotate_left(writer % 6);
             for number in 0..10 {
                 let batch: Vec<Delivery> = names.map(|name| delivery(&[name], &number.to_string())).into();
-                store.deliver(&batch.into(), policy).await.unwrap();
+                store.deliver(&Batch::known(batch, policy)).await.unwrap();
             }
         })
     });

@@ -16,6 +16,7 @@ use std::time::Duration;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use futures_util::future::join;
 use futures_util::{FutureExt, TryStreamExt};
+use tokio::sync::{Mutex, MutexGuard};
 use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
 
@@ -45,13 +46,14 @@ const NOTIFY: &str = "SELECT pg_notify($1, $2)";
 pub(super) struct Postgres {
     pool: Pool,
     session: Session,
+    turns: Mutex<()>,
 }
 
 impl Postgres {
     pub(super) async fn open(url: &PostgresUrl, announcer: Announcer) -> Result<Self, DatabaseError> {
         let target = Target::new(url, |name| std::env::var(name).ok().filter(|text| !text.is_empty()))?;
         let session = Session::start(target.clone(), announcer).await?;
-        Ok(Self { pool: pool(target)?, session })
+        Ok(Self { pool: pool(target)?, session, turns: Mutex::default() })
     }
 
     /// A reading statement that finds its connection lost is sent again: after a restart of the server, every connection
@@ -69,6 +71,11 @@ impl Postgres {
 
     pub(super) fn begin(&self) -> PostgresTransaction {
         PostgresTransaction { pool: self.pool.clone(), connection: None }
+    }
+
+    /// Waits until nobody else has the turn.
+    pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turns.lock().await
     }
 
     pub(super) fn session(&self) -> Session {

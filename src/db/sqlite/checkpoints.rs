@@ -15,7 +15,7 @@ use super::SqliteConnection;
 use crate::db::DatabaseError;
 
 /// Pages of the log from which on it is moved. More of them at once are moved more cheaply.
-const PAGES: u32 = 2_000;
+const PAGES: u32 = 8_000;
 /// Pages that are moved between two transactions.
 const FEW_PAGES: u32 = 256;
 /// A log of so many pages is moved between two transactions whatever that takes, so that it does not grow for ever.
