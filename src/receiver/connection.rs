@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -228,8 +229,8 @@ impl Connection {
 /// Gives the session what the socket has, at most `room` octets; answers how many there were.
 async fn read_into<S: AsyncRead + Unpin>(stream: &mut S, session: &mut Session, room: usize) -> io::Result<usize> {
     poll_fn(|task| {
-        let mut octets = [0; READ_OCTETS];
-        let mut read = ReadBuf::new(&mut octets[..room]);
+        let mut octets = [MaybeUninit::uninit(); READ_OCTETS];
+        let mut read = ReadBuf::uninit(&mut octets[..room]);
         ready!(Pin::new(&mut *stream).poll_read(task, &mut read))?;
         session.receive(read.filled());
         Poll::Ready(Ok(read.filled().len()))

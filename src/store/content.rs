@@ -26,6 +26,11 @@ const AT_ONCE: usize = 64 * 1024 * 1024;
 /// zstd's fastest ordinary level: it halves what is written and costs less than writing it.
 const COMPRESSION_LEVEL: i32 = 1;
 
+/// Up to so many octets, zstd looks for repetitions in a table of this many entries (as a power of two): one that stays in the
+/// processor's cache, where its own choice is eight times as large and finds no more.
+const SMALL: usize = 16 * 1024;
+const SMALL_TABLE: u32 = 12;
+
 /// Octets of both forms that are compressed as one.
 const TOGETHER: usize = 128 * 1024;
 
@@ -143,7 +148,10 @@ pub(super) fn compress(octets: &[u8]) -> Result<Bytes, StoreError> {
             Some(compressor) => compressor,
             None => zstd::bulk::Compressor::new(COMPRESSION_LEVEL)?,
         };
-        compressor.insert(made).compress(octets)
+        let compressor = compressor.insert(made);
+        // 0 leaves it to zstd.
+        compressor.set_parameter(CParameter::HashLog(if octets.len() <= SMALL { SMALL_TABLE } else { 0 }))?;
+        compressor.compress(octets)
     };
     COMPRESSOR.with_borrow_mut(compress).map(Bytes::from).map_err(StoreError::Compression)
 }

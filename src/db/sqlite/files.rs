@@ -1,8 +1,11 @@
-//! How the writing connections write SQLite's files: in SQLite's own way (its VFS for the system), but for two things.
+//! How the writing connections write SQLite's files: in SQLite's own way (its VFS for the system), but for three things.
 //!
 //! SQLite writes the header and the page of each frame of the log apart: twenty system calls for a commit of ten pages,
 //! which are a tenth of what a message costs. Here what is written to the log is collected until the log is flushed. That
 //! comes before anybody else may read it (`synchronous=FULL`).
+//!
+//! To flush a file that has grown takes half as long again, because the system has to note where the new octets are. So the
+//! log grows by many zeros at a time, over which the next frames are written; to SQLite they are no frames.
 //!
 //! When the log is moved into the database, SQLite writes all its pages and then flushes them, and whoever flushes a commit
 //! meanwhile waits for as long as the disk needs for them. Here the database is flushed again and again while it is written.
@@ -23,6 +26,9 @@ use rusqlite::ffi::{
 
 /// Octets of the log that are collected at most: SQLite's own way can write no more with one call.
 const COLLECTED: usize = 0x1_ffff;
+/// What the log grows by, in octets.
+const GROWTH: i64 = 256 * 1024;
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 /// Octets of the database after which it is flushed.
 const UNFLUSHED: usize = 1024 * 1024;
 
@@ -115,6 +121,8 @@ struct Frames {
     collected: Vec<u8>,
     /// Where in the file they begin, in octets.
     offset: i64,
+    /// How far the file reaches at least, in octets.
+    size: i64,
 }
 
 impl File<Frames> {
@@ -131,7 +139,7 @@ impl File<Frames> {
     }
 
     fn collect(&mut self, file: *mut sqlite3_file, octets: &[u8], offset: i64) -> c_int {
-        let Frames { collected, offset: begin } = &self.state;
+        let Frames { collected, offset: begin, .. } = &self.state;
         let end = i64::try_from(collected.len()).map(|octets| begin + octets);
         if end != Ok(offset) || collected.len() + octets.len() > COLLECTED {
             let code = self.write_collected(file);
@@ -150,13 +158,26 @@ impl File<Frames> {
 
     /// What cannot be written is forgotten: the transaction that it is of ends here.
     fn write_collected(&mut self, file: *mut sqlite3_file) -> c_int {
-        let Frames { collected, offset } = &self.state;
+        let Frames { collected, offset, .. } = &self.state;
         if collected.is_empty() {
             return SQLITE_OK;
         }
         let code = self.write_now(file, collected, *offset);
+        let end = offset + i64::try_from(collected.len()).unwrap_or(0);
+        if code == SQLITE_OK && end > self.state.size {
+            self.grow(file, end);
+        }
         self.state.collected.clear();
         code
+    }
+
+    /// Writes zeros behind `end`, where no frame is. A disk that has no room for them may have some for the next frames.
+    fn grow(&mut self, file: *mut sqlite3_file, end: i64) {
+        let goal = end + GROWTH - end % GROWTH;
+        let zeros = |begin| usize::try_from(goal - begin).map_or(0, |size| size.min(ZEROS.len()));
+        let mut pieces = (end..goal).step_by(ZEROS.len());
+        let has_grown = pieces.all(|begin| self.write_now(file, &ZEROS[..zeros(begin)], begin) == SQLITE_OK);
+        self.state.size = if has_grown { goal } else { end };
     }
 
     /// Writes what is collected, and then does what `next` makes of SQLite's own methods.
@@ -242,6 +263,7 @@ mod tests {
         let before = writes();
         writer.execute("INSERT INTO noise VALUES (randomblob(100000))", []).unwrap();
         assert_eq!(writes() - before, 1);
+        assert_eq!(std::fs::metadata(path.with_extension("db-wal")).unwrap().len(), 256 * 1024);
         assert_eq!(octets(&Connection::open(&path).unwrap()), 100_000);
     }
 
