@@ -34,6 +34,7 @@ pub(super) struct Phrase {
 pub(super) struct Vocabulary {
     /// The phrases by their first words, the longest first.
     phrases: HashMap<String, Vec<(String, Meaning)>>,
+    beginnings: Beginnings,
     between: HashSet<&'static str>,
     after: Words,
     units: Words,
@@ -58,6 +59,7 @@ impl Vocabulary {
         phrases.values_mut().for_each(|phrases| phrases.sort_by_key(|(phrase, _)| Reverse(phrase.len())));
         let words = |of: fn(&Language) -> &'static str| LANGUAGES.iter().flat_map(move |language| split(of(language)));
         Self {
+            beginnings: phrases.keys().map(String::as_str).collect(),
             phrases,
             between: words(|language| language.between).collect(),
             after: words(|language| language.after).collect(),
@@ -73,7 +75,8 @@ impl Vocabulary {
             let word = first_word(&text[position..]);
             // No phrase begins with a space, nor with punctuation of ASCII.
             let may_begin = !word.starts_with(|first: char| first.is_ascii() && !first.is_ascii_alphanumeric());
-            let phrase = if may_begin { self.phrase(text, position, word) } else { None };
+            let phrase =
+                if may_begin && self.beginnings.may_have(word) { self.phrase(text, position, word) } else { None };
             position = phrase.map_or(position + word.len(), |phrase| phrase.end);
             found.extend(phrase);
         }
@@ -107,6 +110,30 @@ impl Vocabulary {
         let word = &text
             [..text.find(|character: char| !character.is_alphanumeric() && character != '"').unwrap_or(text.len())];
         self.units.has(word)
+    }
+}
+
+/// How words begin that may be looked up: a set that has too many, and tells most of the others apart at once.
+struct Beginnings([bool; 4096]);
+
+impl Beginnings {
+    fn may_have(&self, word: &str) -> bool {
+        self.0[Self::index(word)]
+    }
+
+    /// Words that differ only in the number behind them have the same.
+    fn index(word: &str) -> usize {
+        let mut octets = word.bytes().map(|octet| if octet.is_ascii_digit() { 0 } else { usize::from(octet) });
+        let mut next = || octets.next().unwrap_or(0);
+        (next() * 961 + next() * 31 + next()) % 4096
+    }
+}
+
+impl<'a> FromIterator<&'a str> for Beginnings {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(words: I) -> Self {
+        let mut beginnings = [false; 4096];
+        words.into_iter().for_each(|word| beginnings[Self::index(word)] = true);
+        Self(beginnings)
     }
 }
 
