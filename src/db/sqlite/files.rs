@@ -2,7 +2,8 @@
 //!
 //! SQLite writes the header and the page of each frame of the log apart: twenty system calls for a commit of ten pages,
 //! which are a tenth of what a message costs. Here what is written to the log is collected until the log is flushed. That
-//! comes before anybody else may read it (`synchronous=FULL`).
+//! comes before anybody else may read it (`synchronous=FULL`); what has not been flushed when the writer gives up its lock is
+//! of a transaction that did not end, and is forgotten.
 //!
 //! To flush a file that has grown takes half as long again, because the system has to note where the new octets are. So the
 //! log grows by many zeros at a time, over which the next frames are written; to SQLite they are no frames.
@@ -17,11 +18,13 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rusqlite::ffi::{
-    SQLITE_ERROR, SQLITE_IOERR_NOMEM, SQLITE_OK, SQLITE_OPEN_MAIN_DB, SQLITE_OPEN_WAL, SQLITE_SYNC_NORMAL,
-    sqlite3_file, sqlite3_filename, sqlite3_io_methods, sqlite3_vfs, sqlite3_vfs_find, sqlite3_vfs_register,
+    SQLITE_ERROR, SQLITE_IOERR_NOMEM, SQLITE_OK, SQLITE_OPEN_MAIN_DB, SQLITE_OPEN_WAL, SQLITE_SHM_UNLOCK,
+    SQLITE_SYNC_NORMAL, sqlite3_database_file_object, sqlite3_file, sqlite3_filename, sqlite3_io_methods, sqlite3_vfs,
+    sqlite3_vfs_find, sqlite3_vfs_register,
 };
 
 /// Octets of the log that are collected at most: SQLite's own way can write no more with one call.
@@ -29,6 +32,8 @@ const COLLECTED: usize = 0x1_ffff;
 /// What the log grows by, in octets.
 const GROWTH: i64 = 256 * 1024;
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+/// The lock of the log that its one writer holds (SQLite's file format, section "WAL-Index locks").
+const WRITE_LOCK: c_int = 0;
 /// Octets of the database after which it is flushed.
 const UNFLUSHED: usize = 1024 * 1024;
 
@@ -67,7 +72,10 @@ unsafe extern "C" fn open(
         if code == SQLITE_OK {
             let default = (*file).pMethods;
             (*file).pMethods = match flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_DB) {
-                SQLITE_OPEN_WAL => File::<Frames>::of(&*default),
+                SQLITE_OPEN_WAL => {
+                    let database = File::<Pages>::behind(sqlite3_database_file_object(name));
+                    File::<Frames>::of(&*default, Arc::clone(&database.state.unlocked))
+                }
                 SQLITE_OPEN_MAIN_DB => File::<Pages>::of(&*default),
                 _ => default,
             };
@@ -85,11 +93,15 @@ struct File<T> {
     state: T,
 }
 
-impl<T: Default> File<T> {
+impl<T> File<T> {
     /// Lives until it is closed.
-    fn opened(default: &'static sqlite3_io_methods, methods: sqlite3_io_methods) -> *const sqlite3_io_methods {
+    fn opened(
+        default: &'static sqlite3_io_methods,
+        methods: sqlite3_io_methods,
+        state: T,
+    ) -> *const sqlite3_io_methods {
         let methods = sqlite3_io_methods { xClose: Some(Self::close), ..methods };
-        Box::into_raw(Box::new(Self { methods, default, state: T::default() })).cast()
+        Box::into_raw(Box::new(Self { methods, default, state })).cast()
     }
 
     unsafe fn behind<'a>(file: *mut sqlite3_file) -> &'a mut Self {
@@ -115,10 +127,11 @@ unsafe fn octets<'a>(octets: *const c_void, amount: c_int) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(octets.cast(), usize::try_from(amount).unwrap_or(0)) }
 }
 
-/// What is collected of the log. At its end that may be of a transaction that did not end.
-#[derive(Default)]
+/// What is collected of the log.
 struct Frames {
     collected: Vec<u8>,
+    /// [`Pages::unlocked`].
+    unlocked: Arc<AtomicBool>,
     /// Where in the file they begin, in octets.
     offset: i64,
     /// How far the file reaches at least, in octets.
@@ -126,7 +139,7 @@ struct Frames {
 }
 
 impl File<Frames> {
-    fn of(default: &'static sqlite3_io_methods) -> *const sqlite3_io_methods {
+    fn of(default: &'static sqlite3_io_methods, unlocked: Arc<AtomicBool>) -> *const sqlite3_io_methods {
         let methods = sqlite3_io_methods {
             xRead: Some(Self::read),
             xWrite: Some(Self::write),
@@ -135,10 +148,19 @@ impl File<Frames> {
             xFileSize: Some(Self::size),
             ..*default
         };
-        Self::opened(default, methods)
+        Self::opened(default, methods, Frames { collected: Vec::new(), unlocked, offset: 0, size: 0 })
+    }
+
+    /// Forgets what is collected of a transaction that has ended without a commit: another process may have written its own
+    /// frames there.
+    fn forget_what_has_ended(&mut self) {
+        if self.state.unlocked.swap(false, Ordering::Relaxed) {
+            self.state.collected.clear();
+        }
     }
 
     fn collect(&mut self, file: *mut sqlite3_file, octets: &[u8], offset: i64) -> c_int {
+        self.forget_what_has_ended();
         let Frames { collected, offset: begin, .. } = &self.state;
         let end = i64::try_from(collected.len()).map(|octets| begin + octets);
         if end != Ok(offset) || collected.len() + octets.len() > COLLECTED {
@@ -183,6 +205,7 @@ impl File<Frames> {
     /// Writes what is collected, and then does what `next` makes of SQLite's own methods.
     unsafe fn written(file: *mut sqlite3_file, next: impl FnOnce(&sqlite3_io_methods) -> Option<c_int>) -> c_int {
         let this = unsafe { Self::behind(file) };
+        this.forget_what_has_ended();
         match this.write_collected(file) {
             SQLITE_OK => next(this.default).unwrap_or(SQLITE_ERROR),
             code => code,
@@ -210,38 +233,62 @@ impl File<Frames> {
     }
 }
 
-/// Octets of the database that have been written since it was last flushed in between.
+/// What is known of the database.
 #[derive(Default)]
-struct Pages(usize);
+struct Pages {
+    /// Octets that have been written since it was last flushed in between.
+    unflushed: usize,
+    /// Whether the lock on writing has been released since the log was last used. What was committed is flushed before.
+    unlocked: Arc<AtomicBool>,
+}
 
 impl File<Pages> {
     fn of(default: &'static sqlite3_io_methods) -> *const sqlite3_io_methods {
-        Self::opened(default, sqlite3_io_methods { xWrite: Some(Self::write), ..*default })
+        let methods = sqlite3_io_methods { xWrite: Some(Self::write), xShmLock: Some(Self::lock), ..*default };
+        Self::opened(default, methods, Pages::default())
     }
 
     unsafe extern "C" fn write(file: *mut sqlite3_file, data: *const c_void, amount: c_int, offset: i64) -> c_int {
         let (this, octets) = unsafe { (Self::behind(file), octets(data, amount)) };
         let code = this.write_now(file, octets, offset);
-        this.state.0 += octets.len();
-        if code != SQLITE_OK || this.state.0 < UNFLUSHED {
+        this.state.unflushed += octets.len();
+        if code != SQLITE_OK || this.state.unflushed < UNFLUSHED {
             return code;
         }
-        this.state.0 = 0;
+        this.state.unflushed = 0;
         this.default.xSync.map_or(SQLITE_ERROR, |sync| unsafe { sync(file, SQLITE_SYNC_NORMAL) })
+    }
+
+    unsafe extern "C" fn lock(file: *mut sqlite3_file, first: c_int, count: c_int, flags: c_int) -> c_int {
+        let this = unsafe { Self::behind(file) };
+        if first == WRITE_LOCK && flags & SQLITE_SHM_UNLOCK != 0 {
+            this.state.unlocked.store(true, Ordering::Relaxed);
+        }
+        this.default.xShmLock.map_or(SQLITE_ERROR, |lock| unsafe { lock(file, first, count, flags) })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use rusqlite::{Connection, OpenFlags};
 
     use super::*;
 
-    fn connection(path: &std::path::Path) -> Connection {
-        let connection = Connection::open_with_flags_and_vfs(path, OpenFlags::default(), vfs().unwrap()).unwrap();
-        connection.pragma_update(None, "synchronous", "FULL").unwrap();
-        connection.pragma_update(None, "journal_mode", "WAL").unwrap();
-        connection
+    fn writer() -> (tempfile::TempDir, PathBuf, Connection) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("test.db");
+        let writer = Connection::open_with_flags_and_vfs(&path, OpenFlags::default(), vfs().unwrap()).unwrap();
+        writer.pragma_update(None, "synchronous", "FULL").unwrap();
+        writer.pragma_update(None, "journal_mode", "WAL").unwrap();
+        writer.execute_batch("PRAGMA cache_size = 10; CREATE TABLE noise (octets BLOB)").unwrap();
+        (directory, path, writer)
+    }
+
+    fn assert_whole(connection: &Connection) {
+        let whole = connection.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));
+        assert_eq!(whole.unwrap(), "ok");
     }
 
     fn octets(connection: &Connection) -> i64 {
@@ -256,10 +303,7 @@ mod tests {
 
     #[test]
     fn a_commit_is_one_write_and_others_read_it() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("test.db");
-        let writer = connection(&path);
-        writer.execute_batch("CREATE TABLE noise (octets BLOB)").unwrap();
+        let (_directory, path, writer) = writer();
         let before = writes();
         writer.execute("INSERT INTO noise VALUES (randomblob(100000))", []).unwrap();
         assert_eq!(writes() - before, 1);
@@ -269,10 +313,8 @@ mod tests {
 
     #[test]
     fn a_transaction_reads_what_it_has_no_memory_for() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("test.db");
-        let writer = connection(&path);
-        writer.execute_batch("PRAGMA cache_size = 10; CREATE TABLE noise (octets BLOB); BEGIN").unwrap();
+        let (_directory, path, writer) = writer();
+        writer.execute_batch("BEGIN").unwrap();
         for _ in 0..50 {
             writer.execute("INSERT INTO noise VALUES (randomblob(20000))", []).unwrap();
             writer.execute("UPDATE noise SET octets = randomblob(20000) WHERE rowid % 7 = 0", []).unwrap();
@@ -281,17 +323,13 @@ mod tests {
         writer
             .execute_batch("SAVEPOINT half; DELETE FROM noise WHERE rowid % 2 = 0; ROLLBACK TO half; COMMIT")
             .unwrap();
-        let whole = writer.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));
-        assert_eq!(whole.unwrap(), "ok");
+        assert_whole(&writer);
         assert_eq!(octets(&Connection::open(&path).unwrap()), 1_000_000);
     }
 
     #[test]
     fn what_is_not_committed_leaves_no_trace() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("test.db");
-        let writer = connection(&path);
-        writer.execute_batch("PRAGMA cache_size = 10; CREATE TABLE noise (octets BLOB)").unwrap();
+        let (_directory, path, writer) = writer();
         writer.execute("INSERT INTO noise VALUES (randomblob(10))", []).unwrap();
         for _ in 0..3 {
             writer.execute_batch("BEGIN").unwrap();
@@ -302,5 +340,24 @@ mod tests {
         assert_eq!((octets(&writer), octets(&Connection::open(&path).unwrap())), (40, 40));
         drop(writer);
         assert_eq!(octets(&Connection::open(&path).unwrap()), 40);
+    }
+
+    /// Another process may have written its own frames where they would have been.
+    #[test]
+    fn frames_of_a_transaction_that_did_not_end_are_not_written_later() {
+        let (_directory, path, writer) = writer();
+        let other = Connection::open(&path).unwrap();
+        // So that a rollback has no reason to look into the log.
+        writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        writer.execute_batch("BEGIN").unwrap();
+        writer.execute("INSERT INTO noise VALUES (randomblob(100000))", []).unwrap();
+        writer.execute_batch("ROLLBACK").unwrap();
+        other.execute("INSERT INTO noise VALUES (zeroblob(100000))", []).unwrap();
+        writer.execute("INSERT INTO noise VALUES (randomblob(1000))", []).unwrap();
+        let intact = "SELECT COUNT(*) FROM noise WHERE octets = zeroblob(100000)";
+        drop(other);
+        let reader = Connection::open(&path).unwrap();
+        assert_eq!(reader.query_row(intact, [], |row| row.get(0)), Ok(1));
+        assert_whole(&reader);
     }
 }
