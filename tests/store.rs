@@ -14,6 +14,7 @@ mod store {
     pub mod deliveries;
     pub mod inboxes;
     pub mod messages;
+    pub mod migrations;
     pub mod outgoing;
     pub mod overview;
     pub mod projects;
@@ -23,7 +24,9 @@ mod store {
 }
 
 use store::bed::Bed;
-use store::{attempts, deliveries, inboxes, messages, outgoing, overview, projects, refusals, sessions, sweep};
+use store::{
+    attempts, deliveries, inboxes, messages, migrations, outgoing, overview, projects, refusals, sessions, sweep,
+};
 
 macro_rules! cases {
     ($($module:ident: $($case:ident),+ $(,)?;)+) => {
@@ -79,6 +82,8 @@ cases! {
         the_oldest_match_is_behind_the_cursor,
         a_list_is_newest_first_and_read_in_bounded_pages,
         the_subject_filter_ignores_case_and_takes_wildcards_for_themselves;
+    migrations:
+        contents_of_before_get_numbers_and_keep_their_messages;
     outgoing:
         a_claim_counts_the_attempt_and_is_exclusive,
         a_lease_that_ended_is_taken_over_and_fences_the_former_worker,

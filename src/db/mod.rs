@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `{bytes}` | the column type for octets |
 //! | `{clustered}` | behind a table's closing bracket: its rows lie in the order of the primary key |
+//! | `{numbered}` | the type of a primary key: each row gets the next number where it says none |
 //! | `{for_update}` | behind a SELECT: no other transaction changes its rows before this one ends |
 //! | `{skip_locked}` | the same, but rows that another transaction holds are left out |
 //!

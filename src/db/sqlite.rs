@@ -31,6 +31,8 @@ use super::{Change, DatabaseError, Row, Value};
 
 /// How long a statement waits for another process that holds the database, such as a command beside a server.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Octets that the log keeps when it begins anew; one that had to be longer, for a change of the schema, gives back the rest.
+const LOG_KEPT: i64 = 256 * 1024 * 1024;
 /// Prepared statements kept by each connection.
 const STATEMENTS_KEPT: usize = 64;
 /// Queries that run on blocking threads at once.
@@ -208,6 +210,7 @@ impl SqliteConnection {
         let connection = Self::set_up(connection)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "journal_size_limit", LOG_KEPT)?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
         Ok(Self { connection, spellings: HashMap::new() })
     }
@@ -275,6 +278,7 @@ impl SqliteConnection {
 /// `$1` names a parameter here and `?1` numbers one.
 fn spell(sql: &str) -> String {
     let spelled = sql.replace('$', "?").replace("{bytes}", "BLOB").replace("{clustered}", "WITHOUT ROWID");
+    let spelled = spelled.replace("{numbered}", "INTEGER PRIMARY KEY");
     // The one writer has every row to itself.
     spelled.replace("{for_update}", "").replace("{skip_locked}", "")
 }

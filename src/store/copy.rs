@@ -41,10 +41,16 @@ struct Table {
     first_key: fn() -> Value,
     /// Rows held in memory at once.
     page_rows: i64,
+    /// Which column, counted from 0, holds the number of a content, if one does.
+    content_number: Option<usize>,
 }
 
 macro_rules! table {
     ($name:literal, $key:literal, $first_key:expr, $page_rows:literal, $columns:literal, $places:literal) => {
+        table!($name, $key, $first_key, $page_rows, $columns, $places, content_number: None)
+    };
+    ($name:literal, $key:literal, $first_key:expr, $page_rows:literal, $columns:literal, $places:literal,
+     content_number: $content_number:expr) => {
         Table {
             name: $name,
             count: concat!("SELECT COUNT(*) FROM ", $name),
@@ -52,6 +58,7 @@ macro_rules! table {
             insert: concat!("INSERT INTO ", $name, " (", $columns, ") VALUES (", $places, ")"),
             first_key: $first_key,
             page_rows: $page_rows,
+            content_number: $content_number,
         }
     };
 }
@@ -75,14 +82,23 @@ const TABLES: &[Table] = &[
         "id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence, emptied",
         "$1, $2, $3, $4, $5, $6, $7, $8, $9"
     ),
-    table!("contents", "id", no_octets, 8, "id, trace, parsed, raw", "$1, $2, $3, $4"),
+    table!(
+        "contents",
+        "number",
+        least_number,
+        8,
+        "number, trace, parsed, raw",
+        "$1, $2, $3, $4",
+        content_number: Some(0)
+    ),
     table!(
         "messages",
         "id",
         no_octets,
         500,
-        "id, inbox_id, sequence, content_id, sender, subject, subject_folded, parsed_size, received_at",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9"
+        "id, inbox_id, sequence, content_number, is_shared, sender, subject, subject_folded, parsed_size, received_at",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10",
+        content_number: Some(3)
     ),
     table!(
         "outgoing",
@@ -105,6 +121,15 @@ const TABLES: &[Table] = &[
     table!("settings", "name", no_text, 500, "name, value", "$1, $2"),
 ];
 
+impl Table {
+    /// Gives contents numbers below zero, so that the target can count from one, whatever it counts with.
+    fn renumber(&self, row: &mut [Value], newest_content: i64) {
+        if let Some(Value::Integer(number)) = self.content_number.and_then(|column| row.get_mut(column)) {
+            *number -= newest_content + 1;
+        }
+    }
+}
+
 impl Store {
     /// Copies everything into `target`, which must be empty, and tells `progress` behind every page. Nobody may write to
     /// either of the two meanwhile.
@@ -122,17 +147,25 @@ impl Store {
             if !transaction.query(IN_USE, vec![]).await?.is_empty() {
                 return Err(CopyError::TargetInUse);
             }
+            let newest = source.newest_content().await?;
             for table in TABLES {
-                source.copy_table(table, &mut transaction, &mut progress).await?;
+                source.copy_table(table, newest, &mut transaction, &mut progress).await?;
             }
             Ok(transaction.commit().await?)
         };
         target.database.transact(copy).await
     }
 
+    async fn newest_content(&self) -> Result<i64, StoreError> {
+        const NEWEST: &str = "SELECT COALESCE(MAX(number), 0) FROM contents";
+        let mut rows = self.database.query(NEWEST, vec![]).await?;
+        Ok(rows.pop().ok_or(DatabaseError::Closed)?.integer()?)
+    }
+
     async fn copy_table(
         &self,
         table: &Table,
+        newest_content: i64,
         target: &mut Transaction,
         progress: &mut (impl FnMut(Progress) + Send),
     ) -> Result<(), StoreError> {
@@ -141,10 +174,11 @@ impl Store {
         let (mut behind, mut copied) = ((table.first_key)(), 0);
         loop {
             let page = self.database.query(table.page, values![behind, table.page_rows]).await?;
-            let page: Vec<Vec<Value>> = page.into_iter().map(crate::db::Row::into_values).collect();
+            let mut page: Vec<Vec<Value>> = page.into_iter().map(crate::db::Row::into_values).collect();
             let Some(last) = page.last().and_then(|row| row.first()) else { return Ok(()) };
             behind = last.clone();
             copied += i64::try_from(page.len()).unwrap_or(i64::MAX);
+            page.iter_mut().for_each(|row| table.renumber(row, newest_content));
             target.execute_many(table.insert, page).await?;
             progress(Progress { table: table.name, copied, rows });
         }
@@ -157,4 +191,8 @@ fn no_octets() -> Value {
 
 fn no_text() -> Value {
     Value::from("")
+}
+
+fn least_number() -> Value {
+    Value::from(i64::MIN)
 }

@@ -148,12 +148,12 @@ const OPEN: &str = concat!(
     returning_state!()
 );
 
-const INSERT_CONTENT: &str = "INSERT INTO contents (id, trace, parsed, raw) VALUES ($1, $2, $3, $4)";
+const INSERT_CONTENT: &str = "INSERT INTO contents (trace, parsed, raw) VALUES ($1, $2, $3) RETURNING number";
 
 const INSERT_MESSAGE: &str = "
     INSERT INTO messages
-        (id, inbox_id, sequence, content_id, sender, subject, subject_folded, parsed_size, received_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+        (id, inbox_id, sequence, content_number, is_shared, sender, subject, subject_folded, parsed_size, received_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 
 impl Store {
     /// Whether mail to `recipient` would be taken now.
@@ -200,14 +200,22 @@ async fn deliver(
     policy: &Policy,
 ) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
     let openings = open_inboxes(&mut transaction, deliveries, policy).await?;
-    let mut rows = Rows::new(deliveries, policy);
-    transaction.execute_many(INSERT_CONTENT, rows.contents()).await?;
+    let mut rows = Rows::new(deliveries, policy, insert_contents(&mut transaction, deliveries).await?);
     take_sequences(&mut transaction, &openings, &mut rows).await?;
     transaction.execute_many(INSERT_MESSAGE, rows.messages).await?;
     change_outgoing(&mut transaction, deliveries, policy.now).await?;
     openings.into_keys().for_each(|inbox| transaction.notify(inbox.to_string()));
     transaction.commit().await?;
     Ok(rows.outcomes)
+}
+
+/// Stores a row for each delivery, shared by all its recipients; answers their numbers.
+async fn insert_contents(transaction: &mut Transaction, deliveries: &[Delivery]) -> Result<Vec<i64>, DatabaseError> {
+    let row = |Delivery { content, .. }: &Delivery| {
+        values![content.trace.as_str(), content.parsed.clone(), content.raw.clone()]
+    };
+    let inserted = transaction.query_many(INSERT_CONTENT, deliveries.iter().map(row).collect()).await?;
+    inserted.into_iter().map(|mut rows| rows.pop().ok_or(DatabaseError::Closed)?.integer()).collect()
 }
 
 async fn change_outgoing(
@@ -326,39 +334,27 @@ fn check_inbox(inbox: &InboxId, messages: i64, deleted: bool, policy: &Policy) -
 struct Rows<'a> {
     deliveries: &'a [Delivery],
     policy: &'a Policy,
-    /// The id of each delivery's content, which the first recipient's message has as well.
-    content_ids: Vec<MessageId>,
+    content_numbers: Vec<i64>,
     messages: Vec<Vec<Value>>,
     outcomes: Vec<Vec<Outcome>>,
 }
 
 impl<'a> Rows<'a> {
-    fn new(deliveries: &'a [Delivery], policy: &'a Policy) -> Self {
-        let content_ids = deliveries.iter().map(|_| MessageId::generate()).collect();
+    fn new(deliveries: &'a [Delivery], policy: &'a Policy, content_numbers: Vec<i64>) -> Self {
         let outcomes = vec![Vec::new(); deliveries.len()];
-        Self { deliveries, policy, content_ids, messages: Vec::new(), outcomes }
-    }
-
-    /// A row for each delivery, shared by all its recipients.
-    fn contents(&self) -> Vec<Vec<Value>> {
-        let row = |(id, delivery): (&MessageId, &Delivery)| {
-            let content = &delivery.content;
-            values![id.0.as_bytes().as_slice(), content.trace.as_str(), content.parsed.clone(), content.raw.clone()]
-        };
-        self.content_ids.iter().zip(self.deliveries).map(row).collect()
+        Self { deliveries, policy, content_numbers, messages: Vec::new(), outcomes }
     }
 
     /// Puts a delivery into an inbox.
     fn place(&mut self, delivery: usize, inbox: &InboxId, sequence: i64) {
-        let content = &self.deliveries[delivery].content;
-        let content_id = self.content_ids[delivery];
-        let message = if self.outcomes[delivery].is_empty() { content_id } else { MessageId::generate() };
-        let (id, content_id) = (message.0.as_bytes().as_slice(), content_id.0.as_bytes().as_slice());
+        let Delivery { recipients, content, .. } = &self.deliveries[delivery];
+        let message = MessageId::generate();
         self.messages.push(values![
-            id,
+            message.0.as_bytes().as_slice(),
             inbox.as_str(),
             sequence,
-            content_id,
+            self.content_numbers[delivery],
+            recipients.len() > 1,
             content.sender.as_str(),
             content.subject.as_str(),
             super::content::fold_case(&content.subject),

@@ -69,7 +69,7 @@ macro_rules! live_contents {
         live_contents!($columns, "i.emptied_sequence", $rest)
     };
     ($columns:expr, $behind:expr, $rest:expr) => {
-        live_messages!($columns, "JOIN contents c ON c.id = m.content_id", $behind, $rest)
+        live_messages!($columns, "JOIN contents c ON c.number = m.content_number", $behind, $rest)
     };
 }
 

@@ -47,6 +47,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_attempts.sql"),
     include_str!("migrations/0005_emptied.sql"),
     include_str!("migrations/0006_messages_by_inbox.sql"),
+    include_str!("migrations/0007_numbered_contents.sql"),
 ];
 
 /// What is announced when sessions were closed. No inbox has a name with a space.

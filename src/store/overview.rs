@@ -77,7 +77,7 @@ impl Store {
     pub async fn project_octets(&self, project: ProjectId, now: Timestamp) -> Result<i64, StoreError> {
         const SUM: &str = "
             SELECT CAST(COALESCE(SUM(LENGTH(c.raw) + LENGTH(c.parsed)), 0) AS BIGINT)
-            FROM messages m JOIN inboxes i ON i.id = m.inbox_id JOIN contents c ON c.id = m.content_id
+            FROM messages m JOIN inboxes i ON i.id = m.inbox_id JOIN contents c ON c.number = m.content_number
             WHERE i.project_id = $1 AND (i.expires_at IS NULL OR i.expires_at > $2)
                 AND m.sequence > i.emptied_sequence";
         let rows = self.database.query(SUM, values![project.0.as_bytes().as_slice(), now.as_millis()]).await?;

@@ -77,7 +77,7 @@ async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreErr
     const REMOVE: &str = "
         DELETE FROM messages WHERE inbox_id = $1 AND sequence IN (
             SELECT sequence FROM messages WHERE inbox_id = $1 AND sequence <= $2 ORDER BY sequence LIMIT $3)
-        RETURNING content_id";
+        RETURNING content_number";
     const SWEPT: &str = "UPDATE inboxes SET swept_sequence = $2 WHERE id = $1";
     let mut left = MESSAGES_A_STEP;
     let emptied = transaction.query(EMPTIED, values![INBOXES_A_STEP]).await?;
@@ -98,12 +98,11 @@ async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreErr
 /// Removes the contents of removed messages that no other recipient's message shares.
 async fn remove_contents(transaction: &mut Transaction, removed: Vec<Row>) -> Result<(), StoreError> {
     const REMOVE: &str = "
-        DELETE FROM contents WHERE id = $1
-            AND NOT EXISTS (SELECT 1 FROM messages WHERE messages.id = $1)
-            AND NOT EXISTS (SELECT 1 FROM messages WHERE content_id = $1 AND content_id <> messages.id)";
-    let ids: Result<Vec<Vec<Value>>, _> =
-        removed.into_iter().map(|mut row| row.bytes().map(|id| vec![Value::from(id)])).collect();
-    transaction.execute_many(REMOVE, ids?).await?;
+        DELETE FROM contents WHERE number = $1
+            AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)";
+    let numbers: Result<Vec<Vec<Value>>, _> =
+        removed.into_iter().map(|mut row| row.integer().map(|number| values![number])).collect();
+    transaction.execute_many(REMOVE, numbers?).await?;
     Ok(())
 }
 

@@ -22,40 +22,59 @@ pub const FULL: u64 = 5;
 pub struct Bed {
     pub store: Store,
     pub default_project: ProjectId,
-    url: DatabaseUrl,
     place: Place,
 }
 
 /// What goes with the bed.
-#[expect(dead_code, reason = "held, not read")]
 enum Place {
     Directory(tempfile::TempDir),
     Database(TestDatabase),
 }
 
+impl Place {
+    fn url(&self) -> DatabaseUrl {
+        match self {
+            Self::Directory(directory) => DatabaseUrl::Sqlite(directory.path().join("restante.db")),
+            Self::Database(database) => database.url(),
+        }
+    }
+}
+
 impl Bed {
     pub async fn sqlite() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let url = DatabaseUrl::Sqlite(directory.path().join("restante.db"));
-        Self::open(url, Place::Directory(directory)).await
+        Self::at(Place::Directory(tempfile::tempdir().unwrap())).await
     }
 
     pub async fn postgres() -> Self {
-        let database = TestDatabase::create();
-        Self::open(database.url(), Place::Database(database)).await
+        Self::at(Place::Database(TestDatabase::create())).await
     }
 
-    async fn open(url: DatabaseUrl, place: Place) -> Self {
-        let store = open(&url).await;
+    async fn at(place: Place) -> Self {
+        let store = open(&place.url()).await;
         let default_project = store.default_project("default", START).await.unwrap();
-        Self { store, default_project, url, place }
+        Self { store, default_project, place }
+    }
+
+    /// A bed on a database of its own, on the same engine, that `make` has made something of before it is opened.
+    pub async fn made_by(&self, make: impl AsyncFnOnce(Database)) -> Self {
+        let place = match &self.place {
+            Place::Directory(_) => Place::Directory(tempfile::tempdir().unwrap()),
+            Place::Database(_) => Place::Database(TestDatabase::create()),
+        };
+        make(Database::open(&place.url()).await.unwrap()).await;
+        Self::at(place).await
+    }
+
+    /// A database of the same schema beside the store, for statements that the store does not know.
+    pub async fn database(&self) -> Database {
+        Database::open(&self.place.url()).await.unwrap()
     }
 
     /// Closes the store and opens it again.
     pub async fn restart(self) -> Self {
-        let Self { store, default_project, url, place } = self;
+        let Self { store, default_project, place } = self;
         drop(store);
-        Self { store: open(&url).await, default_project, url, place }
+        Self { store: open(&place.url()).await, default_project, place }
     }
 
     pub async fn project(&self, name: &str) -> ProjectId {

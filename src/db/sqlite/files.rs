@@ -225,7 +225,12 @@ impl File<Frames> {
     }
 
     unsafe extern "C" fn truncate(file: *mut sqlite3_file, size: i64) -> c_int {
-        unsafe { Self::written(file, |default| default.xTruncate.map(|truncate| truncate(file, size))) }
+        unsafe {
+            let code = Self::written(file, |default| default.xTruncate.map(|truncate| truncate(file, size)));
+            let state = &mut Self::behind(file).state;
+            state.size = state.size.min(size);
+            code
+        }
     }
 
     unsafe extern "C" fn size(file: *mut sqlite3_file, octets: *mut i64) -> c_int {
@@ -325,6 +330,20 @@ mod tests {
             .unwrap();
         assert_whole(&writer);
         assert_eq!(octets(&Connection::open(&path).unwrap()), 1_000_000);
+    }
+
+    #[test]
+    fn a_log_that_has_been_cut_off_grows_again() {
+        let (_directory, path, writer) = writer();
+        let log = || std::fs::metadata(path.with_extension("db-wal")).unwrap().len();
+        writer.pragma_update(None, "journal_size_limit", 100_000).unwrap();
+        writer.execute("INSERT INTO noise VALUES (randomblob(1000000))", []).unwrap();
+        writer.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();
+        writer.execute("INSERT INTO noise VALUES (randomblob(10000))", []).unwrap();
+        assert_eq!(log(), 100_000);
+        writer.execute("INSERT INTO noise VALUES (randomblob(100000))", []).unwrap();
+        assert_eq!(log(), 256 * 1024);
+        assert_eq!(octets(&Connection::open(&path).unwrap()), 1_110_000);
     }
 
     #[test]
