@@ -162,9 +162,12 @@ impl Store {
     /// [`DeliveryError`], as [`Store::deliver`] would answer.
     pub async fn check_recipient(&self, recipient: &InboxId, policy: &Policy) -> Result<(), DeliveryError> {
         const STATE: &str = "
-            SELECT CASE WHEN inboxes.expires_at <= $2 THEN 0 ELSE last_sequence - emptied_sequence END,
-                CASE WHEN deleted_at IS NULL THEN 0 ELSE 1 END
-            FROM inboxes JOIN projects ON projects.id = project_id WHERE inboxes.id = $1";
+            SELECT CASE WHEN expires_at <= $2 THEN 0 ELSE last_sequence - emptied_sequence END,
+                -- A project's inboxes end with it.
+                CASE WHEN expires_at <= $2 THEN
+                    (SELECT COUNT(*) FROM projects WHERE projects.id = project_id AND deleted_at IS NOT NULL)
+                ELSE 0 END
+            FROM inboxes WHERE id = $1";
         let now = policy.now.as_millis();
         let Some(mut row) = self.database.look_up(STATE, values![recipient.as_str(), now]).await?.pop() else {
             return Ok(());
