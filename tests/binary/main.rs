@@ -9,6 +9,7 @@ mod full_disk;
 mod mail_clients;
 mod metrics;
 mod outgoing;
+mod power;
 mod project;
 mod sending;
 mod server;

@@ -79,7 +79,7 @@ impl Server {
         self.child.wait().unwrap()
     }
 
-    /// Ends it as a power cut does.
+    /// Ends it at once.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
