@@ -1,7 +1,6 @@
 //! `restante copy`: moves an installation to another database, as from SQLite to PostgreSQL.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,6 @@ use clap::Args;
 use super::database::DatabaseCommandError;
 use super::error::CliError;
 use super::{data_dir, database, output, settings};
-use crate::config::DatabaseUrl;
 use crate::store::{Progress, Store};
 
 /// How often the line on a terminal is written again.
@@ -33,39 +31,25 @@ pub(super) struct CopyCommand {
 /// [`CliError`]; the target is then as empty as before.
 pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
     let (from, to) = (settings::database_url("--from", &command.from)?, settings::database_url("--to", &command.to)?);
-    let _locks = (lock_source(&from)?, lock_target(&to)?);
+    database::refuse_absent(&from)?;
+    // A server on the source would go on writing behind the copy's back.
+    let lock = |url| data_dir::lock_database(url).map_err(DatabaseCommandError::DataDir);
+    let _locks = (lock(&from)?, lock(&to)?);
     let shown = Arc::new(Mutex::new(Shown::new()));
     database::with(from.clone(), Store::open, async |source| {
         let target = database::open(to.clone(), Store::open).await?;
         let updated = Arc::clone(&shown);
-        let copied = source.copy_to(&target, move |progress| lock(&updated).update(progress)).await;
+        let copied = source.copy_to(&target, move |progress| locked(&updated).update(progress)).await;
         Ok(copied.map_err(DatabaseCommandError::Copy)?)
     })?;
-    lock(&shown).end();
-    output::note(&format!("Copied {from} to {to}: {}.", lock(&shown).summary()));
+    locked(&shown).end();
+    output::note(&format!("Copied {from} to {to}: {}.", locked(&shown).summary()));
     Ok(())
 }
 
-fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+fn locked(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
     // What is shown is whole also where showing it has panicked.
     shown.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A server on the source would go on writing behind the copy's back.
-fn lock_source(url: &DatabaseUrl) -> Result<Option<data_dir::Lock>, DatabaseCommandError> {
-    let DatabaseUrl::Sqlite(path) = url else { return Ok(None) };
-    database::refuse_absent(url)?;
-    Ok(Some(data_dir::lock(&directory(path))?))
-}
-
-fn lock_target(url: &DatabaseUrl) -> Result<Option<data_dir::Lock>, DatabaseCommandError> {
-    let DatabaseUrl::Sqlite(path) = url else { return Ok(None) };
-    Ok(Some(data_dir::lock(&directory(path))?))
-}
-
-fn directory(path: &Path) -> PathBuf {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    parent.unwrap_or(Path::new(".")).to_owned()
 }
 
 /// What is seen of the copy: one line on a terminal, and what it comes to in the end.
@@ -119,11 +103,5 @@ mod tests {
             shown.update(Progress { table, copied, rows: 750 });
         }
         assert_eq!(shown.summary(), "1 projects, 750 api keys");
-    }
-
-    #[test]
-    fn a_bare_file_name_lies_here() {
-        assert_eq!(directory(Path::new("restante.db")), Path::new("."));
-        assert_eq!(directory(Path::new("/srv/restante.db")), Path::new("/srv"));
     }
 }

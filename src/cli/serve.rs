@@ -70,7 +70,8 @@ pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
 }
 
 async fn serve(settings: &Settings) -> Result<(), CliError> {
-    let _lock = data_dir::lock(&settings.data_dir).map_err(ServeError::DataDir)?;
+    let _data_dir = data_dir::lock(&settings.data_dir).map_err(ServeError::DataDir)?;
+    let _database = data_dir::lock_database(&settings.database).map_err(ServeError::DataDir)?;
     let signals = Signals::listen()?;
     let server = Server::start(settings).await?;
     server.greet(settings)?;

@@ -26,6 +26,15 @@ fn a_data_directory_has_one_server() {
 }
 
 #[test]
+fn a_database_file_has_one_server() {
+    let (data_dir, _server, _key) = first_start();
+    let (database, other) = (data_dir.path().join("restante.db"), tempfile::tempdir().unwrap());
+    let (code, said) = failed_serve(other.path(), &["--database", &format!("sqlite:{}", database.display())]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("another `restante serve`") && said.contains("--database"), "{said}");
+}
+
+#[test]
 fn a_port_that_is_taken_is_named_with_its_flag() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

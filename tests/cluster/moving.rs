@@ -41,7 +41,9 @@ fn a_source_that_is_served_or_missing_is_refused() {
     let copy = || failed(command(["copy"]).args(["--from", &sqlite(data_dir.path()), "--to", &sqlite(target.path())]));
     let (code, said) = copy();
     assert!(code == 1 && said.contains("there is no database at"), "{code} {said}");
-    let _server = Server::start(data_dir.path(), &[]);
+    // Its own data lie elsewhere.
+    let server_s = tempfile::tempdir().unwrap();
+    let _server = Server::start(server_s.path(), &["--database", &sqlite(data_dir.path())]);
     let (code, said) = copy();
     assert!(code == 1 && said.contains("already works on"), "{code} {said}");
 }
