@@ -5,6 +5,7 @@ mod client;
 mod copy;
 mod data_dir;
 mod database;
+mod descriptors;
 mod error;
 mod flags;
 mod greeting;

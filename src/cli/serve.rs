@@ -13,7 +13,7 @@ use super::data_dir::{self, DataDirError};
 use super::error::CliError;
 use super::flags::ServeFlags;
 use super::greeting::Greeting;
-use super::{logging, memory, output, settings};
+use super::{descriptors, logging, memory, output, settings};
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, Settings};
 use crate::db::{Database, DatabaseError};
@@ -60,6 +60,7 @@ pub(super) enum ServeError {
 /// [`CliError`] where it cannot start, or a second signal ends it before it has stopped in order.
 pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
     memory::return_large_blocks();
+    descriptors::raise_limit();
     let settings = settings::resolve(flags)?;
     logging::start(flags.log_format)?;
     let runtime = Runtime::new().map_err(ServeError::Runtime)?;

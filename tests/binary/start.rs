@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::server::{Server, command, failed, first_start, serve};
-use super::smtp::deliver;
+use super::smtp::{Smtp, deliver};
 
 #[test]
 fn the_first_start_prints_a_key_and_a_curl_line_that_works() {
@@ -64,6 +64,17 @@ fn the_data_directory_is_its_owners_alone() {
     let data_dir = parent.path().join("data");
     let _server = Server::start(&data_dir, &[]);
     assert_eq!(data_dir.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn more_connections_are_taken_than_a_shell_allows() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let serve = serve(data_dir.path());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -S -n 64; exec \"$@\"", "sh"]).arg(serve.get_program()).args(serve.get_args());
+    let server = Server::spawn(shell.env_clear().env("PATH", "/usr/bin:/bin"));
+    let connections: Vec<Smtp> = (0..100).map(|_| Smtp::connect(&server.smtp).unwrap()).collect();
+    assert_eq!(connections.len(), 100);
 }
 
 #[test]
