@@ -33,6 +33,9 @@ fn a_power_cut_takes_no_message_that_was_acknowledged() {
         start()
     });
     assert_eq!((cuts.lost, cuts.doubled), (vec![], vec![]));
+    let database = rusqlite::Connection::open(data_dir.path().join("restante.db")).unwrap();
+    let whole = database.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));
+    assert_eq!(whole.unwrap(), "ok");
     println!("{} messages acknowledged, none lost, none doubled", cuts.acknowledged);
 }
 
@@ -56,15 +59,19 @@ struct Kept {
     doubled: Vec<String>,
 }
 
-/// Kills the server under load and restarts it, as often as is wanted.
+/// Kills the server under load and restarts it, as often as is wanted, and then looks for the messages of all rounds.
 fn rounds(mut server: Server, key: &str, restart: impl Fn() -> Server) -> Kept {
     let rounds = std::env::var("RESTANTE_KILL_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
-    let mut kept = Kept::default();
+    let mut acknowledged = Vec::new();
     for round in 0..rounds {
         let address = server.ask(key, ["inbox", "create"]);
         // The kill comes at another point of the load each time: at once, or after some batches.
         let subjects = acknowledged_until_killed(server, &address, round * 37 % 200);
+        acknowledged.push((address, subjects));
         server = restart();
+    }
+    let mut kept = Kept::default();
+    for (address, subjects) in acknowledged {
         kept.compare(&subjects, &server.ask(key, ["messages", &address]));
     }
     kept
@@ -92,7 +99,7 @@ fn acknowledged_until_killed(server: Server, address: &str, before_the_kill: usi
 }
 
 impl Kept {
-    /// Looks for the `acknowledged` messages of a round in a list of what is there.
+    /// Looks for the `acknowledged` messages of an inbox in its list.
     fn compare(&mut self, acknowledged: &[String], listed: &str) {
         let mut stored: HashMap<&str, usize> = HashMap::new();
         for subject in listed.lines().filter_map(|line| line.rsplit('\t').next()) {
