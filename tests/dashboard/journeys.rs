@@ -123,6 +123,8 @@ fn an_administrator_does_the_same_on_a_phone() {
     assert_eq!(browser.run("return getComputedStyle(document.querySelector('.list')).display"), "none");
     assert_eq!(browser.run("return document.documentElement.scrollWidth"), 390);
     browser.click(".letter .up");
+    // The page with the letter has the list as well.
+    browser.waits_for("body:not(:has(.letter)) .message-row");
     browser.sees(".message-row", "Confirm your address");
 
     browser.click(".more-button");
