@@ -1,12 +1,11 @@
 //! Hostile mail in a real browser: none of it runs, and no other host hears of it.
 //!
-//! Every name in the mails leads to one listener of ours, which remembers all connections; other names, which Chromium
-//! asks for by itself, lead nowhere. At the end the browser is sent there on purpose, which shows that the listener would
-//! have noticed.
+//! Every name in the mails leads to one listener of ours, which notices every connection; other names, which Chromium asks
+//! for by itself, lead nowhere. At the end the browser is sent to a second listener, and then to the first one, which shows
+//! that it would have noticed.
 
-use std::io::Read;
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -23,32 +22,19 @@ const PAYLOADS: &str = include_str!("hostile.txt");
 /// What every script in them would do.
 const SCRIPT: &str = "document.documentElement.dataset.pwned=1;new Image().src=`//canary.example/ran`;alert(1)";
 
-/// Remembers the first octets of every connection.
-#[derive(Clone, Default)]
-struct Canary(Arc<Mutex<Vec<String>>>);
-
-impl Canary {
-    /// Listens on a port of its own.
-    fn listen() -> (Self, u16) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (canary, port) = (Self::default(), listener.local_addr().unwrap().port());
-        let heard = canary.clone();
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
-                let mut octets = [0; 4096];
-                let count = stream.read(&mut octets).unwrap_or(0);
-                let text = String::from_utf8_lossy(&octets[..count]).into_owned();
-                heard.0.lock().unwrap().push(text);
-            }
-        });
-        (canary, port)
-    }
-
-    fn heard(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
-    }
+/// A port of its own, and every connection to it, whether or not anything is said on it: a browser opens some in advance.
+fn listen() -> (u16, Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, connections) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            drop(stream.unwrap());
+            // The test may be over by now.
+            let _ = sender.send(());
+        }
+    });
+    (port, connections)
 }
 
 /// One test for a share of the payloads, so that several browsers look at once.
@@ -76,8 +62,11 @@ fn look_at_share(number: usize, shares: usize) {
 }
 
 fn look_at(payloads: &[String]) {
-    let (canary, port) = Canary::listen();
-    let rules = format!("--host-resolver-rules=MAP *.example 127.0.0.1:{port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1");
+    let ((canary_port, canary), (control_port, control)) = (listen(), listen());
+    let rules = format!(
+        "--host-resolver-rules=MAP control.example 127.0.0.1:{control_port}, MAP *.example 127.0.0.1:{canary_port}, \
+         MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    );
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[rules]));
     browser.go(&site.url("/"));
     browser.write("#secret", KEY);
@@ -89,12 +78,18 @@ fn look_at(payloads: &[String]) {
         browser.go(&site.url(&format!("{}/{inbox}", inboxes(&browser))));
         browser.click(".message-row .row-link");
         inspect(&browser, payload);
-        assert!(canary.heard().is_empty(), "{payload}: {:?}", canary.heard());
+        assert_eq!(canary.try_recv(), Err(TryRecvError::Empty), "{payload}");
     }
-    // Whatever was still under way would be heard before this.
-    let _ = browser.run("location.href = 'http://control.example/'");
-    wait_until(|| canary.heard().iter().any(|request| request.contains("control.example")));
-    assert_eq!(canary.heard().iter().filter(|request| !request.contains("control.example")).count(), 0);
+    // Whatever was still under way would be heard before the control is.
+    visit(&browser, "control.example", &control);
+    assert_eq!(canary.try_recv(), Err(TryRecvError::Empty));
+    visit(&browser, "canary.example", &canary);
+}
+
+/// Sends the browser to the host, and waits until its listener hears of it.
+fn visit(browser: &Browser, host: &str, connections: &Receiver<()>) {
+    browser.run(&format!("location.href = 'http://{host}/'"));
+    connections.recv_timeout(Duration::from_secs(20)).expect(host);
 }
 
 /// Looks at the message in every tab, clicks what it offers, and finds everything as it should be.
@@ -136,17 +131,4 @@ fn message(payload: &str) -> String {
         name = word(payload),
         text = payload,
     )
-}
-
-/// A failure of the test where it takes longer than anything should.
-fn wait_until(is_done: impl Fn() -> bool) {
-    let (sender, receiver) = std::sync::mpsc::channel::<()>();
-    for _ in 0..200 {
-        if is_done() {
-            return;
-        }
-        let _ = receiver.recv_timeout(Duration::from_millis(100));
-    }
-    drop(sender);
-    panic!("the control was not heard");
 }
