@@ -12,7 +12,7 @@
 //! | `{for_update}` | behind a SELECT: no other transaction changes its rows before this one ends |
 //! | `{skip_locked}` | the same, but rows that another transaction holds are left out |
 //!
-//! An engine with one writer (SQLite) runs transactions one after another, each as a whole on a thread of its own.
+//! An engine with one writer (SQLite) runs transactions one after another, each as a whole on one thread.
 //! PostgreSQL runs them side by side where they are called, and several processes may share it. Its futures are boxed: they
 //! are large, and every wait would make room for them, whichever engine it is on.
 
@@ -189,9 +189,9 @@ impl Database {
         }
     }
 
-    /// Runs `work` in a transaction, which `work` commits; dropped without a commit, it is rolled back. `work` may run on
-    /// the one thread that writes, so it waits for nothing but its transaction. Where it does, it is finished even when
-    /// nobody waits for its answer any more.
+    /// Runs `work` in a transaction, which `work` commits; dropped without a commit, it is rolled back. `work` may hold up
+    /// everybody else who writes, so it waits for nothing but its transaction. Where it does, it is finished even when nobody
+    /// waits for its answer any more.
     ///
     /// # Errors
     /// What `work` fails with; [`DatabaseError::Closed`]. What the engine fails with at the beginning comes out of the first

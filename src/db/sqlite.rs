@@ -1,31 +1,30 @@
-//! SQLite behind the seam: one thread that writes, and a pool of connections that read.
+//! SQLite behind the seam: one connection that writes, and a pool of connections that read.
 //!
 //! The write-ahead log is flushed at every commit (`synchronous=FULL`), so that what is committed survives a power cut.
-//! A transaction is work that goes to the writing thread as a whole and runs there from its first statement to its
-//! commit: however many statements it has, it costs one way there and one back.
+//! A transaction is work that runs as a whole, from its first statement to its commit: however many statements it has, it
+//! costs one way to another thread and one back at most.
 //!
 //! A look-up reads a few rows by an index, which takes less time than to hand it to another thread: it runs where it is
 //! called. Any other query runs on a blocking thread.
 
 mod checkpoints;
 mod files;
+mod writer;
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
-use self::checkpoints::Checkpoints;
+use self::writer::Writer;
 use super::announcer::Announcer;
 use super::{Change, DatabaseError, Row, Value};
 
@@ -38,13 +37,10 @@ const STATEMENTS_KEPT: usize = 64;
 /// Queries that run on blocking threads at once.
 const QUERIES_AT_ONCE: usize = 8;
 
-/// A transaction as the writing thread takes it, with its answer on board.
-type Work = Box<dyn FnOnce(SqliteTransaction) -> BoxFuture<'static, ()> + Send>;
-
 /// An open database file.
 #[derive(Debug)]
 pub(super) struct Sqlite {
-    writer: mpsc::Sender<Work>,
+    writer: Writer,
     readers: Arc<Readers>,
     queries: Semaphore,
 }
@@ -52,13 +48,8 @@ pub(super) struct Sqlite {
 impl Sqlite {
     /// Opens or makes the file at `path`. Transactions may use what `runtime` offers.
     pub(super) fn open(path: &Path, announcer: Announcer, runtime: Handle) -> Result<Self, DatabaseError> {
-        let (writer, works) = mpsc::channel();
-        let mut connection = SqliteConnection::writer(path).map_err(|error| open_failed(path, error))?;
-        let checkpoints = Checkpoints::of(&mut connection, path)?;
-        let writing = Writing { connection: Arc::new(Mutex::new(connection)), announcer, checkpoints };
-        let builder = std::thread::Builder::new().name("sqlite-writer".to_owned());
-        builder.spawn(move || writing.serve(&works, &runtime)).map_err(DatabaseError::Thread)?;
-
+        let connection = SqliteConnection::writer(path).map_err(|error| open_failed(path, error))?;
+        let writer = Writer::of(connection, path, announcer, runtime)?;
         let readers = Readers { path: path.to_owned(), idle: Mutex::default() };
         readers.query("SELECT 1", &[])?;
         Ok(Self { writer, readers: Arc::new(readers), queries: Semaphore::new(QUERIES_AT_ONCE) })
@@ -75,7 +66,7 @@ impl Sqlite {
         query.await.map_err(|_| DatabaseError::Closed)?
     }
 
-    /// Runs `work` on the writing thread, and answers what it answers.
+    /// Runs `work` when it is its turn, and answers what it answers.
     pub(super) async fn transact<T, F>(
         &self,
         work: impl FnOnce(SqliteTransaction) -> F + Send + 'static,
@@ -87,33 +78,8 @@ impl Sqlite {
         let (reply, answer) = oneshot::channel();
         // Whoever no longer listens does not mind.
         let answered = |transaction| async move { drop(reply.send(work(transaction).await)) }.boxed();
-        self.writer.send(Box::new(answered)).map_err(|_| DatabaseError::Closed)?;
+        self.writer.take(Box::new(answered))?;
         answer.await.map_err(|_| DatabaseError::Closed)
-    }
-}
-
-/// The writing thread's own.
-struct Writing {
-    connection: Arc<Mutex<SqliteConnection>>,
-    announcer: Announcer,
-    checkpoints: Checkpoints,
-}
-
-impl Writing {
-    fn serve(&self, works: &mpsc::Receiver<Work>, runtime: &Handle) {
-        for work in works {
-            let transaction = SqliteTransaction {
-                connection: Arc::clone(&self.connection),
-                announcer: self.announcer.clone(),
-                open: false,
-            };
-            let work = AssertUnwindSafe(|| runtime.block_on(work(transaction)));
-            // Whoever waits for the answer hears that there is none; the next transaction does not suffer.
-            if catch_unwind(work).is_err() {
-                tracing::error!("a transaction has panicked");
-            }
-            self.checkpoints.between_transactions(&lock(&self.connection));
-        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! Group commit: all deliveries that are waiting go into one transaction, so that durability costs one flush a batch.
 //!
-//! A batch is gathered when its transaction begins. While one is written, the next stands in the database's line and takes
-//! along what has come until it is its turn; nothing waits for a batch to fill. When a batch fails, its members are tried
+//! A batch is gathered when its transaction begins: at once where its first member is alone. While one is written, the next
+//! stands in the database's line and takes along what has come until it is its turn; nothing waits for a batch to fill. When a batch fails, its members are tried
 //! one by one, so that only the bad one is refused.
 
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use futures_util::FutureExt;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::task::TaskTracker;
 
@@ -52,7 +53,12 @@ impl Committer {
             waiting.len() == 1
         };
         if is_first {
-            self.tasks.spawn(write_batch(self.store.clone(), Arc::clone(&self.waiting), policy));
+            let mut batch = Box::pin(write_batch(self.store.clone(), Arc::clone(&self.waiting), policy));
+            // With nobody to wait for, it is written at once; before a task of its own begins, others come along.
+            let is_alone = self.room.available_permits() + 1 == ROOM;
+            if !is_alone || batch.as_mut().now_or_never().is_none() {
+                self.tasks.spawn(batch);
+            }
         }
         answer.await.map_err(|_| DeliverError::Stopping)?
     }

@@ -21,7 +21,7 @@ const FEW_PAGES: u32 = 256;
 /// A log of so many pages is moved between two transactions whatever that takes, so that it does not grow for ever.
 const MOST_PAGES: u32 = 32_000;
 
-/// What the writing thread and the one that moves the log tell each other.
+/// What whoever writes and the thread that moves the log tell each other.
 #[derive(Debug, Default)]
 struct Log {
     /// Pages in the log after the last commit.
@@ -31,7 +31,7 @@ struct Log {
     is_being_moved: AtomicBool,
 }
 
-/// The writing thread's side.
+/// The writer's side.
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     log: Arc<Log>,
@@ -56,6 +56,11 @@ impl Checkpoints {
         Ok(checkpoints)
     }
 
+    /// Whether there is something to do between two transactions.
+    pub(super) fn are_due(&self) -> bool {
+        self.log.pages.load(Ordering::Relaxed) >= PAGES && !self.log.is_being_moved.load(Ordering::Acquire)
+    }
+
     /// Does what there is to do between two transactions of `writer`.
     pub(super) fn between_transactions(&self, writer: &SqliteConnection) {
         let pages = self.log.pages.load(Ordering::Relaxed);
@@ -63,7 +68,7 @@ impl Checkpoints {
             // All had been moved, and the log has begun anew.
             self.log.moved.store(0, Ordering::Relaxed);
         }
-        if pages < PAGES || self.log.is_being_moved.load(Ordering::Acquire) {
+        if !self.are_due() {
             return;
         }
         let moved = self.log.moved.load(Ordering::Relaxed);
