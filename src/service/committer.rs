@@ -1,8 +1,8 @@
 //! Group commit: all deliveries that are waiting go into one transaction, so that durability costs one flush a batch.
 //!
 //! A batch is gathered when its transaction begins: at once where its first member is alone. While one is written, the next
-//! stands in the database's line and takes along what has come until it is its turn; nothing waits for a batch to fill. When a batch fails, its members are tried
-//! one by one, so that only the bad one is refused.
+//! stands in the database's line and takes along what has come until it is its turn; nothing waits for a batch to fill. When
+//! a batch fails, its members are tried one by one, so that only the bad one is refused.
 
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
