@@ -113,7 +113,14 @@ fn report(error: &rusqlite::Error) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    use tokio::runtime::Handle;
+
+    use super::super::{Sqlite, SqliteTransaction};
     use super::*;
+    use crate::db::announcer::Announcer;
 
     /// Commits that the log is given to begin anew; it takes some tens.
     const COMMITS: usize = 100_000;
@@ -140,5 +147,32 @@ mod tests {
         assert!((0..COMMITS).any(|_| commit(1)));
         let kept = "SELECT COUNT(*) FROM noise WHERE LENGTH(octets) > 1";
         assert_eq!(writer.connection.query_row(kept, [], |row| row.get(0)), Ok(3));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_log_is_moved_though_nothing_stands_in_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("test.db");
+        let sqlite = Sqlite::open(&path, Announcer::default(), Handle::current()).unwrap();
+        let insert = async |octets: u32| {
+            let insert = async move |mut open: SqliteTransaction| {
+                open.execute_script("CREATE TABLE IF NOT EXISTS noise (octets BLOB)").unwrap();
+                open.execute("INSERT INTO noise VALUES (zeroblob($1))", &[vec![i64::from(octets).into()]]).unwrap();
+                open.commit(&[]).unwrap();
+            };
+            sqlite.transact(insert).await.unwrap();
+            // How often it has begun anew (SQLite's file format, section "WAL Header Format").
+            let mut sequence = [0; 4];
+            let log = File::open(path.with_extension("db-wal")).unwrap();
+            log.read_exact_at(&mut sequence, 12).unwrap();
+            sequence
+        };
+        let before = insert(40_000_000).await;
+        for _ in 0..COMMITS {
+            if insert(1).await != before {
+                return;
+            }
+        }
+        panic!("the log was not moved");
     }
 }

@@ -116,7 +116,6 @@ impl Writing {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::FileExt;
     use std::pin::pin;
     use std::thread;
 
@@ -174,33 +173,5 @@ mod tests {
         assert_eq!(second.await.unwrap().name(), Some("sqlite-writer"));
         assert_eq!(*lock(&order), [2, 3]);
         assert!(first.await.unwrap().is_ok());
-    }
-
-    /// Commits that the log is given to begin anew; it takes some tens.
-    const COMMITS: usize = 100_000;
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn the_log_is_moved_though_nothing_stands_in_line() {
-        let (directory, sqlite) = opened();
-        let insert = async |octets: u32| {
-            let insert = async move |mut open: SqliteTransaction| {
-                open.execute_script("CREATE TABLE IF NOT EXISTS noise (octets BLOB)").unwrap();
-                open.execute("INSERT INTO noise VALUES (zeroblob($1))", &[vec![i64::from(octets).into()]]).unwrap();
-                open.commit(&[]).unwrap();
-            };
-            sqlite.transact(insert).await.unwrap();
-            // How often it has begun anew (SQLite's file format, section "WAL Header Format").
-            let mut sequence = [0; 4];
-            let log = std::fs::File::open(directory.path().join("test.db-wal")).unwrap();
-            log.read_exact_at(&mut sequence, 12).unwrap();
-            sequence
-        };
-        let before = insert(40_000_000).await;
-        for _ in 0..COMMITS {
-            if insert(1).await != before {
-                return;
-            }
-        }
-        panic!("the log was not moved");
     }
 }
