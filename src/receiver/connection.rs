@@ -7,8 +7,9 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
@@ -207,6 +208,9 @@ impl Connection {
         let room = arrival.as_ref().map_or(READ_OCTETS, |arrival| arrival.room().min(READ_OCTETS));
         // A message under way is finished; whoever is between messages is told at once that the server stops.
         let may_stop = arrival.is_none();
+        if let Some(count) = try_for(context.attention, || read_into(stream, session, room).now_or_never()).await {
+            return Ok(Input::Octets(count?));
+        }
         tokio::select! {
             biased;
             () = context.stop.cancelled(), if may_stop => Ok(Input::Stop),
@@ -224,6 +228,19 @@ impl Connection {
     fn now(&self) -> Timestamp {
         self.context.service.clock().now()
     }
+}
+
+/// Makes one attempt after another for a while, in turn with the other tasks.
+async fn try_for<T>(attention: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+    let begun = Instant::now();
+    while begun.elapsed() < attention {
+        let success = attempt();
+        if success.is_some() {
+            return success;
+        }
+        tokio::task::yield_now().await;
+    }
+    None
 }
 
 /// Gives the session what the socket has, at most `room` octets; answers how many there were.
@@ -261,4 +278,28 @@ pub(super) fn session_config(settings: &Settings) -> Arc<SessionConfig> {
         data_line: limits.data_line,
         start_tls: true,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_speaks_soon_is_heard_and_others_have_their_turn() {
+        let (mut server, mut client) = tokio::io::duplex(64);
+        // There is one thread: this runs where the attempts give way.
+        let said = tokio::spawn(async move { client.write_all(b"NOOP\r\n").await });
+        let mut octets = [0; 64];
+        let read = try_for(Duration::from_secs(3_600), || server.read(&mut octets).now_or_never()).await;
+        assert_eq!(read.unwrap().unwrap(), 6);
+        said.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn whoever_is_silent_is_not_looked_at_for_ever() {
+        let (mut server, _client) = tokio::io::duplex(64);
+        let mut octets = [0; 64];
+        let read = try_for(Duration::from_micros(1), || server.read(&mut octets).now_or_never()).await;
+        assert!(read.is_none());
+    }
 }

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -31,6 +32,10 @@ use crate::config::{Limits, Settings};
 use crate::service::Service;
 use crate::smtp::SessionConfig;
 use crate::tcp;
+
+/// How long a client's socket is looked at again and again before its task sleeps. A client on the same machine has its
+/// next command ready sooner than a task that sleeps is woken.
+const ATTENTION: Duration = Duration::from_micros(100);
 
 /// Why the receiver cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +71,8 @@ struct Context {
     memory: Arc<MessageMemory>,
     disk: Disk,
     certificate: Certificate,
+    /// See [`ATTENTION`]. None where there is one processor, which the client needs meanwhile.
+    attention: Duration,
     /// Sessions end where they can.
     stop: CancellationToken,
     /// Sessions end where they are.
@@ -90,6 +97,7 @@ impl Receiver {
             disk: Disk::new(settings.data_dir.clone(), limits.free_disk, service.clock().clone()),
             session: connection::session_config(settings),
             certificate,
+            attention: if Handle::current().metrics().num_workers() > 1 { ATTENTION } else { Duration::ZERO },
             service,
             limits,
             stop: CancellationToken::new(),
