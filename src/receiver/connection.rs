@@ -91,8 +91,10 @@ impl Connection {
             match self.session.next() {
                 Event::Send(reply) => self.keep_reply(&reply),
                 Event::NeedInput => {
+                    // Whoever is sent nothing has nothing to answer.
+                    let attention = if self.replies.is_empty() { Duration::ZERO } else { self.context.attention };
                     self.flush(stream).await?;
-                    if !self.read(stream).await? {
+                    if !self.read(stream, attention).await? {
                         return Ok(End::Gone);
                     }
                 }
@@ -156,7 +158,7 @@ impl Connection {
     }
 
     /// Reads once, or ends the session when it is time to; answers whether the client is still there.
-    async fn read<S: AsyncRead + Unpin>(&mut self, stream: &mut S) -> io::Result<bool> {
+    async fn read<S: AsyncRead + Unpin>(&mut self, stream: &mut S, attention: Duration) -> io::Result<bool> {
         self.follow_message();
         if !self.make_room().await {
             self.session.close(Refusal::TimedOut);
@@ -164,7 +166,7 @@ impl Connection {
         }
         let silent_until = self.now().after(self.context.limits.idle_timeout);
         loop {
-            match self.wait(stream, silent_until).await? {
+            match self.wait(stream, attention, silent_until).await? {
                 Input::Octets(0) => return Ok(false),
                 Input::Octets(_) if self.context.stop.is_cancelled() => self.session.shut_down(),
                 Input::Octets(_) => {}
@@ -201,14 +203,19 @@ impl Connection {
         true
     }
 
-    /// Waits for the client until something is due.
-    async fn wait<S: AsyncRead + Unpin>(&mut self, stream: &mut S, silent_until: Timestamp) -> io::Result<Input> {
+    /// Waits for the client until something is due, at first with `attention`.
+    async fn wait<S: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut S,
+        attention: Duration,
+        silent_until: Timestamp,
+    ) -> io::Result<Input> {
         let Self { context, session, arrival, .. } = self;
         let due = arrival.as_ref().map_or(silent_until, |arrival| arrival.due().min(silent_until));
         let room = arrival.as_ref().map_or(READ_OCTETS, |arrival| arrival.room().min(READ_OCTETS));
         // A message under way is finished; whoever is between messages is told at once that the server stops.
         let may_stop = arrival.is_none();
-        if let Some(count) = try_for(context.attention, || read_into(stream, session, room).now_or_never()).await {
+        if let Some(count) = try_for(attention, || read_into(stream, session, room).now_or_never()).await {
             return Ok(Input::Octets(count?));
         }
         tokio::select! {

@@ -33,8 +33,8 @@ use crate::service::Service;
 use crate::smtp::SessionConfig;
 use crate::tcp;
 
-/// How long a client's socket is looked at again and again before its task sleeps. A client on the same machine has its
-/// next command ready sooner than a task that sleeps is woken.
+/// How long a client's socket is looked at again and again behind a reply, before its task sleeps. A client on the same
+/// machine has its next command ready sooner than a task that sleeps is woken.
 const ATTENTION: Duration = Duration::from_micros(100);
 
 /// Why the receiver cannot start.
