@@ -84,7 +84,7 @@ fn acknowledged_until_killed(server: Server, address: &str, before_the_kill: usi
     for sender in senders {
         sender.join().unwrap();
     }
-    assert!(subjects.len() >= before_the_kill);
+    assert!(subjects.len() >= before_the_kill, "{} of {before_the_kill}, and no more came", subjects.len());
     subjects
 }
 

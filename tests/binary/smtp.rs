@@ -2,13 +2,19 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::time::Duration;
+
+/// How long a server may say nothing: longer than it may take over any answer, so that a test fails where it would hang.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// One connection, greeted.
 pub(crate) struct Smtp(BufReader<TcpStream>);
 
 impl Smtp {
     pub(crate) fn connect(address: &str) -> io::Result<Self> {
-        let mut client = Self(BufReader::new(TcpStream::connect(address)?));
+        let stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(SILENCE))?;
+        let mut client = Self(BufReader::new(stream));
         client.reply()?;
         client.say("EHLO client.example")?;
         Ok(client)
