@@ -280,10 +280,16 @@ mod tests {
     const COUNT: &str = "SELECT COUNT(*) FROM numbers";
     const INSERT: &str = "INSERT INTO numbers VALUES (1)";
 
-    async fn with_table() -> (tempfile::TempDir, Sqlite) {
+    /// A database of its own, in the file `test.db`.
+    pub(super) fn opened() -> (tempfile::TempDir, Sqlite) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("test.db");
         let sqlite = Sqlite::open(&path, Announcer::default(), Handle::current()).unwrap();
+        (directory, sqlite)
+    }
+
+    async fn with_table() -> (tempfile::TempDir, Sqlite) {
+        let (directory, sqlite) = opened();
         let make = async |mut open: SqliteTransaction| {
             open.execute_script("CREATE TABLE numbers (number BIGINT)").unwrap();
             open.commit(&[]).unwrap();

@@ -37,9 +37,14 @@ impl Smtp {
     fn reply(&mut self) -> io::Result<String> {
         loop {
             let mut line = String::new();
-            if self.0.read_line(&mut line)? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
+            match self.0.read_line(&mut line) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                // Not an error like any other: whoever expects the server to be killed takes those for its end.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    panic!("nothing has come for {SILENCE:?}: {:?}", self.0.get_ref());
+                }
+                read => read?,
+            };
             if line.as_bytes().get(3) != Some(&b'-') {
                 return Ok(line.trim_end().to_owned());
             }

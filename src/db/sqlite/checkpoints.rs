@@ -116,11 +116,9 @@ mod tests {
     use std::fs::File;
     use std::os::unix::fs::FileExt;
 
-    use tokio::runtime::Handle;
-
-    use super::super::{Sqlite, SqliteTransaction};
+    use super::super::SqliteTransaction;
+    use super::super::tests::opened;
     use super::*;
-    use crate::db::announcer::Announcer;
 
     /// Commits that the log is given to begin anew; it takes some tens.
     const COMMITS: usize = 100_000;
@@ -151,9 +149,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_log_is_moved_though_nothing_stands_in_line() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("test.db");
-        let sqlite = Sqlite::open(&path, Announcer::default(), Handle::current()).unwrap();
+        let (directory, sqlite) = opened();
         let insert = async |octets: u32| {
             let insert = async move |mut open: SqliteTransaction| {
                 open.execute_script("CREATE TABLE IF NOT EXISTS noise (octets BLOB)").unwrap();
@@ -163,7 +159,7 @@ mod tests {
             sqlite.transact(insert).await.unwrap();
             // How often it has begun anew (SQLite's file format, section "WAL Header Format").
             let mut sequence = [0; 4];
-            let log = File::open(path.with_extension("db-wal")).unwrap();
+            let log = File::open(directory.path().join("test.db-wal")).unwrap();
             log.read_exact_at(&mut sequence, 12).unwrap();
             sequence
         };

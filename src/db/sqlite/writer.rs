@@ -121,15 +121,8 @@ mod tests {
 
     use futures_util::poll;
 
-    use super::super::Sqlite;
+    use super::super::tests::opened;
     use super::*;
-
-    fn opened() -> (tempfile::TempDir, Sqlite) {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("test.db");
-        let sqlite = Sqlite::open(&path, Announcer::default(), Handle::current()).unwrap();
-        (directory, sqlite)
-    }
 
     async fn writing_thread(_: SqliteTransaction) -> thread::Thread {
         thread::current()
