@@ -157,9 +157,12 @@ pub(crate) struct Waits {
 pub(crate) struct Reads {
     #[command(flatten)]
     pub(crate) place: Place,
-    /// Messages held, ten an inbox.
-    #[arg(long, default_value_t = 10_000)]
-    pub(crate) messages: usize,
+    /// Messages held, ten an inbox; several numbers are held by one server each.
+    #[arg(long, value_delimiter = ',', default_value = "10000")]
+    pub(crate) messages: Vec<usize>,
+    /// Reads from all of them in turn, so often; the medians stand at the end.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) runs: usize,
     /// Kept connections.
     #[arg(long, default_value_t = 32)]
     pub(crate) connections: usize,

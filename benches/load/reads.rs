@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use tokio::task::JoinSet;
 
-use crate::figures::{Sample, grouped};
+use crate::figures::{Sample, grouped, median};
 use crate::http::{Http, parsed};
 use crate::ingest::Run;
 use crate::options::{Cli, Command, Reads, Traffic};
@@ -23,24 +23,63 @@ pub(crate) fn run(options: &Reads) -> bool {
 }
 
 async fn measure(options: &Reads) -> bool {
-    let data = new_data_dir(&options.place);
-    let inboxes = fill(data.path(), options.messages).await;
-    let server = Server::start_on(&options.place, data, &[]);
-    println!("{} messages held; started in {:.0} ms", options.messages, server.started_in.as_secs_f64() * 1e3);
-    let read = inboxes.iter().step_by(inboxes.len().div_ceil(INBOXES_READ));
-    let lists: Arc<[String]> = read.map(|inbox| format!("/v1/inboxes/{inbox}/messages")).collect();
-    let messages = messages_of(&server, &lists).await;
-
+    let mut stores = Vec::new();
+    for &messages in &options.messages {
+        stores.push(Held::start(options, messages).await);
+    }
     let mut command = pinned(&options.place, &std::env::current_exe().unwrap());
     command.arg("fixed-server");
     let fixed = Server::spawn(command, new_data_dir(&options.place));
-    print_rate("a fixed body of 4 KiB", read_all(options, &fixed.http, &Arc::from(["/".to_owned()]), None).await);
-    print_rate("one message", read_all(options, &server.http, &messages, None).await);
-    print_rate("the list of an inbox with ten", read_all(options, &server.http, &lists, None).await);
+    let fixed_path = Arc::from(["/".to_owned()]);
+    for _ in 0..options.runs {
+        print_rate("a fixed body of 4 KiB", &read_all(options, &fixed.http, &fixed_path, None).await);
+        for held in &mut stores {
+            held.read(options).await;
+        }
+    }
+    if options.runs > 1 {
+        print_medians(&stores);
+    }
     if let Some(rate) = options.beside_ingest {
-        beside_ingest(options, &server, &messages, rate).await;
+        for held in &stores {
+            beside_ingest(options, &held.server, &held.messages, rate).await;
+        }
     }
     true
+}
+
+/// A server that holds messages, and how often they were read a second.
+struct Held {
+    count: String,
+    server: Server,
+    /// The paths of messages, and of lists.
+    messages: Arc<[String]>,
+    lists: Arc<[String]>,
+    /// Of messages, and of lists.
+    rates: [Vec<f64>; 2],
+}
+
+impl Held {
+    async fn start(options: &Reads, count: usize) -> Self {
+        let data = new_data_dir(&options.place);
+        let inboxes = fill(data.path(), count).await;
+        let server = Server::start_on(&options.place, data, &[]);
+        let count = grouped(count as f64);
+        println!("{count} messages held; started in {:.0} ms", server.started_in.as_secs_f64() * 1e3);
+        let read = inboxes.iter().step_by(inboxes.len().div_ceil(INBOXES_READ));
+        let lists: Arc<[String]> = read.map(|inbox| format!("/v1/inboxes/{inbox}/messages")).collect();
+        let messages = messages_of(&server, &lists).await;
+        Self { count, server, messages, lists, rates: Default::default() }
+    }
+
+    async fn read(&mut self, options: &Reads) {
+        let kinds = [("one message", &self.messages), ("the list of an inbox with ten", &self.lists)];
+        for ((what, paths), rates) in kinds.into_iter().zip(&mut self.rates) {
+            let read = read_all(options, &self.server.http, paths, None).await;
+            print_rate(&format!("{what}, of {}", self.count), &read);
+            rates.push(read.0 as f64);
+        }
+    }
 }
 
 /// The paths of all messages in these lists.
@@ -83,8 +122,17 @@ async fn read_all(options: &Reads, address: &str, paths: &Arc<[String]>, rate: O
     ((took.len() as f64 / begun.elapsed().as_secs_f64()) as u64, Sample::new(took))
 }
 
-fn print_rate(what: &str, (rate, took): (u64, Sample)) {
-    println!("  {what:<30} {:>8} a second   {}", grouped(rate as f64), took.line());
+fn print_rate(what: &str, (rate, took): &(u64, Sample)) {
+    println!("  {what:<43} {:>8} a second   {}", grouped(*rate as f64), took.line());
+}
+
+fn print_medians(stores: &[Held]) {
+    println!("| messages held, medians | one message | the list of an inbox with ten |");
+    println!("|---|---|---|");
+    for Held { count, rates, .. } in stores {
+        let [messages, lists] = rates.clone().map(|rates| grouped(median(rates)));
+        println!("| {count} | {messages} | {lists} |");
+    }
 }
 
 async fn beside_ingest(options: &Reads, server: &Server, messages: &Arc<[String]>, rate: u64) {
