@@ -69,15 +69,11 @@ fn kill_and_compare(mut server: Server, key: &str, restart: impl Fn() -> Server)
 
 /// Kills `server` under load after so many acknowledgements; returns the subjects of all.
 fn acknowledged_until_killed(server: Server, address: &str, before_the_kill: usize) -> Vec<String> {
-    // Greeted before the kill: a client whose connection is made while its server dies may never hear of the end (Linux).
-    let connections: Vec<_> = (0..SENDERS).map(|_| Smtp::connect(&server.smtp).unwrap()).collect();
     let (acknowledge, acknowledged) = channel();
-    let senders: Vec<_> = connections
-        .into_iter()
-        .enumerate()
-        .map(|(number, connection)| {
-            let (address, acknowledge) = (address.to_owned(), acknowledge.clone());
-            thread::spawn(move || send_until_the_end(connection, &address, number, &acknowledge))
+    let senders: Vec<_> = (0..SENDERS)
+        .map(|number| {
+            let (smtp, address, acknowledge) = (server.smtp.clone(), address.to_owned(), acknowledge.clone());
+            thread::spawn(move || send_until_the_end(&smtp, &address, number, &acknowledge))
         })
         .collect();
     drop(acknowledge);
@@ -105,7 +101,9 @@ fn compare(acknowledged: &[String], listed: &str) {
 }
 
 /// Sends one message behind the other, and passes on the subjects of those that were answered with 250.
-fn send_until_the_end(mut connection: Smtp, address: &str, number: usize, acknowledge: &Sender<String>) {
+fn send_until_the_end(smtp: &str, address: &str, number: usize, acknowledge: &Sender<String>) {
+    // The server may be gone before the connection is there.
+    let Ok(mut connection) = Smtp::connect(smtp) else { return };
     for count in 0.. {
         let subject = format!("{number}-{count}");
         match connection.send(address, &subject, &text(count)) {

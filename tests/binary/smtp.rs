@@ -4,6 +4,8 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
+
 /// How long a server may say nothing: longer than it may take over any answer, so that a test fails where it would hang.
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -14,6 +16,9 @@ impl Smtp {
     pub(crate) fn connect(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(SILENCE))?;
+        // Whoever connects while the server is being killed may stay connected to nobody (Linux): this finds it out.
+        set_socket_keepalive(&stream, true)?;
+        set_tcp_keepidle(&stream, Duration::from_secs(1))?;
         let mut client = Self(BufReader::new(stream));
         client.reply()?;
         client.say("EHLO client.example")?;
