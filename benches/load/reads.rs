@@ -48,14 +48,15 @@ async fn measure(options: &Reads) -> bool {
     true
 }
 
-/// A server that holds messages, and how often they were read a second.
+/// A server that holds so many messages.
 struct Held {
     count: String,
     server: Server,
-    /// The paths of messages, and of lists.
+    /// The paths of messages.
     messages: Arc<[String]>,
+    /// The paths of lists.
     lists: Arc<[String]>,
-    /// Of messages, and of lists.
+    /// How often messages, and how often lists were read a second, run by run.
     rates: [Vec<f64>; 2],
 }
 
