@@ -3,8 +3,7 @@
 use std::net::TcpListener;
 use std::path::Path;
 
-use tokio::net::TcpSocket;
-
+use super::port::ReservedPort;
 use super::server::{Server, command, failed, first_start};
 
 /// Starts that cannot work; 1 is the exit code of the service, 2 that of wrong usage.
@@ -106,10 +105,8 @@ fn a_variable_is_as_good_as_a_flag() {
 #[test]
 fn the_client_says_why_a_request_failed() {
     let (_data_dir, server, key) = first_start();
-    // Held, so that no other test listens there, and not listening itself.
-    let silent = TcpSocket::new_v4().unwrap();
-    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let closed = format!("http://{}", silent.local_addr().unwrap());
+    let unheard = ReservedPort::new();
+    let closed = format!("http://127.0.0.1:{}", unheard.number());
     let wrong_key = "rst_live_0123456789abcdef";
     for (url, key, arguments, expected) in [
         (closed.as_str(), key.as_str(), &["inbox", "create"][..], "cannot reach"),

@@ -9,6 +9,8 @@ mod full_disk;
 mod mail_clients;
 mod metrics;
 mod outgoing;
+#[path = "../common/port.rs"]
+mod port;
 mod power;
 mod project;
 mod sending;

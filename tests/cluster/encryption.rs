@@ -4,8 +4,8 @@ use std::path::Path;
 
 use restante::config::DatabaseUrl;
 use restante::db::{Database, DatabaseError};
-use tokio::net::TcpSocket;
 
+use super::port::ReservedPort;
 use super::postgres::Cluster;
 
 #[tokio::test]
@@ -14,8 +14,8 @@ async fn the_certificate_is_checked_as_far_as_sslmode_says() {
     let (root, other) = (files.path().join("server.crt"), files.path().join("other.crt"));
     write_certificate(files.path(), "server");
     write_certificate(files.path(), "other");
-    let reserved = reserved_port();
-    let port = reserved.local_addr().unwrap().port();
+    let reserved = ReservedPort::new();
+    let port = reserved.number();
     let settings = [
         format!("port = {port}"),
         "listen_addresses = '127.0.0.1'".to_owned(),
@@ -42,14 +42,6 @@ async fn the_certificate_is_checked_as_far_as_sslmode_says() {
         let mut rows = database.query(encrypted, vec![]).await.unwrap();
         assert_eq!(rows[0].integer().unwrap(), i64::from(mode != "disable"), "{url}");
     }
-}
-
-/// A port that is given to nobody else, and on which PostgreSQL may listen: it reuses addresses, and this does not listen.
-fn reserved_port() -> TcpSocket {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.set_reuseaddr(true).unwrap();
-    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    socket
 }
 
 async fn open(url: &str) -> Result<Database, DatabaseError> {

@@ -10,6 +10,8 @@ mod keys;
 mod moving;
 mod node;
 mod order;
+#[path = "../common/port.rs"]
+mod port;
 #[path = "../common/postgres.rs"]
 #[allow(dead_code, reason = "each test binary uses its own part of this")]
 mod postgres;

@@ -2,6 +2,7 @@
 //! to pass, two projects, and the router without a port.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
+pub mod port;
 pub mod postgres;
 
 use std::future::Future;

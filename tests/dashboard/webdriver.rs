@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use ureq::http::Request;
 
+use crate::common::port::ReservedPort;
+
 /// How an element is written in WebDriver.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// How long the driver looks for an element before it is missing, in milliseconds.
@@ -17,28 +19,29 @@ pub struct Browser {
     driver: Child,
     session: String,
     _profile: TempDir,
+    _port: ReservedPort,
 }
 
 impl Browser {
     /// Opens a window of this size, with further arguments for Chromium.
     pub fn open(width: u32, height: u32, arguments: &[String]) -> Self {
+        // Left to itself, the driver takes a free port of IPv6 and ends where that one is taken in IPv4.
+        let port = ReservedPort::new();
         let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
+            .arg(format!("--port={}", port.number()))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("chromedriver is missing: install the packages chromium and chromium-driver");
-        let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port: u16 = lines
-            .map(Result::unwrap)
-            .find_map(|line| line.split_once("successfully on port ")?.1.trim_end_matches('.').parse().ok())
-            .expect("chromedriver says its port");
+        let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line.contains("started successfully")), "chromedriver does not start");
         let profile = tempfile::tempdir().unwrap();
         let mut all: Vec<String> = ARGUMENTS.iter().map(|argument| format!("--{argument}")).collect();
         all.push(format!("--user-data-dir={}", profile.path().display()));
         all.push(format!("--window-size={width},{height}"));
         all.extend_from_slice(arguments);
-        let mut browser = Self { driver, session: format!("http://127.0.0.1:{port}/session"), _profile: profile };
+        let session = format!("http://127.0.0.1:{}/session", port.number());
+        let mut browser = Self { driver, session, _profile: profile, _port: port };
         let capabilities = json!({"alwaysMatch": {"goog:chromeOptions": {"args": all}}});
         let made = browser.call("POST", "", &json!({"capabilities": capabilities}));
         browser.session = format!("{}/{}", browser.session, made["sessionId"].as_str().unwrap());

@@ -1,4 +1,4 @@
-//! A service with its mail worker, on a clock that stands still; and addresses on the loopback that no other test uses.
+//! A service with its mail worker, on a clock that stands still; and a port that no other test uses.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use restante::model::{Domain, Inbox, InboxId, InboxKind, Outgoing, OutgoingId, O
 use restante::sender::Sender;
 use restante::store::Store;
 use serde_json::json;
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::common::port::ReservedPort;
 use crate::common::{Answer, Harness, MAIL_DOMAIN, within};
 use crate::dns::Dns;
 
@@ -34,7 +34,7 @@ impl Bed {
 
     pub async fn direct_with(net: &Net, zone: &str, allow_private_targets: bool) -> Self {
         let dns = Dns::start(zone).await;
-        let direct = Direct { dns_server: Some(dns.address), allow_private_targets, port: net.port };
+        let direct = Direct { dns_server: Some(dns.address), allow_private_targets, port: net.port() };
         let mut bed = Self::start(Outbound::Direct(direct)).await;
         bed.dns = Some(dns);
         bed
@@ -136,27 +136,24 @@ impl Drop for Bed {
     }
 }
 
-/// Addresses of the loopback network that are this test's alone, and a port that is free on them.
-pub struct Net {
-    prefix: [u8; 3],
-    pub port: u16,
-}
+/// A port that is this test's alone, at every address of the loopback network.
+pub struct Net(ReservedPort);
 
 impl Net {
-    pub async fn new() -> Self {
-        let prefix = [127, rand::random_range(1..=254), rand::random_range(0..=255)];
-        let [a, b, c] = prefix;
-        let listener = TcpListener::bind((Ipv4Addr::new(a, b, c, 1), 0)).await.unwrap();
-        Self { prefix, port: listener.local_addr().unwrap().port() }
+    pub fn new() -> Self {
+        Self(ReservedPort::new())
+    }
+
+    pub fn port(&self) -> u16 {
+        self.0.number()
     }
 
     /// The address with this last number.
     pub fn ip(&self, host: u8) -> IpAddr {
-        let [a, b, c] = self.prefix;
-        Ipv4Addr::new(a, b, c, host).into()
+        Ipv4Addr::new(127, 0, 0, host).into()
     }
 
     pub fn at(&self, host: u8) -> SocketAddr {
-        SocketAddr::new(self.ip(host), self.port)
+        SocketAddr::new(self.ip(host), self.port())
     }
 }

@@ -12,7 +12,7 @@ const EHLO_STARTTLS: Answer = Answer::Say("250-mx.example\r\n250 STARTTLS\r\n");
 
 /// One scripted server for `shop.example`.
 async fn shop(script: Script) -> (Bed, Scripted) {
-    let net = Net::new().await;
+    let net = Net::new();
     let server = Scripted::start(net.at(1), script).await;
     let bed = Bed::direct(&net, &format!("shop MX 10 mx.shop\nmx.shop A {}", net.ip(1))).await;
     (bed, server)
@@ -51,7 +51,7 @@ async fn a_server_that_cannot_do_what_it_offers_gets_the_message_in_the_clear() 
 
 #[tokio::test]
 async fn a_failed_handshake_is_followed_by_a_connection_in_the_clear() {
-    let net = Net::new().await;
+    let net = Net::new();
     // Without a certificate the server's side of the handshake ends the connection.
     let server = Scripted::start(net.at(1), Script::default().with("EHLO", EHLO_STARTTLS)).await;
     let bed = Bed::direct(&net, &format!("shop A {}", net.ip(1))).await;

@@ -8,7 +8,7 @@ use crate::sink::Sink;
 
 /// One server for `shop.example`.
 async fn shop(options: &[&str]) -> (Bed, Sink) {
-    let net = Net::new().await;
+    let net = Net::new();
     let sink = Sink::start(net.at(1), options).await;
     let bed = Bed::direct(&net, &format!("shop MX 10 mx.shop\nmx.shop A {}", net.ip(1))).await;
     (bed, sink)
@@ -74,7 +74,7 @@ async fn a_soft_refusal_is_tried_for_a_day_and_then_bounces() {
 
 #[tokio::test]
 async fn a_refusal_for_now_is_no_refusal_for_good() {
-    let net = Net::new().await;
+    let net = Net::new();
     let zone = format!("shop MX 10 mx.shop\nmx.shop A {}", net.ip(1));
     let bed = Bed::direct(&net, &zone).await;
     let busy = Sink::start(net.at(1), &["-r", "."]).await;

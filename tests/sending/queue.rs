@@ -24,7 +24,7 @@ async fn queued(bed: &Bed) -> usize {
 
 #[tokio::test]
 async fn a_domain_gets_five_connections_at_once_and_others_do_not_wait_for_it() {
-    let net = Net::new().await;
+    let net = Net::new();
     let (slow, quick) =
         (Scripted::start(net.at(1), hanging()).await, Scripted::start(net.at(2), Script::default()).await);
     let bed = Bed::direct(&net, &format!("slow A {}\nquick A {}", net.ip(1), net.ip(2))).await;
@@ -46,7 +46,7 @@ async fn a_domain_gets_five_connections_at_once_and_others_do_not_wait_for_it() 
 
 #[tokio::test]
 async fn fifty_attempts_go_on_at_once() {
-    let net = Net::new().await;
+    let net = Net::new();
     let server = Scripted::start(net.at(1), hanging()).await;
     let zone: String = (0..11).map(|number| format!("d{number} A {}\n", net.ip(1))).collect();
     let bed = Bed::direct(&net, &zone).await;
@@ -104,7 +104,7 @@ async fn a_key_has_eight_sends_at_once() {
 
 #[tokio::test]
 async fn control_characters_in_a_body_stay_in_the_body() {
-    let net = Net::new().await;
+    let net = Net::new();
     let server = Scripted::start(net.at(1), Script::default()).await;
     let bed = Bed::direct(&net, &format!("shop A {}", net.ip(1))).await;
     let text = "a\r\n.\r\nQUIT\r\nb\n.\nc\r.\rd\0e\r\nMAIL FROM:<x@y>\r\n";
@@ -127,7 +127,7 @@ async fn without_a_way_out_a_send_fails_at_once() {
 #[tokio::test]
 async fn a_message_is_still_sent_when_its_inbox_is_gone_and_a_bounce_opens_no_inbox() {
     for (reply, status) in [("250 ok\r\n", OutgoingStatus::Sent), ("550 no\r\n", OutgoingStatus::Failed)] {
-        let net = Net::new().await;
+        let net = Net::new();
         let server = Scripted::start(net.at(1), Script::default().with("RCPT", Answer::SayLate(reply))).await;
         let bed = Bed::direct(&net, &format!("shop A {}", net.ip(1))).await;
         let id = bed.send("a@shop.example", "Welcome").await;
@@ -141,7 +141,7 @@ async fn a_message_is_still_sent_when_its_inbox_is_gone_and_a_bounce_opens_no_in
 
 #[tokio::test]
 async fn an_item_that_is_being_sent_is_left_alone() {
-    let net = Net::new().await;
+    let net = Net::new();
     let server = Scripted::start(net.at(1), hanging()).await;
     let bed = Bed::direct(&net, &format!("shop A {}", net.ip(1))).await;
     let outbox = bed.api.service.outbox();
@@ -158,7 +158,7 @@ async fn an_item_that_is_being_sent_is_left_alone() {
 
 #[tokio::test]
 async fn an_attempt_that_outlasts_its_lease_is_not_begun_again() {
-    let net = Net::new().await;
+    let net = Net::new();
     let server = Scripted::start(net.at(1), hanging()).await;
     let quick = Scripted::start(net.at(2), Script::default()).await;
     let bed = Bed::direct(&net, &format!("slow A {}\nquick A {}", net.ip(1), net.ip(2))).await;
@@ -176,7 +176,7 @@ async fn an_attempt_that_outlasts_its_lease_is_not_begun_again() {
 
 #[tokio::test]
 async fn a_retry_is_immediate_and_a_cancelled_item_is_not_sent() {
-    let net = Net::new().await;
+    let net = Net::new();
     let bed = Bed::direct(&net, &format!("shop A {}", net.ip(1))).await;
     let outbox = bed.api.service.outbox();
     let id = bed.send("a@shop.example", "Welcome").await;
@@ -195,7 +195,7 @@ async fn a_retry_is_immediate_and_a_cancelled_item_is_not_sent() {
 
 #[tokio::test]
 async fn a_worker_that_stops_gives_back_what_it_was_sending() {
-    let net = Net::new().await;
+    let net = Net::new();
     let server = Scripted::start(net.at(1), hanging()).await;
     let mut bed = Bed::direct(&net, &format!("shop A {}", net.ip(1))).await;
     let id = bed.send("a@shop.example", "Welcome").await;

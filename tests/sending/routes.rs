@@ -12,7 +12,7 @@ async fn send_to(bed: &Bed, domain: &str) -> Outgoing {
 
 #[tokio::test]
 async fn the_most_preferred_server_that_answers_gets_it() {
-    let net = Net::new().await;
+    let net = Net::new();
     let (first, second) = (Sink::start(net.at(2), &[]).await, Sink::start(net.at(3), &[]).await);
     let refusing = Sink::start(net.at(4), &["-f", "CONNECT"]).await;
     let zone = format!(
@@ -29,7 +29,7 @@ async fn the_most_preferred_server_that_answers_gets_it() {
 
 #[tokio::test]
 async fn without_an_mx_the_domain_is_the_server() {
-    let net = Net::new().await;
+    let net = Net::new();
     let sink = Sink::start(net.at(1), &[]).await;
     let bed = Bed::direct(&net, &format!("shop A {}\nalias CNAME shop", net.ip(1))).await;
     assert_eq!(send_to(&bed, "shop.example").await.status, OutgoingStatus::Sent);
@@ -39,7 +39,7 @@ async fn without_an_mx_the_domain_is_the_server() {
 
 #[tokio::test]
 async fn an_alias_leads_to_its_servers() {
-    let net = Net::new().await;
+    let net = Net::new();
     let sink = Sink::start(net.at(1), &[]).await;
     let bed = Bed::direct(&net, &format!("alias CNAME shop\nshop MX 10 mx\nmx CNAME host\nhost A {}", net.ip(1))).await;
     assert_eq!(send_to(&bed, "alias.example").await.status, OutgoingStatus::Sent);
@@ -48,8 +48,8 @@ async fn an_alias_leads_to_its_servers() {
 
 #[tokio::test]
 async fn a_server_with_ipv6_alone_gets_it() {
-    let net = Net::new().await;
-    let server = Scripted::start(([0, 0, 0, 0, 0, 0, 0, 1], net.port).into(), Script::default()).await;
+    let net = Net::new();
+    let server = Scripted::start(([0, 0, 0, 0, 0, 0, 0, 1], net.port()).into(), Script::default()).await;
     let bed = Bed::direct(&net, "shop MX 10 mx\nmx AAAA ::1").await;
     assert_eq!(send_to(&bed, "shop.example").await.status, OutgoingStatus::Sent);
     assert_eq!(server.messages().len(), 1);
@@ -57,7 +57,7 @@ async fn a_server_with_ipv6_alone_gets_it() {
 
 #[tokio::test]
 async fn what_the_dns_denies_fails_for_good() {
-    let net = Net::new().await;
+    let net = Net::new();
     let bed = Bed::direct(&net, "null MX 0 .\nempty TXT x\nlost MX 10 nowhere\nbare MX 10 empty").await;
     for (domain, reason) in [
         ("null.example", "null.example takes no mail"),
@@ -74,7 +74,7 @@ async fn what_the_dns_denies_fails_for_good() {
 
 #[tokio::test]
 async fn what_the_dns_does_not_say_is_asked_again() {
-    let net = Net::new().await;
+    let net = Net::new();
     let bed = Bed::direct(&net, "shop MX 10 mx.broken").await;
     for domain in ["broken.example", "mail.broken.example", "shop.example", "elsewhere.test"] {
         let item = send_to(&bed, domain).await;
@@ -85,7 +85,7 @@ async fn what_the_dns_does_not_say_is_asked_again() {
 
 #[tokio::test]
 async fn one_attempt_tries_five_addresses() {
-    let net = Net::new().await;
+    let net = Net::new();
     let sixth = Scripted::start(net.at(6), Script::default()).await;
     let servers: String =
         (1..=6).map(|host| format!("shop MX {host} mx{host}\nmx{host} A {}\n", net.ip(host))).collect();

@@ -10,7 +10,7 @@ const REFUSED: &str = include_str!("../../src/sender/targets/refused.txt");
 
 #[tokio::test]
 async fn no_internal_address_is_dialled_however_it_is_named() {
-    let net = Net::new().await;
+    let net = Net::new();
     let server = Scripted::start(net.at(1), Script::default()).await;
     let loopback = net.ip(1).to_string();
     let mapped = format!("::ffff:{loopback}");
@@ -40,7 +40,7 @@ async fn no_internal_address_is_dialled_however_it_is_named() {
 
 #[tokio::test]
 async fn an_address_for_a_domain_is_no_way_around() {
-    let net = Net::new().await;
+    let net = Net::new();
     let server = Scripted::start(net.at(1), Script::default()).await;
     let bed = Bed::direct_with(&net, "", false).await;
     let loopback = net.ip(1).to_string();
@@ -53,7 +53,7 @@ async fn an_address_for_a_domain_is_no_way_around() {
 
 #[tokio::test]
 async fn a_public_server_beside_an_internal_one_is_still_no_reason_to_dial_that() {
-    let net = Net::new().await;
+    let net = Net::new();
     let internal = Scripted::start(net.at(1), Script::default()).await;
     // What follows is asked and does not answer.
     let bed = Bed::direct_with(&net, &format!("shop MX 10 a\nshop MX 20 b.broken\na A {}", net.ip(1)), false).await;
