@@ -2,11 +2,13 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::path::Path;
 
 use tempfile::TempDir;
 
 use super::visitor::ADMIN;
-use crate::server::{Server, command, serve};
+use crate::common::port::ReservedPort;
+use crate::server::{Server, command};
 
 /// The key of the default project.
 pub const KEY: &str = "rst_live_dashboardtests0123456789";
@@ -26,13 +28,14 @@ const FLAGS: [&str; 8] = [
 pub struct Site {
     pub server: Server,
     data_dir: TempDir,
+    ports: [ReservedPort; 2],
 }
 
 impl Site {
     pub fn start() -> Self {
         let data_dir = tempfile::tempdir().unwrap();
-        let server = Server::spawn(serve(data_dir.path()).args(FLAGS));
-        Self { server, data_dir }
+        let ports = [ReservedPort::new(), ReservedPort::new()];
+        Self { server: serve(&ports, data_dir.path()), data_dir, ports }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -41,13 +44,10 @@ impl Site {
 
     /// The server is killed and, after `meanwhile`, started again in its place.
     pub fn restart(self, meanwhile: impl FnOnce()) -> Self {
-        let Self { server, data_dir } = self;
-        let (http, smtp) = (server.url.trim_start_matches("http://").to_owned(), server.smtp.clone());
+        let Self { server, data_dir, ports } = self;
         server.kill();
         meanwhile();
-        let mut command = command(["serve", "--http-listen", &http, "--smtp-listen", &smtp, "--data-dir"]);
-        let server = Server::spawn(command.arg(data_dir.path()).args(FLAGS));
-        Self { server, data_dir }
+        Self { server: serve(&ports, data_dir.path()), data_dir, ports }
     }
 
     /// Sends a message, lines ended by LF, and returns the last reply.
@@ -65,6 +65,12 @@ impl Site {
         let data = message.replace('\n', "\r\n").replace("\r\n.", "\r\n..");
         client.command(&format!("{data}\r\n."))
     }
+}
+
+fn serve([http, smtp]: &[ReservedPort; 2], data_dir: &Path) -> Server {
+    let listen = [http, smtp].map(|port| format!("127.0.0.1:{}", port.number()));
+    let mut serve = command(["serve", "--http-listen", &listen[0], "--smtp-listen", &listen[1], "--data-dir"]);
+    Server::spawn(serve.arg(data_dir).args(FLAGS))
 }
 
 struct Client {
