@@ -52,6 +52,10 @@ pub(crate) fn plain(size: usize) -> String {
     let room = size.saturating_sub(mail.len());
     mail.push_str(&prose(room));
     mail.truncate(size.max(200) - 2);
+    if mail.ends_with('\r') {
+        // Cut off within the end of a line, which must not stay bare.
+        mail.replace_range(mail.len() - 1.., ".");
+    }
     mail.push_str("\r\n");
     mail
 }

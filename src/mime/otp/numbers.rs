@@ -12,6 +12,9 @@ const CURRENCIES: &[&str] = &[
     "nt$", "hk$", "us$", "cad", "aud", "mxn", "руб", "грн",
 ];
 
+/// Octets of text that are looked at together, as few instructions.
+const PIECE: usize = 32;
+
 /// A number that could be a code.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Number {
@@ -68,13 +71,17 @@ pub(super) fn first_six_digit_word(text: &str) -> Option<String> {
 
 fn runs(text: &str) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for (index, octet) in text.bytes().enumerate() {
-        if !octet.is_ascii_digit() {
+    for (number, piece) in text.as_bytes().chunks(PIECE).enumerate() {
+        // Most pieces have none.
+        if !piece.iter().fold(false, |has_digit, octet| has_digit | octet.is_ascii_digit()) {
             continue;
         }
-        match runs.last_mut() {
-            Some(run) if run.end == index => run.end += 1,
-            _ => runs.push(Run { start: index, end: index + 1 }),
+        for (index, _) in piece.iter().enumerate().filter(|(_, octet)| octet.is_ascii_digit()) {
+            let index = number * PIECE + index;
+            match runs.last_mut() {
+                Some(run) if run.end == index => run.end += 1,
+                _ => runs.push(Run { start: index, end: index + 1 }),
+            }
         }
     }
     runs

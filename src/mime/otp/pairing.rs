@@ -32,9 +32,10 @@ const SENTENCE: usize = 90;
 /// A line this long may have been wrapped: its sentence goes on in the next.
 const WRAPPED: usize = 50;
 
-/// How far from a number a phrase may begin that says something about it: more than any distance above, and than the
-/// longest phrase beside it.
-const NEAR: usize = 1_000;
+/// How far before a number, and behind it, a phrase may begin that says something about it: more than any distance above,
+/// and in front also than the longest phrase beside it.
+const BEFORE: usize = 700;
+const BEHIND: usize = 400;
 
 /// A normalised text with its numbers, and the phrases near them.
 pub(super) struct Labelled<'a> {
@@ -184,9 +185,9 @@ impl<'a> Labelled<'a> {
 fn near(text: &str, numbers: &[Number]) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     for number in numbers {
-        let start = text.floor_char_boundary(number.start.saturating_sub(NEAR));
+        let start = text.floor_char_boundary(number.start.saturating_sub(BEFORE));
         let start = text[..start].rfind([' ', '\n', '\t']).unwrap_or(0);
-        let end = number.end + NEAR;
+        let end = number.end + BEHIND;
         match parts.last_mut() {
             Some(part) if start <= part.end => part.end = end,
             _ => parts.push(start..end),
