@@ -235,6 +235,19 @@ impl Database {
     }
 }
 
+/// A statement that changes a row, and what is to be known of that row then, for [`Transaction::change_many`].
+#[derive(Clone, Copy, Debug)]
+pub struct RowChange {
+    /// Both at once, with `RETURNING`.
+    pub returning: &'static str,
+    /// The change alone.
+    pub change: &'static str,
+    /// A query for the row that has just been changed, alone among those who write.
+    pub row: &'static str,
+    /// How many of the first parameters that query has.
+    pub row_parameters: usize,
+}
+
 /// A transaction that may read and write.
 #[derive(Debug)]
 pub struct Transaction {
@@ -303,6 +316,23 @@ impl Transaction {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.query(sql, &parameters),
             OpenTransaction::Postgres(engine) => Box::pin(engine.query(sql, parameters)).await,
+        }
+    }
+
+    /// Changes a row for each set of parameters, in one round trip; returns what is to be known of each, nothing where
+    /// there was nothing to change. Where there is no round trip, rows are asked for behind their changes: SQLite makes a
+    /// temporary table, and a journal of its own, whenever a statement has `RETURNING`.
+    ///
+    /// # Errors
+    /// As [`Transaction::execute`].
+    pub async fn change_many(
+        &mut self,
+        change: RowChange,
+        parameters: Vec<Vec<Value>>,
+    ) -> Result<Vec<Vec<Row>>, DatabaseError> {
+        match &mut self.engine {
+            OpenTransaction::Sqlite(engine) => engine.change(change, &parameters),
+            OpenTransaction::Postgres(engine) => Box::pin(engine.query(change.returning, parameters)).await,
         }
     }
 

@@ -26,7 +26,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use self::writer::Writer;
 use super::announcer::Announcer;
-use super::{Change, DatabaseError, Row, Value};
+use super::{Change, DatabaseError, Row, RowChange, Value};
 
 /// How long a statement waits for another process that holds the database, such as a command beside a server.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -107,6 +107,20 @@ impl SqliteTransaction {
     ) -> Result<Vec<Vec<Row>>, DatabaseError> {
         let mut connection = self.connection()?;
         parameters.iter().map(|parameters| connection.query(sql, parameters)).collect()
+    }
+
+    /// Changes rows, and reads each behind its change.
+    pub(super) fn change(
+        &mut self,
+        change: RowChange,
+        parameters: &[Vec<Value>],
+    ) -> Result<Vec<Vec<Row>>, DatabaseError> {
+        let mut connection = self.connection()?;
+        let changed = parameters.iter().map(|parameters| match connection.execute(change.change, [parameters])? {
+            0 => Ok(Vec::new()),
+            _ => connection.query(change.row, &parameters[..change.row_parameters]),
+        });
+        changed.collect()
     }
 
     pub(super) fn commit(mut self, changes: &[Change]) -> Result<(), DatabaseError> {
@@ -210,7 +224,11 @@ impl SqliteConnection {
         }
     }
 
-    fn execute(&mut self, sql: &'static str, parameters: &[Vec<Value>]) -> Result<u64, DatabaseError> {
+    fn execute<'a>(
+        &mut self,
+        sql: &'static str,
+        parameters: impl IntoIterator<Item = &'a Vec<Value>>,
+    ) -> Result<u64, DatabaseError> {
         let mut statement = self.prepare(sql)?;
         let mut changed = 0;
         for parameters in parameters {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::outgoing::{self, NewOutgoing};
 use super::queue::{self, Settlement};
 use super::{Conflict, Content, Store, StoreError, until_undisturbed};
-use crate::db::{DatabaseError, Transaction, Value, values};
+use crate::db::{DatabaseError, RowChange, Transaction, Value, values};
 use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
 
 /// One message for one or more inboxes.
@@ -116,24 +116,34 @@ type Openings = BTreeMap<InboxId, Opening>;
 
 const LIVE: &str = "SELECT 1 FROM inboxes WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2)";
 
-/// What is looked at when sequences have been taken.
-macro_rules! returning_state {
-    () => {
-        "RETURNING last_sequence, last_sequence - emptied_sequence,
+/// A change of the inbox `$1`, after which its state is looked at.
+macro_rules! inbox_change {
+    ($change:literal) => {
+        inbox_change!(
+            $change,
+            "last_sequence, last_sequence - emptied_sequence,
             (SELECT COUNT(*) FROM projects WHERE projects.id = project_id AND deleted_at IS NOT NULL)"
+        )
+    };
+    ($change:literal, $state:literal) => {
+        RowChange {
+            returning: concat!($change, " RETURNING ", $state),
+            change: $change,
+            row: concat!("SELECT ", $state, " FROM inboxes WHERE id = $1"),
+            row_parameters: 1,
+        }
     };
 }
 
 /// Takes `$3` sequences of a live inbox. It changes nothing that an index holds, which makes it several times cheaper than
 /// [`OPEN`].
-const TAKE_SEQUENCES: &str = concat!(
-    "UPDATE inboxes SET last_sequence = last_sequence + $3 WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2) ",
-    returning_state!()
+const TAKE_SEQUENCES: RowChange = inbox_change!(
+    "UPDATE inboxes SET last_sequence = last_sequence + $3 WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2)"
 );
 
 /// Opens the inbox where it is not live, and takes `$5` sequences. An inbox that has ended keeps its project unless the
 /// sender proved to be another one (`$6`), and is empty again.
-const OPEN: &str = concat!(
+const OPEN: RowChange = inbox_change!(
     "INSERT INTO inboxes
         (id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence)
     VALUES ($1, $2, 'temporary', $3, $4, $5, 0, 0)
@@ -144,11 +154,22 @@ const OPEN: &str = concat!(
             CASE WHEN inboxes.expires_at <= $3 THEN inboxes.last_sequence ELSE inboxes.emptied_sequence END,
         emptied = CASE WHEN inboxes.expires_at <= $3 THEN 0 ELSE inboxes.emptied END,
         expires_at = CASE WHEN inboxes.expires_at <= $3 THEN $4 ELSE inboxes.expires_at END,
-        last_sequence = inboxes.last_sequence + $5 ",
-    returning_state!()
+        last_sequence = inboxes.last_sequence + $5"
 );
 
-const INSERT_CONTENT: &str = "INSERT INTO contents (trace, parsed, raw) VALUES ($1, $2, $3) RETURNING number";
+macro_rules! insert_content {
+    () => {
+        "INSERT INTO contents (trace, parsed, raw) VALUES ($1, $2, $3)"
+    };
+}
+
+/// Numbers ascend.
+const INSERT_CONTENT: RowChange = RowChange {
+    returning: concat!(insert_content!(), " RETURNING number"),
+    change: insert_content!(),
+    row: "SELECT MAX(number) FROM contents",
+    row_parameters: 0,
+};
 
 const INSERT_MESSAGE: &str = "
     INSERT INTO messages
@@ -217,7 +238,7 @@ async fn insert_contents(transaction: &mut Transaction, deliveries: &[Delivery])
     let row = |Delivery { content, .. }: &Delivery| {
         values![content.trace.as_str(), content.parsed.clone(), content.raw.clone()]
     };
-    let inserted = transaction.query_many(INSERT_CONTENT, deliveries.iter().map(row).collect()).await?;
+    let inserted = transaction.change_many(INSERT_CONTENT, deliveries.iter().map(row).collect()).await?;
     inserted.into_iter().map(|mut rows| rows.pop().ok_or(DatabaseError::Closed)?.integer()).collect()
 }
 
@@ -287,12 +308,12 @@ async fn take_sequences(
     let policy = rows.policy;
     let parameters =
         openings.iter().map(|(inbox, (_, members))| values![inbox.as_str(), policy.now.as_millis(), count(members)]);
-    let taken = transaction.query_many(TAKE_SEQUENCES, parameters.collect()).await?;
+    let taken = transaction.change_many(TAKE_SEQUENCES, parameters.collect()).await?;
     let not_live = openings.iter().zip(&taken).filter(|(_, rows)| rows.is_empty());
     let parameters: Vec<_> = not_live.map(|(opening, _)| opening_parameters(opening, policy)).collect();
     let mut opened = match parameters.as_slice() {
         [] => Vec::new(),
-        _ => transaction.query_many(OPEN, parameters).await?,
+        _ => transaction.change_many(OPEN, parameters).await?,
     }
     .into_iter();
     for ((inbox, (_, members)), mut state) in openings.iter().zip(taken) {
