@@ -248,6 +248,20 @@ pub struct RowChange {
     pub row_parameters: usize,
 }
 
+/// A [`RowChange`]: the change, the columns that are to be known, where their row is found, and by how many of the first
+/// parameters.
+macro_rules! row_change {
+    ($change:literal, $columns:literal, $row:literal, $row_parameters:literal) => {
+        $crate::db::RowChange {
+            returning: concat!($change, " RETURNING ", $columns),
+            change: $change,
+            row: concat!("SELECT ", $columns, " ", $row),
+            row_parameters: $row_parameters,
+        }
+    };
+}
+pub(crate) use row_change;
+
 /// A transaction that may read and write.
 #[derive(Debug)]
 pub struct Transaction {

@@ -294,6 +294,7 @@ impl ToSql for Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::db::{row_change, values};
 
     const COUNT: &str = "SELECT COUNT(*) FROM numbers";
     const INSERT: &str = "INSERT INTO numbers VALUES (1)";
@@ -336,6 +337,24 @@ mod tests {
         let insert = async |mut open: SqliteTransaction| open.execute(INSERT, &[vec![]]);
         assert_eq!(sqlite.transact(insert).await.unwrap().unwrap(), 1);
         assert_eq!(numbers(&sqlite), 0);
+    }
+
+    #[tokio::test]
+    async fn a_row_is_read_behind_its_change() {
+        const REPLACE: RowChange = row_change!(
+            "UPDATE numbers SET number = $1 WHERE number = $2",
+            "number * 10",
+            "FROM numbers WHERE number = $1",
+            1
+        );
+        let (_directory, sqlite) = with_table().await;
+        let change = async |mut open: SqliteTransaction| {
+            open.execute(INSERT, &[vec![]]).unwrap();
+            open.change(REPLACE, &[values![3, 1], values![4, 1], values![7, 3]]).unwrap()
+        };
+        let rows = sqlite.transact(change).await.unwrap().into_iter();
+        let numbers: Vec<_> = rows.map(|mut rows| rows.pop().map(|mut row| row.integer().unwrap())).collect();
+        assert_eq!(numbers, [Some(30), None, Some(70)]);
     }
 
     #[tokio::test]

@@ -188,12 +188,14 @@ impl Answers {
     }
 
     fn log_message(&self, envelope: &Envelope, size: u64, outcome: &Result<Vec<MessageId>, Refusal>) {
-        let (peer, from, to) = (self.peer, &envelope.reverse_path, joined(&envelope.recipients));
+        let (peer, from, to) = (self.peer, &envelope.reverse_path, &envelope.recipients);
         match outcome {
-            Ok(ids) => tracing::info!(%peer, %from, to, size, outcome = "stored", ids = joined(ids), "message"),
+            Ok(ids) => {
+                tracing::info!(%peer, %from, to = joined(to), size, outcome = "stored", ids = joined(ids), "message");
+            }
             Err(refusal) => {
                 metrics::message_refused(refusal.label());
-                tracing::info!(%peer, %from, to, size, outcome = refusal.label(), "message");
+                tracing::info!(%peer, %from, to = joined(to), size, outcome = refusal.label(), "message");
             }
         }
     }

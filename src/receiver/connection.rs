@@ -1,7 +1,7 @@
 //! One connection: moves octets between its socket and its session, and watches the time.
 
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, Write as _};
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -24,6 +24,8 @@ use crate::smtp::{Event, Refusal, Reply, Session, SessionConfig, Transport};
 
 /// Octets read at once. They are on the stack while there is something to read, so a silent client costs none.
 const READ_OCTETS: usize = 16 * 1024;
+/// Octets of most replies.
+const REPLY_OCTETS: usize = 64;
 /// How long a client may take to close its side once it has the last reply.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -135,7 +137,9 @@ impl Connection {
 
     fn keep_reply(&mut self, reply: &Reply) {
         self.answers.log_refusal(reply);
-        self.replies.extend_from_slice(reply.to_string().as_bytes());
+        self.replies.reserve(REPLY_OCTETS);
+        // Into memory, this cannot fail.
+        let _ = write!(self.replies, "{reply}");
     }
 
     async fn flush<S: AsyncWrite + Unpin>(&mut self, stream: &mut S) -> io::Result<()> {

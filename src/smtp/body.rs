@@ -69,6 +69,9 @@ impl BodyReader {
     /// Takes octets up to the end of the data, and answers how many were taken.
     pub fn read(&mut self, input: &[u8]) -> usize {
         let mut taken = 0;
+        if !self.is_discarded() {
+            self.octets.reserve(input.len());
+        }
         while taken < input.len() && !self.has_ended() {
             taken += match self.place {
                 Place::Line => self.read_run(&input[taken..]),
@@ -129,6 +132,10 @@ impl BodyReader {
         Ok(self.octets)
     }
 
+    fn is_discarded(&self) -> bool {
+        self.too_large || self.line_too_long || self.bare_line_end
+    }
+
     /// Takes what stands before the next CR or LF, and answers how much that was.
     fn read_run(&mut self, input: &[u8]) -> usize {
         let run = memchr::memchr2(b'\r', b'\n', input).unwrap_or(input.len());
@@ -163,7 +170,7 @@ impl BodyReader {
         self.line = self.line.saturating_add(octets.len());
         self.too_large |= self.size > self.limits.message;
         self.line_too_long |= self.line > self.limits.line;
-        if self.too_large || self.line_too_long || self.bare_line_end {
+        if self.is_discarded() {
             self.octets = Vec::new();
         } else {
             self.octets.extend_from_slice(octets);

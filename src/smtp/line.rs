@@ -25,6 +25,7 @@ impl LineReader {
     /// Takes octets up to the end of the line, and answers how many were taken and the line if its end was among them.
     /// `limit` is in octets and includes the CR LF.
     pub fn read(&mut self, input: &[u8], limit: usize) -> (usize, Option<Line>) {
+        self.line.reserve(input.len().min(limit.saturating_sub(self.line.len())));
         for (index, &octet) in input.iter().enumerate() {
             if self.push(octet, limit) {
                 return (index + 1, Some(self.finish(limit)));

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::outgoing::{self, NewOutgoing};
 use super::queue::{self, Settlement};
 use super::{Conflict, Content, Store, StoreError, until_undisturbed};
-use crate::db::{DatabaseError, RowChange, Transaction, Value, values};
+use crate::db::{DatabaseError, RowChange, Transaction, Value, row_change, values};
 use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
 
 /// One message for one or more inboxes.
@@ -116,22 +116,16 @@ type Openings = BTreeMap<InboxId, Opening>;
 
 const LIVE: &str = "SELECT 1 FROM inboxes WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2)";
 
-/// A change of the inbox `$1`, after which its state is looked at.
+/// A change of the inbox `$1`, behind which its state is looked at.
 macro_rules! inbox_change {
     ($change:literal) => {
-        inbox_change!(
+        row_change!(
             $change,
             "last_sequence, last_sequence - emptied_sequence,
-            (SELECT COUNT(*) FROM projects WHERE projects.id = project_id AND deleted_at IS NOT NULL)"
+                (SELECT COUNT(*) FROM projects WHERE projects.id = project_id AND deleted_at IS NOT NULL)",
+            "FROM inboxes WHERE id = $1",
+            1
         )
-    };
-    ($change:literal, $state:literal) => {
-        RowChange {
-            returning: concat!($change, " RETURNING ", $state),
-            change: $change,
-            row: concat!("SELECT ", $state, " FROM inboxes WHERE id = $1"),
-            row_parameters: 1,
-        }
     };
 }
 
@@ -157,19 +151,13 @@ const OPEN: RowChange = inbox_change!(
         last_sequence = inboxes.last_sequence + $5"
 );
 
-macro_rules! insert_content {
-    () => {
-        "INSERT INTO contents (trace, parsed, raw) VALUES ($1, $2, $3)"
-    };
-}
-
 /// Numbers ascend.
-const INSERT_CONTENT: RowChange = RowChange {
-    returning: concat!(insert_content!(), " RETURNING number"),
-    change: insert_content!(),
-    row: "SELECT MAX(number) FROM contents",
-    row_parameters: 0,
-};
+const INSERT_CONTENT: RowChange = row_change!(
+    "INSERT INTO contents (trace, parsed, raw) VALUES ($1, $2, $3)",
+    "number",
+    "FROM contents ORDER BY number DESC LIMIT 1",
+    0
+);
 
 const INSERT_MESSAGE: &str = "
     INSERT INTO messages
