@@ -69,7 +69,8 @@ impl BodyReader {
     /// Takes octets up to the end of the data, and answers how many were taken.
     pub fn read(&mut self, input: &[u8]) -> usize {
         let mut taken = 0;
-        if !self.is_discarded() {
+        if self.octets.capacity() == 0 && !self.is_discarded() {
+            // Most messages come in one piece.
             self.octets.reserve(input.len());
         }
         while taken < input.len() && !self.has_ended() {
