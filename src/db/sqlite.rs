@@ -13,6 +13,7 @@ mod writer;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -116,11 +117,12 @@ impl SqliteTransaction {
         parameters: &[Vec<Value>],
     ) -> Result<Vec<Vec<Row>>, DatabaseError> {
         let mut connection = self.connection()?;
-        let changed = parameters.iter().map(|parameters| match connection.execute(change.change, [parameters])? {
-            0 => Ok(Vec::new()),
-            _ => connection.query(change.row, &parameters[..change.row_parameters]),
-        });
-        changed.collect()
+        let rows =
+            parameters.iter().map(|parameters| match connection.execute(change.change, from_ref(parameters))? {
+                0 => Ok(Vec::new()),
+                _ => connection.query(change.row, &parameters[..change.row_parameters]),
+            });
+        rows.collect()
     }
 
     pub(super) fn commit(mut self, changes: &[Change]) -> Result<(), DatabaseError> {
@@ -224,11 +226,7 @@ impl SqliteConnection {
         }
     }
 
-    fn execute<'a>(
-        &mut self,
-        sql: &'static str,
-        parameters: impl IntoIterator<Item = &'a Vec<Value>>,
-    ) -> Result<u64, DatabaseError> {
+    fn execute(&mut self, sql: &'static str, parameters: &[Vec<Value>]) -> Result<u64, DatabaseError> {
         let mut statement = self.prepare(sql)?;
         let mut changed = 0;
         for parameters in parameters {

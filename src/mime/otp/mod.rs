@@ -14,6 +14,9 @@ use super::budget::CODE_SEARCH_OCTETS;
 use pairing::{Labelled, Pairing};
 use vocabulary::VOCABULARY;
 
+/// Octets of text that are looked at together, in a few instructions.
+const PIECE: usize = 16;
+
 /// By what a code was recognised, the surest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {

@@ -1,6 +1,7 @@
 //! The text as it is searched: invisible marks gone, every digit ASCII, one kind of space and hyphen, lower case,
 //! addresses blanked.
 
+use super::PIECE;
 use crate::mime::links;
 
 /// Stands for a URL or a mail address: no letter, no digit, no punctuation.
@@ -10,8 +11,6 @@ const BLANK: char = '\u{fffc}';
 const LOCAL_PART: usize = 64;
 const DOMAIN: usize = 255;
 
-/// Octets of text that are looked at together, as few instructions.
-const PIECE: usize = 16;
 /// Octets that are taken over at once, so that none is looked at for every word before it.
 const STRETCH: usize = 16 * PIECE;
 

@@ -1,5 +1,6 @@
 //! The numbers in a text that could be codes: whole, grouped, or a digit at a time.
 
+use super::PIECE;
 use crate::mime::links::is_unspaced;
 
 /// What may stand in front of a code with a hyphen, as in `G-123456`.
@@ -11,9 +12,6 @@ const CURRENCIES: &[&str] = &[
     "dkk", "nok", "try", "idr", "rp", "rp.", "vnd", "thb", "krw", "aed", "sar", "ils", "uah", "kr", "zł", "kč", "tl",
     "nt$", "hk$", "us$", "cad", "aud", "mxn", "руб", "грн",
 ];
-
-/// Octets of text that are looked at together, as few instructions.
-const PIECE: usize = 32;
 
 /// A number that could be a code.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,20 +69,24 @@ pub(super) fn first_six_digit_word(text: &str) -> Option<String> {
 
 fn runs(text: &str) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for (number, piece) in text.as_bytes().chunks(PIECE).enumerate() {
-        // Most pieces have none.
-        if !piece.iter().fold(false, |has_digit, octet| has_digit | octet.is_ascii_digit()) {
-            continue;
-        }
-        for (index, _) in piece.iter().enumerate().filter(|(_, octet)| octet.is_ascii_digit()) {
-            let index = number * PIECE + index;
-            match runs.last_mut() {
-                Some(run) if run.end == index => run.end += 1,
-                _ => runs.push(Run { start: index, end: index + 1 }),
-            }
+    for index in digits(text.as_bytes()) {
+        match runs.last_mut() {
+            Some(run) if run.end == index => run.end += 1,
+            _ => runs.push(Run { start: index, end: index + 1 }),
         }
     }
     runs
+}
+
+/// Where digits stand.
+fn digits(text: &[u8]) -> impl Iterator<Item = usize> {
+    // Most pieces have none.
+    let has_digit =
+        |(_, piece): &(usize, &[u8])| piece.iter().fold(false, |has_digit, octet| has_digit | octet.is_ascii_digit());
+    text.chunks(PIECE).enumerate().filter(has_digit).flat_map(|(number, piece)| {
+        let digits = piece.iter().enumerate().filter(|(_, octet)| octet.is_ascii_digit());
+        digits.map(move |(index, _)| number * PIECE + index)
+    })
 }
 
 fn around(text: &str, start: usize, end: usize) -> (Option<char>, Option<char>) {
