@@ -1,6 +1,7 @@
 //! Mail in: sessions that send, the waits that follow them, and the search for every message that was taken.
 
 use std::collections::HashSet;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -23,7 +24,9 @@ const WAITS_A_KEY: usize = 4;
 /// What one run came to.
 pub(crate) struct Outcome {
     pub(crate) taken: u64,
-    pub(crate) failed: u64,
+    pub(crate) failed: usize,
+    /// Why the first of those failed.
+    pub(crate) failure: Option<String>,
     pub(crate) elapsed: Duration,
     pub(crate) octets: u64,
     pub(crate) ack: Sample,
@@ -170,11 +173,11 @@ pub(crate) struct Run {
 /// What one session did: number, due time, and what came of it.
 type Log = Vec<(u64, Duration, Sent)>;
 
-/// What all sessions did: their logs, how many messages failed, and when their followers had each message.
+/// What all sessions did: their logs, why messages failed, and when their followers had each message.
 pub(crate) struct Sending {
     pub(crate) begun: Instant,
     size: u64,
-    logs: Vec<(Log, u64, Vec<Instant>)>,
+    logs: Vec<(Log, Vec<io::Error>, Vec<Instant>)>,
 }
 
 impl Run {
@@ -208,8 +211,8 @@ impl Run {
         session: Session,
         told: oneshot::Sender<usize>,
         following: Option<JoinHandle<Vec<Instant>>>,
-    ) -> (Log, u64, Vec<Instant>) {
-        let (mut log, mut failed) = (Log::new(), 0);
+    ) -> (Log, Vec<io::Error>, Vec<Instant>) {
+        let (mut log, mut failures) = (Log::new(), Vec::new());
         let (mut session, mut template) = (Some(session), self.template.clone());
         while let Some((number, due)) = self.take().await {
             let recipient = self.recipient(index, number, following.is_some());
@@ -218,11 +221,11 @@ impl Run {
                 None => Session::open(&self.address, self.traffic.starttls).await.unwrap(),
             };
             match open.send(&mut template, number, recipient, self.traffic.pipelining).await {
-                Ok(sent) if sent.taken => {
+                Ok(sent) => {
                     log.push((number, due, sent));
                     session = Some(open);
                 }
-                _ => failed += 1,
+                Err(error) => failures.push(error),
             }
         }
         // Nobody follows where nobody listens.
@@ -231,7 +234,7 @@ impl Run {
             Some(following) => following.await.unwrap(),
             None => Vec::new(),
         };
-        (log, failed, answers)
+        (log, failures, answers)
     }
 
     fn recipient(&self, session: usize, number: u64, followed: bool) -> &str {
@@ -277,9 +280,11 @@ impl Sending {
             Sample::new(pairs.map(|((.., sent), at)| at.saturating_duration_since(from(sent))).collect())
         };
         let taken = self.sent().count() as u64;
+        let failures = || self.logs.iter().flat_map(|(_, failures, _)| failures);
         Outcome {
             taken,
-            failed: self.logs.iter().map(|(_, failed, _)| failed).sum(),
+            failed: failures().count(),
+            failure: failures().next().map(ToString::to_string),
             elapsed: last - self.begun,
             octets: self.size * taken,
             ack: Sample::new(self.sent().map(|(.., sent)| sent.answered - sent.dot).collect()),
@@ -331,8 +336,8 @@ impl Outcome {
             Some(missing) => println!("  MISSING: {missing} messages that were answered with 250"),
             None => {}
         }
-        if self.failed > 0 {
-            println!("  FAILED: {} messages were not taken", self.failed);
+        if let Some(failure) = &self.failure {
+            println!("  FAILED: {} messages were not taken, the first because {failure}", self.failed);
         }
     }
 

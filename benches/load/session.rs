@@ -27,7 +27,6 @@ pub(crate) struct Session {
 pub(crate) struct Sent {
     pub(crate) dot: Instant,
     pub(crate) answered: Instant,
-    pub(crate) taken: bool,
 }
 
 impl Session {
@@ -35,19 +34,19 @@ impl Session {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let mut session = Self { stream: Box::new(stream), input: Vec::with_capacity(1_024) };
-        session.reply().await?;
-        session.say(b"EHLO load.test\r\n").await?;
+        session.expect("220", "the connection").await?;
+        session.say("EHLO load.test\r\n", "250").await?;
         if starttls {
-            session.say(b"STARTTLS\r\n").await?;
+            session.say("STARTTLS\r\n", "220").await?;
             let name = ServerName::try_from("restante.test").map_err(io::Error::other)?;
             let encrypted = TlsConnector::from(trusting()).connect(name, session.stream).await?;
             session.stream = Box::new(encrypted);
-            session.say(b"EHLO load.test\r\n").await?;
+            session.say("EHLO load.test\r\n", "250").await?;
         }
         Ok(session)
     }
 
-    /// Sends one message; `taken` says whether all replies were what they should be.
+    /// Sends one message. An error says which reply refused it.
     pub(crate) async fn send(
         &mut self,
         template: &mut Template,
@@ -56,39 +55,41 @@ impl Session {
         pipelining: bool,
     ) -> io::Result<Sent> {
         let recipient = format!("RCPT TO:<{recipient}>\r\n");
-        let mut taken = true;
+        let commands = [("MAIL FROM:<app@shop.test>\r\n", "250"), (recipient.as_str(), "250"), ("DATA\r\n", "354")];
         if pipelining {
-            self.stream.write_all(format!("MAIL FROM:<app@shop.test>\r\n{recipient}DATA\r\n").as_bytes()).await?;
-            for code in [b"250", b"250", b"354"] {
-                taken &= self.reply().await? == *code;
+            self.stream.write_all(commands.map(|(command, _)| command).concat().as_bytes()).await?;
+            for (command, code) in commands {
+                self.expect(code, command).await?;
             }
         } else {
-            taken &= self.say(b"MAIL FROM:<app@shop.test>\r\n").await? == *b"250";
-            taken &= self.say(recipient.as_bytes()).await? == *b"250";
-            taken &= self.say(b"DATA\r\n").await? == *b"354";
-        }
-        if !taken {
-            return Err(io::Error::other("refused"));
+            for (command, code) in commands {
+                self.say(command, code).await?;
+            }
         }
         self.stream.write_all(template.numbered(number)).await?;
         let dot = Instant::now();
-        let taken = self.reply().await? == *b"250";
-        Ok(Sent { dot, answered: Instant::now(), taken })
+        self.expect("250", "the message").await?;
+        Ok(Sent { dot, answered: Instant::now() })
     }
 
-    async fn say(&mut self, line: &[u8]) -> io::Result<[u8; 3]> {
-        self.stream.write_all(line).await?;
-        self.reply().await
+    async fn say(&mut self, command: &str, code: &str) -> io::Result<()> {
+        self.stream.write_all(command.as_bytes()).await?;
+        self.expect(code, command).await
     }
 
-    /// The code of the next reply, which may have several lines.
-    async fn reply(&mut self) -> io::Result<[u8; 3]> {
+    /// Reads the next reply, which may have several lines.
+    async fn expect(&mut self, code: &str, behind: &str) -> io::Result<()> {
         loop {
             while let Some(end) = self.input.iter().position(|octet| *octet == b'\n') {
                 let line: Vec<u8> = self.input.drain(..=end).collect();
-                if line.get(3) != Some(&b'-') {
-                    return line.first_chunk().copied().ok_or_else(|| io::ErrorKind::InvalidData.into());
+                if line.get(3) == Some(&b'-') {
+                    continue;
                 }
+                if line.starts_with(code.as_bytes()) {
+                    return Ok(());
+                }
+                let (behind, line) = (behind.trim_end(), line.trim_ascii_end().escape_ascii());
+                return Err(io::Error::other(format!("{behind} was answered with {line}")));
             }
             if self.stream.read_buf(&mut self.input).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
