@@ -1,6 +1,6 @@
 //! A disk that loses its power: what has been written since a file was last flushed is there, or not, block by block.
 //!
-//! A library that is preloaded into the server (`flushed.c`) copies each file of the database when it has been flushed. A
+//! A shim that is preloaded into the server (`flushed.c`) copies each file of the database when it has been flushed. A
 //! power cut then is a kill, behind which every block of a file is either that of the copy or that of the file.
 
 use std::fs;
@@ -15,7 +15,7 @@ use super::server::serve;
 const BLOCK: usize = 4_096;
 
 pub(crate) struct Disk {
-    library: PathBuf,
+    shim: PathBuf,
     flushed: TempDir,
     is_forgetful: bool,
 }
@@ -23,11 +23,11 @@ pub(crate) struct Disk {
 impl Disk {
     pub(crate) fn new() -> Self {
         let flushed = tempfile::tempdir().unwrap();
-        let library = flushed.path().join("flushed.so");
+        let shim = flushed.path().join("flushed.so");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/flushed.c");
-        let compiled = Command::new("cc").args(["-shared", "-fPIC", source, "-o"]).arg(&library).status().unwrap();
+        let compiled = Command::new("cc").args(["-shared", "-fPIC", source, "-o"]).arg(&shim).status().unwrap();
         assert!(compiled.success());
-        Self { library, flushed, is_forgetful: false }
+        Self { shim, flushed, is_forgetful: false }
     }
 
     /// One that says of the log that it has been flushed when it has not.
@@ -38,7 +38,7 @@ impl Disk {
     /// `restante serve` with its data on this disk.
     pub(crate) fn serve(&self, data_dir: &Path) -> Command {
         let mut serve = serve(data_dir);
-        serve.env("LD_PRELOAD", &self.library).env("FLUSHED", self.flushed.path());
+        serve.env("LD_PRELOAD", &self.shim).env("FLUSHED", self.flushed.path());
         serve.envs(self.is_forgetful.then_some(("FORGETFUL", "1")));
         serve
     }
