@@ -259,7 +259,8 @@ fn positive(flag: &'static str, duration: Duration) -> Result<Duration, Settings
 mod tests {
     use std::path::PathBuf;
 
-    use clap::Parser;
+    use clap::builder::Resettable;
+    use clap::{CommandFactory, FromArgMatches, Parser};
 
     use super::*;
 
@@ -271,7 +272,10 @@ mod tests {
     }
 
     fn resolve_line(line: &str) -> Result<Settings, SettingsError> {
-        resolve(&Serve::try_parse_from(format!("serve {line}").split_whitespace()).unwrap().flags)
+        // Whoever runs the tests may have the variables set for a server of their own.
+        let command = Serve::command().mut_args(|argument| argument.env(Resettable::Reset));
+        let matches = command.try_get_matches_from(format!("serve {line}").split_whitespace()).unwrap();
+        resolve(&Serve::from_arg_matches(&matches).unwrap().flags)
     }
 
     #[test]
