@@ -13,7 +13,6 @@ pub mod store;
 
 pub mod db;
 
-pub mod mime;
 pub mod smtp;
 
 pub mod clock;

@@ -6,7 +6,6 @@ use std::time::Duration;
 use restante::clock::Clock;
 use restante::config::DatabaseUrl;
 use restante::db::Database;
-use restante::mime;
 use restante::model::InboxId;
 use restante::service::Projects;
 use restante::store::{Batch, Content, Delivery, Policy, Store};
@@ -62,6 +61,6 @@ pub(crate) async fn fill(data_dir: &Path, messages: usize) -> Vec<String> {
 
 fn content(number: usize) -> Content {
     let raw = mail::plain(4_096).replace("load 0000000000", &format!("load {number:010}"));
-    let parsed = mime::parse(raw.as_bytes());
+    let parsed = restante_mail::parse(raw.as_bytes());
     Content::encode(parsed, "app@shop.test".to_owned(), String::new(), raw.as_bytes()).unwrap()
 }

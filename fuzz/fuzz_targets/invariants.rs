@@ -1,6 +1,6 @@
 //! What holds for every parsed message, whatever it was parsed from.
 
-use restante::mime::{ParsedMessage, parse};
+use restante_mail::{ParsedMessage, parse};
 
 /// Parses `raw` and checks the result.
 pub fn checked(raw: &[u8]) -> ParsedMessage {

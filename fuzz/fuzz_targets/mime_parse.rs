@@ -5,6 +5,6 @@ mod invariants;
 
 libfuzzer_sys::fuzz_target!(|raw: &[u8]| {
     let first = invariants::checked(raw);
-    assert_eq!(first, restante::mime::parse(raw));
-    let _ = restante::mime::threading(raw);
+    assert_eq!(first, restante_mail::parse(raw));
+    let _ = restante_mail::threading(raw);
 });

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use restante_mail::compose::ComposeError;
 use serde::Serialize;
 
 use super::response::json;
-use crate::mime::compose::ComposeError;
 use crate::service::{ClaimError, OutboxError, ProjectError, ServiceError};
 use crate::store::StoreError;
 

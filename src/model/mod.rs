@@ -1,6 +1,5 @@
 //! The words of the domain: projects, keys, inboxes, messages, and the instants they happen at.
 
-mod address;
 mod api_key;
 mod inbox;
 mod message;
@@ -9,7 +8,6 @@ mod project;
 mod refused;
 mod timestamp;
 
-pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
 pub use message::{DamagedParts, InvalidMessageId, Message, MessageId, Parts, PartsJson};
@@ -17,3 +15,5 @@ pub use outgoing::{Attempt, InvalidOutgoingId, Outgoing, OutgoingId, OutgoingSta
 pub use project::{Project, ProjectId};
 pub use refused::RefusedMail;
 pub use timestamp::Timestamp;
+
+pub use restante_mail::{Domain, EmailAddress, InvalidAddress};

@@ -1,7 +1,6 @@
 //! Taking a message: parse it, compress it, hand it to the committer.
 
 use super::{DeliverError, Service};
-use crate::mime;
 use crate::model::{EmailAddress, InboxId, MessageId, ProjectId};
 use crate::store::{Content, Delivery, Outcome, OutgoingChange, StoreError, aside};
 
@@ -84,7 +83,7 @@ async fn encode_in_place_or_aside(incoming: Incoming) -> Result<Content, StoreEr
 }
 
 fn encode(incoming: Incoming) -> Result<Content, StoreError> {
-    let mut parsed = mime::parse(&incoming.raw);
+    let mut parsed = restante_mail::parse(&incoming.raw);
     if let Some(excess) = &parsed.over_budget {
         tracing::warn!(%excess, octets = incoming.raw.len(), "a message is read only in part");
     }

@@ -44,7 +44,7 @@ pub enum ServiceError {
     Stopping,
     /// A message could not be composed.
     #[error("cannot compose the message: {0}")]
-    Compose(#[from] crate::mime::compose::ComposeError),
+    Compose(#[from] restante_mail::compose::ComposeError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

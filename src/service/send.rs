@@ -1,10 +1,9 @@
 //! Sending from an inbox: into a local inbox at once, or into the queue of the mail worker.
 
+use restante_mail::{Threading, compose};
 use uuid::Uuid;
 
 use super::{Caller, Incoming, QUEUE_LIFETIME, Service, ServiceError};
-use crate::mime;
-use crate::mime::Threading;
 use crate::model::{EmailAddress, Inbox, InboxId, MessageId, OutgoingId, Timestamp};
 use crate::store::{NewOutgoing, OutgoingChange, StoreError};
 
@@ -75,7 +74,7 @@ impl Service {
     async fn threading(&self, caller: &Caller, id: &str) -> Result<Threading, ServiceError> {
         let id = MessageId::parse(id).map_err(|_| ServiceError::MessageNotFound)?;
         let raw = self.0.store.raw_message(caller.project, id, self.0.clock.now()).await?;
-        Ok(mime::threading(&raw.ok_or(ServiceError::MessageNotFound)?))
+        Ok(restante_mail::threading(&raw.ok_or(ServiceError::MessageNotFound)?))
     }
 
     /// Any live inbox of the installation may be sent to, whoever owns it.
@@ -103,14 +102,14 @@ impl Service {
         let composed_at = self.0.clock.now();
         let from = inbox.address(&domain);
         let composing = tokio::task::spawn_blocking(move || {
-            let to = draft.to.to_string();
-            let raw = mime::compose::compose(&mime::compose::Draft {
+            let (to, date) = (draft.to.to_string(), composed_at.to_rfc5322());
+            let raw = compose::compose(&compose::Draft {
                 from: &from,
                 to: &to,
                 subject: &draft.subject,
                 text: &draft.text,
                 html: &draft.html,
-                date: composed_at,
+                date: &date,
                 message_id: &message_id,
                 in_reply_to: parent.as_ref(),
             })?;

@@ -61,7 +61,7 @@ impl Content {
     /// # Errors
     /// [`StoreError::Compression`], which only a lack of memory brings about.
     pub fn encode(
-        message: crate::mime::ParsedMessage,
+        message: restante_mail::ParsedMessage,
         sender: String,
         trace: String,
         raw: &[u8],
@@ -197,7 +197,7 @@ mod tests {
     }
 
     fn content(text: String, raw: &[u8]) -> Content {
-        let message = crate::mime::ParsedMessage { text, ..Default::default() };
+        let message = restante_mail::ParsedMessage { text, ..Default::default() };
         let content = Content::encode(message, String::new(), String::new(), raw).unwrap();
         assert_eq!(decode_raw(&content.parsed, content.parsed_size, &content.raw).unwrap(), raw);
         content

@@ -334,8 +334,8 @@ mod tests {
     use super::*;
     use crate::config::DatabaseUrl;
     use crate::db::Database;
-    use crate::mime::ParsedMessage;
     use crate::store::{Batch, Content, Delivery, Policy};
+    use restante_mail::ParsedMessage;
 
     /// Counted, because it is right either way, and slow only where the inbox is long.
     #[tokio::test]

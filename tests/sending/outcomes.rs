@@ -29,7 +29,7 @@ async fn a_message_is_handed_over_whole() {
     assert!(message.contains("X-Rcpt-Args: <a@shop.example>\n"), "{message}");
     assert!(message.contains(&format!("\nMessage-ID: {}\n", item.message_id)), "{message}");
     let (_, raw) = message.split_once("\nFrom: ").unwrap();
-    let parsed = restante::mime::parse(format!("From: {raw}").replace('\n', "\r\n").as_bytes());
+    let parsed = restante_mail::parse(format!("From: {raw}").replace('\n', "\r\n").as_bytes());
     assert_eq!((parsed.subject.as_str(), parsed.text.trim_end()), ("Grüße", text.trim_end()));
     assert_eq!(bed.messages().await, 0, "no bounce");
 }

@@ -10,7 +10,7 @@ pub async fn a_message_comes_back_whole(bed: Bed) {
     let whole = Delivery { content: content(raw), ..delivery(&["box"], "") };
     let outcome = bed.deliver(&[whole], START).await.unwrap()[0][0].clone();
     let message = bed.store.message(bed.default_project, outcome.message, START).await.unwrap().unwrap();
-    let parsed = restante::mime::parse(raw);
+    let parsed = restante_mail::parse(raw);
     assert_eq!((message.id, message.inbox_id, message.sequence), (outcome.message, id("box"), 1));
     assert_eq!((message.from.as_str(), message.subject.as_str()), ("sender@else.example", "Whole"));
     let parts = message.parts.read().unwrap();

@@ -11,14 +11,14 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
+use restante_mail::anatomy;
+use restante_mail::display::displayed;
 
 use super::failure::Failure;
 use super::guard::Visit;
 use super::page::X_DNS_PREFETCH_CONTROL;
 use crate::http::App;
 use crate::http::error::Error;
-use crate::mime::anatomy;
-use crate::mime::display::displayed;
 use crate::service::ServiceError;
 
 const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; \

@@ -6,6 +6,7 @@ use askama::Template;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
+use restante_mail::{Recognised, Rule, anatomy};
 
 use super::failure::Failure;
 use super::guard::Visit;
@@ -16,7 +17,6 @@ use super::start::Setup;
 use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
-use crate::mime::{self, Recognised, Rule};
 use crate::model::{Inbox, InboxKind, Message, MessageId, Timestamp};
 use crate::service::{Found, ServiceError};
 use crate::store::{StoreError, Watched};
@@ -150,7 +150,7 @@ impl MessageView {
         let parts_base = format!("/projects/{}/messages/{}", caller.project, message.id);
         // Taking a large message apart takes a while, and has a thread of its own.
         let taken_apart =
-            tokio::task::spawn_blocking(move || (mime::anatomy::dissect(&raw), mime::recognise_code(&raw), raw));
+            tokio::task::spawn_blocking(move || (anatomy::dissect(&raw), restante_mail::recognise_code(&raw), raw));
         let taken_apart = taken_apart.await.map_err(|error| StoreError::Damaged(error.into()))?;
         let (anatomy, recognised, raw) = taken_apart;
         let parts = message.parts.read().map_err(ServiceError::from)?;
@@ -233,7 +233,7 @@ fn subject(message: &Message) -> &str {
 
 /// The fields that this server put in front, then those of the message.
 fn fields(trace: &str, own: Vec<(String, String)>) -> Vec<(String, String)> {
-    let mut fields = mime::anatomy::dissect(trace.as_bytes()).fields;
+    let mut fields = anatomy::dissect(trace.as_bytes()).fields;
     fields.extend(own);
     fields
 }

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+use restante_mail::anatomy::{self, PartContent, PartSummary};
 
 use super::failure::Failure;
 use super::guard::Visit;
@@ -15,7 +16,6 @@ use super::inboxes::path_segment;
 use super::when::size;
 use crate::http::App;
 use crate::http::error::Error;
-use crate::mime::anatomy::{self, PartContent, PartSummary};
 
 /// Even if a browser took a download for a page, it would run and load nothing.
 const POLICY: &str = "default-src 'none'; sandbox";

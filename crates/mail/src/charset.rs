@@ -8,7 +8,7 @@ use encoding_rs::{
 };
 use mail_parser::decoders::charsets::map::charset_decoder;
 
-use super::budget::BODY_OCTETS;
+use crate::budget::BODY_OCTETS;
 
 /// Octets that are decoded at a time, and that a guess is made from.
 const CHUNK: usize = 64 * 1024;

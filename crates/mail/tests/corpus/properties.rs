@@ -2,7 +2,7 @@
 //! field has its form.
 
 use proptest::prelude::*;
-use restante::mime::{ParsedMessage, parse, threading};
+use restante_mail::{ParsedMessage, parse, threading};
 
 /// Pieces that mean something to the parser; random ones in a row reach deeper than random octets.
 const PIECES: &[&str] = &[

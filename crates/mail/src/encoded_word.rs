@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use super::charset;
-use super::transfer;
+use crate::charset;
+use crate::transfer;
 
 /// A charset name in an encoded-word is no longer than this.
 const CHARSET_OCTETS: usize = 64;

@@ -1,13 +1,22 @@
-//! The understanding of mail: from the octets of a message to its text, HTML, links and one-time code, and from a
-//! draft to the octets of a message.
+//! Reads mail: from the bytes of a message to its text, HTML, links and one-time code. It also writes a message.
 //!
-//! Everything here is pure: octets go in, values come out. [`parse`] never fails and never panics, and its cost grows
+//! Find the code in this mail:
+//!
+//! ```
+//! let mail = b"Subject: Sign in\r\n\r\nYour code is 481 516.\r\nhttps://shop.example/in?token=f3b1c\r\n";
+//! let read = restante_mail::parse(mail);
+//! assert_eq!(read.otp, "481516");
+//! assert_eq!(read.links, ["https://shop.example/in?token=f3b1c"]);
+//! ```
+//!
+//! Everything here is pure: bytes go in, values come out. [`parse`] never fails and never panics, and its cost grows
 //! linearly with the size of the message, whatever the message holds: see [`Budget`].
 //!
 //! A message goes through these steps: [`structure`] finds the parts, [`body`] chooses those that a mail client would
 //! show and decodes them ([`transfer`], [`charset`], [`flowed`]), [`html`] tells what a person sees of the HTML,
 //! [`links`] and [`otp`] look through that.
 
+mod address;
 pub mod anatomy;
 mod body;
 mod budget;
@@ -24,6 +33,7 @@ mod structure;
 mod threading;
 mod transfer;
 
+pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use budget::Budget;
 pub use otp::{Recognised, Rule};
 pub use threading::{Threading, threading};

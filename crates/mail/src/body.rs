@@ -1,10 +1,10 @@
 //! The body as a mail client shows it: which parts, in which order, as text and as HTML.
 
-use super::budget::{BODY_OCTETS, Budget};
-use super::charset;
-use super::flowed;
-use super::html::{self, Page};
-use super::structure::{Kind, Part, Structure};
+use crate::budget::{BODY_OCTETS, Budget};
+use crate::charset;
+use crate::flowed;
+use crate::html::{self, Page};
+use crate::structure::{Kind, Part, Structure};
 
 /// What a person would see.
 #[derive(Default)]

@@ -70,7 +70,7 @@ impl Links {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mime::html;
+    use crate::html;
 
     fn of_html(html: &str) -> Vec<String> {
         let page = html::read(html);

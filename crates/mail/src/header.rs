@@ -3,9 +3,9 @@
 use mail_parser::parsers::MessageStream;
 use mail_parser::{Address, ContentType as ParsedContentType, HeaderValue};
 
-use super::budget::{HEADER_FIELD_OCTETS, PARAMETERS_OCTETS};
-use super::charset;
-use super::encoded_word;
+use crate::budget::{HEADER_FIELD_OCTETS, PARAMETERS_OCTETS};
+use crate::charset;
+use crate::encoded_word;
 
 /// One field as it stands in the message, its value still folded.
 #[derive(Clone, Copy, Debug)]

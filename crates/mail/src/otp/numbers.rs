@@ -1,7 +1,7 @@
 //! The numbers in a text that could be codes: whole, grouped, or a digit at a time.
 
 use super::PIECE;
-use crate::mime::links::is_unspaced;
+use crate::links::is_unspaced;
 
 /// What may stand in front of a code with a hyphen, as in `G-123456`.
 const PREFIXES: &[&str] = &["g", "fb", "code", "otp", "pin"];

@@ -2,7 +2,7 @@
 //! addresses blanked.
 
 use super::PIECE;
-use crate::mime::links;
+use crate::links;
 
 /// Stands for a URL or a mail address: no letter, no digit, no punctuation.
 const BLANK: char = '\u{fffc}';

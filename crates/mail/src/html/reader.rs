@@ -8,7 +8,7 @@ use super::elements::{self, COUNT, ElementId, Layout};
 use super::hidden::{Region, Style};
 use super::writer::{Gap, Writer};
 use super::{Page, Reference};
-use crate::mime::budget::{LINK_OCTETS, LINKS, NESTED_LAYOUTS};
+use crate::budget::{LINK_OCTETS, LINKS, NESTED_LAYOUTS};
 
 /// Octets of a tag or attribute name that are kept: known ones are shorter.
 const NAME_OCTETS: usize = 32;

@@ -4,8 +4,8 @@ use lettre::Address;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, Message, MultiPart, SinglePart};
 
-use super::threading::{self, Threading};
-use crate::model::{EmailAddress, Timestamp};
+use crate::address::EmailAddress;
+use crate::threading::{self, Threading};
 
 /// A message to be written.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +20,8 @@ pub struct Draft<'a> {
     pub text: &'a str,
     /// The HTML; empty is absent.
     pub html: &'a str,
-    /// When it is sent.
-    pub date: Timestamp,
+    /// When it is sent, as RFC 5322 writes dates: `Fri, 20 Nov 2026 09:30:00 +0000`.
+    pub date: &'a str,
     /// Its own id, with angle brackets.
     pub message_id: &'a str,
     /// The message that it answers.
@@ -34,8 +34,8 @@ pub enum ComposeError {
     /// An address is none that a message can be sent from or to.
     #[error("not a mail address: {0}")]
     Address(String),
-    /// The subject holds a control character.
-    #[error("a control character in the subject")]
+    /// The subject or the date holds a control character.
+    #[error("a control character in a header")]
     ControlCharacter,
     /// The message id is not printable ASCII between angle brackets.
     #[error("not a message id")]
@@ -51,7 +51,7 @@ pub enum ComposeError {
 /// [`ComposeError`] for addresses that do not parse and for control characters in a header: nothing in a draft can
 /// begin a header of its own.
 pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
-    if draft.subject.contains(char::is_control) {
+    if [draft.subject, draft.date].iter().any(|value| value.contains(char::is_control)) {
         return Err(ComposeError::ControlCharacter);
     }
     if !threading::is_bracketed_id(draft.message_id) {
@@ -61,7 +61,7 @@ pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
         .from(mailbox(draft.from)?)
         .to(mailbox(draft.to)?)
         .subject(draft.subject)
-        .raw_header(header("Date", draft.date.to_rfc5322()))
+        .raw_header(header("Date", draft.date.to_owned()))
         .raw_header(header("Message-ID", draft.message_id.to_owned()));
     if let Some(parent) = draft.in_reply_to {
         for (name, ids) in [("In-Reply-To", parent_id(parent)), ("References", thread(parent))] {

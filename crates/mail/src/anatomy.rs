@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::budget::{BODY_OCTETS, Budget};
-use super::header;
-use super::structure::{Part, Structure};
-use super::{charset, encoded_word};
+use crate::budget::{BODY_OCTETS, Budget};
+use crate::header;
+use crate::structure::{Part, Structure};
+use crate::{charset, encoded_word};
 
 /// Image types that are shown: those in which browsers run nothing.
 const SHOWN_IMAGES: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"];

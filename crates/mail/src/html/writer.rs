@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::mime::budget::BODY_OCTETS;
+use crate::budget::BODY_OCTETS;
 
 /// What separates the text before from the text that comes next; the strongest wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 const SCHEME_CHARACTERS: usize = 32;
 
 /// The octets of each URL in `text`, in order. Each character is looked at a bounded number of times.
-pub(in crate::mime) fn urls(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+pub(crate) fn urls(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let separators = Finder::new("://");
     let mut searched = 0;
     std::iter::from_fn(move || {
@@ -127,7 +127,7 @@ fn is_word(character: char) -> bool {
 }
 
 /// Letters of Chinese, Japanese, Korean, Thai and their neighbours, which are written without spaces or take endings.
-pub(in crate::mime) fn is_unspaced(character: char) -> bool {
+pub(crate) fn is_unspaced(character: char) -> bool {
     matches!(character,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
         | '\u{2e80}'..='\u{9fff}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}'

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::labels::{LANGUAGES, Language, PURPOSES};
-use crate::mime::links::is_unspaced;
+use crate::links::is_unspaced;
 
 /// What a phrase says about the number beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

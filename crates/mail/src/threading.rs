@@ -1,7 +1,7 @@
 //! What a reply must know of the message that it answers (RFC 5322, section 3.6.4).
 
-use super::budget::HEADER_SECTION_OCTETS;
-use super::header::{Field, Section};
+use crate::budget::HEADER_SECTION_OCTETS;
+use crate::header::{Field, Section};
 
 /// A longer message id is not repeated: with its header name it would not fit on a line (RFC 5322, section 2.1.1).
 const ID_OCTETS: usize = 900;

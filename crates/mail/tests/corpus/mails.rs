@@ -1,14 +1,12 @@
 //! Messages and what must be read out of them: every `tests/mail/NAME.eml` has its fields in `NAME.json`.
 //!
-//! For a new case add the message, run `RESTANTE_WRITE_EXPECTED=1 cargo test --test mime_mail`, and read the new JSON
+//! For a new case add the message, run `RESTANTE_WRITE_EXPECTED=1 cargo test -p restante-mail`, and read the new JSON
 //! as a user would before it is committed.
-
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use restante::mime::parse;
+use restante_mail::parse;
 use serde_json::{Value, json};
 
 fn messages() -> Vec<PathBuf> {

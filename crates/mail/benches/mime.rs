@@ -3,7 +3,7 @@
 
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher};
-use restante::mime::parse;
+use restante_mail::parse;
 
 #[global_allocator]
 static ALLOCATOR: AllocProfiler = AllocProfiler::system();

@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use super::budget::{Budget, DEPTH, HEADER_SECTION_OCTETS, PARTS};
-use super::header::{Field, Parameterized, Section, line_at};
-use super::transfer::TransferEncoding;
+use crate::budget::{Budget, DEPTH, HEADER_SECTION_OCTETS, PARTS};
+use crate::header::{Field, Parameterized, Section, line_at};
+use crate::transfer::TransferEncoding;
 
 /// A multipart without a boundary is searched this far for the first line that could be one.
 const BOUNDARY_SEARCH_OCTETS: usize = 4 * 1024;

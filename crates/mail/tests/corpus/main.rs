@@ -1,0 +1,7 @@
+//! What is read out of mails: cases as files, and what holds of every mail.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod codes;
+mod mails;
+mod properties;
