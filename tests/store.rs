@@ -14,7 +14,6 @@ mod store {
     pub mod deliveries;
     pub mod inboxes;
     pub mod messages;
-    pub mod migrations;
     pub mod outgoing;
     pub mod overview;
     pub mod projects;
@@ -25,7 +24,7 @@ mod store {
 
 use store::bed::Bed;
 use store::{
-    attempts, deliveries, inboxes, messages, migrations, outgoing, overview, projects, refusals, sessions, sweep,
+    attempts, deliveries, inboxes, messages, outgoing, overview, projects, refusals, sessions, sweep,
 };
 
 macro_rules! cases {
@@ -58,7 +57,7 @@ cases! {
         recipients_share_one_content,
         an_inbox_named_twice_gets_one_message,
         a_tag_goes_to_the_inbox_without_it_if_that_is_live,
-        a_full_inbox_refuses_and_nothing_of_the_batch_is_stored,
+        a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored,
         the_sender_s_project_owns_what_its_mail_opens,
         late_mail_goes_to_the_former_project,
         a_sender_with_a_key_opens_a_reserved_address_for_its_own_project,
@@ -66,15 +65,17 @@ cases! {
         mail_for_a_deleted_project_is_refused,
         concurrent_writers_leave_no_gap,
         deliveries_to_the_same_inboxes_do_not_end_each_other,
-        octets_that_text_cannot_hold_are_stored,
+        bytes_that_text_cannot_hold_are_stored,
         a_committed_message_survives_a_restart,
-        an_announcement_follows_the_commit;
+        an_announcement_follows_the_commit,
+        what_the_service_sends_itself_opens_no_inbox,
+        mail_after_a_deletion_opens_the_inbox_again_whatever_the_clock_says;
     inboxes:
         an_id_is_given_once,
         an_inbox_is_its_project_s_alone,
         an_inbox_ends_at_its_hour,
         an_ended_inbox_is_gone_with_its_messages,
-        a_permanent_inbox_lives_until_it_is_ended_as_such,
+        a_permanent_inbox_lives_until_it_is_ended,
         a_reserved_address_is_claimed_by_its_own_project_only_and_is_empty_again;
     messages:
         a_message_comes_back_whole,
@@ -82,8 +83,6 @@ cases! {
         the_oldest_match_is_behind_the_cursor,
         a_list_is_newest_first_and_read_in_bounded_pages,
         the_subject_filter_ignores_case_and_takes_wildcards_for_themselves;
-    migrations:
-        contents_of_before_get_numbers_and_keep_their_messages;
     outgoing:
         a_claim_counts_the_attempt_and_is_exclusive,
         a_lease_that_ended_is_taken_over_and_fences_the_former_worker,

@@ -1,6 +1,7 @@
 //! Fills a data directory before the server starts: many keys, and many messages.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use restante::clock::Clock;
@@ -8,7 +9,7 @@ use restante::config::DatabaseUrl;
 use restante::db::Database;
 use restante::model::InboxId;
 use restante::service::Projects;
-use restante::store::{Batch, Content, Delivery, Policy, Store};
+use restante::store::{BusyInbox, Content, Delivery, Policy, Store};
 
 use crate::mail;
 use crate::server::KEY;
@@ -51,10 +52,11 @@ pub(crate) async fn fill(data_dir: &Path, messages: usize) -> Vec<String> {
         let deliveries = (from..messages.min(from + BATCH)).map(|number| Delivery {
             recipients: vec![inboxes[number % inboxes.len()].clone()],
             project: None,
+            opens_inboxes: true,
             content: content(number),
             outgoing: None,
         });
-        store.deliver(&Batch::known(deliveries.collect(), policy)).await.unwrap();
+        store.deliver(&Arc::new(deliveries.collect()), policy, BusyInbox::Wait).await.unwrap();
     }
     inboxes.iter().map(ToString::to_string).collect()
 }

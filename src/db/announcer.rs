@@ -1,24 +1,24 @@
-//! Tells whoever listens what committed transactions have announced.
+//! Passes the notices of committed transactions to the listeners.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::Change;
+use super::Notice;
 
-type Listener = Box<dyn Fn(&[Change]) + Send + Sync>;
+type Listener = Box<dyn Fn(&[Notice]) + Send + Sync>;
 
-/// All who listen. Clones share them.
+/// The listeners. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Announcer(Arc<RwLock<Vec<Listener>>>);
 
 impl Announcer {
-    pub(super) fn add(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
+    pub(super) fn add(&self, listener: impl Fn(&[Notice]) + Send + Sync + 'static) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).push(Box::new(listener));
     }
 
-    pub(super) fn announce(&self, changes: &[Change]) {
-        if !changes.is_empty() {
-            self.0.read().unwrap_or_else(PoisonError::into_inner).iter().for_each(|listener| listener(changes));
+    pub(super) fn announce(&self, notices: &[Notice]) {
+        if !notices.is_empty() {
+            self.0.read().unwrap_or_else(PoisonError::into_inner).iter().for_each(|listener| listener(notices));
         }
     }
 }

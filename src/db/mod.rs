@@ -1,20 +1,18 @@
-//! The seam to the database engines: transactions, queries and announcements of changes, with no word of the domain.
+//! The seam to the database engines: transactions, queries and notices of changes. It knows no word of the domain.
 //!
 //! `store/` writes every statement once, in the SQL that all engines speak: parameters `$1`, `$2` …, `ON CONFLICT`,
-//! `RETURNING`, integers of 64 bits, text and octets. The few words that differ stand in braces and are filled in by
-//! the engine:
+//! `RETURNING`, integers of 64 bits, text and bytes. The few words that differ stand in braces and are filled in by the
+//! engine:
 //!
 //! | word | meaning |
 //! |---|---|
-//! | `{bytes}` | the column type for octets |
-//! | `{clustered}` | behind a table's closing bracket: its rows lie in the order of the primary key |
-//! | `{numbered}` | the type of a primary key: each row gets the next number where it says none |
-//! | `{for_update}` | behind a SELECT: no other transaction changes its rows before this one ends |
+//! | `{bytes}` | the column type for bytes |
+//! | `{numbered}` | the type of a primary key: a row gets the next number if it names none |
+//! | `{for_update}` | after a SELECT: no other transaction changes its rows before this one ends |
 //! | `{skip_locked}` | the same, but rows that another transaction holds are left out |
 //!
-//! An engine with one writer (SQLite) runs transactions one after another, each as a whole on one thread.
-//! PostgreSQL runs them side by side where they are called, and several processes may share it. Its futures are boxed: they
-//! are large, and every wait would make room for them, whichever engine it is on.
+//! SQLite has one writer: it runs transactions one after another on one thread. PostgreSQL runs them side by side where
+//! they are called, and several processes may share it. Its futures are boxed because they are large.
 
 mod announcer;
 mod locks;
@@ -23,9 +21,10 @@ mod postgres;
 mod sqlite;
 mod value;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use tokio::sync::MutexGuard;
+use futures_util::FutureExt;
 
 use crate::config::DatabaseUrl;
 
@@ -42,20 +41,23 @@ pub enum DatabaseError {
     /// The file cannot be opened or made.
     #[error("cannot open the database {path}: {source}")]
     Open {
-        /// Which one.
+        /// The file.
         path: String,
         /// What the engine says.
         source: rusqlite::Error,
     },
-    /// An environment variable says what cannot be used.
-    #[error("the environment variable {0} does not say what psql understands by it")]
+    /// An environment variable has a value that cannot be used.
+    #[error("the environment variable {0} does not have a value that psql would accept")]
     Environment(&'static str),
-    /// The connection to the server cannot be encrypted as it should be.
+    /// The connection to the server cannot be encrypted as required.
     #[error("cannot encrypt the connection to the database: {0}")]
     Tls(#[source] BoxedError),
-    /// The server cannot be reached, or was lost while it did what it was asked: it may have done it.
+    /// The server cannot be reached, or the connection was lost during a statement, which may have been carried out.
     #[error("the database cannot be reached: {}", chain(.0.as_ref()))]
     Unreachable(#[source] BoxedError),
+    /// This node's own session with the server is lost and is being opened again.
+    #[error("the session with the database is lost; connecting again")]
+    SessionLost,
     /// The engine has ended the transaction in favour of another one; it may be tried again.
     #[error("the database ended the transaction in favour of another: {}", chain(.0))]
     Conflict(#[source] tokio_postgres::Error),
@@ -76,12 +78,18 @@ pub enum DatabaseError {
     /// A statement failed on the server.
     #[error("the database failed: {}", chain(.0))]
     Postgres(#[from] tokio_postgres::Error),
-    /// The threads that serve the database could not be started.
+    /// A thread that serves the database could not be started.
     #[error("cannot start a database thread: {0}")]
     Thread(std::io::Error),
-    /// Whatever serves the connection is gone, for good or until it has connected again.
-    #[error("the database connection is closed")]
+    /// This program has closed the database.
+    #[error("the database is closed")]
     Closed,
+    /// A transaction or a query panicked; it was rolled back.
+    #[error("a transaction failed because of a defect in this program")]
+    Panicked,
+    /// A statement that always returns a row returned none.
+    #[error("the database returned no row where there must be one")]
+    NoRow,
     /// A column does not hold what the statement promised.
     #[error("column {index} of a row is not {expected}")]
     Column {
@@ -92,24 +100,24 @@ pub enum DatabaseError {
     },
 }
 
-/// Something that a committed transaction announced.
+/// What a listener receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// What a transaction passed to [`Transaction::notify`].
+pub enum Notice {
+    /// A committed transaction passed this to [`Transaction::notify`].
     Key(String),
-    /// Announcements were lost: whatever is cached or waited for must be looked at again.
-    Unknown,
+    /// Notices were lost: everything may have changed.
+    Lost,
 }
 
 impl DatabaseError {
-    /// Whether the database, and not the statement, is what is wrong.
+    /// Whether the database is unavailable, and not the statement wrong.
     #[must_use]
-    pub fn is_absence(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::Closed)
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::SessionLost | Self::Closed)
     }
 }
 
-/// What an error of the driver says with all its causes; alone it says only where it happened.
+/// An error of the driver with all its causes. By itself it says only where it happened.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(error.source(), |error| error.source());
     causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
@@ -144,7 +152,7 @@ impl Database {
             DatabaseUrl::Sqlite(path) => {
                 let (runtime, announcer) = (tokio::runtime::Handle::current(), announcer.clone());
                 let opening = tokio::task::spawn_blocking(move || sqlite::Sqlite::open(&path, announcer, runtime));
-                let engine = opening.await.map_err(|_| DatabaseError::Closed)??;
+                let engine = opening.await.map_err(|_| DatabaseError::Panicked)??;
                 (Engine::Sqlite(Arc::new(engine)), Locks::within_process())
             }
             DatabaseUrl::Postgres(url) => {
@@ -164,13 +172,13 @@ impl Database {
         migrate::run(self, migrations).await
     }
 
-    /// Reads a few rows that an index finds, outside any transaction. It may run on the calling thread: whatever looks
-    /// at many rows is a [`Database::query`].
+    /// Reads a few rows by an index, outside any transaction. On SQLite it runs on the calling thread: what reads many
+    /// rows is a [`Database::query`].
     ///
     /// # Errors
     /// What the statement fails with.
     pub async fn look_up(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
-        // Whoever looks again and again lets others have the thread now and then.
+        // A loop of look-ups gives way to other tasks now and then.
         tokio::task::consume_budget().await;
         match &self.engine {
             Engine::Sqlite(engine) => engine.look_up(sql, &parameters),
@@ -189,13 +197,13 @@ impl Database {
         }
     }
 
-    /// Runs `work` in a transaction, which `work` commits; dropped without a commit, it is rolled back. `work` may hold up
-    /// everybody else who writes, so it waits for nothing but its transaction. Where it does, it is finished even when nobody
-    /// waits for its answer any more.
+    /// Runs `work` in a transaction, which `work` commits; dropped without a commit, it is rolled back. On SQLite `work`
+    /// holds up every other writer, so it awaits nothing but its transaction, and it is finished even when the caller no
+    /// longer waits for its answer.
     ///
     /// # Errors
-    /// What `work` fails with; [`DatabaseError::Closed`]. What the engine fails with at the beginning comes out of the first
-    /// statement.
+    /// What `work` fails with; [`DatabaseError::Panicked`], [`DatabaseError::Closed`]. A failure to start the transaction
+    /// is returned by its first statement.
     pub async fn transact<T, E, F>(&self, work: impl FnOnce(Transaction) -> F + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
@@ -207,25 +215,26 @@ impl Database {
                 engine.transact(|open| work(Transaction::new(OpenTransaction::Sqlite(open)))).await?
             }
             Engine::Postgres(engine) => {
-                Box::pin(work(Transaction::new(OpenTransaction::Postgres(Box::new(engine.begin()))))).await
+                let open = Transaction::new(OpenTransaction::Postgres(Box::new(engine.begin())));
+                let done = AssertUnwindSafe(Box::pin(work(open))).catch_unwind().await;
+                done.unwrap_or_else(|_| Err(DatabaseError::Panicked.into()))
             }
         }
     }
 
-    /// Waits for a turn, which lasts until it is dropped: transactions that are begun in one are run one after another. Where
-    /// all of them are anyway, there is nothing to wait for, so that the next one can stand in line.
-    pub async fn turn(&self) -> Option<MutexGuard<'_, ()>> {
-        match &self.engine {
-            Engine::Sqlite(_) => None,
-            Engine::Postgres(engine) => Some(engine.turn().await),
-        }
+    /// Calls `listener` with the notices of each committed transaction, for as long as the database is open. On SQLite it
+    /// is called before the commit returns to its caller, so it must not wait for anything; on PostgreSQL it is called
+    /// when the server passes the notices on, for transactions of all nodes.
+    pub fn listen(&self, listener: impl Fn(&[Notice]) + Send + Sync + 'static) {
+        self.announcer.add(listener);
     }
 
-    /// Calls `listener` with what each transaction has announced, from now on and for as long as the database is open:
-    /// where the commit was, before whoever committed hears of it, so it must not wait for anything. On PostgreSQL it is
-    /// called when the server passes the announcement on.
-    pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
-        self.announcer.add(listener);
+    /// Closes the database after the transactions that are queued. An SQLite database is then one file.
+    pub async fn close(&self) {
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.close().await,
+            Engine::Postgres(engine) => engine.close(),
+        }
     }
 
     /// The locks that all nodes on this database share.
@@ -235,38 +244,11 @@ impl Database {
     }
 }
 
-/// A statement that changes a row, and what is to be known of that row then, for [`Transaction::change_many`].
-#[derive(Clone, Copy, Debug)]
-pub struct RowChange {
-    /// Both at once, with `RETURNING`.
-    pub returning: &'static str,
-    /// The change alone.
-    pub change: &'static str,
-    /// A query for the row that has just been changed, alone among those who write.
-    pub row: &'static str,
-    /// How many of the first parameters that query has.
-    pub row_parameters: usize,
-}
-
-/// A [`RowChange`]: the change, the columns that are to be known, where their row is found, and by how many of the first
-/// parameters.
-macro_rules! row_change {
-    ($change:literal, $columns:literal, $row:literal, $row_parameters:literal) => {
-        $crate::db::RowChange {
-            returning: concat!($change, " RETURNING ", $columns),
-            change: $change,
-            row: concat!("SELECT ", $columns, " ", $row),
-            row_parameters: $row_parameters,
-        }
-    };
-}
-pub(crate) use row_change;
-
 /// A transaction that may read and write.
 #[derive(Debug)]
 pub struct Transaction {
     engine: OpenTransaction,
-    changes: Vec<Change>,
+    notices: Vec<Notice>,
 }
 
 #[derive(Debug)]
@@ -277,7 +259,7 @@ enum OpenTransaction {
 
 impl Transaction {
     fn new(engine: OpenTransaction) -> Self {
-        Self { engine, changes: Vec::new() }
+        Self { engine, notices: Vec::new() }
     }
 
     /// Runs one statement and returns how many rows it changed.
@@ -333,25 +315,8 @@ impl Transaction {
         }
     }
 
-    /// Changes a row for each set of parameters, in one round trip; returns what is to be known of each, nothing where
-    /// there was nothing to change. Where there is no round trip, rows are asked for behind their changes: SQLite makes a
-    /// temporary table, and a journal of its own, whenever a statement has `RETURNING`.
-    ///
-    /// # Errors
-    /// As [`Transaction::execute`].
-    pub async fn change_many(
-        &mut self,
-        change: RowChange,
-        parameters: Vec<Vec<Value>>,
-    ) -> Result<Vec<Vec<Row>>, DatabaseError> {
-        match &mut self.engine {
-            OpenTransaction::Sqlite(engine) => engine.change(change, &parameters),
-            OpenTransaction::Postgres(engine) => Box::pin(engine.query(change.returning, parameters)).await,
-        }
-    }
-
-    /// Waits until no other transaction has the lock `name`, and holds it until this one ends. Where transactions run
-    /// one after another, there is nothing to wait for.
+    /// Waits until no other transaction holds the lock `name`, and holds it until this one ends. SQLite runs transactions
+    /// one after another, so there is nothing to wait for.
     ///
     /// # Errors
     /// As [`Transaction::execute`].
@@ -363,7 +328,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// The same without waiting: `false` where another transaction has the lock.
+    /// The same without waiting: `false` if another transaction holds the lock.
     ///
     /// # Errors
     /// As [`Transaction::execute`].
@@ -377,19 +342,19 @@ impl Transaction {
         }
     }
 
-    /// Announces `key` to every listener once the transaction is committed, and never when it is not.
+    /// Passes `key` to every listener once the transaction is committed.
     pub fn notify(&mut self, key: String) {
-        self.changes.push(Change::Key(key));
+        self.notices.push(Notice::Key(key));
     }
 
     /// Commits. When this returns, the changes are on stable storage.
     ///
     /// # Errors
-    /// What the commit fails with; nothing of the transaction is kept then.
+    /// What the commit fails with; then nothing of the transaction is kept.
     pub async fn commit(self) -> Result<(), DatabaseError> {
         match self.engine {
-            OpenTransaction::Sqlite(engine) => engine.commit(&self.changes),
-            OpenTransaction::Postgres(engine) => Box::pin(engine.commit(&self.changes)).await,
+            OpenTransaction::Sqlite(engine) => engine.commit(&self.notices),
+            OpenTransaction::Postgres(engine) => Box::pin(engine.commit(&self.notices)).await,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What goes into a statement and comes out of it.
 
 use bytes::Bytes;
+use uuid::Uuid;
 
 use super::DatabaseError;
 
@@ -13,13 +14,22 @@ pub enum Value {
     Integer(i64),
     /// Text in UTF-8, without NUL.
     Text(String),
-    /// Octets.
+    /// Bytes.
     Bytes(Bytes),
+    /// A UUID, stored as its 16 bytes; it is read back as [`Value::Bytes`].
+    Uuid(Uuid),
 }
 
 impl From<i64> for Value {
     fn from(integer: i64) -> Self {
         Self::Integer(integer)
+    }
+}
+
+impl From<usize> for Value {
+    /// A size in bytes.
+    fn from(size: usize) -> Self {
+        Self::Integer(i64::try_from(size).unwrap_or(i64::MAX))
     }
 }
 
@@ -42,14 +52,20 @@ impl From<String> for Value {
 }
 
 impl From<Bytes> for Value {
-    fn from(octets: Bytes) -> Self {
-        Self::Bytes(octets)
+    fn from(bytes: Bytes) -> Self {
+        Self::Bytes(bytes)
     }
 }
 
 impl From<&[u8]> for Value {
-    fn from(octets: &[u8]) -> Self {
-        Self::Bytes(Bytes::copy_from_slice(octets))
+    fn from(bytes: &[u8]) -> Self {
+        Self::Bytes(Bytes::copy_from_slice(bytes))
+    }
+}
+
+impl From<Uuid> for Value {
+    fn from(uuid: Uuid) -> Self {
+        Self::Uuid(uuid)
     }
 }
 
@@ -91,6 +107,14 @@ impl Row {
         self.optional_integer()?.ok_or_else(|| self.unexpected("an integer"))
     }
 
+    /// The next column, a size in bytes.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Column`].
+    pub fn size(&mut self) -> Result<usize, DatabaseError> {
+        usize::try_from(self.integer()?).map_err(|_| self.unexpected("a size"))
+    }
+
     /// The next column, an integer or nothing.
     ///
     /// # Errors
@@ -126,23 +150,23 @@ impl Row {
         }
     }
 
-    /// The next column, octets.
+    /// The next column, bytes.
     ///
     /// # Errors
     /// [`DatabaseError::Column`].
     pub fn bytes(&mut self) -> Result<Bytes, DatabaseError> {
-        self.optional_bytes()?.ok_or_else(|| self.unexpected("octets"))
+        self.optional_bytes()?.ok_or_else(|| self.unexpected("bytes"))
     }
 
-    /// The next column, octets or nothing.
+    /// The next column, bytes or nothing.
     ///
     /// # Errors
     /// [`DatabaseError::Column`].
     pub fn optional_bytes(&mut self) -> Result<Option<Bytes>, DatabaseError> {
         match self.column() {
-            Some(Value::Bytes(octets)) => Ok(Some(octets)),
+            Some(Value::Bytes(bytes)) => Ok(Some(bytes)),
             Some(Value::Null) => Ok(None),
-            _ => Err(self.unexpected("octets or null")),
+            _ => Err(self.unexpected("bytes or null")),
         }
     }
 
@@ -150,9 +174,9 @@ impl Row {
     ///
     /// # Errors
     /// [`DatabaseError::Column`].
-    pub fn uuid(&mut self) -> Result<uuid::Uuid, DatabaseError> {
-        let octets = self.bytes()?;
-        uuid::Uuid::from_slice(&octets).map_err(|_| self.unexpected("a UUID"))
+    pub fn uuid(&mut self) -> Result<Uuid, DatabaseError> {
+        let bytes = self.bytes()?;
+        Uuid::from_slice(&bytes).map_err(|_| self.unexpected("a UUID"))
     }
 
     fn column(&mut self) -> Option<Value> {

@@ -146,7 +146,7 @@ impl From<ServiceError> for Error {
             ServiceError::Stopping => Self::Stopping,
             // An address may be mailed to that no header can name: the sender's own is plain, so it is the recipient's.
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
-            ServiceError::Compose(_) | ServiceError::Store(_) => Self::internal(error),
+            ServiceError::Compose(_) | ServiceError::Unavailable | ServiceError::Store(_) => Self::internal(error),
         }
     }
 }

@@ -84,6 +84,23 @@ pub enum InboxKind {
     Permanent,
 }
 
+impl InboxKind {
+    /// The word that is stored and shown.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Temporary => "temporary",
+            Self::Permanent => "permanent",
+        }
+    }
+
+    /// The kind with this word.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        [Self::Temporary, Self::Permanent].into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
 /// A live inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inbox {

@@ -179,7 +179,11 @@ impl Answers {
             DeliverError::InboxFull(_) => Refusal::InboxFull,
             DeliverError::Disabled(_) => Refusal::MailboxDisabled,
             // Not a 421, which ends the session: the driver sends that one.
-            DeliverError::Stopping | DeliverError::LeaseLost => Refusal::StoreFailure,
+            DeliverError::Stopping
+            | DeliverError::LeaseLost
+            | DeliverError::NoInbox(_)
+            | DeliverError::InboxBusy(_)
+            | DeliverError::Unavailable => Refusal::StoreFailure,
             DeliverError::Store(error) => {
                 tracing::error!(peer = %self.peer, %error, "the store failed");
                 Refusal::StoreFailure

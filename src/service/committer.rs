@@ -1,140 +1,154 @@
-//! Group commit: all deliveries that are waiting go into one transaction, so that durability costs one flush a batch.
+//! Writes deliveries, many in one transaction, so that durability costs one flush a batch and not one a message.
 //!
-//! A batch is gathered when its transaction begins: at once where its first member is alone. While one is written, the next
-//! stands in the database's line and takes along what has come until it is its turn; nothing waits for a batch to fill. When
-//! a batch fails, its members are tried one by one, so that only the bad one is refused.
+//! One task receives deliveries, takes all that are waiting, writes them and answers each. While one batch is written,
+//! the next one collects. What a batch sets aside, because another transaction holds its inbox, is tried by itself.
 
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::FutureExt;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
-use crate::db::DatabaseError;
 use crate::metrics;
-use crate::store::{Batch, Delivery, DeliveryError, Outcome, Policy, Store};
+use crate::store::{BusyInbox, Delivery, DeliveryError, Outcome, Outcomes, Policy, Store};
 
-/// Deliveries that are being written or wait for it; further ones wait until there is room for them.
-const ROOM: usize = 512;
+/// Deliveries in one batch, and as many may wait for the next one; further ones wait for a place.
+const BATCH: usize = 512;
+/// Deliveries that wait for an inbox at once. Each of them has a connection to the database.
+const SET_ASIDE: usize = 4;
 
-type Reply = oneshot::Sender<Result<Vec<Outcome>, DeliverError>>;
+type Answer = Result<Vec<Outcome>, DeliverError>;
 
-/// Writes deliveries, many at a time.
+/// The queue of the committer.
 #[derive(Debug)]
 pub(super) struct Committer {
-    store: Store,
-    tasks: TaskTracker,
-    room: Semaphore,
-    /// What the next batch will gather. Whoever comes first has begun one.
-    waiting: Arc<Mutex<Vec<Job>>>,
+    queue: mpsc::Sender<Job>,
+    stop: CancellationToken,
 }
 
+/// A delivery and the way to send its answer.
 #[derive(Debug)]
 struct Job {
     delivery: Delivery,
     policy: Policy,
-    reply: Reply,
+    reply: oneshot::Sender<Answer>,
 }
 
 impl Committer {
-    pub(super) fn new(store: Store, tasks: TaskTracker) -> Self {
-        Self { store, tasks, room: Semaphore::new(ROOM), waiting: Arc::default() }
+    pub(super) fn start(store: Store, tasks: &TaskTracker) -> Self {
+        let (queue, jobs) = mpsc::channel(BATCH);
+        let stop = CancellationToken::new();
+        let writer = Writer { store, tasks: tasks.clone(), waiters: Arc::new(Semaphore::new(SET_ASIDE)) };
+        tasks.spawn(writer.run(jobs, stop.clone()));
+        Self { queue, stop }
     }
 
-    /// Stores a delivery; when this returns, it is on stable storage.
-    pub(super) async fn deliver(&self, delivery: Delivery, policy: Policy) -> Result<Vec<Outcome>, DeliverError> {
-        let _room = self.room.acquire().await.map_err(|_| DeliverError::Stopping)?;
+    /// Stores a delivery; when this returns, it is on stable storage. A delivery whose caller no longer waits is not
+    /// written, unless its transaction has started.
+    pub(super) async fn deliver(&self, delivery: Delivery, policy: Policy) -> Answer {
         let (reply, answer) = oneshot::channel();
-        let is_first = {
-            let mut waiting = locked(&self.waiting);
-            waiting.push(Job { delivery, policy, reply });
-            waiting.len() == 1
-        };
-        if is_first {
-            let mut batch = Box::pin(write_batch(self.store.clone(), Arc::clone(&self.waiting), policy));
-            // With nobody to wait for, it is written at once; before a task of its own begins, others come along.
-            let is_alone = self.room.available_permits() + 1 == ROOM;
-            if !is_alone || batch.as_mut().now_or_never().is_none() {
-                self.tasks.spawn(batch);
-            }
+        let job = Job { delivery, policy, reply };
+        if self.stop.is_cancelled() || self.queue.send(job).await.is_err() {
+            return Err(DeliverError::Stopping);
         }
         answer.await.map_err(|_| DeliverError::Stopping)?
     }
 
     /// Takes nothing more. What was taken is still written.
     pub(super) fn close(&self) {
-        self.room.close();
+        self.stop.cancel();
     }
 }
 
-/// A batch whose transaction has begun.
-struct Gathered {
-    batch: Batch,
-    replies: Mutex<Vec<Reply>>,
-    begun: Instant,
+/// What the task needs.
+#[derive(Clone)]
+struct Writer {
+    store: Store,
+    tasks: TaskTracker,
+    waiters: Arc<Semaphore>,
 }
 
-impl Gathered {
-    fn new(jobs: Vec<Job>, policy: Policy) -> Self {
-        let policy =
-            jobs.iter().map(|job| job.policy).fold(policy, |one, other| if other.now > one.now { other } else { one });
-        let (deliveries, replies) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
-        Self { batch: Batch { deliveries, policy }, replies: Mutex::new(replies), begun: Instant::now() }
-    }
-}
-
-impl AsRef<Batch> for Gathered {
-    fn as_ref(&self) -> &Batch {
-        &self.batch
-    }
-}
-
-async fn write_batch(store: Store, waiting: Arc<Mutex<Vec<Job>>>, policy: Policy) {
-    let gathered = Arc::new(LazyLock::new(move || Gathered::new(std::mem::take(&mut *locked(&waiting)), policy)));
-    let _turn = store.turn().await;
-    let result = store.deliver(&gathered).await;
-    let replies = std::mem::take(&mut *locked(&gathered.replies));
-    match result {
-        Ok(outcomes) => {
-            metrics::committed(u32::try_from(outcomes.len()).unwrap_or(u32::MAX), gathered.begun.elapsed());
-            replies.into_iter().zip(outcomes).for_each(|(reply, outcome)| answer(reply, Ok(outcome)));
+impl Writer {
+    /// Writes one batch after another until `stop`, and then what is left in the queue.
+    async fn run(self, mut jobs: mpsc::Receiver<Job>, stop: CancellationToken) {
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled(), if !jobs.is_closed() => jobs.close(),
+                received = jobs.recv_many(&mut batch, BATCH) => match received {
+                    0 => return,
+                    _ => self.write(batch.drain(..).collect()).await,
+                }
+            }
         }
-        Err(error) => write_one_by_one(&store, &gathered.batch, replies, error).await,
+    }
+
+    async fn write(&self, mut jobs: Vec<Job>) {
+        jobs.retain(|job| !job.reply.is_closed());
+        let Some(policy) = jobs.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return };
+        let (deliveries, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
+        let deliveries = Arc::new(deliveries);
+        let started = Instant::now();
+        match self.store.deliver(&deliveries, policy, BusyInbox::SetAside).await {
+            Ok(outcomes) => {
+                let stored = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+                metrics::committed(u32::try_from(stored).unwrap_or(u32::MAX), started.elapsed());
+                self.answer(&deliveries, policy, replies, outcomes);
+            }
+            Err(error) if error.is_unavailable() => {
+                tracing::warn!(%error, deliveries = replies.len(), "a batch failed");
+                replies.into_iter().for_each(|reply| drop(reply.send(Err(DeliverError::Unavailable))));
+            }
+            Err(error) => {
+                tracing::warn!(%error, deliveries = replies.len(), "a batch failed; its deliveries are tried one by one");
+                for (delivery, reply) in deliveries.iter().zip(replies) {
+                    let _ = reply.send(write_alone(&self.store, delivery.clone(), policy).await);
+                }
+            }
+        }
+    }
+
+    /// Sends each delivery its answer; one that was set aside is tried by itself first. A caller that has left does not
+    /// need its answer.
+    fn answer(
+        &self,
+        deliveries: &[Delivery],
+        policy: Policy,
+        replies: Vec<oneshot::Sender<Answer>>,
+        outcomes: Outcomes,
+    ) {
+        for ((delivery, reply), outcome) in deliveries.iter().zip(replies).zip(outcomes) {
+            match outcome {
+                Err(DeliveryError::InboxBusy(_)) => self.write_aside(delivery.clone(), policy, reply),
+                outcome => drop(reply.send(outcome.map_err(Into::into))),
+            }
+        }
+    }
+
+    /// Waits for the inboxes of a delivery in a task of its own, so that other deliveries go on.
+    fn write_aside(&self, delivery: Delivery, policy: Policy, mut reply: oneshot::Sender<Answer>) {
+        let Self { store, waiters, .. } = self.clone();
+        self.tasks.spawn(async move {
+            let written = async {
+                let _place = waiters.acquire().await.map_err(|_| DeliverError::Stopping)?;
+                write_alone(&store, delivery, policy).await
+            };
+            // Dropped before its commit, the transaction is rolled back.
+            let answer = tokio::select! {
+                biased;
+                () = reply.closed() => return,
+                answer = written => answer,
+            };
+            let _ = reply.send(answer);
+        });
     }
 }
 
-/// Answers the members of a batch that `error` has ended.
-async fn write_one_by_one(store: &Store, batch: &Batch, replies: Vec<Reply>, error: DeliveryError) {
-    if replies.len() == 1 {
-        return replies.into_iter().zip([error]).for_each(|(reply, error)| answer(reply, Err(error.into())));
-    }
-    if is_absence(&error) {
-        // One answer serves all. To write them once more would also store twice what was lost only on its way back.
-        tracing::warn!(%error, deliveries = replies.len(), "a batch failed: the database is away");
-        return replies.into_iter().for_each(|reply| answer(reply, Err(absence())));
-    }
-    tracing::warn!(%error, deliveries = replies.len(), "a batch failed; its members are tried one by one");
-    for (delivery, reply) in batch.deliveries.iter().zip(replies) {
-        let written = store.deliver(&Batch::known(vec![delivery.clone()], batch.policy)).await;
-        answer(reply, written.map(|mut outcomes| outcomes.pop().unwrap_or_default()).map_err(Into::into));
-    }
-}
-
-fn is_absence(error: &DeliveryError) -> bool {
-    matches!(error, DeliveryError::Store(error) if error.is_absence())
-}
-
-fn absence() -> DeliverError {
-    DeliverError::Store(DatabaseError::Closed.into())
-}
-
-/// A client that has hung up does not hear that its message was taken; the message stays.
-fn answer(reply: Reply, result: Result<Vec<Outcome>, DeliverError>) {
-    drop(reply.send(result));
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Writes one delivery, and waits for its inboxes.
+async fn write_alone(store: &Store, delivery: Delivery, policy: Policy) -> Answer {
+    let outcomes = store.deliver(&Arc::new(vec![delivery]), policy, BusyInbox::Wait).await?;
+    outcomes.into_iter().next().unwrap_or(Ok(Vec::new())).map_err(Into::into)
 }

@@ -1,20 +1,20 @@
-//! Taking a message: parse it, compress it, hand it to the committer.
+//! Delivering a message: parse it, compress it, hand it to the committer.
 
 use super::{DeliverError, Service};
 use crate::model::{EmailAddress, InboxId, MessageId, ProjectId};
-use crate::store::{Content, Delivery, Outcome, OutgoingChange, StoreError, aside};
+use crate::store::{Content, Delivery, Outcome, OutgoingChange, StoreError, on_blocking_thread};
 
-/// Messages larger than this are parsed on a thread of their own, so that they hold up no other connection.
+/// Larger messages are parsed on a blocking thread, where they hold up no other connection.
 const PARSED_IN_PLACE: usize = 256 * 1024;
 
 /// A message that was received in full.
 #[derive(Clone, Debug)]
 pub struct Incoming {
-    /// Who hears of failures; `None` for the null reverse path.
+    /// Where failures are reported; `None` for the null reverse-path.
     pub reverse_path: Option<EmailAddress>,
     /// At least one, all on the mail domain. One inbox named twice gets one message.
     pub recipients: Vec<EmailAddress>,
-    /// Whose key the client authenticated with.
+    /// The project whose key the client authenticated with.
     pub project: Option<ProjectId>,
     /// The `Return-Path` and `Received` fields that this hop adds, each ended by CR LF.
     pub trace: String,
@@ -27,12 +27,20 @@ pub struct Incoming {
 pub struct Prepared(Delivery);
 
 impl Service {
-    /// Whether mail to `recipient` would be taken now.
+    /// Whether mail to `recipient` would be accepted now.
     ///
     /// # Errors
-    /// [`DeliverError`], as [`Service::deliver`] would answer.
+    /// [`DeliverError`], as [`Service::deliver`] would return.
     pub async fn accept_recipient(&self, recipient: &EmailAddress) -> Result<(), DeliverError> {
-        Ok(self.0.store.check_recipient(&InboxId::of(recipient), &self.policy()).await?)
+        let id = InboxId::of(recipient);
+        if !self.0.exceptions.may_concern(&id) {
+            return Ok(());
+        }
+        let checked = self.0.store.check_recipient(&id, &self.policy()).await?;
+        if checked.is_ok() {
+            self.0.exceptions.inbox_has_room(&id);
+        }
+        Ok(checked?)
     }
 
     /// Stores a message in the inboxes of all its recipients, opening those that do not exist. When this returns, it is
@@ -49,43 +57,51 @@ impl Service {
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
     pub async fn store(&self, Prepared(delivery): Prepared) -> Result<Vec<MessageId>, DeliverError> {
-        let outcomes = self.0.committer.deliver(delivery, self.policy()).await?;
+        let outcomes = self.commit(delivery).await?;
         Ok(outcomes.into_iter().map(|outcome| outcome.message).collect())
     }
 
-    /// The same, with what it means for an outgoing item.
-    pub(super) async fn deliver_with(
+    /// Delivers what this service has composed itself, with what that means for an outgoing item. It opens no inbox.
+    pub(super) async fn deliver_own(
         &self,
         incoming: Incoming,
-        outgoing: Option<OutgoingChange>,
+        outgoing: OutgoingChange,
     ) -> Result<Vec<Outcome>, DeliverError> {
         let Prepared(delivery) = prepare(incoming).await?;
-        self.0.committer.deliver(Delivery { outgoing, ..delivery }, self.policy()).await
+        self.commit(Delivery { outgoing: Some(outgoing), opens_inboxes: false, ..delivery }).await
+    }
+
+    async fn commit(&self, delivery: Delivery) -> Result<Vec<Outcome>, DeliverError> {
+        let answer = self.0.committer.deliver(delivery, self.policy()).await;
+        if let Err(DeliverError::InboxFull(id)) = &answer {
+            self.0.exceptions.inbox_is_full(id);
+        }
+        answer
     }
 }
 
 /// Parses and compresses a message.
 ///
 /// # Errors
-/// [`DeliverError::Store`], which only a lack of memory brings about.
+/// [`DeliverError::Store`], which no message brings about.
 pub async fn prepare(incoming: Incoming) -> Result<Prepared, DeliverError> {
     let recipients = incoming.recipients.iter().map(InboxId::of).collect();
     let project = incoming.project;
-    let content = encode_in_place_or_aside(incoming).await?;
-    Ok(Prepared(Delivery { recipients, project, content, outgoing: None }))
+    let content = encode_on_some_thread(incoming).await?;
+    Ok(Prepared(Delivery { recipients, project, opens_inboxes: true, content, outgoing: None }))
 }
 
-async fn encode_in_place_or_aside(incoming: Incoming) -> Result<Content, StoreError> {
+async fn encode_on_some_thread(incoming: Incoming) -> Result<Content, StoreError> {
     if incoming.raw.len() <= PARSED_IN_PLACE {
         return encode(incoming);
     }
-    aside(move || encode(incoming)).await
+    on_blocking_thread(move || encode(incoming)).await?
 }
 
 fn encode(incoming: Incoming) -> Result<Content, StoreError> {
     let mut parsed = restante_mail::parse(&incoming.raw);
     if let Some(excess) = &parsed.over_budget {
-        tracing::warn!(%excess, octets = incoming.raw.len(), "a message is read only in part");
+        tracing::warn!(%excess, bytes = incoming.raw.len(), "a message is read only in part");
     }
     let reverse_path = incoming.reverse_path.map(|address| address.to_string());
     let sender = parsed.from.take().or(reverse_path).unwrap_or_default();

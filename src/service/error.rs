@@ -45,6 +45,9 @@ pub enum ServiceError {
     /// A message could not be composed.
     #[error("cannot compose the message: {0}")]
     Compose(#[from] restante_mail::compose::ComposeError),
+    /// The database is unavailable.
+    #[error("the database is unavailable")]
+    Unavailable,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -52,7 +55,7 @@ pub enum ServiceError {
 
 impl From<DamagedParts> for ServiceError {
     fn from(error: DamagedParts) -> Self {
-        Self::Store(StoreError::Damaged(error.into()))
+        Self::Store(error.into())
     }
 }
 
@@ -60,9 +63,10 @@ impl From<DeliverError> for ServiceError {
     fn from(error: DeliverError) -> Self {
         match error {
             DeliverError::InboxFull(_) => Self::RecipientFull,
-            DeliverError::Disabled(_) => Self::RecipientNotFound,
+            DeliverError::Disabled(_) | DeliverError::NoInbox(_) => Self::RecipientNotFound,
             // Only the mail worker holds leases.
             DeliverError::Stopping | DeliverError::LeaseLost => Self::Stopping,
+            DeliverError::InboxBusy(_) | DeliverError::Unavailable => Self::Unavailable,
             DeliverError::Store(error) => Self::Store(error),
         }
     }
@@ -77,6 +81,15 @@ pub enum DeliverError {
     /// The address is reserved for a project that was deleted.
     #[error("the project that owned {0} was deleted")]
     Disabled(InboxId),
+    /// There is no such live inbox, and what this service sends itself opens none.
+    #[error("there is no inbox {0}")]
+    NoInbox(InboxId),
+    /// Another transaction holds the inbox.
+    #[error("inbox {0} is held by another transaction")]
+    InboxBusy(InboxId),
+    /// The database is unavailable.
+    #[error("the database is unavailable")]
+    Unavailable,
     /// The service stops and takes no more messages.
     #[error("the service is stopping")]
     Stopping,
@@ -93,8 +106,9 @@ impl From<DeliveryError> for DeliverError {
         match error {
             DeliveryError::InboxFull(inbox) => Self::InboxFull(inbox),
             DeliveryError::ProjectDeleted(inbox) => Self::Disabled(inbox),
+            DeliveryError::NoInbox(inbox) => Self::NoInbox(inbox),
+            DeliveryError::InboxBusy(inbox) => Self::InboxBusy(inbox),
             DeliveryError::LeaseLost => Self::LeaseLost,
-            DeliveryError::Store(error) => Self::Store(error),
         }
     }
 }

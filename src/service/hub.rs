@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{broadcast, watch};
 
-use crate::db::Change;
 use crate::model::InboxId;
+use crate::store::Change;
 
-type Entries = HashMap<String, Entry>;
+type Entries = HashMap<InboxId, Entry>;
 
-/// Announcements that a listener to all may fall behind: one that lags looks once for all it missed.
+/// Changes that a listener to all may lag behind; it then looks once for all that it missed.
 const KEPT: usize = 16;
 
-/// Who waits for which inbox, and who listens to all. Clones share it.
+/// The waits by inbox, and the listeners to all changes. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Hub {
     entries: Arc<Mutex<Entries>>,
@@ -48,7 +48,7 @@ impl Hub {
     pub(super) fn register(&self, inbox: &InboxId) -> Interest {
         let mut entries = self.entries();
         let entry =
-            entries.entry(inbox.to_string()).or_insert_with(|| Entry { changes: watch::Sender::new(()), waiters: 0 });
+            entries.entry(inbox.clone()).or_insert_with(|| Entry { changes: watch::Sender::new(()), waiters: 0 });
         entry.waiters += 1;
         Interest { hub: self.clone(), inbox: inbox.clone(), changes: entry.changes.subscribe() }
     }
@@ -58,21 +58,22 @@ impl Hub {
         self.all.subscribe()
     }
 
-    /// Wakes whom these changes concern.
+    /// Wakes the waits that these changes concern.
     pub(super) fn announce(&self, changes: &[Change]) {
-        // An error means that nobody listens to all.
+        // An error means that there is no listener to all.
         let _ = self.all.send(());
         let entries = self.entries();
         for change in changes {
             match change {
-                Change::Key(inbox) => entries.get(inbox).into_iter().for_each(wake),
+                Change::Inbox(inbox) => entries.get(inbox).into_iter().for_each(wake),
                 Change::Unknown => entries.values().for_each(wake),
+                _ => {}
             }
         }
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
-        // Nothing panics while the lock is held; were it so, the entries are whole all the same.
+        // Nothing panics while the lock is held.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -94,10 +95,10 @@ impl Interest {
 impl Drop for Interest {
     fn drop(&mut self) {
         let mut entries = self.hub.entries();
-        let Some(entry) = entries.get_mut(self.inbox.as_str()) else { return };
+        let Some(entry) = entries.get_mut(&self.inbox) else { return };
         entry.waiters -= 1;
         if entry.waiters == 0 {
-            entries.remove(self.inbox.as_str());
+            entries.remove(&self.inbox);
         }
     }
 }

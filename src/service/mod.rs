@@ -17,6 +17,7 @@ mod outgoing;
 mod overview;
 mod projects;
 mod queue;
+mod recipients;
 mod refusals;
 mod send;
 mod sessions;
@@ -76,6 +77,7 @@ struct Inner {
     wait_slots: slots::Slots,
     send_slots: slots::Slots,
     committer: committer::Committer,
+    exceptions: Arc<recipients::Exceptions>,
     refusals: refusals::Recorder,
     lockout: Lockout,
     followers_end: CancellationToken,
@@ -94,12 +96,17 @@ impl Service {
         let store = projects.store().clone();
         let default_project = projects.default_project().await?;
         let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
+        let exceptions = Arc::new(recipients::Exceptions::new(store.has_deleted_projects().await?));
         store.listen({
-            let hub = hub.clone();
-            move |changes| hub.announce(changes)
+            let (hub, exceptions) = (hub.clone(), Arc::clone(&exceptions));
+            move |changes| {
+                exceptions.follow(changes);
+                hub.announce(changes);
+            }
         });
-        tasks.spawn(stop.clone().run_until_cancelled_owned(expire::sweep_forever(store.clone(), clock.clone())));
-        let committer = committer::Committer::new(store.clone(), tasks.clone());
+        let sweeper = expire::Sweeper { store: store.clone(), clock: clock.clone(), exceptions: Arc::clone(&exceptions) };
+        tasks.spawn(stop.clone().run_until_cancelled_owned(sweeper.run()));
+        let committer = committer::Committer::start(store.clone(), &tasks);
         // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
         let lockout = Lockout::new(clock.clone());
@@ -114,6 +121,7 @@ impl Service {
             projects,
             hub,
             committer,
+            exceptions,
             refusals,
             lockout,
             followers_end: CancellationToken::new(),
@@ -182,6 +190,11 @@ impl Service {
         self.0.stop.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
+    }
+
+    /// Closes the database, at the very end. An SQLite database is then one file.
+    pub async fn close(&self) {
+        self.0.store.close().await;
     }
 
     fn policy(&self) -> Policy {

@@ -13,8 +13,8 @@ const SEARCHED: usize = 2_000;
 pub struct Holdings {
     /// Live messages.
     pub messages: i64,
-    /// The octets they take, compressed.
-    pub octets: i64,
+    /// The bytes of these, as they were received.
+    pub bytes: i64,
 }
 
 /// Why a permanent inbox was not made.
@@ -76,10 +76,7 @@ impl Service {
     pub async fn delete_any_inbox(&self, caller: &Caller, id: &str) -> Result<(), ServiceError> {
         let inbox = self.inbox(caller, id).await?;
         let now = self.0.clock.now();
-        let ended = match inbox.kind {
-            InboxKind::Temporary => self.0.store.end_inbox(&inbox, now).await?,
-            InboxKind::Permanent => self.0.store.end_permanent_inbox(&inbox, now).await?,
-        };
+        let ended = self.0.store.end_inbox(&inbox, now).await?;
         if ended { Ok(()) } else { Err(ServiceError::InboxNotFound) }
     }
 
@@ -145,7 +142,7 @@ impl Projects {
     pub async fn holdings(&self, id: ProjectId) -> Result<Holdings, ProjectError> {
         let now = self.clock.now();
         let messages = self.store().project_messages(id, now).await?;
-        Ok(Holdings { messages, octets: self.store().project_octets(id, now).await? })
+        Ok(Holdings { messages, bytes: self.store().project_bytes(id, now).await? })
     }
 
     /// Gives a project another name.

@@ -7,9 +7,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::{DeliverError, Incoming, Outbox, Service};
-use crate::db::Change;
 use crate::model::{EmailAddress, Outgoing, OutgoingId, Timestamp, WorkerId};
-use crate::store::{Claim, Claimed, Due, OutgoingChange, QUEUE_CHANGED, Settlement, StoreError};
+use crate::store::{Change, Claim, Claimed, Due, OutgoingChange, Settlement, StoreError};
 
 /// How long an item is a worker's own without being renewed.
 const LEASE: Duration = Duration::from_secs(30);
@@ -20,10 +19,7 @@ impl Outbox {
     pub fn changes(&self) -> Arc<Notify> {
         let told = Arc::new(Notify::new());
         let notify = Arc::clone(&told);
-        let concerns_queue = |change: &Change| match change {
-            Change::Key(key) => key == QUEUE_CHANGED,
-            Change::Unknown => true,
-        };
+        let concerns_queue = |change: &Change| matches!(change, Change::Queue | Change::Unknown);
         self.store.listen(move |changes| {
             if changes.iter().any(concerns_queue) {
                 notify.notify_one();
@@ -102,10 +98,10 @@ impl Service {
         let trace =
             format!("Return-Path: <>\r\nReceived: by {}; {}\r\n", self.mail_domain(), self.0.clock.now().to_rfc5322());
         let incoming = Incoming { reverse_path: None, recipients: vec![sender], project: None, trace, raw: bounce };
-        match self.deliver_with(incoming, Some(OutgoingChange::Settle(settlement.clone()))).await {
+        match self.deliver_own(incoming, OutgoingChange::Settle(settlement.clone())).await {
             Ok(_) => Ok(true),
             Err(DeliverError::LeaseLost) => Ok(false),
-            Err(refusal @ (DeliverError::InboxFull(_) | DeliverError::Disabled(_))) => {
+            Err(refusal @ (DeliverError::InboxFull(_) | DeliverError::Disabled(_) | DeliverError::NoInbox(_))) => {
                 tracing::warn!(outgoing = %item.id, %refusal, "no place for the bounce");
                 Ok(self.0.store.settle_outgoing(&settlement).await?)
             }

@@ -63,10 +63,10 @@ impl Service {
         );
         let id = item.id;
         if local {
-            self.deliver_with(self.incoming(composed, recipient), Some(OutgoingChange::Add(item))).await?;
+            self.deliver_own(self.incoming(composed, recipient), OutgoingChange::Add(item)).await?;
         } else {
             let now = self.0.clock.now();
-            self.0.store.add_outgoing(&item.queued(&composed.raw, now.after(QUEUE_LIFETIME))?, now).await?;
+            self.0.store.add_outgoing(&item.queued(&composed.raw, now.after(QUEUE_LIFETIME)), now).await?;
         }
         Ok(id)
     }
@@ -115,7 +115,7 @@ impl Service {
             })?;
             Ok::<_, ServiceError>((draft.subject, message_id, raw))
         });
-        let composed = composing.await.map_err(|error| StoreError::Damaged(error.into()))?;
+        let composed = composing.await.map_err(StoreError::Aborted)?;
         let (subject, message_id, raw) = composed?;
         let sender =
             EmailAddress::parse(&inbox.address(self.mail_domain())).map_err(|_| ServiceError::InboxNotFound)?;

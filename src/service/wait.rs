@@ -54,7 +54,7 @@ impl Service {
                 Ok(None) if !left => return Err(ServiceError::Timeout),
                 Ok(None) => inbox.expires_at.map_or(deadline, |expires_at| expires_at.min(deadline)),
                 // A wait outlasts the absence of its database.
-                Err(ServiceError::Store(error)) if left && error.is_absence() => {
+                Err(ServiceError::Store(error)) if left && error.is_unavailable() => {
                     self.0.clock.now().after(ABSENT_PAUSE).min(deadline)
                 }
                 Err(error) => return Err(error),

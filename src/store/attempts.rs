@@ -23,7 +23,7 @@ impl Store {
             WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1 ORDER BY id DESC LIMIT $2)
             ORDER BY outgoing_id, attempt";
         let mut attempts: HashMap<OutgoingId, Vec<Attempt>> = HashMap::new();
-        for mut row in self.database.query(LIST, values![project.0.as_bytes().as_slice(), limit]).await? {
+        for mut row in self.database.query(LIST, values![project, limit]).await? {
             let item = OutgoingId(row.uuid()?);
             let attempt = Attempt {
                 number: u32::try_from(row.integer()?).unwrap_or(u32::MAX),
@@ -42,8 +42,8 @@ pub(super) async fn keep(transaction: &mut Transaction, settlement: &Settlement)
         INSERT INTO attempts (id, outgoing_id, attempt, attempted_at, reply)
         SELECT $1, id, attempts, attempted_at, $3 FROM outgoing WHERE id = $2";
     let parameters = values![
-        Uuid::now_v7().as_bytes().as_slice(),
-        settlement.id.0.as_bytes().as_slice(),
+        Uuid::now_v7(),
+        settlement.id,
         settlement.reply.as_str(),
     ];
     transaction.execute(INSERT, parameters).await?;

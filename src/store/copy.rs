@@ -34,23 +34,33 @@ impl From<DatabaseError> for CopyError {
 struct Table {
     name: &'static str,
     count: &'static str,
-    /// The rows behind the key `$1`, which is the first column; `$2` of them.
+    /// The rows after the key `$1`, which is the first column; `$2` of them.
     page: &'static str,
     insert: &'static str,
-    /// Before every key.
+    /// Less than every key.
     first_key: fn() -> Value,
     /// Rows held in memory at once.
     page_rows: i64,
-    /// Which column, counted from 0, holds the number of a content, if one does.
-    content_number: Option<usize>,
+    /// The columns, counted from 0, that hold a number that the engine has given to a row of some table.
+    numbers: &'static [(usize, Numbered)],
 }
 
+/// The tables whose rows have numbers.
+#[derive(Clone, Copy)]
+enum Numbered {
+    Inboxes = 0,
+    Contents = 1,
+    Messages = 2,
+    Chunks = 3,
+}
+
+/// A table: its name, its key and a value less than every key, rows a page, columns, and places for them.
 macro_rules! table {
     ($name:literal, $key:literal, $first_key:expr, $page_rows:literal, $columns:literal, $places:literal) => {
-        table!($name, $key, $first_key, $page_rows, $columns, $places, content_number: None)
+        table!($name, $key, $first_key, $page_rows, $columns, $places, &[])
     };
     ($name:literal, $key:literal, $first_key:expr, $page_rows:literal, $columns:literal, $places:literal,
-     content_number: $content_number:expr) => {
+     $numbers:expr) => {
         Table {
             name: $name,
             count: concat!("SELECT COUNT(*) FROM ", $name),
@@ -58,62 +68,74 @@ macro_rules! table {
             insert: concat!("INSERT INTO ", $name, " (", $columns, ") VALUES (", $places, ")"),
             first_key: $first_key,
             page_rows: $page_rows,
-            content_number: $content_number,
+            numbers: $numbers,
         }
     };
 }
 
-/// All tables but that of the dashboard's sessions: whoever is signed in signs in anew. What is referred to comes before what refers to it.
+/// All tables but that of the dashboard's sessions: people sign in anew. A table comes after those it refers to.
 const TABLES: &[Table] = &[
-    table!("projects", "id", no_octets, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),
+    table!("projects", "id", no_bytes, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),
     table!(
         "api_keys",
         "hash",
-        no_octets,
+        no_bytes,
         500,
         "hash, project_id, last_four, created_at, expires_at",
         "$1, $2, $3, $4, $5"
     ),
     table!(
         "inboxes",
-        "id",
-        no_text,
+        "number",
+        least_number,
         500,
-        "id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence, emptied",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9"
+        "number, id, project_id, kind, created_at, expires_at, deleted_at, closed, message_count, last_sequence,
+         emptied_sequence, swept_sequence",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12",
+        &[(0, Numbered::Inboxes)]
     ),
     table!(
         "contents",
         "number",
         least_number,
         8,
-        "number, trace, parsed, raw",
-        "$1, $2, $3, $4",
-        content_number: Some(0)
+        "number, trace, data",
+        "$1, $2, $3",
+        &[(0, Numbered::Contents)]
+    ),
+    table!(
+        "chunks",
+        "number",
+        least_number,
+        8,
+        "number, content_number, form, position, data",
+        "$1, $2, $3, $4, $5",
+        &[(0, Numbered::Chunks), (1, Numbered::Contents)]
     ),
     table!(
         "messages",
-        "id",
-        no_octets,
+        "number",
+        least_number,
         500,
-        "id, inbox_id, sequence, content_number, is_shared, sender, subject, subject_folded, parsed_size, received_at",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10",
-        content_number: Some(3)
+        "number, id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at, sender,
+         subject, subject_folded",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12",
+        &[(0, Numbered::Messages), (2, Numbered::Inboxes), (4, Numbered::Contents)]
     ),
     table!(
         "outgoing",
         "id",
-        no_octets,
+        no_bytes,
         8,
         "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, raw, domain, attempts,
          attempted_at, due_at, expires_at, worker, leased_until, last_reply",
         "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17"
     ),
-    table!("attempts", "id", no_octets, 500, "id, outgoing_id, attempt, attempted_at, reply", "$1, $2, $3, $4, $5"),
+    table!("attempts", "id", no_bytes, 500, "id, outgoing_id, attempt, attempted_at, reply", "$1, $2, $3, $4, $5"),
     table!(
         "refusals",
         "id",
-        no_octets,
+        no_bytes,
         500,
         "id, project_id, peer, sender, recipient, reason, reply, refused_at",
         "$1, $2, $3, $4, $5, $6, $7, $8"
@@ -121,17 +143,23 @@ const TABLES: &[Table] = &[
     table!("settings", "name", no_text, 500, "name, value", "$1, $2"),
 ];
 
+/// The newest number of each table that has them.
+type Newest = [i64; 4];
+
 impl Table {
-    /// Gives contents numbers below zero, so that the target can count from one, whatever it counts with.
-    fn renumber(&self, row: &mut [Value], newest_content: i64) {
-        if let Some(Value::Integer(number)) = self.content_number.and_then(|column| row.get_mut(column)) {
-            *number -= newest_content + 1;
+    /// Gives rows numbers below zero: the target's engine counts from one and does not know of numbers that it has not
+    /// given itself.
+    fn renumber(&self, row: &mut [Value], newest: &Newest) {
+        for (column, table) in self.numbers {
+            if let Some(Value::Integer(number)) = row.get_mut(*column) {
+                *number -= newest[*table as usize] + 1;
+            }
         }
     }
 }
 
 impl Store {
-    /// Copies everything into `target`, which must be empty, and tells `progress` behind every page. Nobody may write to
+    /// Copies everything into `target`, which must be empty, and calls `progress` after every page. Nothing may write to
     /// either of the two meanwhile.
     ///
     /// # Errors
@@ -147,45 +175,48 @@ impl Store {
             if !transaction.query(IN_USE, vec![]).await?.is_empty() {
                 return Err(CopyError::TargetInUse);
             }
-            let newest = source.newest_content().await?;
+            let newest = source.newest_numbers().await?;
             for table in TABLES {
-                source.copy_table(table, newest, &mut transaction, &mut progress).await?;
+                source.copy_table(table, &newest, &mut transaction, &mut progress).await?;
             }
             Ok(transaction.commit().await?)
         };
         target.database.transact(copy).await
     }
 
-    async fn newest_content(&self) -> Result<i64, StoreError> {
-        const NEWEST: &str = "SELECT COALESCE(MAX(number), 0) FROM contents";
+    async fn newest_numbers(&self) -> Result<Newest, StoreError> {
+        const NEWEST: &str = "
+            SELECT COALESCE((SELECT MAX(number) FROM inboxes), 0), COALESCE((SELECT MAX(number) FROM contents), 0),
+                COALESCE((SELECT MAX(number) FROM messages), 0), COALESCE((SELECT MAX(number) FROM chunks), 0)";
         let mut rows = self.database.query(NEWEST, vec![]).await?;
-        Ok(rows.pop().ok_or(DatabaseError::Closed)?.integer()?)
+        let mut row = rows.pop().ok_or(DatabaseError::NoRow)?;
+        Ok([row.integer()?, row.integer()?, row.integer()?, row.integer()?])
     }
 
     async fn copy_table(
         &self,
         table: &Table,
-        newest_content: i64,
+        newest: &Newest,
         target: &mut Transaction,
         progress: &mut (impl FnMut(Progress) + Send),
     ) -> Result<(), StoreError> {
         let counted = self.database.query(table.count, vec![]).await?.pop();
         let rows = counted.map(|mut row| row.integer()).transpose()?.unwrap_or_default();
-        let (mut behind, mut copied) = ((table.first_key)(), 0);
+        let (mut after, mut copied) = ((table.first_key)(), 0);
         loop {
-            let page = self.database.query(table.page, values![behind, table.page_rows]).await?;
+            let page = self.database.query(table.page, values![after, table.page_rows]).await?;
             let mut page: Vec<Vec<Value>> = page.into_iter().map(crate::db::Row::into_values).collect();
             let Some(last) = page.last().and_then(|row| row.first()) else { return Ok(()) };
-            behind = last.clone();
+            after = last.clone();
             copied += i64::try_from(page.len()).unwrap_or(i64::MAX);
-            page.iter_mut().for_each(|row| table.renumber(row, newest_content));
+            page.iter_mut().for_each(|row| table.renumber(row, newest));
             target.execute_many(table.insert, page).await?;
             progress(Progress { table: table.name, copied, rows });
         }
     }
 }
 
-fn no_octets() -> Value {
+fn no_bytes() -> Value {
     Value::from(&b""[..])
 }
 

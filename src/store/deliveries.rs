@@ -1,18 +1,20 @@
-//! Putting messages into inboxes: the one transaction behind every 250.
+//! Putting messages into inboxes: the one transaction before every 250.
 //!
-//! A batch of deliveries costs a handful of statements whatever its size. The order of an inbox is made by the statement
-//! that raises its `last_sequence`: its row stays locked until the commit, so commit order and sequence order are the
-//! same. Live inboxes are raised in the order of their ids, then the others, so that two batches hardly ever wait for each
-//! other in a circle; where they do, because a third one opens an inbox at that moment, one of them is run again.
+//! A batch of deliveries takes a handful of statements whatever its size, in three steps: the inboxes are locked and read,
+//! [`Plan`] decides which deliveries are stored and where, and the rows are written. The row of an inbox stays locked until
+//! the commit, so its messages are committed in the order of their sequences. An inbox that another transaction holds is
+//! not waited for: its deliveries are set aside ([`DeliveryError::InboxBusy`]) and the others are stored.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::outgoing::{self, NewOutgoing};
+use super::plan::{InboxState, Opening, Place, Plan};
 use super::queue::{self, Settlement};
-use super::{Conflict, Content, Store, StoreError, until_undisturbed};
-use crate::db::{DatabaseError, RowChange, Transaction, Value, row_change, values};
+use super::content::Chunk;
+use super::{ATTEMPTS, Content, Store, StoreError, until_undisturbed};
+use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
 
 /// One message for one or more inboxes.
@@ -20,8 +22,10 @@ use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
 pub struct Delivery {
     /// As addressed: tags unresolved, perhaps the same inbox twice.
     pub recipients: Vec<InboxId>,
-    /// The project that proved itself to be the sender, if one did: it owns the inboxes that this delivery opens.
+    /// The project whose key the sender authenticated with: it owns the inboxes that this delivery opens.
     pub project: Option<ProjectId>,
+    /// Whether the delivery opens an inbox that does not exist. Only mail that comes over SMTP does.
+    pub opens_inboxes: bool,
     /// The message.
     pub content: Content,
     /// What becomes of an outgoing item in the same transaction.
@@ -33,7 +37,7 @@ pub struct Delivery {
 pub enum OutgoingChange {
     /// The delivery fulfils the item, which is stored with it.
     Add(NewOutgoing),
-    /// The delivery says what the item has come to.
+    /// The delivery reports the outcome of an attempt to send the item.
     Settle(Settlement),
 }
 
@@ -46,33 +50,11 @@ pub struct Policy {
     pub lifetime: Duration,
     /// Messages that one inbox may hold.
     pub inbox_messages: u64,
-    /// Who owns what nobody else does.
+    /// The owner of the inboxes that a delivery without a project opens.
     pub default_project: ProjectId,
 }
 
-/// What one transaction stores.
-#[derive(Debug)]
-pub struct Batch {
-    /// At least one.
-    pub deliveries: Vec<Delivery>,
-    /// What holds for all of them.
-    pub policy: Policy,
-}
-
-impl Batch {
-    /// A batch that is known before its transaction begins.
-    pub fn known(deliveries: Vec<Delivery>, policy: Policy) -> Arc<LazyLock<Self, impl FnOnce() -> Self + Send>> {
-        Arc::new(LazyLock::new(move || Self { deliveries, policy }))
-    }
-}
-
-impl AsRef<Self> for Batch {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
-/// A message that lies in an inbox.
+/// A message in an inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The inbox.
@@ -81,126 +63,101 @@ pub struct Outcome {
     pub message: MessageId,
 }
 
-/// Why a batch was not stored. Nothing of it is.
+/// Why a delivery was not stored, for any of its recipients.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliveryError {
-    /// The inbox holds as many messages as one may.
+    /// The inbox holds as many messages as it may.
     #[error("inbox {0} is full")]
     InboxFull(InboxId),
     /// The address is reserved for a project that no longer exists.
     #[error("the project that owned {0} was deleted")]
     ProjectDeleted(InboxId),
+    /// There is no such live inbox, and the delivery may not open one.
+    #[error("there is no inbox {0}")]
+    NoInbox(InboxId),
+    /// Another transaction holds the inbox. The delivery may be tried again.
+    #[error("another transaction holds inbox {0}")]
+    InboxBusy(InboxId),
     /// The outgoing item that the delivery settles is no longer the worker's own.
     #[error("the lease on the outgoing item was lost")]
     LeaseLost,
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
-impl Conflict for DeliveryError {
-    fn is_conflict(&self) -> bool {
-        matches!(self, Self::Store(error) if error.is_conflict())
-    }
+/// The deliveries of a batch, in their order: the messages of each, or why it was not stored.
+pub type Outcomes = Vec<Result<Vec<Outcome>, DeliveryError>>;
+
+/// What a batch does about an inbox that another transaction holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BusyInbox {
+    /// Its deliveries are set aside.
+    SetAside,
+    /// The transaction waits for it.
+    Wait,
 }
 
-impl From<DatabaseError> for DeliveryError {
-    fn from(error: DatabaseError) -> Self {
-        Self::Store(error.into())
-    }
-}
-
-/// The project that opens an inbox if it must be opened, and which deliveries go into it.
-type Opening = (Option<ProjectId>, Vec<usize>);
-type Openings = BTreeMap<InboxId, Opening>;
-
-const LIVE: &str = "SELECT 1 FROM inboxes WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2)";
-
-/// A change of the inbox `$1`, behind which its state is looked at.
-macro_rules! inbox_change {
-    ($change:literal) => {
-        row_change!(
-            $change,
-            "last_sequence, last_sequence - emptied_sequence,
-                (SELECT COUNT(*) FROM projects WHERE projects.id = project_id AND deleted_at IS NOT NULL)",
-            "FROM inboxes WHERE id = $1",
-            1
+/// The state of the inbox `$1` at `$2`.
+macro_rules! inbox_state {
+    ($lock:literal) => {
+        concat!(
+            "SELECT number, message_count, last_sequence, is_live,
+                -- The inboxes of a project end with it.
+                CASE WHEN is_live = 1 THEN 0
+                    ELSE (SELECT COUNT(*) FROM projects WHERE id = project_id AND deleted_at IS NOT NULL) END
+             FROM (SELECT inboxes.*,
+                    CASE WHEN closed = 0 AND (expires_at IS NULL OR expires_at > $2) THEN 1 ELSE 0 END AS is_live
+                FROM inboxes WHERE id = $1 ",
+            $lock,
+            ") AS inbox"
         )
     };
 }
 
-/// Takes `$3` sequences of a live inbox. It changes nothing that an index holds, which makes it several times cheaper than
-/// [`OPEN`].
-const TAKE_SEQUENCES: RowChange = inbox_change!(
-    "UPDATE inboxes SET last_sequence = last_sequence + $3 WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2)"
-);
-
-/// Opens the inbox where it is not live, and takes `$5` sequences. An inbox that has ended keeps its project unless the
-/// sender proved to be another one (`$6`), and is empty again.
-const OPEN: RowChange = inbox_change!(
-    "INSERT INTO inboxes
-        (id, project_id, kind, created_at, expires_at, last_sequence, emptied_sequence, swept_sequence)
-    VALUES ($1, $2, 'temporary', $3, $4, $5, 0, 0)
-    ON CONFLICT (id) DO UPDATE SET
-        project_id = CASE WHEN inboxes.expires_at <= $3 AND $6 = 1 THEN $2 ELSE inboxes.project_id END,
-        created_at = CASE WHEN inboxes.expires_at <= $3 THEN $3 ELSE inboxes.created_at END,
-        emptied_sequence =
-            CASE WHEN inboxes.expires_at <= $3 THEN inboxes.last_sequence ELSE inboxes.emptied_sequence END,
-        emptied = CASE WHEN inboxes.expires_at <= $3 THEN 0 ELSE inboxes.emptied END,
-        expires_at = CASE WHEN inboxes.expires_at <= $3 THEN $4 ELSE inboxes.expires_at END,
-        last_sequence = inboxes.last_sequence + $5"
-);
-
-/// Numbers ascend.
-const INSERT_CONTENT: RowChange = row_change!(
-    "INSERT INTO contents (trace, parsed, raw) VALUES ($1, $2, $3)",
-    "number",
-    "FROM contents ORDER BY number DESC LIMIT 1",
-    0
-);
-
-const INSERT_MESSAGE: &str = "
-    INSERT INTO messages
-        (id, inbox_id, sequence, content_number, is_shared, sender, subject, subject_folded, parsed_size, received_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-
 impl Store {
-    /// Whether mail to `recipient` would be taken now.
+    /// Whether mail to `recipient` from a sender that did not authenticate would be accepted now.
     ///
     /// # Errors
-    /// [`DeliveryError`], as [`Store::deliver`] would answer.
-    pub async fn check_recipient(&self, recipient: &InboxId, policy: &Policy) -> Result<(), DeliveryError> {
-        const STATE: &str = "
-            SELECT CASE WHEN expires_at <= $2 THEN 0 ELSE last_sequence - emptied_sequence END,
-                -- A project's inboxes end with it.
-                CASE WHEN expires_at <= $2 THEN
-                    (SELECT COUNT(*) FROM projects WHERE projects.id = project_id AND deleted_at IS NOT NULL)
-                ELSE 0 END
-            FROM inboxes WHERE id = $1";
-        let now = policy.now.as_millis();
-        let Some(mut row) = self.database.look_up(STATE, values![recipient.as_str(), now]).await?.pop() else {
-            return Ok(());
-        };
-        let (messages, deleted) = (row.integer()?, row.integer()? == 1);
-        check_inbox(recipient, messages + 1, deleted, policy)
+    /// Where the database fails.
+    pub async fn check_recipient(
+        &self,
+        recipient: &InboxId,
+        policy: &Policy,
+    ) -> Result<Result<(), DeliveryError>, StoreError> {
+        const STATE: &str = inbox_state!("");
+        let rows = self.database.look_up(STATE, values![recipient, policy.now]).await?;
+        let Some(row) = rows.into_iter().next() else { return Ok(Ok(())) };
+        Ok(read_state(row)?.check(recipient, true, None, policy))
     }
 
-    /// Stores a batch, which is made when the transaction begins. When this returns, it is on stable storage. The outcomes
-    /// stand in the order of the deliveries.
+    /// Stores a batch of deliveries in one transaction. When this returns, those that are answered with messages are on
+    /// stable storage.
     ///
     /// # Errors
-    /// [`DeliveryError`]; then none of the deliveries is stored.
-    pub async fn deliver<B, F>(&self, batch: &Arc<LazyLock<B, F>>) -> Result<Vec<Vec<Outcome>>, DeliveryError>
-    where
-        B: AsRef<Batch> + Send + Sync + 'static,
-        F: FnOnce() -> B + Send + 'static,
-    {
+    /// Where the database fails; then none of the deliveries is stored.
+    pub async fn deliver(
+        &self,
+        batch: &Arc<Vec<Delivery>>,
+        policy: Policy,
+        busy: BusyInbox,
+    ) -> Result<Outcomes, StoreError> {
+        for _ in 1..ATTEMPTS {
+            let outcomes = self.deliver_once(batch, policy, busy).await?;
+            let is_busy = |outcome: &Result<_, _>| matches!(outcome, Err(DeliveryError::InboxBusy(_)));
+            if busy == BusyInbox::SetAside || !outcomes.iter().any(is_busy) {
+                return Ok(outcomes);
+            }
+        }
+        self.deliver_once(batch, policy, busy).await
+    }
+
+    async fn deliver_once(
+        &self,
+        batch: &Arc<Vec<Delivery>>,
+        policy: Policy,
+        busy: BusyInbox,
+    ) -> Result<Outcomes, StoreError> {
         until_undisturbed(|| {
             let batch = Arc::clone(batch);
-            self.database.transact(async move |transaction| {
-                let Batch { deliveries, policy } = LazyLock::force(&batch).as_ref();
-                deliver(transaction, deliveries, policy).await
-            })
+            self.database.transact(async move |transaction| deliver(transaction, &batch, &policy, busy).await)
         })
         .await
     }
@@ -210,169 +167,220 @@ async fn deliver(
     mut transaction: Transaction,
     deliveries: &[Delivery],
     policy: &Policy,
-) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
-    let openings = open_inboxes(&mut transaction, deliveries, policy).await?;
-    let mut rows = Rows::new(deliveries, policy, insert_contents(&mut transaction, deliveries).await?);
-    take_sequences(&mut transaction, &openings, &mut rows).await?;
-    transaction.execute_many(INSERT_MESSAGE, rows.messages).await?;
-    change_outgoing(&mut transaction, deliveries, policy.now).await?;
-    openings.into_keys().for_each(|inbox| transaction.notify(inbox.to_string()));
+    busy: BusyInbox,
+) -> Result<Outcomes, StoreError> {
+    let targets = resolve_recipients(&mut transaction, deliveries, policy.now).await?;
+    let states = lock_inboxes(&mut transaction, deliveries, &targets, policy.now, busy).await?;
+    let mut plan = Plan::new(deliveries, targets, states, policy);
+    open_inboxes(&mut transaction, &mut plan).await?;
+    if busy == BusyInbox::Wait && plan.has_busy_inbox() {
+        // Another transaction has created it just now. Rolled back, this one can be tried again and wait for it.
+        return Ok(plan.outcomes());
+    }
+    change_outgoing(&mut transaction, &mut plan).await?;
+    write_messages(&mut transaction, &mut plan).await?;
+    plan.changes().for_each(|change| transaction.notify(change.key()));
     transaction.commit().await?;
-    Ok(rows.outcomes)
+    Ok(plan.outcomes())
 }
 
-/// Stores a row for each delivery, shared by all its recipients; answers their numbers.
-async fn insert_contents(transaction: &mut Transaction, deliveries: &[Delivery]) -> Result<Vec<i64>, DatabaseError> {
-    let row = |Delivery { content, .. }: &Delivery| {
-        values![content.trace.as_str(), content.parsed.clone(), content.raw.clone()]
-    };
-    let inserted = transaction.change_many(INSERT_CONTENT, deliveries.iter().map(row).collect()).await?;
-    inserted.into_iter().map(|mut rows| rows.pop().ok_or(DatabaseError::Closed)?.integer()).collect()
-}
-
-async fn change_outgoing(
+/// The inboxes of each delivery: the exact local part; with a tag, the part before it if only that inbox is live.
+async fn resolve_recipients(
     transaction: &mut Transaction,
     deliveries: &[Delivery],
     now: Timestamp,
-) -> Result<(), DeliveryError> {
-    let mut added = Vec::new();
-    for change in deliveries.iter().filter_map(|delivery| delivery.outgoing.as_ref()) {
-        match change {
-            OutgoingChange::Add(item) => added.push(item),
-            OutgoingChange::Settle(settlement) if queue::settle(transaction, settlement).await? => {}
-            OutgoingChange::Settle(_) => return Err(DeliveryError::LeaseLost),
-        }
-    }
-    Ok(outgoing::insert(transaction, added.into_iter(), now).await?)
+) -> Result<Vec<Vec<InboxId>>, DatabaseError> {
+    let untagged = resolve_tags(transaction, deliveries, now).await?;
+    let targets = deliveries.iter().map(|delivery| {
+        let resolve = |id| untagged.get(id).unwrap_or(id).clone();
+        let mut targets: Vec<InboxId> = delivery.recipients.iter().map(resolve).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        targets
+    });
+    Ok(targets.collect())
 }
 
-/// Finds the inbox of every recipient: the exact local part; with a tag, the part before it if that inbox is live; else
-/// the whole local part again, to be opened.
-async fn open_inboxes(
-    transaction: &mut Transaction,
-    deliveries: &[Delivery],
-    policy: &Policy,
-) -> Result<Openings, DatabaseError> {
-    let mut openings = Openings::new();
-    let untagged = resolve_tags(transaction, deliveries, policy).await?;
-    for (index, delivery) in deliveries.iter().enumerate() {
-        for recipient in &delivery.recipients {
-            let inbox = untagged.get(recipient).unwrap_or(recipient);
-            let (project, members) = openings.entry(inbox.clone()).or_insert((delivery.project, Vec::new()));
-            *project = project.or(delivery.project);
-            if members.last() != Some(&index) {
-                members.push(index);
-            }
-        }
-    }
-    Ok(openings)
-}
-
-/// For each recipient with a tag that goes to the inbox without the tag: that inbox.
+/// For each recipient whose mail goes to the inbox without its tag: that inbox.
 async fn resolve_tags(
     transaction: &mut Transaction,
     deliveries: &[Delivery],
-    policy: &Policy,
+    now: Timestamp,
 ) -> Result<BTreeMap<InboxId, InboxId>, DatabaseError> {
+    const LIVE: &str =
+        "SELECT 1 FROM inboxes WHERE id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
     let recipients = deliveries.iter().flat_map(|delivery| &delivery.recipients);
     let tagged: BTreeMap<InboxId, InboxId> =
         recipients.filter_map(|whole| Some((whole.clone(), whole.without_tag()?))).collect();
     if tagged.is_empty() {
         return Ok(tagged);
     }
-    let now = policy.now.as_millis();
     let ids = tagged.iter().flat_map(|(whole, base)| [whole, base]);
-    let found = transaction.query_many(LIVE, ids.map(|id| values![id.as_str(), now]).collect()).await?;
+    let found = transaction.query_many(LIVE, ids.map(|id| values![id, now]).collect()).await?;
     let live: Vec<bool> = found.iter().map(|rows| !rows.is_empty()).collect();
     let to_base = live.chunks(2).map(|live| matches!(live, [false, true]));
     Ok(tagged.into_iter().zip(to_base).filter_map(|(pair, to_base)| to_base.then_some(pair)).collect())
 }
 
-async fn take_sequences(
+/// Locks the inboxes of a batch in the order of their ids, and reads them.
+async fn lock_inboxes(
     transaction: &mut Transaction,
-    openings: &Openings,
-    rows: &mut Rows<'_>,
-) -> Result<(), DeliveryError> {
-    let policy = rows.policy;
-    let parameters =
-        openings.iter().map(|(inbox, (_, members))| values![inbox.as_str(), policy.now.as_millis(), count(members)]);
-    let taken = transaction.change_many(TAKE_SEQUENCES, parameters.collect()).await?;
-    let not_live = openings.iter().zip(&taken).filter(|(_, rows)| rows.is_empty());
-    let parameters: Vec<_> = not_live.map(|(opening, _)| opening_parameters(opening, policy)).collect();
-    let mut opened = match parameters.as_slice() {
-        [] => Vec::new(),
-        _ => transaction.change_many(OPEN, parameters).await?,
+    deliveries: &[Delivery],
+    targets: &[Vec<InboxId>],
+    now: Timestamp,
+    busy: BusyInbox,
+) -> Result<BTreeMap<InboxId, InboxState>, DatabaseError> {
+    const FREE: &str = inbox_state!("{skip_locked}");
+    const ANY: &str = inbox_state!("{for_update}");
+    let sql = if busy == BusyInbox::SetAside { FREE } else { ANY };
+    let ids: BTreeSet<&InboxId> = targets.iter().flatten().collect();
+    let found = transaction.query_many(sql, ids.iter().map(|id| values![*id, now]).collect()).await?;
+    let mut states = BTreeMap::new();
+    for (id, rows) in ids.into_iter().zip(found) {
+        if let Some(row) = rows.into_iter().next() {
+            states.insert(id.clone(), read_state(row)?);
+        }
     }
-    .into_iter();
-    for ((inbox, (_, members)), mut state) in openings.iter().zip(taken) {
-        let row = state.pop().or_else(|| opened.next()?.pop());
-        let mut row = row.ok_or(DatabaseError::Closed)?;
-        let (last, messages, deleted) = (row.integer()?, row.integer()?, row.integer()? == 1);
-        check_inbox(inbox, messages, deleted, policy)?;
-        let first = last + 1 - count(members);
-        members.iter().zip(first..).for_each(|(&delivery, sequence)| rows.place(delivery, inbox, sequence));
+    mark_busy(transaction, deliveries, targets, &mut states).await?;
+    Ok(states)
+}
+
+/// Tells an inbox that another transaction holds from one that does not exist, where only an existing one will do.
+/// Elsewhere the attempt to create it tells.
+async fn mark_busy(
+    transaction: &mut Transaction,
+    deliveries: &[Delivery],
+    targets: &[Vec<InboxId>],
+    states: &mut BTreeMap<InboxId, InboxState>,
+) -> Result<(), DatabaseError> {
+    const EXISTS: &str = "SELECT 1 FROM inboxes WHERE id = $1";
+    let must_exist = deliveries.iter().zip(targets).filter(|(delivery, _)| !delivery.opens_inboxes);
+    let missing: Vec<&InboxId> =
+        must_exist.flat_map(|(_, targets)| targets).filter(|id| !states.contains_key(*id)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let found = transaction.query_many(EXISTS, missing.iter().map(|id| values![*id]).collect()).await?;
+    for (id, _) in missing.into_iter().zip(found).filter(|(_, rows)| !rows.is_empty()) {
+        states.insert(id.clone(), InboxState::busy());
     }
     Ok(())
 }
 
-fn count(members: &[usize]) -> i64 {
-    i64::try_from(members.len()).unwrap_or(i64::MAX)
+fn read_state(mut row: Row) -> Result<InboxState, DatabaseError> {
+    let (number, messages, last_sequence) = (row.integer()?, row.integer()?, row.integer()?);
+    let (is_live, is_disabled) = (row.integer()? == 1, row.integer()? == 1);
+    Ok(InboxState::read(number, u64::try_from(messages).unwrap_or(0), last_sequence, is_live, is_disabled))
 }
 
-fn opening_parameters((inbox, (project, members)): (&InboxId, &Opening), policy: &Policy) -> Vec<Value> {
-    let owner = project.unwrap_or(policy.default_project);
-    values![
-        inbox.as_str(),
-        owner.0.as_bytes().as_slice(),
-        policy.now.as_millis(),
-        policy.now.after(policy.lifetime).as_millis(),
-        count(members),
-        project.is_some(),
-    ]
-}
-
-/// Refuses what an inbox with `messages` messages, the new ones counted, cannot take.
-fn check_inbox(inbox: &InboxId, messages: i64, deleted: bool, policy: &Policy) -> Result<(), DeliveryError> {
-    if deleted {
-        return Err(DeliveryError::ProjectDeleted(inbox.clone()));
+/// Opens the inboxes that the plan needs and that are not live.
+async fn open_inboxes(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Result<(), DatabaseError> {
+    const CREATE: &str = "
+        INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, 'temporary', $3, $4)
+        ON CONFLICT (id) DO NOTHING RETURNING number";
+    // The inbox keeps its project unless the sender authenticated as another one.
+    const REOPEN: &str = "
+        UPDATE inboxes SET project_id = CASE WHEN $5 = 1 THEN $2 ELSE project_id END, kind = 'temporary',
+            created_at = $3, expires_at = $4, deleted_at = NULL, closed = 0, message_count = 0,
+            emptied_sequence = last_sequence
+        WHERE number = $1";
+    let policy = plan.policy;
+    let expires_at = policy.now.after(policy.lifetime);
+    let (mut reopen, mut create, mut created) = (Vec::new(), Vec::new(), Vec::new());
+    for Opening { id, opener, state } in plan.inboxes_to_open() {
+        let owner = opener.unwrap_or(policy.default_project);
+        if let Some(number) = state.number {
+            reopen.push(values![number, owner, policy.now, expires_at, opener.is_some()]);
+            state.reopened();
+        } else {
+            create.push(values![id, owner, policy.now, expires_at]);
+            created.push(state);
+        }
     }
-    if u64::try_from(messages).is_ok_and(|messages| messages > policy.inbox_messages) {
-        return Err(DeliveryError::InboxFull(inbox.clone()));
+    if !reopen.is_empty() {
+        transaction.execute_many(REOPEN, reopen).await?;
+    }
+    if !create.is_empty() {
+        for (state, rows) in created.into_iter().zip(transaction.query_many(CREATE, create).await?) {
+            state.created(rows.into_iter().next().map(|mut row| row.integer()).transpose()?);
+        }
+        plan.set_busy_aside();
     }
     Ok(())
 }
 
-/// The rows of a batch, as they come together.
-struct Rows<'a> {
-    deliveries: &'a [Delivery],
-    policy: &'a Policy,
-    content_numbers: Vec<i64>,
-    messages: Vec<Vec<Value>>,
-    outcomes: Vec<Vec<Outcome>>,
+/// Writes what the deliveries mean for outgoing items.
+async fn change_outgoing(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Result<(), DatabaseError> {
+    let mut added = Vec::new();
+    for (index, delivery) in plan.deliveries.iter().enumerate() {
+        let Some(change) = delivery.outgoing.as_ref().filter(|_| plan.is_stored(index)) else { continue };
+        match change {
+            OutgoingChange::Add(item) => added.push(item),
+            OutgoingChange::Settle(settlement) if queue::settle(transaction, settlement).await? => {}
+            OutgoingChange::Settle(_) => plan.refuse(index, DeliveryError::LeaseLost),
+        }
+    }
+    outgoing::insert(transaction, added.into_iter(), plan.policy.now).await
 }
 
-impl<'a> Rows<'a> {
-    fn new(deliveries: &'a [Delivery], policy: &'a Policy, content_numbers: Vec<i64>) -> Self {
-        let outcomes = vec![Vec::new(); deliveries.len()];
-        Self { deliveries, policy, content_numbers, messages: Vec::new(), outcomes }
+/// Writes the messages that the plan stores.
+async fn write_messages(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Result<(), DatabaseError> {
+    const RAISE: &str = "
+        UPDATE inboxes SET last_sequence = last_sequence + $2, message_count = message_count + $2 WHERE number = $1";
+    const INSERT: &str = "
+        INSERT INTO messages (id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at,
+            sender, subject, subject_folded)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    let (deliveries, now) = (plan.deliveries, plan.policy.now);
+    let stored: Vec<usize> = (0..deliveries.len()).filter(|index| plan.is_stored(*index)).collect();
+    let contents = stored.iter().map(|index| &deliveries[*index].content);
+    let numbers = insert_contents(transaction, contents).await?;
+    let mut messages = Vec::with_capacity(stored.len());
+    for (index, content_number) in stored.into_iter().zip(numbers) {
+        let content = &deliveries[index].content;
+        let places = plan.place(index);
+        let is_shared = places.len() > 1;
+        messages.extend(places.into_iter().map(|Place { message, inbox_number, sequence }| {
+            values![
+                message,
+                inbox_number,
+                sequence,
+                content_number,
+                is_shared,
+                content.parsed_size,
+                content.raw_size,
+                now,
+                content.sender.as_str(),
+                content.subject.as_str(),
+                content.subject_folded.as_str(),
+            ]
+        }));
     }
+    let raised = plan.raised().map(|(number, count)| values![number, count]).collect();
+    transaction.execute_many(RAISE, raised).await?;
+    transaction.execute_many(INSERT, messages).await?;
+    Ok(())
+}
 
-    /// Puts a delivery into an inbox.
-    fn place(&mut self, delivery: usize, inbox: &InboxId, sequence: i64) {
-        let Delivery { recipients, content, .. } = &self.deliveries[delivery];
-        let message = MessageId::generate();
-        self.messages.push(values![
-            message.0.as_bytes().as_slice(),
-            inbox.as_str(),
-            sequence,
-            self.content_numbers[delivery],
-            recipients.len() > 1,
-            content.sender.as_str(),
-            content.subject.as_str(),
-            super::content::fold_case(&content.subject),
-            content.parsed_size,
-            self.policy.now.as_millis(),
-        ]);
-        self.outcomes[delivery].push(Outcome { inbox: inbox.clone(), message });
+/// Stores a row for each content, shared by all its recipients; returns their numbers.
+async fn insert_contents<'a>(
+    transaction: &mut Transaction,
+    contents: impl Iterator<Item = &'a Content> + Clone,
+) -> Result<Vec<i64>, DatabaseError> {
+    const INSERT: &str = "INSERT INTO contents (trace, data) VALUES ($1, $2) RETURNING number";
+    const INSERT_CHUNK: &str = "INSERT INTO chunks (content_number, form, position, data) VALUES ($1, $2, $3, $4)";
+    let row = |content: &Content| values![content.trace.as_str(), content.data.clone()];
+    let inserted = transaction.query_many(INSERT, contents.clone().map(row).collect()).await?;
+    let number = |rows: Vec<Row>| rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer();
+    let numbers: Vec<i64> = inserted.into_iter().map(number).collect::<Result<_, _>>()?;
+    let mut chunks = Vec::new();
+    for (content, &number) in contents.zip(&numbers) {
+        chunks.extend(content.chunks.iter().map(|Chunk { form, position, data }| {
+            values![number, *form, *position, data.clone()]
+        }));
     }
+    if !chunks.is_empty() {
+        transaction.execute_many(INSERT_CHUNK, chunks).await?;
+    }
+    Ok(numbers)
 }

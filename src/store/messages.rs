@@ -1,33 +1,49 @@
 //! Reading messages: one by its id, the oldest match of a wait, and the pages of a list.
 //!
-//! Every statement holds the inbox's own conditions (live, and still in the life that the caller saw), so that no
-//! message is read out of an inbox that has ended.
+//! Every statement has the inbox's own conditions (live, and still in the life that the caller saw), so that no message
+//! is read from an inbox that has ended. A list or a wait first reads the heads, a page at a time, and compares them with
+//! the filter here: substring search in SQL takes time proportional to the product of both lengths, and cannot be stopped.
 
-use bytes::Bytes;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use memchr::memmem;
 
-use super::content::{aside, decode_parts, decode_raw, fold_case};
-use super::{Store, StoreError};
+use super::content::fold_case;
+use super::{Form, Store, StoreError};
 use crate::db::{DatabaseError, Row, Value, values};
-use crate::model::{Inbox, InboxId, Message, MessageId, ProjectId, Timestamp};
+use crate::model::{Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
 
-/// Octets of parsed parts in one page of a list, unless a single message has more.
-const PAGE_SIZE: i64 = 1024 * 1024;
+/// Bytes of parsed parts in one page of a list, unless a single message has more.
+const PAGE_SIZE: usize = 1024 * 1024;
+/// Messages in one page of a list.
+const PAGE_MESSAGES: usize = 64;
+/// Heads that are read at once to be compared with a filter. A subject has at most 100 KiB.
+const HEADS: usize = 100;
+/// Contents that are read at once.
+const CONTENTS_AT_ONCE: usize = 8;
 
 /// Which messages of an inbox are meant.
 #[derive(Clone, Debug)]
 pub struct Selection {
     after: i64,
-    subject: String,
-    /// Whether messages have to be read to know whether they match.
-    searches: bool,
+    /// A part of the subject, its case folded.
+    subject: Option<String>,
 }
 
 impl Selection {
-    /// Messages behind the sequence `after` whose subject contains `subject`, whatever its case.
+    /// Messages after the sequence `after` whose subject contains `subject`, whatever its case.
     #[must_use]
     pub fn new(after: i64, subject: Option<&str>) -> Self {
-        let subject = subject.unwrap_or_default();
-        Self { after, subject: contains_pattern(subject), searches: !subject.is_empty() }
+        Self { after, subject: subject.map(fold_case).filter(|subject| !subject.is_empty()) }
+    }
+
+    fn matches(&self, head: &Head) -> bool {
+        let contained = |subject: &String| memmem::find(head.subject_folded.as_bytes(), subject.as_bytes()).is_some();
+        self.subject.as_ref().is_none_or(contained)
+    }
+
+    /// Heads to read at once in order to find `wanted` messages.
+    fn heads_for(&self, wanted: usize) -> usize {
+        if self.subject.is_some() { HEADS } else { wanted }
     }
 }
 
@@ -44,77 +60,36 @@ pub struct Page {
     pub next: Option<i64>,
 }
 
-/// A SELECT of `columns` from live messages; `$1` is now.
-macro_rules! live_messages {
-    ($columns:expr, $rest:expr) => {
-        live_messages!($columns, "", "i.emptied_sequence", $rest)
-    };
-    ($columns:expr, $join:expr, $behind:expr, $rest:expr) => {
+/// What is known of a message without its content.
+#[derive(Debug)]
+pub(super) struct Head {
+    id: MessageId,
+    inbox_id: InboxId,
+    sequence: i64,
+    sender: String,
+    subject: String,
+    subject_folded: String,
+    received_at: Timestamp,
+    pub(super) content_number: i64,
+    pub(super) parsed_size: usize,
+    pub(super) raw_size: usize,
+}
+
+/// A SELECT of the columns of a [`Head`] from live messages; `$1` is now.
+macro_rules! live_heads {
+    ($conditions:literal) => {
         concat!(
-            "SELECT ",
-            $columns,
-            " FROM messages m JOIN inboxes i ON i.id = m.inbox_id ",
-            $join,
-            " WHERE (i.expires_at IS NULL OR i.expires_at > $1) AND m.sequence > ",
-            $behind,
-            " ",
-            $rest
+            "SELECT m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.content_number,
+                m.parsed_size, m.raw_size
+             FROM messages m JOIN inboxes i ON i.number = m.inbox_number
+             WHERE i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND ",
+            $conditions
         )
     };
 }
-
-/// The same with their contents.
-macro_rules! live_contents {
-    ($columns:expr, $rest:expr) => {
-        live_contents!($columns, "i.emptied_sequence", $rest)
-    };
-    ($columns:expr, $behind:expr, $rest:expr) => {
-        live_messages!($columns, "JOIN contents c ON c.number = m.content_number", $behind, $rest)
-    };
-}
-
-/// The later of `$4` and where the inbox's present life begins. SQLite enters the index with one lower bound alone, so that one
-/// must not be the mere beginning of the life; PostgreSQL enters it with the other, plain one.
-macro_rules! live_behind {
-    () => {
-        "CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END AND m.sequence > $4"
-    };
-}
-
-macro_rules! message_columns {
-    () => {
-        message_columns!("c.parsed")
-    };
-    ($parsed:expr) => {
-        concat!("m.id, m.inbox_id, m.sequence, m.sender, m.subject, m.received_at, m.parsed_size, ", $parsed)
-    };
-}
-
-/// The messages of a selection before the sequence `$5`, newest first.
-macro_rules! newest {
-    ($parsed:expr, $limit:expr) => {
-        live_contents!(
-            message_columns!($parsed),
-            live_behind!(),
-            concat!(
-                "AND m.inbox_id = $2 AND i.created_at = $3 AND m.sequence < $5
-                 AND m.subject_folded LIKE $6 ESCAPE '\\' ORDER BY m.sequence DESC ",
-                $limit
-            )
-        )
-    };
-}
-
-/// The oldest message of a selection.
-const OLDEST: &str = live_contents!(
-    message_columns!(),
-    live_behind!(),
-    "AND m.inbox_id = $2 AND i.created_at = $3 AND m.subject_folded LIKE $5 ESCAPE '\\'
-     ORDER BY m.sequence LIMIT 1"
-);
 
 impl Store {
-    /// A message by its id, where `project` owns it.
+    /// A message by its id, if `project` owns it.
     ///
     /// # Errors
     /// Where the database fails or the message is damaged, as everywhere below.
@@ -124,12 +99,11 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<Message>, StoreError> {
-        const OWNED: &str = live_contents!(message_columns!(), "AND m.id = $2 AND i.project_id = $3");
-        let rows = self.database.look_up(OWNED, owned(project, id, now)).await?;
-        read_message(rows).await
+        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
+        self.with_parts(head).await
     }
 
-    /// The octets of a message as they came, where `project` owns it.
+    /// The bytes of a message as they were received, if `project` owns it.
     ///
     /// # Errors
     /// As [`Store::message`].
@@ -139,13 +113,11 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        const RAW: &str = live_contents!("c.parsed, m.parsed_size, c.raw", "AND m.id = $2 AND i.project_id = $3");
-        let rows = self.database.query(RAW, owned(project, id, now)).await?;
-        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
-        read_raw(&mut row).await.map(Some)
+        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
+        self.read_form(&head, Form::Raw).await
     }
 
-    /// The trace that this server put in front of a message, and its octets as they came, where `project` owns it.
+    /// The trace that this server put in front of a message, and its bytes as they were received, if `project` owns it.
     ///
     /// # Errors
     /// As [`Store::message`].
@@ -155,23 +127,22 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<(String, Vec<u8>)>, StoreError> {
-        const SOURCE: &str =
-            live_contents!("c.trace, c.parsed, m.parsed_size, c.raw", "AND m.id = $2 AND i.project_id = $3");
-        let rows = self.database.query(SOURCE, owned(project, id, now)).await?;
+        const TRACE: &str = "SELECT trace FROM contents WHERE number = $1";
+        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
+        let rows = self.database.look_up(TRACE, values![head.content_number]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
-        Ok(Some((row.text()?, read_raw(&mut row).await?)))
+        let trace = row.text()?;
+        Ok(self.read_form(&head, Form::Raw).await?.map(|raw| (trace, raw)))
     }
 
-    /// Where the message `id` stands in `inbox`; `None` where it does not lie there.
+    /// Where the message `id` stands in `inbox`; `None` if it is not there.
     ///
     /// # Errors
     /// As [`Store::message`].
     pub async fn cursor(&self, inbox: &InboxId, id: MessageId, now: Timestamp) -> Result<Option<Cursor>, StoreError> {
-        const SEQUENCE: &str = live_messages!("m.sequence", "AND m.id = $2 AND m.inbox_id = $3");
-        let parameters = values![now.as_millis(), id.0.as_bytes().as_slice(), inbox.as_str()];
-        let rows = self.database.look_up(SEQUENCE, parameters).await?;
-        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
-        Ok(Some(Cursor(row.integer()?)))
+        const BY_ID: &str = live_heads!("m.sequence > i.emptied_sequence AND m.id = $2 AND i.id = $3");
+        let rows = self.database.look_up(BY_ID, values![now, id, inbox]).await?;
+        Ok(rows.into_iter().next().map(Head::read).transpose()?.map(|head| Cursor(head.sequence)))
     }
 
     /// The oldest message of the selection.
@@ -184,10 +155,20 @@ impl Store {
         selection: &Selection,
         now: Timestamp,
     ) -> Result<Option<Message>, StoreError> {
-        let mut parameters = in_inbox(inbox, now);
-        parameters.extend(values![selection.after, selection.subject.as_str()]);
-        let rows = self.select(selection, OLDEST, parameters).await?;
-        read_message(rows).await
+        let most = selection.heads_for(1);
+        let mut after = selection.after;
+        loop {
+            let heads = self.oldest_heads(inbox, after, most, now).await?;
+            let Some(last) = heads.last().map(|head| head.sequence) else { return Ok(None) };
+            let is_end = heads.len() < most;
+            if let Some(head) = heads.into_iter().find(|head| selection.matches(head)) {
+                return self.with_parts(head).await;
+            }
+            if is_end {
+                return Ok(None);
+            }
+            after = last;
+        }
     }
 
     /// The newest messages of the selection before the sequence `before`: at most `limit`, and few enough to be held in
@@ -203,143 +184,143 @@ impl Store {
         limit: i64,
         now: Timestamp,
     ) -> Result<Page, StoreError> {
-        /// Messages looked at for one page.
-        const MOST: i64 = 64;
-        // Most pages hold no large message, and are read at once.
-        const WITHOUT_LARGE: &str = newest!("CASE WHEN m.parsed_size <= 32768 THEN c.parsed END", "LIMIT $7");
-        const WHOLE: &str = newest!("c.parsed", "");
-        let most = limit.min(MOST);
-        let mut parameters = in_inbox(inbox, now);
-        parameters.extend(values![selection.after, before, selection.subject.as_str(), most]);
-        let rows = self.select(selection, WITHOUT_LARGE, parameters).await?;
-        let mut rows = rows.into_iter().map(MessageRow::read).collect::<Result<Vec<_>, _>>()?;
-        let looked_at_all = i64::try_from(rows.len()).is_ok_and(|found| found < most);
-        let fitting = fitting(&rows);
-        let all_fit = fitting == rows.len();
-        rows.truncate(fitting);
-        let Some(last) = rows.last().map(|row| row.sequence) else {
-            return Ok(Page { messages: Vec::new(), next: None });
-        };
-        if rows.iter().any(|row| row.parsed.is_none()) {
-            let mut parameters = in_inbox(inbox, now);
-            parameters.extend(values![last - 1, before, selection.subject.as_str()]);
-            let whole = self.select(selection, WHOLE, parameters).await?;
-            rows = whole.into_iter().map(MessageRow::read).collect::<Result<_, _>>()?;
+        let limit = usize::try_from(limit).unwrap_or(PAGE_MESSAGES).min(PAGE_MESSAGES);
+        let (mut heads, mut next) = self.newest_matches(inbox, selection, before, limit, now).await?;
+        let fitting = fitting(&heads);
+        if fitting < heads.len() {
+            heads.truncate(fitting);
+            next = heads.last().map(|head| head.sequence);
         }
-        let messages = decoded(rows).await?;
-        Ok(Page { messages, next: (!(looked_at_all && all_fit)).then_some(last) })
+        let read = stream::iter(heads).map(|head| self.with_parts(head)).buffered(CONTENTS_AT_ONCE);
+        let messages: Vec<Option<Message>> = read.try_collect().await?;
+        Ok(Page { messages: messages.into_iter().flatten().collect(), next })
     }
 
-    async fn select(
+    /// The heads of the newest matches before a sequence, and before which sequence the search goes on.
+    async fn newest_matches(
         &self,
+        inbox: &Inbox,
         selection: &Selection,
-        sql: &'static str,
-        parameters: Vec<Value>,
-    ) -> Result<Vec<Row>, DatabaseError> {
-        if selection.searches {
-            return self.database.query(sql, parameters).await;
+        mut before: i64,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<(Vec<Head>, Option<i64>), StoreError> {
+        let mut matches = Vec::new();
+        let most = selection.heads_for(limit);
+        loop {
+            let heads = self.newest_heads(inbox, selection.after, before, most, now).await?;
+            let is_end = heads.len() < most;
+            for head in heads {
+                before = head.sequence;
+                if selection.matches(&head) {
+                    matches.push(head);
+                    if matches.len() >= limit {
+                        return Ok((matches, Some(before)));
+                    }
+                }
+            }
+            if is_end {
+                return Ok((matches, None));
+            }
         }
-        self.database.look_up(sql, parameters).await
+    }
+
+    async fn owned_head(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<Option<Head>, DatabaseError> {
+        const OWNED: &str = live_heads!("m.sequence > i.emptied_sequence AND m.id = $2 AND i.project_id = $3");
+        let rows = self.database.look_up(OWNED, values![now, id, project]).await?;
+        rows.into_iter().next().map(Head::read).transpose()
+    }
+
+    async fn oldest_heads(
+        &self,
+        inbox: &Inbox,
+        after: i64,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Vec<Head>, DatabaseError> {
+        // The later of `$4` and the start of the present life, as one bound: SQLite enters an index with only one.
+        const OLDEST: &str = live_heads!(
+            "i.id = $2 AND i.created_at = $3
+             AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
+             ORDER BY m.sequence LIMIT $5"
+        );
+        self.heads(OLDEST, values![now, &inbox.id, inbox.created_at, after, most]).await
+    }
+
+    async fn newest_heads(
+        &self,
+        inbox: &Inbox,
+        after: i64,
+        before: i64,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Vec<Head>, DatabaseError> {
+        const NEWEST: &str = live_heads!(
+            "i.id = $2 AND i.created_at = $3 AND m.sequence < $5
+             AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
+             ORDER BY m.sequence DESC LIMIT $6"
+        );
+        self.heads(NEWEST, values![now, &inbox.id, inbox.created_at, after, before, most]).await
+    }
+
+    async fn heads(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Head>, DatabaseError> {
+        self.database.look_up(sql, parameters).await?.into_iter().map(Head::read).collect()
+    }
+
+    /// The message of a head; `None` if it was removed meanwhile.
+    async fn with_parts(&self, head: Head) -> Result<Option<Message>, StoreError> {
+        let Some(parsed) = self.read_form(&head, Form::Parsed).await? else { return Ok(None) };
+        let parts = PartsJson::from_stored(parsed).ok_or(StoreError::Damaged("its parts are no JSON object"))?;
+        let Head { id, inbox_id, sequence, sender, subject, received_at, .. } = head;
+        Ok(Some(Message { id, inbox_id, sequence, from: sender, subject, parts, received_at }))
     }
 }
 
-fn owned(project: ProjectId, id: MessageId, now: Timestamp) -> Vec<Value> {
-    values![now.as_millis(), id.0.as_bytes().as_slice(), project.0.as_bytes().as_slice()]
-}
-
-fn in_inbox(inbox: &Inbox, now: Timestamp) -> Vec<Value> {
-    values![now.as_millis(), inbox.id.as_str(), inbox.created_at.as_millis()]
-}
-
-/// How many of these messages fit into a page: one at least.
-fn fitting(rows: &[MessageRow]) -> usize {
-    let mut total = 0_i64;
-    let fits = |row: &&MessageRow| {
-        total = total.saturating_add(row.parsed_size);
-        total <= PAGE_SIZE
-    };
-    rows.iter().take_while(fits).count().max(1).min(rows.len())
-}
-
-async fn read_raw(row: &mut Row) -> Result<Vec<u8>, StoreError> {
-    let (parsed, parsed_size, raw) = (row.bytes()?, row.integer()?, row.bytes()?);
-    aside(move || decode_raw(&parsed, parsed_size, &raw)).await
-}
-
-/// The only message of these rows, if there is one.
-async fn read_message(rows: Vec<Row>) -> Result<Option<Message>, StoreError> {
-    let rows = rows.into_iter().map(MessageRow::read).collect::<Result<_, _>>()?;
-    Ok(decoded(rows).await?.pop())
-}
-
-/// Decompresses messages.
-async fn decoded(rows: Vec<MessageRow>) -> Result<Vec<Message>, StoreError> {
-    let decode = |rows: Vec<MessageRow>| rows.into_iter().map(MessageRow::message).collect();
-    let size: i64 = rows.iter().map(|row| row.parsed_size).sum();
-    if size <= PAGE_SIZE { decode(rows) } else { aside(move || decode(rows)).await }
-}
-
-/// A message as it is stored.
-struct MessageRow {
-    id: MessageId,
-    inbox_id: InboxId,
-    sequence: i64,
-    from: String,
-    subject: String,
-    received_at: Timestamp,
-    parsed_size: i64,
-    /// `None` where it is too large to have been read with the others.
-    parsed: Option<Bytes>,
-}
-
-impl MessageRow {
-    fn read(mut row: Row) -> Result<Self, StoreError> {
+impl Head {
+    fn read(mut row: Row) -> Result<Self, DatabaseError> {
         Ok(Self {
             id: MessageId(row.uuid()?),
             inbox_id: InboxId::from_stored(row.text()?),
             sequence: row.integer()?,
-            from: row.text()?,
+            sender: row.text()?,
             subject: row.text()?,
+            subject_folded: row.text()?,
             received_at: Timestamp::from_millis(row.integer()?),
-            parsed_size: row.integer()?,
-            parsed: row.optional_bytes()?,
+            content_number: row.integer()?,
+            parsed_size: row.size()?,
+            raw_size: row.size()?,
         })
-    }
-
-    fn message(self) -> Result<Message, StoreError> {
-        let Self { id, inbox_id, sequence, from, subject, received_at, parsed_size, parsed } = self;
-        let parts = decode_parts(&parsed.unwrap_or_default(), parsed_size)?;
-        Ok(Message { id, inbox_id, sequence, from, subject, parts, received_at })
     }
 }
 
-/// A LIKE pattern for "contains `text`", its case folded and its wildcards escaped.
-pub(super) fn contains_pattern(text: &str) -> String {
-    let mut pattern = String::from("%");
-    for character in fold_case(text).chars() {
-        if matches!(character, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        // No stored subject contains NUL, and no engine takes one in text.
-        pattern.push(if character == '\0' { '\u{fffd}' } else { character });
-    }
-    if !text.is_empty() {
-        pattern.push('%');
-    }
-    pattern
+/// How many of these messages fit into a page: at least one.
+fn fitting(heads: &[Head]) -> usize {
+    let mut total = 0_usize;
+    let fits = |head: &&Head| {
+        total = total.saturating_add(head.parsed_size);
+        total <= PAGE_SIZE
+    };
+    heads.iter().take_while(fits).count().max(1).min(heads.len())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::config::DatabaseUrl;
     use crate::db::Database;
-    use crate::store::{Batch, Content, Delivery, Policy};
     use restante_mail::ParsedMessage;
+    use crate::store::{BusyInbox, Content, Delivery, Policy};
 
-    /// Counted, because it is right either way, and slow only where the inbox is long.
+    /// Counted, because it is right either way, and slow only in a long inbox.
     #[tokio::test]
-    async fn a_wait_behind_a_cursor_does_not_walk_over_what_is_older() {
+    async fn a_wait_after_a_cursor_does_not_read_what_is_older() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("restante.db");
         let store = Store::open(Database::open(&DatabaseUrl::Sqlite(path.clone())).await.unwrap()).await.unwrap();
@@ -349,19 +330,37 @@ mod tests {
         let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project };
         let content = Content::encode(ParsedMessage::default(), String::new(), String::new(), b"x").unwrap();
         let recipients = vec![InboxId::parse("box").unwrap()];
-        let delivery = Delivery { recipients, project: None, content, outgoing: None };
-        store.deliver(&Batch::known(vec![delivery; 1_000], policy)).await.unwrap();
+        let delivery = Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None };
+        store.deliver(&Arc::new(vec![delivery; 1_000]), policy, BusyInbox::SetAside).await.unwrap();
 
+        const OLDEST: &str = live_heads!(
+            "i.id = ?2 AND i.created_at = ?3
+             AND m.sequence > CASE WHEN i.emptied_sequence > ?4 THEN i.emptied_sequence ELSE ?4 END
+             ORDER BY m.sequence LIMIT 1"
+        );
         let connection = rusqlite::Connection::open(path).unwrap();
         let mut statement = connection.prepare(&OLDEST.replace('$', "?")).unwrap();
         let sequence = |row: &rusqlite::Row<'_>| row.get::<_, i64>("sequence");
-        assert_eq!(statement.query_row((1, "box", 1, 998, "%"), sequence).unwrap(), 999);
+        assert_eq!(statement.query_row((1, "box", 1, 998), sequence).unwrap(), 999);
         assert!(statement.get_status(rusqlite::StatementStatus::VmStep) < 200);
     }
 
     #[test]
-    fn a_pattern_takes_wildcards_for_themselves() {
-        assert_eq!(contains_pattern(""), "%");
-        assert_eq!(contains_pattern("Save 100%_\\"), "%save 100\\%\\_\\\\%");
+    fn a_filter_is_found_anywhere_in_the_subject() {
+        let head = |subject: &str| Head {
+            id: MessageId::generate(),
+            inbox_id: InboxId::generate(),
+            sequence: 1,
+            sender: String::new(),
+            subject: subject.to_owned(),
+            subject_folded: fold_case(subject),
+            received_at: Timestamp::from_millis(0),
+            content_number: 1,
+            parsed_size: 0,
+            raw_size: 0,
+        };
+        let matches = |filter, subject: &str| Selection::new(0, Some(filter)).matches(&head(subject));
+        assert!(matches("", "Welcome") && matches("COME", "Welcome") && matches("istanbul", "Hello İstanbul"));
+        assert!(matches("100%_\\", "Save 100%_\\") && !matches("%", "Welcome") && !matches("_", "Welcome"));
     }
 }

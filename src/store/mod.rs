@@ -3,11 +3,12 @@
 //! A function here is one statement or one transaction. Nothing in here waits for anything but the database, and
 //! nothing knows the time: `now` is always an argument.
 //!
-//! An inbox lives until its `expires_at`; from then on its row is a reservation of the address for its project.
-//! Whatever reads an inbox or a message says so in its condition, so that what has expired is gone at that instant,
-//! whenever the sweeper comes by.
+//! An inbox lives until its `expires_at`, or until it is closed by a deletion. From then on its row is a reservation of
+//! the address for its project. Each statement that reads an inbox or a message has this in its condition, so that what
+//! has expired is gone at that instant, before the sweeper removes it.
 
 mod attempts;
+mod change;
 mod content;
 mod copy;
 mod deliveries;
@@ -15,45 +16,32 @@ mod inboxes;
 mod messages;
 mod outgoing;
 mod overview;
+mod plan;
 mod projects;
 mod queue;
+mod reading;
 mod refusals;
 mod sessions;
 mod settings;
 mod sweep;
+mod values;
 
-use tokio::sync::MutexGuard;
+use crate::db::{Database, DatabaseError, Locks, Notice, Transaction, Value};
+use crate::model::DamagedParts;
 
-use crate::db::{Change, Database, DatabaseError, Locks, Transaction, Value};
-
-pub use content::Content;
-pub(crate) use content::aside;
+pub use change::Change;
+pub(crate) use content::on_blocking_thread;
+pub use content::{Content, Form};
 pub use copy::{CopyError, Progress};
-pub use deliveries::{Batch, Delivery, DeliveryError, Outcome, OutgoingChange, Policy};
+pub use deliveries::{BusyInbox, Delivery, DeliveryError, Outcome, Outcomes, OutgoingChange, Policy};
 pub use messages::{Cursor, Page, Selection};
 pub use outgoing::{NewOutgoing, OutgoingFilter};
 pub use overview::{InboxFilter, Watched};
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use sweep::Swept;
 
-/// What is announced where the queue of the mail worker has something new. No inbox has such an id.
-pub const QUEUE_CHANGED: &str = "outgoing:queue";
-
 /// The schema, step by step; a step that was released is never changed.
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001_initial.sql"),
-    include_str!("migrations/0002_sending.sql"),
-    include_str!("migrations/0003_dashboard.sql"),
-    include_str!("migrations/0004_attempts.sql"),
-    include_str!("migrations/0005_emptied.sql"),
-    include_str!("migrations/0006_messages_by_inbox.sql"),
-    include_str!("migrations/0007_numbered_contents.sql"),
-];
-
-/// What is announced when sessions were closed. No inbox has a name with a space.
-pub const SESSIONS_CHANGED: &str = "sessions changed";
-/// What is announced when refusals were stored.
-pub const REFUSALS_CHANGED: &str = "refusals changed";
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
 
 /// How often a transaction is tried that others keep ending.
 const ATTEMPTS: usize = 5;
@@ -64,28 +52,37 @@ pub enum StoreError {
     /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// A stored content cannot be read back.
+    /// A stored message cannot be read back.
     #[error("a stored message is damaged: {0}")]
-    Damaged(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A content cannot be compressed.
-    #[error("cannot compress a message: {0}")]
-    Compression(#[source] std::io::Error),
+    Damaged(&'static str),
+    /// The stored parts of a message cannot be read back.
+    #[error(transparent)]
+    DamagedParts(#[from] DamagedParts),
+    /// The parts of a message cannot be written as JSON.
+    #[error("cannot write the parts of a message: {0}")]
+    Json(#[source] serde_json::Error),
+    /// Work on a thread of its own panicked, or the program ended first.
+    #[error("a task of this program ended early: {0}")]
+    Aborted(#[source] tokio::task::JoinError),
 }
 
 impl StoreError {
-    /// Whether the database, and not what it was asked, is what is wrong.
+    /// Whether the database is unavailable, and not what it was asked wrong.
     #[must_use]
-    pub fn is_absence(&self) -> bool {
-        matches!(self, Self::Database(error) if error.is_absence())
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Database(error) if error.is_unavailable())
+    }
+
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Database(DatabaseError::Conflict(_)))
     }
 }
 
-/// Runs a transaction, and runs it again where the engine has ended it in favour of another one: a deadlock, or two
-/// that cannot stand one behind the other. The engine has then undone all of it.
-async fn until_undisturbed<T, E, F>(transaction: impl Fn() -> F) -> Result<T, E>
+/// Runs a transaction, and runs it again if the engine has ended it in favour of another one: a deadlock, or two that
+/// cannot be ordered. The engine has then undone all of it.
+async fn until_undisturbed<T, F>(transaction: impl Fn() -> F) -> Result<T, StoreError>
 where
-    F: Future<Output = Result<T, E>>,
-    E: Conflict,
+    F: Future<Output = Result<T, StoreError>>,
 {
     for _ in 1..ATTEMPTS {
         match transaction().await {
@@ -94,17 +91,6 @@ where
         }
     }
     transaction().await
-}
-
-/// An error that may say that a transaction was ended in favour of another one.
-trait Conflict {
-    fn is_conflict(&self) -> bool;
-}
-
-impl Conflict for StoreError {
-    fn is_conflict(&self) -> bool {
-        matches!(self, Self::Database(DatabaseError::Conflict(_)))
-    }
 }
 
 /// The projects, inboxes and messages. Cheap to clone.
@@ -120,37 +106,39 @@ impl Store {
     /// Brings the schema of `database` up to date.
     ///
     /// # Errors
-    /// [`DatabaseError::Newer`] where a newer program has been at it; whatever a migration fails with.
+    /// [`DatabaseError::Newer`] if a newer program has changed it; what a migration fails with.
     pub async fn open(database: Database) -> Result<Self, StoreError> {
         database.migrate(MIGRATIONS).await?;
         Ok(Self { database })
     }
 
-    /// Runs one statement in a transaction of its own, and announces `changed`; returns how many rows it changed.
+    /// Runs one statement in a transaction of its own, and announces `change`; returns how many rows it changed.
     async fn change(
         &self,
         sql: &'static str,
         parameters: Vec<Value>,
-        changed: Option<String>,
+        change: Option<Change>,
     ) -> Result<u64, StoreError> {
-        let change = async move |mut transaction: Transaction| {
+        let run = async move |mut transaction: Transaction| {
             let rows = transaction.execute(sql, parameters).await?;
-            changed.into_iter().for_each(|key| transaction.notify(key));
+            change.into_iter().for_each(|change| transaction.notify(change.key()));
             transaction.commit().await?;
             Ok(rows)
         };
-        self.database.transact(change).await
+        self.database.transact(run).await
     }
 
-    /// Calls `listener` with the ids of inboxes that have changed, and with [`QUEUE_CHANGED`], [`REFUSALS_CHANGED`] and
-    /// [`SESSIONS_CHANGED`], from now on; it must not wait for anything.
+    /// Calls `listener` with what each committed transaction has changed, from now on; it must not wait for anything.
     pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
-        self.database.listen(listener);
+        self.database.listen(move |notices: &[Notice]| {
+            let changes: Vec<Change> = notices.iter().map(Change::of_notice).collect();
+            listener(&changes);
+        });
     }
 
-    /// [`Database::turn`].
-    pub async fn turn(&self) -> Option<MutexGuard<'_, ()>> {
-        self.database.turn().await
+    /// Closes the database after the transactions that are queued.
+    pub async fn close(&self) {
+        self.database.close().await;
     }
 
     /// The locks that all nodes share.
@@ -159,10 +147,10 @@ impl Store {
         self.database.locks()
     }
 
-    /// Asks the database for an answer.
+    /// Runs a small query.
     ///
     /// # Errors
-    /// Where it has none.
+    /// Where the database fails.
     pub async fn check(&self) -> Result<(), StoreError> {
         self.database.query("SELECT COUNT(*) FROM projects WHERE is_default = 1", vec![]).await?;
         Ok(())

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::content::compress;
-use super::{QUEUE_CHANGED, Store, StoreError};
+use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{EmailAddress, InboxId, Outgoing, OutgoingId, OutgoingStatus, ProjectId, Timestamp};
 
@@ -67,11 +67,9 @@ impl NewOutgoing {
     }
 
     /// The same item, waiting for the mail worker to send `raw` before `expires_at`.
-    ///
-    /// # Errors
-    /// [`StoreError::Compression`].
-    pub fn queued(self, raw: &[u8], expires_at: Timestamp) -> Result<Self, StoreError> {
-        Ok(Self { waiting: Some(Waiting { raw: compress(raw)?, expires_at }), ..self })
+    #[must_use]
+    pub fn queued(self, raw: &[u8], expires_at: Timestamp) -> Self {
+        Self { waiting: Some(Waiting { raw: compress(raw), expires_at }), ..self }
     }
 }
 
@@ -107,7 +105,7 @@ impl Store {
     /// Where the database fails.
     pub async fn outgoing(&self, id: OutgoingId) -> Result<Option<Outgoing>, StoreError> {
         const FIND: &str = concat!("SELECT ", item_columns!(), " FROM outgoing WHERE id = $1");
-        let rows = self.database.look_up(FIND, values![id.0.as_bytes().as_slice()]).await?;
+        let rows = self.database.look_up(FIND, values![id]).await?;
         Ok(rows.into_iter().next().map(|mut row| read_item(&mut row)).transpose()?)
     }
 
@@ -126,9 +124,9 @@ impl Store {
         let parameters = values![
             filter.status.map_or("", OutgoingStatus::as_str),
             filter.project.is_some(),
-            project.0.as_bytes().as_slice(),
+            project,
             before.is_some(),
-            before.map_or(uuid::Uuid::nil(), |before| before.0).as_bytes().as_slice(),
+            before.map_or(uuid::Uuid::nil(), |before| before.0),
             limit,
         ];
         let rows = self.database.query(LIST, parameters).await?;
@@ -149,7 +147,7 @@ impl Store {
         const RETRY: &str = "
             UPDATE outgoing SET status = 'queued', due_at = $2, expires_at = $3, worker = NULL, leased_until = NULL
             WHERE id = $1 AND status <> 'sent' AND raw IS NOT NULL AND (worker IS NULL OR leased_until <= $2)";
-        self.change_item(RETRY, values![id.0.as_bytes().as_slice(), now.as_millis(), expires_at.as_millis()]).await
+        self.change_item(RETRY, values![id, now, expires_at]).await
     }
 
     /// Takes an item out of the queue; `false` where it is not queued, or is being sent right now.
@@ -160,11 +158,11 @@ impl Store {
         const CANCEL: &str = "
             UPDATE outgoing SET status = 'cancelled', due_at = NULL, worker = NULL, leased_until = NULL
             WHERE id = $1 AND status = 'queued' AND (worker IS NULL OR leased_until <= $2)";
-        self.change_item(CANCEL, values![id.0.as_bytes().as_slice(), now.as_millis()]).await
+        self.change_item(CANCEL, values![id, now]).await
     }
 
     async fn change_item(&self, sql: &'static str, parameters: Vec<crate::db::Value>) -> Result<bool, StoreError> {
-        Ok(self.change(sql, parameters, Some(QUEUE_CHANGED.to_owned())).await? == 1)
+        Ok(self.change(sql, parameters, Some(Change::Queue)).await? == 1)
     }
 }
 
@@ -182,21 +180,21 @@ pub(super) async fn insert(
         let waiting = item.waiting.as_ref();
         let status = if waiting.is_some() { OutgoingStatus::Queued } else { OutgoingStatus::Sent };
         rows.push(values![
-            item.id.0.as_bytes().as_slice(),
-            item.project.0.as_bytes().as_slice(),
+            item.id,
+            item.project,
             item.inbox.as_str(),
             item.recipient.to_string(),
             item.recipient.domain().as_str(),
             item.subject.as_str(),
             item.message_id.as_str(),
             status.as_str(),
-            now.as_millis(),
-            waiting.map(|_| now.as_millis()),
-            waiting.map(|waiting| waiting.expires_at.as_millis()),
+            now,
+            waiting.map(|_| now),
+            waiting.map(|waiting| waiting.expires_at),
             waiting.map(|waiting| waiting.raw.clone()),
         ]);
         if waiting.is_some() {
-            transaction.notify(QUEUE_CHANGED.to_owned());
+            transaction.notify(Change::Queue.key());
         }
     }
     if !rows.is_empty() {

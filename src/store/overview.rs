@@ -3,11 +3,11 @@
 
 use uuid::Uuid;
 
-use super::inboxes::kind_word;
-use super::messages::contains_pattern;
+use super::content::fold_case;
+use super::inboxes::read_inbox;
 use super::{Store, StoreError};
-use crate::db::{DatabaseError, Row, Value, values};
-use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, ProjectId, Timestamp};
+use crate::db::{DatabaseError, Row, values};
+use crate::model::{InboxId, InboxKind, InboxSummary, ProjectId, Timestamp};
 
 /// Which inboxes are listed; the newest come first.
 #[derive(Clone, Debug, Default)]
@@ -46,22 +46,22 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<InboxSummary>, StoreError> {
         const LIST: &str = "
-            SELECT i.id, i.project_id, i.kind, i.created_at, i.expires_at, i.last_sequence - i.emptied_sequence,
+            SELECT i.id, i.project_id, i.kind, i.created_at, i.expires_at, i.message_count,
                 m.sender, m.subject, m.received_at
             FROM inboxes i
             LEFT JOIN messages m
-                ON m.inbox_id = i.id AND m.sequence = i.last_sequence AND m.sequence > i.emptied_sequence
-            WHERE i.project_id = $1 AND (i.expires_at IS NULL OR i.expires_at > $2)
+                ON m.inbox_number = i.number AND m.sequence = i.last_sequence AND m.sequence > i.emptied_sequence
+            WHERE i.project_id = $1 AND i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $2)
                 AND i.id LIKE $3 ESCAPE '\\' AND ($4 = '' OR i.kind = $4)
                 AND (i.created_at < $5 OR (i.created_at = $5 AND i.id < $6))
             ORDER BY i.created_at DESC, i.id DESC LIMIT $7";
         let (behind, behind_id) =
             filter.behind.as_ref().map_or((i64::MAX, ""), |(created_at, id)| (created_at.as_millis(), id.as_str()));
         let parameters = values![
-            project.0.as_bytes().as_slice(),
-            now.as_millis(),
+            project,
+            now,
             contains_pattern(&filter.address),
-            filter.kind.map_or("", kind_word),
+            filter.kind.map_or("", InboxKind::as_str),
             behind,
             behind_id,
             limit,
@@ -70,18 +70,18 @@ impl Store {
         Ok(rows.into_iter().map(read_summary).collect::<Result<_, _>>()?)
     }
 
-    /// The octets that the live messages of a project take, compressed.
+    /// The bytes of the live messages of a project, as they were received.
     ///
     /// # Errors
     /// Where the database fails.
-    pub async fn project_octets(&self, project: ProjectId, now: Timestamp) -> Result<i64, StoreError> {
+    pub async fn project_bytes(&self, project: ProjectId, now: Timestamp) -> Result<i64, StoreError> {
         const SUM: &str = "
-            SELECT CAST(COALESCE(SUM(LENGTH(c.raw) + LENGTH(c.parsed)), 0) AS BIGINT)
-            FROM messages m JOIN inboxes i ON i.id = m.inbox_id JOIN contents c ON c.number = m.content_number
-            WHERE i.project_id = $1 AND (i.expires_at IS NULL OR i.expires_at > $2)
+            SELECT CAST(COALESCE(SUM(m.raw_size), 0) AS BIGINT)
+            FROM messages m JOIN inboxes i ON i.number = m.inbox_number
+            WHERE i.project_id = $1 AND i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $2)
                 AND m.sequence > i.emptied_sequence";
-        let rows = self.database.query(SUM, values![project.0.as_bytes().as_slice(), now.as_millis()]).await?;
-        Ok(rows.into_iter().next().ok_or(DatabaseError::Closed)?.integer()?)
+        let rows = self.database.query(SUM, values![project, now]).await?;
+        Ok(rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer()?)
     }
 
     /// The live messages of a project.
@@ -90,10 +90,10 @@ impl Store {
     /// Where the database fails.
     pub async fn project_messages(&self, project: ProjectId, now: Timestamp) -> Result<i64, StoreError> {
         const COUNT: &str = "
-            SELECT CAST(COALESCE(SUM(last_sequence - emptied_sequence), 0) AS BIGINT) FROM inboxes
-            WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2)";
-        let rows = self.database.query(COUNT, values![project.0.as_bytes().as_slice(), now.as_millis()]).await?;
-        Ok(rows.into_iter().next().ok_or(DatabaseError::Closed)?.integer()?)
+            SELECT CAST(COALESCE(SUM(message_count), 0) AS BIGINT) FROM inboxes
+            WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
+        let rows = self.database.query(COUNT, values![project, now]).await?;
+        Ok(rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer()?)
     }
 
     /// A text that is another one once what is watched has changed.
@@ -104,11 +104,11 @@ impl Store {
         const INBOXES: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(last_sequence), 0) AS BIGINT),
                 CAST(COALESCE(SUM(emptied_sequence), 0) AS BIGINT)
-            FROM inboxes WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2)";
+            FROM inboxes WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
         const INBOX: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0), COALESCE(MAX(last_sequence), 0),
                 COALESCE(MAX(emptied_sequence), 0)
-            FROM inboxes WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) AND id = $3";
+            FROM inboxes WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2) AND id = $3";
         const OUTGOING: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0),
                 CAST(COALESCE(SUM(attempts), 0) AS BIGINT) + (
@@ -117,32 +117,53 @@ impl Store {
             FROM outgoing WHERE project_id = $1";
         const REFUSED: &str = "
             SELECT COUNT(*), COALESCE(MAX(refused_at), 0), 0, 0 FROM refusals WHERE $1 = 0 OR project_id = $2";
-        let octets = |project: &ProjectId| Value::from(project.0.as_bytes().as_slice());
+        
         let (sql, parameters) = match watched {
-            Watched::Inboxes(project) => (INBOXES, vec![octets(project), now.as_millis().into()]),
-            Watched::Inbox(project, id) => (INBOX, vec![octets(project), now.as_millis().into(), id.as_str().into()]),
-            Watched::Outgoing(project) => (OUTGOING, vec![octets(project)]),
+            Watched::Inboxes(project) => (INBOXES, vec![(*project).into(), now.into()]),
+            Watched::Inbox(project, id) => (INBOX, vec![(*project).into(), now.into(), id.as_str().into()]),
+            Watched::Outgoing(project) => (OUTGOING, vec![(*project).into()]),
             Watched::Refused(project) => {
-                let id = octets(&project.unwrap_or(ProjectId(Uuid::nil())));
+                let id = project.unwrap_or(ProjectId(Uuid::nil())).into();
                 (REFUSED, vec![project.is_some().into(), id])
             }
         };
         let rows = self.database.query(sql, parameters).await?;
-        let mut row = rows.into_iter().next().ok_or(DatabaseError::Closed)?;
+        let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
         Ok(format!("{}-{}-{}-{}", row.integer()?, row.integer()?, row.integer()?, row.integer()?))
     }
 }
 
 fn read_summary(mut row: Row) -> Result<InboxSummary, DatabaseError> {
-    let inbox = Inbox {
-        id: InboxId::from_stored(row.text()?),
-        project: ProjectId(row.uuid()?),
-        kind: super::inboxes::read_kind(&row.text()?),
-        created_at: Timestamp::from_millis(row.integer()?),
-        expires_at: row.optional_integer()?.map(Timestamp::from_millis),
-    };
+    let inbox = read_inbox(&mut row)?;
     let messages = row.integer()?;
     let (last_sender, last_subject) = (row.optional_text()?, row.optional_text()?);
     let last_received_at = row.optional_integer()?.map(Timestamp::from_millis);
     Ok(InboxSummary { inbox, messages, last_sender, last_subject, last_received_at })
+}
+
+/// A LIKE pattern for "contains `text`", its case folded and its wildcards escaped.
+fn contains_pattern(text: &str) -> String {
+    let mut pattern = String::from("%");
+    for character in fold_case(text).chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        // No address contains NUL, and no engine takes one in text.
+        pattern.push(if character == '\0' { '\u{fffd}' } else { character });
+    }
+    if !text.is_empty() {
+        pattern.push('%');
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_takes_wildcards_for_themselves() {
+        assert_eq!(contains_pattern(""), "%");
+        assert_eq!(contains_pattern("Save 100%_\\"), "%save 100\\%\\_\\\\%");
+    }
 }

@@ -1,8 +1,8 @@
 //! Projects and their keys.
 
-use super::{Store, StoreError, until_undisturbed};
+use super::{Change, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{ApiKey, KeyHash, Project, ProjectId, Timestamp};
+use crate::model::{ApiKey, InboxId, KeyHash, Project, ProjectId, Timestamp};
 
 const LIVE_BY_NAME: &str = "SELECT id FROM projects WHERE name = $1 AND deleted_at IS NULL";
 
@@ -17,7 +17,7 @@ macro_rules! project_columns {
                 COALESCE((SELECT last_four FROM api_keys WHERE project_id = projects.id
                           ORDER BY created_at DESC, expires_at IS NULL DESC LIMIT 1), ''),
                 (SELECT COUNT(*) FROM inboxes
-                 WHERE project_id = projects.id AND (inboxes.expires_at IS NULL OR inboxes.expires_at > $1))
+                 WHERE project_id = projects.id AND closed = 0 AND (inboxes.expires_at IS NULL OR inboxes.expires_at > $1))
              FROM projects WHERE deleted_at IS NULL ",
             $rest
         )
@@ -62,7 +62,7 @@ impl Store {
             }
             // Another node has just made it.
             let rows = transaction.query(DEFAULT, vec![]).await?;
-            Ok(ProjectId(rows.into_iter().next().ok_or(DatabaseError::Closed)?.uuid()?))
+            Ok(ProjectId(rows.into_iter().next().ok_or(DatabaseError::NoRow)?.uuid()?))
         };
         self.database.transact(find_or_make).await
     }
@@ -82,7 +82,7 @@ impl Store {
     /// Where the database fails.
     pub async fn projects(&self, now: Timestamp) -> Result<Vec<Project>, StoreError> {
         const ALL: &str = project_columns!("ORDER BY created_at, id");
-        let rows = self.database.query(ALL, values![now.as_millis()]).await?;
+        let rows = self.database.query(ALL, values![now]).await?;
         Ok(rows.into_iter().map(read_project).collect::<Result<_, _>>()?)
     }
 
@@ -92,8 +92,17 @@ impl Store {
     /// Where the database fails.
     pub async fn project(&self, id: ProjectId, now: Timestamp) -> Result<Option<Project>, StoreError> {
         const ONE: &str = project_columns!("AND id = $2");
-        let rows = self.database.query(ONE, values![now.as_millis(), id.0.as_bytes().as_slice()]).await?;
+        let rows = self.database.query(ONE, values![now, id]).await?;
         Ok(rows.into_iter().next().map(read_project).transpose()?)
+    }
+
+    /// Whether a project was deleted of which addresses may still be reserved.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn has_deleted_projects(&self) -> Result<bool, StoreError> {
+        const DELETED: &str = "SELECT 1 FROM projects WHERE deleted_at IS NOT NULL LIMIT 1";
+        Ok(!self.database.look_up(DELETED, vec![]).await?.is_empty())
     }
 
     /// Whose key this is, where it works at `now`.
@@ -104,7 +113,7 @@ impl Store {
         const OWNER: &str = "
             SELECT project_id FROM api_keys JOIN projects ON projects.id = project_id
             WHERE hash = $1 AND (expires_at IS NULL OR expires_at > $2) AND deleted_at IS NULL";
-        let rows = self.database.look_up(OWNER, values![hash.0.as_slice(), now.as_millis()]).await?;
+        let rows = self.database.look_up(OWNER, values![*hash, now]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
     }
 
@@ -117,9 +126,9 @@ impl Store {
             SELECT 1 FROM api_keys WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) LIMIT 1";
         let key = key.clone();
         let add = async move |mut transaction: Transaction| {
-            let id = Value::from(project.0.as_bytes().as_slice());
+            let id = Value::from(project);
             transaction.query(HOLD_PROJECT, vec![id.clone()]).await?;
-            if !transaction.query(KEYS, vec![id, now.as_millis().into()]).await?.is_empty() {
+            if !transaction.query(KEYS, vec![id, now.into()]).await?.is_empty() {
                 return Ok(false);
             }
             let added = insert_key(&mut transaction, project, &key, now).await?;
@@ -146,13 +155,13 @@ impl Store {
             WHERE project_id = $1 AND hash <> $2 AND (expires_at IS NULL OR expires_at > $3)";
         let key = key.clone();
         let replace = async move |mut transaction: Transaction| {
-            let id = Value::from(project.0.as_bytes().as_slice());
+            let id = Value::from(project);
             transaction.query(HOLD_PROJECT, vec![id.clone()]).await?;
             if !insert_key(&mut transaction, project, &key, now).await? {
                 return Ok(false);
             }
-            let hash = Value::from(key.hash().0.as_slice());
-            transaction.execute(END_OTHERS, vec![id, hash, others_end.as_millis().into()]).await?;
+            let hash = Value::from(key.hash());
+            transaction.execute(END_OTHERS, vec![id, hash, others_end.into()]).await?;
             transaction.commit().await?;
             Ok(true)
         };
@@ -165,7 +174,7 @@ impl Store {
     /// Where the database fails.
     pub async fn rename_project(&self, project: ProjectId, name: &str) -> Result<bool, StoreError> {
         const RENAME: &str = "UPDATE projects SET name = $2 WHERE id = $1 AND deleted_at IS NULL";
-        let (id, name) = (Value::from(project.0.as_bytes().as_slice()), Value::from(name));
+        let (id, name) = (Value::from(project), Value::from(name));
         let rename = async move |mut transaction: Transaction| {
             if !transaction.query(LIVE_BY_NAME, vec![name.clone()]).await?.is_empty() {
                 return Ok(false);
@@ -197,19 +206,20 @@ async fn delete_project(mut transaction: Transaction, name: Value, now: Timestam
             UPDATE projects SET deleted_at = $2 WHERE name = $1 AND deleted_at IS NULL AND is_default = 0 RETURNING id";
     const ATTEMPTS: &str = "DELETE FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
     const END_INBOXES: &str = "
-            UPDATE inboxes SET kind = 'temporary', expires_at = $2, emptied_sequence = last_sequence, emptied = 1
-            WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) RETURNING id";
-    let deleted = transaction.query(DELETE, vec![name, now.as_millis().into()]).await?;
+            UPDATE inboxes SET kind = 'temporary', expires_at = $2, deleted_at = $2, closed = 1, message_count = 0,
+                emptied_sequence = last_sequence
+            WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2) RETURNING id";
+    let deleted = transaction.query(DELETE, vec![name, now.into()]).await?;
     let Some(mut row) = deleted.into_iter().next() else { return Ok(false) };
     let id = Value::from(row.bytes()?);
     transaction.execute("DELETE FROM api_keys WHERE project_id = $1", vec![id.clone()]).await?;
     transaction.execute(ATTEMPTS, vec![id.clone()]).await?;
     transaction.execute("DELETE FROM outgoing WHERE project_id = $1", vec![id.clone()]).await?;
     transaction.execute("DELETE FROM refusals WHERE project_id = $1", vec![id.clone()]).await?;
-    for mut row in transaction.query(END_INBOXES, vec![id, now.as_millis().into()]).await? {
-        let inbox = row.text()?;
-        transaction.notify(inbox);
+    for mut row in transaction.query(END_INBOXES, vec![id, now.into()]).await? {
+        transaction.notify(Change::Inbox(InboxId::from_stored(row.text()?)).key());
     }
+    transaction.notify(Change::Projects.key());
     transaction.commit().await?;
     Ok(true)
 }
@@ -234,7 +244,7 @@ async fn insert_project(
     const INSERT: &str = "
         INSERT INTO projects (id, name, is_default, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
     let id = ProjectId::generate();
-    let parameters = values![id.0.as_bytes().as_slice(), name, is_default, now.as_millis()];
+    let parameters = values![id, name, is_default, now];
     let made = transaction.execute(INSERT, parameters).await?;
     Ok((made == 1).then_some(id))
 }
@@ -250,6 +260,6 @@ async fn insert_key(
         INSERT INTO api_keys (hash, project_id, last_four, created_at) VALUES ($1, $2, $3, $4)
         ON CONFLICT (hash) DO UPDATE SET expires_at = NULL WHERE api_keys.project_id = $2";
     let hash = key.hash();
-    let parameters = values![hash.0.as_slice(), project.0.as_bytes().as_slice(), key.last_four(), now.as_millis()];
+    let parameters = values![hash, project, key.last_four(), now];
     Ok(transaction.execute(INSERT, parameters).await? == 1)
 }

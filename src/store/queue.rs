@@ -9,7 +9,7 @@
 use super::attempts;
 use super::content::decompress;
 use super::outgoing::{item_columns, read_item};
-use super::{QUEUE_CHANGED, Store, StoreError, until_undisturbed};
+use super::{Change, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Transaction, values};
 use crate::model::{Outgoing, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
 
@@ -72,7 +72,7 @@ impl Store {
                 FROM outgoing WHERE status = 'queued' AND due_at <= $1
                     AND (worker IS NULL OR leased_until <= $1)
             ) AS waiting WHERE place <= $2 ORDER BY due_at, id LIMIT $3";
-        let parameters = values![now.as_millis(), a_domain, limit];
+        let parameters = values![now, a_domain, limit];
         let rows = self.database.query(DUE, parameters).await?;
         let due = rows.into_iter().map(|mut row| {
             let (id, domain) = (OutgoingId(row.uuid()?), row.text()?);
@@ -89,7 +89,7 @@ impl Store {
         const NEXT: &str = "
             SELECT MIN(CASE WHEN worker IS NULL OR leased_until < due_at THEN due_at ELSE leased_until END)
             FROM outgoing WHERE status = 'queued' AND (due_at > $1 OR leased_until > $1)";
-        let mut rows = self.database.query(NEXT, values![now.as_millis()]).await?;
+        let mut rows = self.database.query(NEXT, values![now]).await?;
         let next = rows.first_mut().map_or(Ok(None), crate::db::Row::optional_integer)?;
         Ok(next.map(Timestamp::from_millis))
     }
@@ -129,11 +129,11 @@ impl Store {
         );
         let parameters = claims.iter().map(|claim| {
             values![
-                claim.id.0.as_bytes().as_slice(),
-                now.as_millis(),
-                claim.next_due.as_millis(),
-                worker.0.as_bytes().as_slice(),
-                leased_until.as_millis(),
+                claim.id,
+                now,
+                claim.next_due,
+                worker,
+                leased_until,
             ]
         });
         let parameters = parameters.collect();
@@ -172,7 +172,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         const RENEW: &str = "UPDATE outgoing SET leased_until = $3 WHERE id = $1 AND worker = $2";
         let renewal = |item: &OutgoingId| {
-            values![item.0.as_bytes().as_slice(), worker.0.as_bytes().as_slice(), leased_until.as_millis()]
+            values![*item, worker, leased_until]
         };
         let renewals = items.iter().map(renewal).collect();
         let renew = async move |mut transaction: Transaction| {
@@ -188,8 +188,8 @@ impl Store {
     /// Where the database fails.
     pub async fn release_leases(&self, worker: WorkerId) -> Result<(), StoreError> {
         const RELEASE: &str = "UPDATE outgoing SET worker = NULL, leased_until = NULL WHERE worker = $1";
-        let parameters = values![worker.0.as_bytes().as_slice()];
-        self.change(RELEASE, parameters, Some(QUEUE_CHANGED.to_owned())).await.map(drop)
+        let parameters = values![worker];
+        self.change(RELEASE, parameters, Some(Change::Queue)).await.map(drop)
     }
 
     /// Writes what an attempt has come to; `false` where the item is no longer the worker's.
@@ -214,14 +214,14 @@ pub(super) async fn settle(transaction: &mut Transaction, settlement: &Settlemen
             raw = CASE WHEN $4 = 'sent' THEN NULL ELSE raw END
         WHERE id = $1 AND worker = $2 AND attempts = $3 AND status = 'queued'";
     let parameters = values![
-        settlement.id.0.as_bytes().as_slice(),
-        settlement.worker.0.as_bytes().as_slice(),
+        settlement.id,
+        settlement.worker,
         i64::from(settlement.attempt),
         settlement.status.as_str(),
-        settlement.due_at.map(Timestamp::as_millis),
+        settlement.due_at,
         settlement.reply.as_str(),
     ];
-    transaction.notify(QUEUE_CHANGED.to_owned());
+    transaction.notify(Change::Queue.key());
     let settled = transaction.execute(SETTLE, parameters).await? == 1;
     if settled {
         attempts::keep(transaction, settlement).await?;

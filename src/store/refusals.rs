@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{REFUSALS_CHANGED, Store, StoreError};
+use super::{Change, Store, StoreError};
 use crate::db::{Row, Transaction, values};
 use crate::model::{InboxId, ProjectId, RefusedMail, Timestamp};
 
@@ -23,25 +23,25 @@ impl Store {
                 SELECT id FROM refusals WHERE project_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)";
         let rows = refusals.iter().map(|(project, refused)| {
             values![
-                Uuid::now_v7().as_bytes().as_slice(),
-                project.0.as_bytes().as_slice(),
+                Uuid::now_v7(),
+                *project,
                 refused.peer.as_str(),
                 refused.sender.as_str(),
                 refused.recipient.as_str(),
                 refused.reason.as_str(),
                 refused.reply.as_str(),
-                refused.refused_at.as_millis(),
+                refused.refused_at,
             ]
         });
         let mut projects: Vec<ProjectId> = refusals.iter().map(|(project, _)| *project).collect();
         projects.sort_unstable_by_key(|project| project.0);
         projects.dedup();
         let rows = rows.collect();
-        let forget = projects.iter().map(|project| values![project.0.as_bytes().as_slice(), KEPT]).collect();
+        let forget = projects.iter().map(|project| values![*project, KEPT]).collect();
         let add = async move |mut transaction: Transaction| {
             transaction.execute_many(INSERT, rows).await?;
             transaction.execute_many(FORGET, forget).await?;
-            transaction.notify(REFUSALS_CHANGED.to_owned());
+            transaction.notify(Change::Refusals.key());
             Ok(transaction.commit().await?)
         };
         self.database.transact(add).await
@@ -56,7 +56,7 @@ impl Store {
             SELECT peer, sender, recipient, reason, reply, refused_at FROM refusals
             WHERE $1 = 0 OR project_id = $2 ORDER BY id DESC LIMIT $3";
         let id = project.map_or(Uuid::nil(), |project| project.0);
-        let rows = self.database.query(LIST, values![project.is_some(), id.as_bytes().as_slice(), limit]).await?;
+        let rows = self.database.query(LIST, values![project.is_some(), id, limit]).await?;
         let read = |mut row: Row| {
             Ok(RefusedMail {
                 peer: row.text()?,
@@ -76,7 +76,7 @@ impl Store {
     /// Where the database fails.
     pub async fn owner_of_address(&self, inbox: &InboxId) -> Result<Option<ProjectId>, StoreError> {
         const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1";
-        let rows = self.database.query(OWNER, values![inbox.as_str()]).await?;
+        let rows = self.database.query(OWNER, values![inbox]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
     }
 }

@@ -1,6 +1,6 @@
 //! Sessions of the dashboard. Only hashes are known here: of the cookie, and of what was signed in with.
 
-use super::{SESSIONS_CHANGED, Store, StoreError};
+use super::{Change, Store, StoreError};
 use crate::db::values;
 use crate::model::{KeyHash, Timestamp};
 
@@ -16,7 +16,7 @@ impl Store {
         expires_at: Timestamp,
     ) -> Result<(), StoreError> {
         const INSERT: &str = "INSERT INTO sessions (hash, credential, expires_at) VALUES ($1, $2, $3)";
-        let parameters = values![cookie.0.as_slice(), credential.0.as_slice(), expires_at.as_millis()];
+        let parameters = values![*cookie, *credential, expires_at];
         self.change(INSERT, parameters, None).await.map(drop)
     }
 
@@ -26,7 +26,7 @@ impl Store {
     /// Where the database fails.
     pub async fn session_credential(&self, cookie: &KeyHash, now: Timestamp) -> Result<Option<KeyHash>, StoreError> {
         const FIND: &str = "SELECT credential FROM sessions WHERE hash = $1 AND expires_at > $2";
-        let rows = self.database.query(FIND, values![cookie.0.as_slice(), now.as_millis()]).await?;
+        let rows = self.database.query(FIND, values![*cookie, now]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
         Ok(row.bytes()?.as_ref().try_into().ok().map(KeyHash))
     }
@@ -37,7 +37,7 @@ impl Store {
     /// Where the database fails.
     pub async fn close_session(&self, cookie: &KeyHash) -> Result<(), StoreError> {
         const CLOSE: &str = "DELETE FROM sessions WHERE hash = $1";
-        self.change(CLOSE, values![cookie.0.as_slice()], Some(SESSIONS_CHANGED.to_owned())).await.map(drop)
+        self.change(CLOSE, values![*cookie], Some(Change::Sessions)).await.map(drop)
     }
 
     /// Closes every session that was signed in with `credential`.
@@ -46,6 +46,6 @@ impl Store {
     /// Where the database fails.
     pub async fn close_sessions_of(&self, credential: &KeyHash) -> Result<(), StoreError> {
         const CLOSE: &str = "DELETE FROM sessions WHERE credential = $1";
-        self.change(CLOSE, values![credential.0.as_slice()], Some(SESSIONS_CHANGED.to_owned())).await.map(drop)
+        self.change(CLOSE, values![*credential], Some(Change::Sessions)).await.map(drop)
     }
 }

@@ -1,4 +1,4 @@
-//! Removing what has expired, in steps so small that deliveries and reads do not feel them.
+//! Removing what has expired, in steps so small that they do not slow deliveries and reads.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::{Store, StoreError};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
 
-/// The lock of whoever sweeps; any number does that nothing else uses.
+/// The lock of the node that sweeps; any number does that nothing else uses.
 const SWEEPING: i64 = 0x7265_7374_616e_7402;
 /// Inboxes that one step empties.
 const INBOXES_A_STEP: i64 = 100;
@@ -25,8 +25,8 @@ pub enum Swept {
 }
 
 impl Store {
-    /// Does one step of sweeping, unless another node is doing one: marks inboxes that have ended as empty, removes messages of emptied ones, and forgets
-    /// reservations, keys and outgoing items that are past their time.
+    /// Does one step of sweeping, unless another node is doing one: closes inboxes that have expired, removes the messages
+    /// of closed ones, and forgets reservations, keys and outgoing items that are past their time.
     ///
     /// # Errors
     /// Where the database fails; the step is then not done at all.
@@ -41,7 +41,7 @@ impl Store {
     pub async fn stored(&self) -> Result<(i64, i64), StoreError> {
         const COUNT: &str = "SELECT (SELECT COUNT(*) FROM messages), (SELECT COUNT(*) FROM contents)";
         let mut rows = self.database.query(COUNT, vec![]).await?;
-        let mut row = rows.pop().ok_or(crate::db::DatabaseError::Closed)?;
+        let mut row = rows.pop().ok_or(crate::db::DatabaseError::NoRow)?;
         Ok((row.integer()?, row.integer()?))
     }
 }
@@ -50,10 +50,10 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
     if !transaction.try_lock(SWEEPING).await? {
         return Ok(Swept::Done);
     }
-    let emptied = empty_ended_inboxes(&mut transaction, now).await?;
+    let closed = close_expired_inboxes(&mut transaction, now).await?;
     let removed = remove_messages(&mut transaction).await?;
     let forgotten = forget(&mut transaction, now).await?;
-    let worked = emptied || removed || forgotten;
+    let worked = closed || removed || forgotten;
     if worked {
         transaction.commit().await?;
     }
@@ -62,35 +62,35 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
 
 /// An inbox that a delivery holds is left for the next step: waiting for several could end in a circle, and the delivery
 /// may just be opening it again.
-async fn empty_ended_inboxes(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
-    const EMPTY: &str = "
-        UPDATE inboxes SET emptied_sequence = last_sequence, emptied = 1 WHERE id IN (
-            SELECT id FROM inboxes WHERE expires_at <= $1 AND emptied = 0
+async fn close_expired_inboxes(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
+    const CLOSE: &str = "
+        UPDATE inboxes SET closed = 1, message_count = 0, emptied_sequence = last_sequence WHERE number IN (
+            SELECT number FROM inboxes WHERE closed = 0 AND expires_at <= $1
             ORDER BY expires_at LIMIT $2 {skip_locked})";
-    Ok(transaction.execute(EMPTY, values![now.as_millis(), INBOXES_A_STEP]).await? > 0)
+    Ok(transaction.execute(CLOSE, values![now, INBOXES_A_STEP]).await? > 0)
 }
 
 /// Here, too, an inbox that a delivery holds is left for the next step.
 async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreError> {
-    const EMPTIED: &str = "SELECT id, emptied_sequence FROM inboxes WHERE swept_sequence < emptied_sequence
-                           ORDER BY id LIMIT $1 {skip_locked}";
+    const EMPTIED: &str = "SELECT number, emptied_sequence FROM inboxes WHERE swept_sequence < emptied_sequence
+                           ORDER BY number LIMIT $1 {skip_locked}";
     const REMOVE: &str = "
-        DELETE FROM messages WHERE inbox_id = $1 AND sequence IN (
-            SELECT sequence FROM messages WHERE inbox_id = $1 AND sequence <= $2 ORDER BY sequence LIMIT $3)
+        DELETE FROM messages WHERE number IN (
+            SELECT number FROM messages WHERE inbox_number = $1 AND sequence <= $2 ORDER BY sequence LIMIT $3)
         RETURNING content_number";
-    const SWEPT: &str = "UPDATE inboxes SET swept_sequence = $2 WHERE id = $1";
+    const SWEPT: &str = "UPDATE inboxes SET swept_sequence = $2 WHERE number = $1";
     let mut left = MESSAGES_A_STEP;
     let emptied = transaction.query(EMPTIED, values![INBOXES_A_STEP]).await?;
     let any = !emptied.is_empty();
     for mut inbox in emptied {
-        let (id, until) = (Value::from(inbox.text()?), Value::from(inbox.integer()?));
-        let removed = transaction.query(REMOVE, vec![id.clone(), until.clone(), left.into()]).await?;
+        let (number, until) = (Value::from(inbox.integer()?), Value::from(inbox.integer()?));
+        let removed = transaction.query(REMOVE, vec![number.clone(), until.clone(), left.into()]).await?;
         left -= i64::try_from(removed.len()).unwrap_or(left);
         remove_contents(transaction, removed).await?;
         if left <= 0 {
             break;
         }
-        transaction.execute(SWEPT, vec![id, until]).await?;
+        transaction.execute(SWEPT, vec![number, until]).await?;
     }
     Ok(any)
 }
@@ -100,32 +100,37 @@ async fn remove_contents(transaction: &mut Transaction, removed: Vec<Row>) -> Re
     const REMOVE: &str = "
         DELETE FROM contents WHERE number = $1
             AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)";
+    const REMOVE_CHUNKS: &str = "
+        DELETE FROM chunks WHERE content_number = $1
+            AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)";
     let numbers: Result<Vec<Vec<Value>>, _> =
         removed.into_iter().map(|mut row| row.integer().map(|number| values![number])).collect();
-    transaction.execute_many(REMOVE, numbers?).await?;
+    let numbers = numbers?;
+    transaction.execute_many(REMOVE, numbers.clone()).await?;
+    transaction.execute_many(REMOVE_CHUNKS, numbers).await?;
     Ok(())
 }
 
 async fn forget(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
     const RESERVATIONS: &str = "
-        DELETE FROM inboxes WHERE id IN (
-            SELECT id FROM inboxes WHERE expires_at <= $1 AND swept_sequence = last_sequence
+        DELETE FROM inboxes WHERE number IN (
+            SELECT number FROM inboxes WHERE closed = 1 AND expires_at <= $1 AND swept_sequence = last_sequence
             ORDER BY expires_at LIMIT $2 {skip_locked})";
     const PROJECTS: &str = "
         DELETE FROM projects WHERE deleted_at <= $1
             AND NOT EXISTS (SELECT 1 FROM inboxes WHERE project_id = projects.id)";
     const KEYS: &str = "DELETE FROM api_keys WHERE expires_at <= $1";
     const SESSIONS: &str = "DELETE FROM sessions WHERE expires_at <= $1";
-    let reserved_since = now.before(RESERVATION).as_millis();
+    let reserved_since = now.before(RESERVATION);
     let mut forgotten = transaction.execute(RESERVATIONS, values![reserved_since, INBOXES_A_STEP]).await?;
     forgotten += forget_outgoing(transaction, reserved_since).await?;
     forgotten += transaction.execute(PROJECTS, values![reserved_since]).await?;
-    forgotten += transaction.execute(KEYS, values![now.as_millis()]).await?;
-    forgotten += transaction.execute(SESSIONS, values![now.as_millis()]).await?;
+    forgotten += transaction.execute(KEYS, values![now]).await?;
+    forgotten += transaction.execute(SESSIONS, values![now]).await?;
     Ok(forgotten > 0)
 }
 
-async fn forget_outgoing(transaction: &mut Transaction, sent_before: i64) -> Result<u64, StoreError> {
+async fn forget_outgoing(transaction: &mut Transaction, sent_before: Timestamp) -> Result<u64, StoreError> {
     const OUTGOING: &str = "
         DELETE FROM outgoing WHERE id IN (
             SELECT id FROM outgoing WHERE created_at <= $1 AND status <> 'queued' ORDER BY created_at LIMIT $2)

@@ -22,7 +22,7 @@ async fn while_the_database_is_silent_nobody_waits_for_a_lock() {
     let held = within(node.locks().try_lock(NAME)).await.unwrap().unwrap();
 
     proxy.behave(Manner::Silent);
-    within(async { while !matches!(node.locks().try_lock(NAME + 1).await, Err(DatabaseError::Closed)) {} }).await;
+    within(async { while !matches!(node.locks().try_lock(NAME + 1).await, Err(DatabaseError::SessionLost)) {} }).await;
     within(held.release()).await;
 
     proxy.behave(Manner::Plain);
@@ -90,8 +90,8 @@ async fn an_error_says_whether_the_database_is_away_or_was_busy_with_others() {
         let raise = async move |mut transaction: Transaction| transaction.execute_script(script).await;
         node.transact(raise).await.unwrap_err()
     };
-    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''08P01''; END'").await.is_absence());
-    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''57P02''; END'").await.is_absence());
+    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''08P01''; END'").await.is_unavailable());
+    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''57P02''; END'").await.is_unavailable());
     let conflict = raised("DO 'BEGIN RAISE SQLSTATE ''40P01''; END'").await;
     assert!(matches!(conflict, DatabaseError::Conflict(_)), "{conflict}");
     let failure = raised("DO 'BEGIN RAISE SQLSTATE ''53100''; END'").await;

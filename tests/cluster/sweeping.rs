@@ -1,10 +1,11 @@
 //! The sweeper beside deliveries of other nodes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use restante::db::Database;
 use restante::model::{Inbox, InboxId, InboxKind, Timestamp};
-use restante::store::{Batch, Content, Delivery, Policy, Store, Swept};
+use restante::store::{BusyInbox, Content, Delivery, Policy, Store, Swept};
 use tokio_postgres::NoTls;
 
 use super::postgres::TestDatabase;
@@ -44,7 +45,8 @@ async fn fill(store: &Store) {
     assert!(store.create_inbox(&inbox).await.unwrap());
     let raw = b"Subject: Hello\r\n\r\nHello\r\n";
     let content = Content::encode(restante_mail::parse(raw), String::new(), String::new(), raw).unwrap();
-    let delivery = Delivery { recipients: vec![id], project: None, content, outgoing: None };
+    let delivery = Delivery { recipients: vec![id], project: None, opens_inboxes: true, content, outgoing: None };
     let policy = Policy { now: START, lifetime: HOUR, inbox_messages: 1_000, default_project: project };
-    store.deliver(&Batch::known(vec![delivery; MESSAGES], policy)).await.unwrap();
+    let batch = Arc::new(vec![delivery; MESSAGES]);
+    store.deliver(&batch, policy, BusyInbox::Wait).await.unwrap();
 }

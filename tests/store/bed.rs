@@ -1,11 +1,14 @@
 //! What a case gets: a store of its own, a project, and words for what it does with them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use restante::config::DatabaseUrl;
-use restante::db::{Change, Database};
+use restante::db::Database;
 use restante::model::{ApiKey, Inbox, InboxId, InboxKind, MessageId, ProjectId, Timestamp};
-use restante::store::{Batch, Content, Delivery, DeliveryError, Outcome, Policy, Selection, Store, Swept};
+use restante::store::{
+    BusyInbox, Change, Content, Delivery, DeliveryError, Outcome, Outcomes, Policy, Selection, Store, Swept,
+};
 
 use tokio::sync::mpsc;
 
@@ -55,16 +58,6 @@ impl Bed {
         Self { store, default_project, place }
     }
 
-    /// A bed on a database of its own, on the same engine, that `make` has made something of before it is opened.
-    pub async fn made_by(&self, make: impl AsyncFnOnce(Database)) -> Self {
-        let place = match &self.place {
-            Place::Directory(_) => Place::Directory(tempfile::tempdir().unwrap()),
-            Place::Database(_) => Place::Database(TestDatabase::create()),
-        };
-        make(Database::open(&place.url()).await.unwrap()).await;
-        Self::at(place).await
-    }
-
     /// A database of the same schema beside the store, for statements that the store does not know.
     pub async fn database(&self) -> Database {
         Database::open(&self.place.url()).await.unwrap()
@@ -109,14 +102,35 @@ impl Bed {
         self.store.live_inbox(&id(name), now).await.unwrap()
     }
 
-    pub async fn deliver(&self, deliveries: &[Delivery], now: Timestamp) -> Result<Vec<Vec<Outcome>>, DeliveryError> {
-        self.store.deliver(&Batch::known(deliveries.into(), self.policy(now))).await
+    /// Delivers a batch at `now`.
+    pub async fn deliver(&self, deliveries: &[Delivery], now: Timestamp) -> Outcomes {
+        self.store.deliver(&Arc::new(deliveries.into()), self.policy(now), BusyInbox::Wait).await.unwrap()
+    }
+
+    /// Delivers a batch of which every delivery has to be stored.
+    pub async fn store(&self, deliveries: &[Delivery], now: Timestamp) -> Vec<Vec<Outcome>> {
+        let outcomes: Result<_, DeliveryError> = self.deliver(deliveries, now).await.into_iter().collect();
+        outcomes.unwrap()
     }
 
     /// Delivers one message at `now` and returns its ids, in the order of the inboxes' names.
     pub async fn mail(&self, recipients: &[&str], subject: &str, now: Timestamp) -> Vec<MessageId> {
-        let outcomes = self.deliver(&[delivery(recipients, subject)], now).await.unwrap();
+        let outcomes = self.store(&[delivery(recipients, subject)], now).await;
         outcomes.into_iter().flatten().map(|outcome| outcome.message).collect()
+    }
+
+    /// Rows that nothing refers to, so that nothing will ever remove them.
+    pub async fn stranded(&self) -> i64 {
+        const STRANDED: &str = "
+            SELECT (SELECT COUNT(*) FROM messages WHERE NOT EXISTS
+                    (SELECT 1 FROM inboxes WHERE number = inbox_number AND sequence > swept_sequence))
+                + (SELECT COUNT(*) FROM contents c WHERE NOT EXISTS
+                    (SELECT 1 FROM messages WHERE content_number = c.number))
+                + (SELECT COUNT(*) FROM chunks WHERE NOT EXISTS
+                    (SELECT 1 FROM contents WHERE number = content_number))
+                + (SELECT COUNT(*) FROM inboxes WHERE emptied_sequence > last_sequence
+                    OR swept_sequence > emptied_sequence OR (closed = 1 AND emptied_sequence < last_sequence))";
+        self.database().await.query(STRANDED, vec![]).await.unwrap()[0].integer().unwrap()
     }
 
     /// The subjects in a live inbox, the oldest first.
@@ -145,6 +159,7 @@ pub fn delivery(recipients: &[&str], subject: &str) -> Delivery {
     Delivery {
         recipients: recipients.iter().map(|name| id(name)).collect(),
         project: None,
+        opens_inboxes: true,
         content: content(raw.as_bytes()),
         outgoing: None,
     }

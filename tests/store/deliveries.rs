@@ -1,8 +1,9 @@
 //! Deliveries: order, sharing, ownership, refusals, durability.
 
-use restante::db::Change;
+use std::sync::Arc;
+
 use restante::model::Timestamp;
-use restante::store::{Batch, Delivery, DeliveryError};
+use restante::store::{BusyInbox, Change, Delivery, DeliveryError};
 
 use super::bed::{Bed, FULL, HOUR, START, delivery, id};
 
@@ -11,7 +12,7 @@ const LATER: Timestamp = Timestamp::from_millis(START.as_millis() + 3_600_000);
 
 pub async fn sequences_follow_the_order_of_delivery(bed: Bed) {
     let batch: Vec<Delivery> = ["one", "two", "three"].map(|subject| delivery(&["box"], subject)).into();
-    let outcomes = bed.deliver(&batch, START).await.unwrap();
+    let outcomes = bed.store(&batch, START).await;
     bed.mail(&["box"], "four", START).await;
     assert_eq!(bed.subjects("box", START).await, ["one", "two", "three", "four"]);
     assert_eq!(outcomes.len(), 3);
@@ -47,16 +48,27 @@ pub async fn a_tag_goes_to_the_inbox_without_it_if_that_is_live(bed: Bed) {
     assert_eq!(bed.subjects("box+tag", LATER).await, ["base has ended"]);
 }
 
-pub async fn a_full_inbox_refuses_and_nothing_of_the_batch_is_stored(bed: Bed) {
-    for number in 0..FULL {
+pub async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) {
+    for number in 1..FULL {
         bed.mail(&["full"], &number.to_string(), START).await;
     }
-    let refused = bed.deliver(&[delivery(&["other"], "x"), delivery(&["full"], "y")], START).await;
-    assert!(matches!(refused, Err(DeliveryError::InboxFull(inbox)) if inbox == id("full")));
-    assert_eq!(bed.live("other", START).await, None);
-    let check = bed.store.check_recipient(&id("full"), &bed.policy(START)).await;
+    let mut changes = bed.changes();
+    let batch = [
+        delivery(&["full"], "the last"),
+        delivery(&["third", "full"], "x"),
+        delivery(&["other"], "y"),
+        delivery(&["full"], "z"),
+    ];
+    let outcomes = bed.deliver(&batch, START).await;
+    let full = |index: usize| matches!(&outcomes[index], Err(DeliveryError::InboxFull(inbox)) if *inbox == id("full"));
+    assert!(outcomes[0].is_ok() && full(1) && outcomes[2].is_ok() && full(3));
+    assert_eq!(changes.recv().await, Some(Change::Inbox(id("full"))));
+    assert_eq!(changes.recv().await, Some(Change::InboxFull(id("full"))));
+    assert_eq!(bed.subjects("other", START).await, ["y"]);
+    assert_eq!(bed.live("third", START).await, None, "nothing is left of what was refused");
+    let check = bed.store.check_recipient(&id("full"), &bed.policy(START)).await.unwrap();
     assert!(matches!(check, Err(DeliveryError::InboxFull(_))));
-    bed.store.check_recipient(&id("full"), &bed.policy(LATER)).await.unwrap();
+    bed.store.check_recipient(&id("full"), &bed.policy(LATER)).await.unwrap().unwrap();
     bed.mail(&["full"], "again", LATER).await;
     assert_eq!(bed.subjects("full", LATER).await, ["again"]);
 }
@@ -64,7 +76,7 @@ pub async fn a_full_inbox_refuses_and_nothing_of_the_batch_is_stored(bed: Bed) {
 pub async fn the_sender_s_project_owns_what_its_mail_opens(bed: Bed) {
     let project = bed.project("shop").await;
     let owned = Delivery { project: Some(project), ..delivery(&["mine"], "x") };
-    bed.deliver(&[owned, delivery(&["nobody-s"], "y")], START).await.unwrap();
+    bed.store(&[owned, delivery(&["nobody-s"], "y")], START).await;
     assert_eq!(bed.live("mine", START).await.unwrap().project, project);
     let opened = bed.live("nobody-s", START).await.unwrap();
     assert_eq!(opened.project, bed.default_project);
@@ -84,9 +96,9 @@ pub async fn a_sender_with_a_key_opens_a_reserved_address_for_its_own_project(be
     let (former, sender) = (bed.project("former").await, bed.project("sender").await);
     bed.inbox(former, "box").await;
     let by_sender = || Delivery { project: Some(sender), ..delivery(&["box"], "x") };
-    bed.deliver(&[by_sender()], START).await.unwrap();
+    bed.store(&[by_sender()], START).await;
     assert_eq!(bed.live("box", START).await.unwrap().project, former, "a live inbox keeps its owner");
-    bed.deliver(&[by_sender()], LATER).await.unwrap();
+    bed.store(&[by_sender()], LATER).await;
     assert_eq!(bed.live("box", LATER).await.unwrap().project, sender);
 }
 
@@ -103,9 +115,9 @@ pub async fn mail_for_a_deleted_project_is_refused(bed: Bed) {
     let project = bed.project("gone").await;
     bed.inbox(project, "box").await;
     assert!(bed.store.delete_project("gone", START).await.unwrap());
-    let refused = bed.deliver(&[delivery(&["box"], "late")], START).await;
-    assert!(matches!(refused, Err(DeliveryError::ProjectDeleted(_))));
-    let check = bed.store.check_recipient(&id("box"), &bed.policy(START)).await;
+    let outcomes = bed.deliver(&[delivery(&["box"], "late")], START).await;
+    assert!(matches!(outcomes[..], [Err(DeliveryError::ProjectDeleted(_))]));
+    let check = bed.store.check_recipient(&id("box"), &bed.policy(START)).await.unwrap();
     assert!(matches!(check, Err(DeliveryError::ProjectDeleted(_))));
 }
 
@@ -116,7 +128,8 @@ pub async fn concurrent_writers_leave_no_gap(bed: Bed) {
         tokio::spawn(async move {
             for number in 0..10 {
                 let both = delivery(&["a", "b"], &format!("{writer}-{number}"));
-                store.deliver(&Batch::known(vec![both], policy)).await.unwrap();
+                let outcomes = store.deliver(&Arc::new(vec![both]), policy, BusyInbox::Wait).await.unwrap();
+                assert!(outcomes[0].is_ok());
             }
         })
     });
@@ -142,7 +155,8 @@ pub async fn deliveries_to_the_same_inboxes_do_not_end_each_other(bed: Bed) {
             names.rotate_left(writer % 6);
             for number in 0..10 {
                 let batch: Vec<Delivery> = names.map(|name| delivery(&[name], &number.to_string())).into();
-                store.deliver(&Batch::known(batch, policy)).await.unwrap();
+                let outcomes = store.deliver(&Arc::new(batch), policy, BusyInbox::Wait).await.unwrap();
+                assert!(outcomes.iter().all(Result::is_ok));
             }
         })
     });
@@ -152,10 +166,10 @@ pub async fn deliveries_to_the_same_inboxes_do_not_end_each_other(bed: Bed) {
     assert_eq!(bed.store.stored().await.unwrap().0, 8 * 10 * 6);
 }
 
-pub async fn octets_that_text_cannot_hold_are_stored(bed: Bed) {
+pub async fn bytes_that_text_cannot_hold_are_stored(bed: Bed) {
     let raw = b"From: \"a\0b\" <a\0b@else.example>\r\nSubject: x\0y\xff\r\n\r\n\0\xff\r\n";
     let delivery = Delivery { content: super::bed::content(raw), ..delivery(&["box"], "") };
-    let outcomes = bed.deliver(&[delivery], START).await.unwrap();
+    let outcomes = bed.store(&[delivery], START).await;
     let stored = bed.store.raw_message(bed.default_project, outcomes[0][0].message, START).await.unwrap();
     assert_eq!(stored.unwrap(), raw);
     assert_eq!(bed.subjects("box", START).await.len(), 1);
@@ -169,7 +183,32 @@ pub async fn a_committed_message_survives_a_restart(bed: Bed) {
 
 pub async fn an_announcement_follows_the_commit(bed: Bed) {
     let mut changes = bed.changes();
-    bed.deliver(&[delivery(&["b"], "x"), delivery(&["a"], "y")], START).await.unwrap();
-    assert_eq!(changes.recv().await, Some(Change::Key("a".to_owned())));
-    assert_eq!(changes.recv().await, Some(Change::Key("b".to_owned())));
+    bed.store(&[delivery(&["b"], "x"), delivery(&["a"], "y")], START).await;
+    assert_eq!(changes.recv().await, Some(Change::Inbox(id("a"))));
+    assert_eq!(changes.recv().await, Some(Change::Inbox(id("b"))));
+}
+
+pub async fn what_the_service_sends_itself_opens_no_inbox(bed: Bed) {
+    bed.inbox(bed.default_project, "deleted").await;
+    bed.inbox(bed.default_project, "box").await;
+    assert!(bed.store.end_inbox(&bed.live("deleted", START).await.unwrap(), START).await.unwrap());
+    let own = |name| Delivery { opens_inboxes: false, ..delivery(&[name], "bounce") };
+    let outcomes = bed.deliver(&[own("deleted"), own("absent"), own("box")], START).await;
+    assert!(matches!(&outcomes[0], Err(DeliveryError::NoInbox(inbox)) if *inbox == id("deleted")));
+    assert!(matches!(&outcomes[1], Err(DeliveryError::NoInbox(inbox)) if *inbox == id("absent")));
+    assert!(outcomes[2].is_ok());
+    assert_eq!(bed.live("deleted", START).await, None);
+}
+
+/// The clock of the node that delivers is behind that of the node that deletes.
+pub async fn mail_after_a_deletion_opens_the_inbox_again_whatever_the_clock_says(bed: Bed) {
+    bed.inbox(bed.default_project, "box").await;
+    bed.mail(&["box"], "before", START).await;
+    let later = START.after(std::time::Duration::from_secs(1));
+    assert!(bed.store.end_inbox(&bed.live("box", START).await.unwrap(), later).await.unwrap());
+    bed.mail(&["box"], "after", START).await;
+    assert_eq!(bed.subjects("box", START).await, ["after"]);
+    bed.sweep(START).await;
+    assert_eq!(bed.subjects("box", START).await, ["after"]);
+    assert_eq!(bed.stranded().await, 0);
 }

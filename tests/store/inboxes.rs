@@ -40,7 +40,7 @@ pub async fn an_ended_inbox_is_gone_with_its_messages(bed: Bed) {
     let message = bed.mail(&["box"], "x", START).await[0];
     let mut changes = bed.changes();
     assert!(bed.store.end_inbox(&inbox, START).await.unwrap());
-    assert_eq!(changes.recv().await, Some(restante::db::Change::Key("box".to_owned())));
+    assert_eq!(changes.recv().await, Some(restante::store::Change::Inbox(id("box"))));
     assert!(!bed.store.end_inbox(&inbox, START).await.unwrap());
     assert!(bed.live("box", START).await.is_none());
     assert!(bed.store.message(inbox.project, message, START).await.unwrap().is_none());
@@ -57,7 +57,7 @@ pub fn permanent(project: ProjectId, name: &str) -> Inbox {
     Inbox { id: id(name), project, kind: InboxKind::Permanent, created_at: START, expires_at: None }
 }
 
-pub async fn a_permanent_inbox_lives_until_it_is_ended_as_such(bed: Bed) {
+pub async fn a_permanent_inbox_lives_until_it_is_ended(bed: Bed) {
     let inbox = permanent(bed.default_project, "box");
     assert!(bed.store.claim_inbox(&inbox).await.unwrap());
     assert!(!bed.store.claim_inbox(&inbox).await.unwrap(), "it lives");
@@ -65,9 +65,8 @@ pub async fn a_permanent_inbox_lives_until_it_is_ended_as_such(bed: Bed) {
     bed.mail(&["box"], "x", later).await;
     bed.sweep(later).await;
     assert_eq!(bed.live("box", later).await, Some(inbox.clone()));
+    assert!(bed.store.end_inbox(&inbox, later).await.unwrap());
     assert!(!bed.store.end_inbox(&inbox, later).await.unwrap());
-    assert!(bed.store.end_permanent_inbox(&inbox, later).await.unwrap());
-    assert!(!bed.store.end_permanent_inbox(&inbox, later).await.unwrap());
     assert_eq!(bed.live("box", later).await, None);
 }
 

@@ -8,7 +8,7 @@ use super::bed::{Bed, START, content, delivery, id};
 pub async fn a_message_comes_back_whole(bed: Bed) {
     let raw = b"From: Sender <sender@else.example>\r\nSubject: Whole\r\n\r\nHello\0 \xff https://else.example/a 1\r\n";
     let whole = Delivery { content: content(raw), ..delivery(&["box"], "") };
-    let outcome = bed.deliver(&[whole], START).await.unwrap()[0][0].clone();
+    let outcome = bed.store(&[whole], START).await[0][0].clone();
     let message = bed.store.message(bed.default_project, outcome.message, START).await.unwrap().unwrap();
     let parsed = restante_mail::parse(raw);
     assert_eq!((message.id, message.inbox_id, message.sequence), (outcome.message, id("box"), 1));
@@ -55,7 +55,7 @@ pub async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
     let large = format!("Subject: large\r\n\r\n{}\r\n", "word ".repeat(120_000));
     for _ in 0..4 {
         let large = Delivery { content: content(large.as_bytes()), ..delivery(&["box"], "") };
-        bed.deliver(&[large], START).await.unwrap();
+        bed.store(&[large], START).await;
     }
     bed.mail(&["box"], "small", START).await;
     let inbox = bed.live("box", START).await.unwrap();

@@ -14,7 +14,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub async fn queue(bed: &Bed, recipient: &str) -> OutgoingId {
     let recipient = EmailAddress::parse(recipient).unwrap();
     let item = NewOutgoing::delivered(bed.default_project, id("a"), recipient, "Hello".into(), "<1@b>".into());
-    let item = item.queued(b"Subject: Hello\r\n\r\n", START.after(24 * HOUR)).unwrap();
+    let item = item.queued(b"Subject: Hello\r\n\r\n", START.after(24 * HOUR));
     bed.store.add_outgoing(&item, START).await.unwrap();
     item.id
 }
@@ -110,13 +110,14 @@ pub async fn a_bounce_and_the_failure_are_one_transaction(bed: Bed) {
     let bounce = |attempt| Delivery {
         recipients: vec![id("a")],
         project: None,
+        opens_inboxes: false,
         content: content(b"Subject: Undelivered\r\n\r\n"),
         outgoing: Some(OutgoingChange::Settle(settlement(item, worker, attempt, OutgoingStatus::Failed))),
     };
-    let refused = bed.deliver(&[bounce(2)], START).await;
-    assert!(matches!(refused, Err(DeliveryError::LeaseLost)), "{refused:?}");
+    let outcomes = bed.deliver(&[bounce(2)], START).await;
+    assert!(matches!(outcomes[..], [Err(DeliveryError::LeaseLost)]), "{outcomes:?}");
     assert!(bed.subjects("a", START).await.is_empty());
-    bed.deliver(&[bounce(1)], START).await.unwrap();
+    bed.store(&[bounce(1)], START).await;
     assert_eq!(bed.subjects("a", START).await, ["Undelivered"]);
     assert_eq!(bed.store.outgoing(item).await.unwrap().unwrap().status, OutgoingStatus::Failed);
 }
@@ -167,7 +168,7 @@ pub async fn a_deleted_project_takes_its_queue_along(bed: Bed) {
     let worker = WorkerId::generate();
     let recipient = EmailAddress::parse("a@b.example").unwrap();
     let item = NewOutgoing::delivered(project, id("a"), recipient, "Hello".into(), "<1@b>".into());
-    let item = item.queued(b"", START.after(HOUR)).unwrap();
+    let item = item.queued(b"", START.after(HOUR));
     bed.store.add_outgoing(&item, START).await.unwrap();
     assert_eq!(claim(&bed.store, worker, item.id, START).await.len(), 1);
     assert!(bed.store.delete_project("shop", START).await.unwrap());

@@ -44,7 +44,7 @@ pub async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by
 pub async fn a_project_s_messages_and_octets_are_those_that_live(bed: Bed) {
     let holdings = async |now| {
         let messages = bed.store.project_messages(bed.default_project, now).await.unwrap();
-        (messages, bed.store.project_octets(bed.default_project, now).await.unwrap())
+        (messages, bed.store.project_bytes(bed.default_project, now).await.unwrap())
     };
     assert_eq!(holdings(START).await, (0, 0));
     bed.mail(&["one", "two"], "Shared", START).await;

@@ -81,7 +81,7 @@ pub async fn a_deleted_project_is_gone_with_its_keys_and_inboxes(bed: Bed) {
     bed.inbox(project, "box").await;
     let mut changes = bed.changes();
     assert!(bed.store.delete_project("shop", START).await.unwrap());
-    assert_eq!(changes.recv().await, Some(restante::db::Change::Key("box".to_owned())));
+    assert_eq!(changes.recv().await, Some(restante::store::Change::Inbox(super::bed::id("box"))));
     assert!(bed.live("box", START).await.is_none());
     assert_eq!(bed.store.project_of_key(&key.hash(), START).await.unwrap(), None);
     assert_eq!(bed.store.project_by_name("shop").await.unwrap(), None);

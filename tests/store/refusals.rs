@@ -1,6 +1,6 @@
 //! What was refused over SMTP.
 
-use restante::store::REFUSALS_CHANGED;
+use restante::store::Change;
 
 use super::bed::{Bed, HOUR, START, id};
 use super::overview::refusal;
@@ -10,7 +10,7 @@ pub async fn refusals_are_listed_newest_first_by_project(bed: Bed) {
     let mut changes = bed.changes();
     let refused = [(project, refusal("<first@b>")), (other, refusal("<theirs@b>")), (project, refusal("<last@b>"))];
     bed.store.add_refusals(&refused).await.unwrap();
-    assert_eq!(changes.recv().await, Some(restante::db::Change::Key(REFUSALS_CHANGED.to_owned())));
+    assert_eq!(changes.recv().await, Some(Change::Refusals));
     let recipients = async |project, limit| {
         let refusals = bed.store.refusals(project, limit).await.unwrap();
         refusals.into_iter().map(|refused| refused.recipient).collect::<Vec<_>>()

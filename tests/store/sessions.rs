@@ -1,9 +1,8 @@
 //! Who is signed in to the dashboard, and the settings of an installation.
 
 use bytes::Bytes;
-use restante::db::Change;
 use restante::model::{ApiKey, KeyHash};
-use restante::store::SESSIONS_CHANGED;
+use restante::store::Change;
 
 use super::bed::{Bed, HOUR, START};
 
@@ -23,7 +22,7 @@ pub async fn a_session_lasts_until_its_time_or_until_it_is_closed(bed: Bed) {
     assert_eq!(opened_with(&unknown, START).await, None);
     let mut changes = bed.changes();
     bed.store.close_session(&first).await.unwrap();
-    assert_eq!(changes.recv().await, Some(Change::Key(SESSIONS_CHANGED.to_owned())));
+    assert_eq!(changes.recv().await, Some(Change::Sessions));
     assert_eq!(opened_with(&first, START).await, None);
     assert_eq!(opened_with(&second, START).await, Some(credential));
 }

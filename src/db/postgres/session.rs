@@ -1,7 +1,7 @@
 //! The node's own session beside the pool: it hears the announcements of all nodes, and it holds this node's locks.
 //!
 //! When the node dies, the server ends the session and with it the locks. When the session is lost, it is made again
-//! with bounded backoff; it then takes again the locks that are still wanted, and says [`Change::Unknown`], because
+//! with bounded backoff; it then takes again the locks that are still wanted, and says [`Notice::Lost`], because
 //! announcements may have been missed.
 
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ use tokio_postgres::{AsyncMessage, Client, Statement};
 use super::connect::{Target, prepare_session};
 use super::{CHANNEL, SEPARATOR, failed};
 use crate::db::announcer::Announcer;
-use crate::db::{Change, DatabaseError};
+use crate::db::{DatabaseError, Notice};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -50,8 +50,8 @@ impl Session {
     /// Whether the lock was free and is now held by this node. It must not ask for what it holds.
     pub(in crate::db) async fn lock(&self, name: i64) -> Result<bool, DatabaseError> {
         let (reply, answer) = oneshot::channel();
-        self.0.send(Command::Lock { name, reply }).map_err(|_| DatabaseError::Closed)?;
-        answer.await.map_err(|_| DatabaseError::Closed)?
+        self.0.send(Command::Lock { name, reply }).map_err(|_| DatabaseError::SessionLost)?;
+        answer.await.map_err(|_| DatabaseError::SessionLost)?
     }
 
     /// Frees a lock. Whoever asks for it on this node from now on finds it free; the receiver is told once every other
@@ -83,7 +83,7 @@ impl Keeper {
                 ControlFlow::Break(()) => return,
             };
             tracing::info!("the session with the database is back");
-            self.announcer.announce(&[Change::Unknown]);
+            self.announcer.announce(&[Notice::Lost]);
         }
     }
 
@@ -168,7 +168,7 @@ impl Keeper {
                 command = self.commands.recv() => match command {
                     None => return ControlFlow::Break(()),
                     // Whoever no longer listens does not mind.
-                    Some(Command::Lock { reply, .. }) => drop(reply.send(Err(DatabaseError::Closed))),
+                    Some(Command::Lock { reply, .. }) => drop(reply.send(Err(DatabaseError::SessionLost))),
                     Some(unlock) => drop(self.forget(unlock)),
                 }
             }
@@ -208,11 +208,11 @@ impl Link {
 }
 
 /// What one transaction of some node has announced.
-fn announced(payload: &str) -> Vec<Change> {
+fn announced(payload: &str) -> Vec<Notice> {
     if payload.is_empty() {
-        return vec![Change::Unknown];
+        return vec![Notice::Lost];
     }
-    payload.split(SEPARATOR).map(|key| Change::Key(key.to_owned())).collect()
+    payload.split(SEPARATOR).map(|key| Notice::Key(key.to_owned())).collect()
 }
 
 impl Requests {

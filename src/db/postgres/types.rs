@@ -17,7 +17,8 @@ impl ToSql for Value {
             (Self::Integer(integer), &Type::INT8) => out.put_i64(*integer),
             (Self::Integer(integer), &Type::INT4) => out.put_i32(i32::try_from(*integer)?),
             (Self::Text(text), &Type::TEXT | &Type::VARCHAR) => put_text(text, out),
-            (Self::Bytes(octets), &Type::BYTEA) => out.put_slice(octets),
+            (Self::Bytes(bytes), &Type::BYTEA) => out.put_slice(bytes),
+            (Self::Uuid(uuid), &Type::BYTEA) => out.put_slice(uuid.as_bytes()),
             _ => return Err(format!("a parameter of type {inferred} was given {}", kind(self)).into()),
         }
         Ok(IsNull::No)
@@ -35,7 +36,8 @@ fn kind(value: &Value) -> &'static str {
         Value::Null => "nothing",
         Value::Integer(_) => "an integer",
         Value::Text(_) => "text",
-        Value::Bytes(_) => "octets",
+        Value::Bytes(_) => "bytes",
+        Value::Uuid(_) => "a UUID",
     }
 }
 

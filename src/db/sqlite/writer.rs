@@ -1,170 +1,146 @@
-//! Who writes: one transaction at a time, where it is asked for as long as nobody else writes, else in line, on a thread of
-//! its own.
-//!
-//! To hand a transaction over and to hear of it again takes two ways between threads. On a machine that has little to do,
-//! each of them wakes a processor, and both together take longer than the statements.
+//! The one thread that writes: it takes transactions from a queue and runs one after another on its connection.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use futures_util::future::BoxFuture;
-use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
-use super::checkpoints::Checkpoints;
-use super::{SqliteConnection, SqliteTransaction, lock};
+use super::checkpoint::Checkpointer;
+use super::connection::{SqliteConnection, lock};
+use super::transaction::SqliteTransaction;
 use crate::db::DatabaseError;
 use crate::db::announcer::Announcer;
 
-/// A transaction, with its answer on board.
+/// A transaction and the way to send its answer.
 pub(super) type Work = Box<dyn FnOnce(SqliteTransaction) -> BoxFuture<'static, ()> + Send>;
 
-/// The right to write to one database.
+/// The queue of the writing thread.
 #[derive(Debug)]
-pub(super) struct Writer {
-    turns: Arc<Turns>,
-    line: mpsc::Sender<Work>,
-}
+pub(super) struct Writer(mpsc::Sender<Task>);
 
-/// What whoever writes has in common with the others.
-#[derive(Debug)]
-struct Turns {
-    writing: Mutex<Writing>,
-    /// Transactions in line, and the one that the thread runs. Nobody goes before them.
-    in_line: AtomicUsize,
-    /// What transactions may use.
-    runtime: Handle,
-}
-
-/// What whoever writes has to itself.
-#[derive(Debug)]
-struct Writing {
-    connection: Arc<Mutex<SqliteConnection>>,
-    announcer: Announcer,
-    checkpoints: Checkpoints,
+enum Task {
+    Run(Work),
+    Close(oneshot::Sender<()>),
 }
 
 impl Writer {
-    /// Takes over `connection`, which writes the file at `path`.
-    pub(super) fn of(
-        mut connection: SqliteConnection,
-        path: &Path,
-        announcer: Announcer,
-        runtime: Handle,
-    ) -> Result<Self, DatabaseError> {
-        let checkpoints = Checkpoints::of(&mut connection, path)?;
-        let writing = Writing { connection: Arc::new(Mutex::new(connection)), announcer, checkpoints };
-        let turns = Arc::new(Turns { writing: Mutex::new(writing), in_line: AtomicUsize::new(0), runtime });
-        let (line, works) = mpsc::channel();
-        let serving = Arc::clone(&turns);
-        let builder = std::thread::Builder::new().name("sqlite-writer".to_owned());
-        builder.spawn(move || works.into_iter().for_each(|work| serving.serve(work))).map_err(DatabaseError::Thread)?;
-        Ok(Self { turns, line })
+    /// Starts the thread, which writes the file at `path`. Futures of transactions may use what `runtime` offers.
+    pub(super) fn start(path: &Path, announcer: Announcer, runtime: Handle) -> Result<Self, DatabaseError> {
+        let mut connection = SqliteConnection::writer(path)?;
+        let checkpointer = Checkpointer::start(&mut connection, path)?;
+        let (queue, tasks) = mpsc::channel();
+        let thread = std::thread::Builder::new().name("sqlite-writer".to_owned());
+        let run = move || run(connection, checkpointer, &announcer, &runtime, &tasks);
+        thread.spawn(run).map_err(DatabaseError::Thread)?;
+        Ok(Self(queue))
     }
 
-    /// Runs `work`, or puts it in line.
-    pub(super) fn take(&self, work: Work) -> Result<(), DatabaseError> {
-        let in_line = if may_block() { self.turns.run_here(work) } else { Some(work) };
-        in_line.map_or(Ok(()), |work| {
-            self.turns.in_line.fetch_add(1, Ordering::Relaxed);
-            self.line.send(work).map_err(|_| DatabaseError::Closed)
-        })
+    /// Queues a transaction.
+    pub(super) fn queue(&self, work: Work) -> Result<(), DatabaseError> {
+        self.0.send(Task::Run(work)).map_err(|_| DatabaseError::Closed)
     }
-}
 
-/// Whether this thread's other tasks go on elsewhere while it blocks.
-fn may_block() -> bool {
-    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
-}
-
-impl Turns {
-    /// Runs `work` if nobody else writes or waits to; answers what there is to do in line.
-    fn run_here(&self, work: Work) -> Option<Work> {
-        if self.in_line.load(Ordering::Relaxed) > 0 {
-            return Some(work);
+    /// Ends the thread after what is queued now, and closes its connections.
+    pub(super) async fn close(&self) {
+        let (reply, closed) = oneshot::channel();
+        if self.0.send(Task::Close(reply)).is_ok() {
+            // An error means that the thread has ended already.
+            let _ = closed.await;
         }
-        let Ok(writing) = self.writing.try_lock() else { return Some(work) };
-        tokio::task::block_in_place(|| writing.run(work, &self.runtime));
-        // To move the log takes its time, which is not that of whoever has committed.
-        writing.checkpoints.are_due().then(|| -> Work { Box::new(|transaction| Box::pin(async { drop(transaction) })) })
-    }
-
-    fn serve(&self, work: Work) {
-        let writing = lock(&self.writing);
-        writing.run(work, &self.runtime);
-        writing.checkpoints.between_transactions(&lock(&writing.connection));
-        drop(writing);
-        self.in_line.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Writing {
-    fn run(&self, work: Work, runtime: &Handle) {
-        let transaction = SqliteTransaction {
-            connection: Arc::clone(&self.connection),
-            announcer: self.announcer.clone(),
-            open: false,
+fn run(
+    connection: SqliteConnection,
+    checkpointer: Checkpointer,
+    announcer: &Announcer,
+    runtime: &Handle,
+    tasks: &mpsc::Receiver<Task>,
+) {
+    let connection = Arc::new(Mutex::new(connection));
+    for task in tasks {
+        let work = match task {
+            Task::Run(work) => work,
+            Task::Close(reply) => {
+                checkpointer.close();
+                drop(connection);
+                // Nobody has to wait for the end.
+                let _ = reply.send(());
+                return;
+            }
         };
-        let work = AssertUnwindSafe(|| runtime.block_on(work(transaction)));
-        // Whoever waits for the answer hears that there is none; the next transaction does not suffer.
-        if catch_unwind(work).is_err() {
+        let transaction = SqliteTransaction::new(Arc::clone(&connection), announcer.clone());
+        // Its caller learns of a panic by the loss of the reply. The next transaction does not suffer.
+        if catch_unwind(AssertUnwindSafe(|| runtime.block_on(work(transaction)))).is_err() {
             tracing::error!("a transaction has panicked");
         }
+        checkpointer.after_transaction(&lock(&connection));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
-    use std::thread;
 
-    use futures_util::poll;
+    use futures_util::{FutureExt, poll};
 
-    use super::super::tests::opened;
+    use super::super::tests::{INSERT, numbers, opened, with_table};
     use super::*;
 
-    async fn writing_thread(_: SqliteTransaction) -> thread::Thread {
-        thread::current()
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_transaction_runs_where_it_is_asked_for() {
-        let (_directory, sqlite) = opened();
-        assert_eq!(sqlite.transact(writing_thread).await.unwrap().id(), thread::current().id());
-    }
-
     #[tokio::test]
-    async fn where_nothing_may_block_it_runs_on_a_thread_of_its_own() {
+    async fn transactions_run_in_the_order_in_which_they_were_queued() {
         let (_directory, sqlite) = opened();
-        assert_eq!(sqlite.transact(writing_thread).await.unwrap().name(), Some("sqlite-writer"));
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn the_others_stand_in_line() {
-        let (_directory, sqlite) = opened();
-        let sqlite = Arc::new(sqlite);
-        let ((begin, begun), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
-        let first = tokio::spawn({
-            let sqlite = Arc::clone(&sqlite);
-            async move { sqlite.transact(async move |_| (begin.send(()), ended.recv())).await }
-        });
-        begun.recv().unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));
         let note = |number| {
             let order = Arc::clone(&order);
-            sqlite.transact(async move |_| {
-                lock(&order).push(number);
-                thread::current()
-            })
+            sqlite.transact(async move |_| lock(&order).push(number))
         };
-        let (mut second, mut third) = (pin!(note(2)), pin!(note(3)));
-        assert!(poll!(second.as_mut()).is_pending() && poll!(third.as_mut()).is_pending());
-        // The one thread of the runtime is taken, but its other tasks go on.
-        tokio::spawn(async move { end.send(()) }).await.unwrap().unwrap();
-        assert_eq!(third.await.unwrap().name(), Some("sqlite-writer"));
-        assert_eq!(second.await.unwrap().name(), Some("sqlite-writer"));
-        assert_eq!(*lock(&order), [2, 3]);
-        assert!(first.await.unwrap().is_ok());
+        let (mut first, mut second) = (pin!(note(1)), pin!(note(2)));
+        assert!(poll!(first.as_mut()).is_pending() && poll!(second.as_mut()).is_pending());
+        second.await.unwrap();
+        first.await.unwrap();
+        assert_eq!(*lock(&order), [1, 2]);
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_panics_ends_alone() {
+        let (_directory, sqlite) = with_table().await;
+        let panic = async |mut open: SqliteTransaction| -> () {
+            open.execute(INSERT, &[vec![]]).unwrap();
+            panic!("as a test wants it");
+        };
+        assert!(matches!(sqlite.transact(panic).await, Err(DatabaseError::Panicked)));
+        let insert = async |mut open: SqliteTransaction| {
+            open.execute(INSERT, &[vec![]]).unwrap();
+            open.commit(&[])
+        };
+        sqlite.transact(insert).await.unwrap().unwrap();
+        assert_eq!(numbers(&sqlite), 1);
+    }
+
+    #[tokio::test]
+    async fn a_transaction_is_finished_when_nobody_waits_for_it() {
+        let (_directory, sqlite) = with_table().await;
+        let insert = async |mut open: SqliteTransaction| {
+            open.execute(INSERT, &[vec![]]).unwrap();
+            open.commit(&[])
+        };
+        assert!(sqlite.transact(insert).now_or_never().is_none());
+        // The next one is queued after it.
+        sqlite.transact(async |open: SqliteTransaction| drop(open)).await.unwrap();
+        assert_eq!(numbers(&sqlite), 1);
+    }
+
+    #[tokio::test]
+    async fn a_closed_database_is_one_file() {
+        let (directory, sqlite) = with_table().await;
+        sqlite.close().await;
+        let files: Vec<_> =
+            directory.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(files, ["test.db"]);
+        assert!(matches!(sqlite.transact(async |_| ()).await, Err(DatabaseError::Closed)));
     }
 }

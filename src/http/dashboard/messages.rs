@@ -151,7 +151,7 @@ impl MessageView {
         // Taking a large message apart takes a while, and has a thread of its own.
         let taken_apart =
             tokio::task::spawn_blocking(move || (anatomy::dissect(&raw), restante_mail::recognise_code(&raw), raw));
-        let taken_apart = taken_apart.await.map_err(|error| StoreError::Damaged(error.into()))?;
+        let taken_apart = taken_apart.await.map_err(StoreError::Aborted)?;
         let (anatomy, recognised, raw) = taken_apart;
         let parts = message.parts.read().map_err(ServiceError::from)?;
         let has_html = !parts.html.is_empty();

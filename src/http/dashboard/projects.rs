@@ -179,7 +179,7 @@ async fn row(app: &App, project: Project) -> Result<Row, Error> {
         key_last_four: project.key_last_four,
         inboxes: project.inboxes,
         messages: holdings.messages,
-        size: size(u64::try_from(holdings.octets).unwrap_or_default()),
+        size: size(u64::try_from(holdings.bytes).unwrap_or_default()),
         created: When::new(project.created_at, app.service.clock().now()),
     })
 }

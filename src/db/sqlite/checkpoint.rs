@@ -1,0 +1,152 @@
+//! Checkpoints: moving the write-ahead log into the database, so that the log stays short.
+//!
+//! A checkpoint writes many pages all over the database and flushes them, which takes a slow disk a tenth of a second. So
+//! a thread of its own does it while commits go on. The log can only start over when all of it has been moved; the few
+//! pages that commits have added meanwhile are moved by the writer, between two transactions.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU8, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+
+use super::connection::SqliteConnection;
+use crate::db::DatabaseError;
+
+/// Pages in the log from which on a checkpoint starts. More of them at once are moved more cheaply.
+const PAGES: u32 = 8_000;
+/// The thread goes on until no more pages than this are left for the writer.
+const FEW_PAGES: u32 = 256;
+/// Rounds that the thread makes at most: where commits are faster than the disk, the writer has to wait in the end.
+const ROUNDS: u32 = 8;
+
+/// Where the checkpoint of the moment stands.
+const IDLE: u8 = 0;
+const RUNNING: u8 = 1;
+/// The writer moves what is left.
+const NEARLY_DONE: u8 = 2;
+
+/// State shared by the writer and the checkpoint thread.
+#[derive(Debug, Default)]
+struct Shared {
+    /// Pages in the log after the last commit.
+    pages: AtomicU32,
+    phase: AtomicU8,
+}
+
+/// The writer's side.
+#[derive(Debug)]
+pub(super) struct Checkpointer {
+    shared: Arc<Shared>,
+    start: mpsc::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Checkpointer {
+    /// Takes over the checkpoints of `writer`, which writes the file at `path`.
+    pub(super) fn start(writer: &mut SqliteConnection, path: &Path) -> Result<Self, DatabaseError> {
+        let shared = Arc::new(Shared::default());
+        let counted = Arc::clone(&shared);
+        // In place of SQLite's own hook, which makes a checkpoint within a commit.
+        writer.connection.wal_hook(Some(move |_: &mut _, pages| {
+            counted.pages.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+            Ok(())
+        }))?;
+        let (start, started) = mpsc::channel();
+        let (path, of_thread) = (path.to_owned(), Arc::clone(&shared));
+        let builder = std::thread::Builder::new().name("sqlite-checkpoint".to_owned());
+        let thread = builder.spawn(move || of_thread.run(&path, &started)).map_err(DatabaseError::Thread)?;
+        Ok(Self { shared, start, thread })
+    }
+
+    /// Starts a checkpoint if one is due, and finishes one that is nearly done.
+    pub(super) fn after_transaction(&self, writer: &SqliteConnection) {
+        let phase = self.shared.phase.load(Ordering::Acquire);
+        if phase == NEARLY_DONE {
+            checkpoint(&writer.connection);
+            self.shared.phase.store(IDLE, Ordering::Relaxed);
+        } else if phase == IDLE && self.shared.pages.load(Ordering::Relaxed) >= PAGES {
+            self.shared.phase.store(RUNNING, Ordering::Relaxed);
+            // The thread ends only with this side.
+            let _ = self.start.send(());
+        }
+    }
+
+    /// Ends the thread and closes its connection.
+    pub(super) fn close(self) {
+        drop(self.start);
+        if self.thread.join().is_err() {
+            tracing::error!("the checkpoint thread has panicked");
+        }
+    }
+}
+
+impl Shared {
+    /// Makes a checkpoint each time it is `started`. The connection is opened the first time: a command that changes a few
+    /// rows never needs it.
+    fn run(&self, path: &PathBuf, started: &mpsc::Receiver<()>) {
+        let mut opened = None;
+        for () in started {
+            let connection = match opened.take() {
+                Some(connection) => Ok(connection),
+                None => SqliteConnection::writer(path),
+            };
+            match connection {
+                Ok(connection) => self.checkpoint_until_few_pages_are_left(&opened.insert(connection).connection),
+                Err(error) => tracing::warn!(%error, "cannot open the database for a checkpoint"),
+            }
+            self.phase.store(NEARLY_DONE, Ordering::Release);
+        }
+    }
+
+    fn checkpoint_until_few_pages_are_left(&self, connection: &Connection) {
+        for _ in 0..ROUNDS {
+            let moved = checkpoint(connection);
+            if self.pages.load(Ordering::Relaxed).saturating_sub(moved) <= FEW_PAGES {
+                return;
+            }
+        }
+    }
+}
+
+/// Moves the pages that no reader needs any more, without waiting; returns how many of the log are in the database.
+fn checkpoint(connection: &Connection) -> u32 {
+    let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(2));
+    moved.unwrap_or_else(|error| {
+        tracing::warn!(%error, "a checkpoint failed; the log grows until one succeeds");
+        0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Commits within which the log has to start over; it takes some tens.
+    const COMMITS: usize = 100_000;
+
+    #[test]
+    fn the_log_starts_over_while_commits_go_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("test.db");
+        let mut writer = SqliteConnection::writer(&path).unwrap();
+        let checkpointer = Checkpointer::start(&mut writer, &path).unwrap();
+        writer.execute_script("CREATE TABLE noise (bytes BLOB)").unwrap();
+        let mut pages = 0;
+        let mut commit = |size: u32| {
+            let before = pages;
+            writer.connection.execute("INSERT INTO noise VALUES (randomblob(?1))", [size]).unwrap();
+            pages = checkpointer.shared.pages.load(Ordering::Relaxed);
+            checkpointer.after_transaction(&writer);
+            pages < before
+        };
+        assert!(!commit((PAGES - 100) * 4096) && !commit(200 * 4096));
+        assert!((0..COMMITS).any(|_| commit(1)));
+        // And once more, with what is left of the first time.
+        assert!(!commit((PAGES + 100) * 4096));
+        assert!((0..COMMITS).any(|_| commit(1)));
+        let kept = "SELECT COUNT(*) FROM noise WHERE LENGTH(bytes) > 1";
+        assert_eq!(writer.connection.query_row(kept, [], |row| row.get(0)), Ok(3));
+    }
+}

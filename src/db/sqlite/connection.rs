@@ -1,0 +1,147 @@
+//! One connection to a database file: how it is opened, and how statements run on it.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use rusqlite::config::DbConfig;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Connection, ToSql};
+
+use crate::db::{DatabaseError, Row, Value};
+
+/// How long a statement waits for another process that holds the database, such as a command beside a server.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes that the log keeps when it starts over. A log that had to be longer, for a change of the schema, gives back the
+/// rest.
+const LOG_KEPT: i64 = 256 * 1024 * 1024;
+/// Prepared statements kept by each connection.
+const STATEMENTS_KEPT: usize = 64;
+
+/// A connection that remembers how this engine spells each statement.
+#[derive(Debug)]
+pub(super) struct SqliteConnection {
+    pub(super) connection: Connection,
+    spellings: HashMap<&'static str, String>,
+}
+
+impl SqliteConnection {
+    /// Opens or makes the file for writing.
+    pub(super) fn writer(path: &Path) -> Result<Self, DatabaseError> {
+        let open = || {
+            let connection = set_up(Connection::open(path)?)?;
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            connection.pragma_update(None, "journal_size_limit", LOG_KEPT)?;
+            connection.pragma_update(None, "foreign_keys", "ON")?;
+            Ok(Self { connection, spellings: HashMap::new() })
+        };
+        open().map_err(|error| open_failed(path, error))
+    }
+
+    /// Opens the file for reading only.
+    pub(super) fn reader(path: &Path) -> Result<Self, DatabaseError> {
+        let open = || {
+            let connection = set_up(Connection::open(path)?)?;
+            connection.pragma_update(None, "query_only", "ON")?;
+            Ok(Self { connection, spellings: HashMap::new() })
+        };
+        open().map_err(|error| open_failed(path, error))
+    }
+
+    /// Starts or ends a transaction.
+    pub(super) fn control(&self, sql: &str) -> Result<(), DatabaseError> {
+        self.connection.prepare_cached(sql)?.execute([])?;
+        Ok(())
+    }
+
+    pub(super) fn roll_back(&self) {
+        // Some failures (a full disk) have rolled back already; that is no failure here.
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.control("ROLLBACK")
+        {
+            tracing::error!(%error, "cannot roll back");
+        }
+    }
+
+    pub(super) fn execute(&mut self, sql: &'static str, parameters: &[Vec<Value>]) -> Result<u64, DatabaseError> {
+        let mut statement = self.prepare(sql)?;
+        let mut changed = 0;
+        for parameters in parameters {
+            changed += statement.execute(rusqlite::params_from_iter(parameters))? as u64;
+        }
+        Ok(changed)
+    }
+
+    pub(super) fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
+        Ok(self.connection.execute_batch(&spell(sql))?)
+    }
+
+    pub(super) fn query(&mut self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+        let mut statement = self.prepare(sql)?;
+        let width = statement.column_count();
+        let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
+        let mut read = Vec::new();
+        while let Some(row) = rows.next()? {
+            let columns: Result<Vec<Value>, DatabaseError> = (0..width).map(|index| column(row, index)).collect();
+            read.push(Row::new(columns?));
+        }
+        Ok(read)
+    }
+
+    fn prepare(&mut self, sql: &'static str) -> Result<CachedStatement<'_>, rusqlite::Error> {
+        let spelling = self.spellings.entry(sql).or_insert_with(|| spell(sql));
+        self.connection.prepare_cached(spelling)
+    }
+}
+
+/// A panic elsewhere leaves connections whole.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn set_up(connection: Connection) -> Result<Connection, rusqlite::Error> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    // Otherwise a statement whose plan might change with its parameters is planned anew each time it runs.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    Ok(connection)
+}
+
+fn open_failed(path: &Path, source: rusqlite::Error) -> DatabaseError {
+    DatabaseError::Open { path: path.display().to_string(), source }
+}
+
+/// `$1` names a parameter here and `?1` numbers one.
+fn spell(sql: &str) -> String {
+    let spelled = sql.replace('$', "?").replace("{bytes}", "BLOB").replace("{numbered}", "INTEGER PRIMARY KEY");
+    // The one writer has every row to itself.
+    spelled.replace("{for_update}", "").replace("{skip_locked}", "")
+}
+
+fn column(row: &rusqlite::Row<'_>, index: usize) -> Result<Value, DatabaseError> {
+    match row.get_ref(index)? {
+        ValueRef::Null => Ok(Value::Null),
+        ValueRef::Integer(integer) => Ok(Value::Integer(integer)),
+        ValueRef::Text(bytes) => {
+            let text = String::from_utf8(bytes.to_vec());
+            text.map(Value::Text).map_err(|_| DatabaseError::Column { index, expected: "UTF-8" })
+        }
+        ValueRef::Blob(bytes) => Ok(Value::Bytes(Bytes::copy_from_slice(bytes))),
+        ValueRef::Real(_) => Err(DatabaseError::Column { index, expected: "an integer, text or bytes" }),
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Integer(integer) => ValueRef::Integer(*integer),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+            Self::Uuid(uuid) => ValueRef::Blob(uuid.as_bytes()),
+        }))
+    }
+}

@@ -1,0 +1,161 @@
+//! SQLite: one thread that writes, and a pool of connections that read.
+//!
+//! The write-ahead log is flushed at every commit (`synchronous=FULL`), so that what is committed survives a power cut.
+//! A look-up reads a few rows by an index, which takes less time than to hand it to another thread: it runs where it is
+//! called. Any other query runs on a blocking thread.
+
+mod checkpoint;
+mod connection;
+mod transaction;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::announcer::Announcer;
+use super::{DatabaseError, Row, Value};
+use connection::{SqliteConnection, lock};
+pub(super) use transaction::SqliteTransaction;
+use writer::Writer;
+
+/// Queries that run on blocking threads at once.
+const QUERIES_AT_ONCE: usize = 8;
+
+/// An open database file.
+#[derive(Debug)]
+pub(super) struct Sqlite {
+    writer: Writer,
+    readers: Arc<Readers>,
+    queries: Arc<Semaphore>,
+}
+
+impl Sqlite {
+    /// Opens or makes the file at `path`. Transactions may use what `runtime` offers.
+    pub(super) fn open(path: &Path, announcer: Announcer, runtime: Handle) -> Result<Self, DatabaseError> {
+        let writer = Writer::start(path, announcer, runtime)?;
+        let readers = Readers { path: path.to_owned(), idle: Mutex::default() };
+        readers.query("SELECT 1", &[])?;
+        Ok(Self { writer, readers: Arc::new(readers), queries: Arc::new(Semaphore::new(QUERIES_AT_ONCE)) })
+    }
+
+    /// Reads on the calling thread.
+    pub(super) fn look_up(&self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+        self.readers.query(sql, parameters)
+    }
+
+    /// Reads on a blocking thread. The place among those that run at once is free when the query has ended, even where
+    /// the caller no longer waits for it.
+    pub(super) async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
+        let place = Arc::clone(&self.queries).acquire_owned().await.map_err(|_| DatabaseError::Closed)?;
+        let readers = Arc::clone(&self.readers);
+        let query = tokio::task::spawn_blocking(move || {
+            let rows = readers.query(sql, &parameters);
+            drop(place);
+            rows
+        });
+        query.await.map_err(|_| DatabaseError::Panicked)?
+    }
+
+    /// Runs `work` on the writing thread, and returns its answer.
+    pub(super) async fn transact<T, F>(
+        &self,
+        work: impl FnOnce(SqliteTransaction) -> F + Send + 'static,
+    ) -> Result<T, DatabaseError>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let work = |transaction| {
+            async move {
+                // The caller may have left.
+                let _ = reply.send(work(transaction).await);
+            }
+            .boxed()
+        };
+        self.writer.queue(Box::new(work))?;
+        answer.await.map_err(|_| DatabaseError::Panicked)
+    }
+
+    /// Closes all connections once queued transactions have run. The log then becomes part of the database file.
+    pub(super) async fn close(&self) {
+        // The last connection to close makes the checkpoint, and only one that writes removes the log.
+        self.queries.close();
+        lock(&self.readers.idle).clear();
+        self.writer.close().await;
+    }
+}
+
+/// Connections that only read: as many as were ever needed at once.
+#[derive(Debug)]
+struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<SqliteConnection>>,
+}
+
+impl Readers {
+    fn query(&self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+        let idle = lock(&self.idle).pop();
+        let mut connection = match idle {
+            Some(connection) => connection,
+            None => SqliteConnection::reader(&self.path)?,
+        };
+        let rows = connection.query(sql, parameters);
+        lock(&self.idle).push(connection);
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    const COUNT: &str = "SELECT COUNT(*) FROM numbers";
+    pub(super) const INSERT: &str = "INSERT INTO numbers VALUES (1)";
+
+    /// A database of its own, in the file `test.db`.
+    pub(super) fn opened() -> (tempfile::TempDir, Sqlite) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("test.db");
+        let sqlite = Sqlite::open(&path, Announcer::default(), Handle::current()).unwrap();
+        (directory, sqlite)
+    }
+
+    pub(super) async fn with_table() -> (tempfile::TempDir, Sqlite) {
+        let (directory, sqlite) = opened();
+        let make = async |mut open: SqliteTransaction| {
+            open.execute_script("CREATE TABLE numbers (number BIGINT)").unwrap();
+            open.commit(&[]).unwrap();
+        };
+        sqlite.transact(make).await.unwrap();
+        (directory, sqlite)
+    }
+
+    pub(super) fn numbers(sqlite: &Sqlite) -> i64 {
+        sqlite.look_up(COUNT, &[]).unwrap()[0].integer().unwrap()
+    }
+
+    #[test]
+    fn it_is_compiled_as_the_configuration_of_cargo_says() {
+        let connection = Connection::open_in_memory().unwrap();
+        let used = |option| {
+            connection.query_row("SELECT sqlite_compileoption_used(?1)", [option], |row| row.get::<_, bool>(0)).unwrap()
+        };
+        assert!(used("DEFAULT_MEMSTATUS=0") && used("OMIT_LOAD_EXTENSION"));
+        assert!(!used("ENABLE_FTS5") && !used("ENABLE_RTREE"));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_committed_is_undone() {
+        let (_directory, sqlite) = with_table().await;
+        let insert = async |mut open: SqliteTransaction| open.execute(INSERT, &[vec![]]);
+        assert_eq!(sqlite.transact(insert).await.unwrap().unwrap(), 1);
+        assert_eq!(numbers(&sqlite), 0);
+    }
+}

@@ -1,0 +1,67 @@
+//! A transaction on the writing connection. It starts with its first statement.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::connection::{SqliteConnection, lock};
+use crate::db::announcer::Announcer;
+use crate::db::{DatabaseError, Notice, Row, Value};
+
+/// A transaction, which has the writing connection to itself. Dropped without a commit, it is rolled back.
+#[derive(Debug)]
+pub(in crate::db) struct SqliteTransaction {
+    connection: Arc<Mutex<SqliteConnection>>,
+    announcer: Announcer,
+    open: bool,
+}
+
+impl SqliteTransaction {
+    pub(super) fn new(connection: Arc<Mutex<SqliteConnection>>, announcer: Announcer) -> Self {
+        Self { connection, announcer, open: false }
+    }
+
+    pub(in crate::db) fn execute(
+        &mut self,
+        sql: &'static str,
+        parameters: &[Vec<Value>],
+    ) -> Result<u64, DatabaseError> {
+        self.connection()?.execute(sql, parameters)
+    }
+
+    pub(in crate::db) fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
+        self.connection()?.execute_script(sql)
+    }
+
+    pub(in crate::db) fn query(
+        &mut self,
+        sql: &'static str,
+        parameters: &[Vec<Value>],
+    ) -> Result<Vec<Vec<Row>>, DatabaseError> {
+        let mut connection = self.connection()?;
+        parameters.iter().map(|parameters| connection.query(sql, parameters)).collect()
+    }
+
+    /// Commits, and then passes `notices` to the listeners.
+    pub(in crate::db) fn commit(mut self, notices: &[Notice]) -> Result<(), DatabaseError> {
+        self.connection()?.control("COMMIT")?;
+        self.open = false;
+        self.announcer.announce(notices);
+        Ok(())
+    }
+
+    fn connection(&mut self) -> Result<MutexGuard<'_, SqliteConnection>, DatabaseError> {
+        let connection = lock(&self.connection);
+        if !self.open {
+            connection.control("BEGIN IMMEDIATE")?;
+            self.open = true;
+        }
+        Ok(connection)
+    }
+}
+
+impl Drop for SqliteTransaction {
+    fn drop(&mut self) {
+        if self.open {
+            lock(&self.connection).roll_back();
+        }
+    }
+}

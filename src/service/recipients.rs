@@ -1,0 +1,83 @@
+//! Which recipients may have to be refused, known without a look into the database.
+//!
+//! Nearly every recipient can be accepted at RCPT TO; the delivery decides again in its transaction. The exceptions are
+//! full inboxes and addresses of deleted projects. This remembers where there may be one; only then is the database read.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::model::InboxId;
+use crate::store::Change;
+
+/// Full inboxes that are remembered. Past it they are forgotten; a delivery to one is then refused at its end.
+const REMEMBERED: usize = 10_000;
+
+/// What may have to be refused.
+#[derive(Debug)]
+pub(super) struct Exceptions {
+    full: Mutex<HashSet<InboxId>>,
+    /// Whether a deleted project may still have addresses reserved.
+    deleted_projects: AtomicBool,
+}
+
+impl Exceptions {
+    /// Nothing is full; `deleted_projects` says whether a project was deleted whose addresses are still reserved.
+    pub(super) fn new(deleted_projects: bool) -> Self {
+        Self { full: Mutex::default(), deleted_projects: deleted_projects.into() }
+    }
+
+    /// Takes note of what commits have changed.
+    pub(super) fn follow(&self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::InboxFull(id) => self.inbox_is_full(id),
+                Change::Projects | Change::Unknown => self.set_deleted_projects(true),
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn set_deleted_projects(&self, exist: bool) {
+        self.deleted_projects.store(exist, Ordering::Relaxed);
+    }
+
+    pub(super) fn inbox_is_full(&self, id: &InboxId) {
+        let mut full = self.full();
+        if full.len() >= REMEMBERED {
+            full.clear();
+        }
+        full.insert(id.clone());
+    }
+
+    pub(super) fn inbox_has_room(&self, id: &InboxId) {
+        self.full().remove(id);
+    }
+
+    /// Whether the database has to be asked about this recipient.
+    pub(super) fn may_concern(&self, id: &InboxId) -> bool {
+        self.deleted_projects.load(Ordering::Relaxed) || self.full().contains(id)
+    }
+
+    fn full(&self) -> MutexGuard<'_, HashSet<InboxId>> {
+        // Nothing panics while the lock is held.
+        self.full.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_exceptions_are_looked_up() {
+        let exceptions = Exceptions::new(false);
+        let (full, other) = (InboxId::parse("full").unwrap(), InboxId::parse("other").unwrap());
+        exceptions.follow(&[Change::InboxFull(full.clone()), Change::Inbox(other.clone())]);
+        assert!(exceptions.may_concern(&full) && !exceptions.may_concern(&other));
+        exceptions.inbox_has_room(&full);
+        assert!(!exceptions.may_concern(&full));
+        exceptions.follow(&[Change::Projects]);
+        assert!(exceptions.may_concern(&other));
+    }
+}

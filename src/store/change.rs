@@ -1,0 +1,76 @@
+//! What a committed transaction announces to the rest of the program, and on PostgreSQL to the other nodes.
+
+use crate::db::Notice;
+use crate::model::InboxId;
+
+/// Something that has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// An inbox: it was created, received a message, lost one, or ended.
+    Inbox(InboxId),
+    /// An inbox holds as many messages as it may.
+    InboxFull(InboxId),
+    /// The queue of the mail worker.
+    Queue,
+    /// The stored refusals.
+    Refusals,
+    /// The sessions of the dashboard.
+    Sessions,
+    /// The projects or their keys.
+    Projects,
+    /// Anything: notices were lost.
+    Unknown,
+}
+
+impl Change {
+    /// The change as the key of a notice.
+    pub(super) fn key(&self) -> String {
+        match self {
+            Self::Inbox(id) => format!("inbox {id}"),
+            Self::InboxFull(id) => format!("full {id}"),
+            Self::Queue => "queue".to_owned(),
+            Self::Refusals => "refusals".to_owned(),
+            Self::Sessions => "sessions".to_owned(),
+            Self::Projects => "projects".to_owned(),
+            Self::Unknown => "unknown".to_owned(),
+        }
+    }
+
+    pub(super) fn of_notice(notice: &Notice) -> Self {
+        let Notice::Key(key) = notice else { return Self::Unknown };
+        match key.split_once(' ').unwrap_or((key, "")) {
+            ("inbox", id) => Self::Inbox(InboxId::from_stored(id.to_owned())),
+            ("full", id) => Self::InboxFull(InboxId::from_stored(id.to_owned())),
+            ("queue", _) => Self::Queue,
+            ("refusals", _) => Self::Refusals,
+            ("sessions", _) => Self::Sessions,
+            ("projects", _) => Self::Projects,
+            // Another version of the program may announce what this one does not know.
+            _ => Self::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_comes_back_from_its_key() {
+        let id = InboxId::parse("a.b+c").unwrap();
+        let changes = [
+            Change::Inbox(id.clone()),
+            Change::InboxFull(id),
+            Change::Queue,
+            Change::Refusals,
+            Change::Sessions,
+            Change::Projects,
+            Change::Unknown,
+        ];
+        for change in changes {
+            assert_eq!(Change::of_notice(&Notice::Key(change.key())), change);
+        }
+        assert_eq!(Change::of_notice(&Notice::Lost), Change::Unknown);
+        assert_eq!(Change::of_notice(&Notice::Key("from the future".to_owned())), Change::Unknown);
+    }
+}

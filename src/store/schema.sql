@@ -1,0 +1,156 @@
+-- The schema. What is written together lies together: messages, their contents and new inboxes are appended, and what
+-- refers to an inbox does so by its number, so that the inboxes in use share pages of the indexes.
+-- Instants are milliseconds since the Unix epoch. Truth is 0 or 1.
+
+CREATE TABLE projects (
+    id {bytes} NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    is_default BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    -- A deleted project stays as long as one of its addresses is reserved.
+    deleted_at BIGINT
+);
+CREATE UNIQUE INDEX projects_by_name ON projects (name) WHERE deleted_at IS NULL;
+CREATE UNIQUE INDEX projects_default ON projects (is_default) WHERE is_default = 1;
+
+CREATE TABLE api_keys (
+    hash {bytes} NOT NULL PRIMARY KEY,
+    project_id {bytes} NOT NULL REFERENCES projects (id),
+    last_four TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT
+);
+CREATE INDEX api_keys_by_project ON api_keys (project_id);
+
+-- An inbox is live until expires_at or until it is closed. From then on the row reserves its address for its project.
+CREATE TABLE inboxes (
+    number {numbered},
+    id TEXT NOT NULL,
+    project_id {bytes} NOT NULL REFERENCES projects (id),
+    kind TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT,
+    -- Set by a deletion; null for an inbox that lives or has expired.
+    deleted_at BIGINT,
+    -- 1 once the inbox was deleted, or the sweeper has seen that it expired. A delivery that waited for the row sees it
+    -- here, whatever its clock says.
+    closed BIGINT NOT NULL DEFAULT 0,
+    -- The messages in the inbox.
+    message_count BIGINT NOT NULL DEFAULT 0,
+    -- The sequence of the last message.
+    last_sequence BIGINT NOT NULL DEFAULT 0,
+    -- Messages up to this sequence belong to an earlier life of the address and are gone for every reader.
+    emptied_sequence BIGINT NOT NULL DEFAULT 0,
+    -- Messages up to this sequence have been removed.
+    swept_sequence BIGINT NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX inboxes_by_id ON inboxes (id);
+CREATE INDEX inboxes_by_expiry ON inboxes (closed, expires_at);
+CREATE INDEX inboxes_to_sweep ON inboxes (number) WHERE swept_sequence < emptied_sequence;
+CREATE INDEX inboxes_by_project ON inboxes (project_id, created_at, id);
+
+-- What all recipients of one message share.
+CREATE TABLE contents (
+    number {numbered},
+    -- The Return-Path and Received fields that this server put in front.
+    trace TEXT NOT NULL,
+    -- The parsed parts followed by the message, compressed. Empty for a large message: its chunks have them.
+    data {bytes} NOT NULL
+);
+
+-- The parsed parts (form 0) and the bytes (form 1) of a large message, compressed in pieces.
+CREATE TABLE chunks (
+    number {numbered},
+    content_number BIGINT NOT NULL,
+    form BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    data {bytes} NOT NULL
+);
+CREATE UNIQUE INDEX chunks_by_position ON chunks (content_number, form, position);
+
+CREATE TABLE messages (
+    number {numbered},
+    id {bytes} NOT NULL,
+    inbox_number BIGINT NOT NULL,
+    sequence BIGINT NOT NULL,
+    content_number BIGINT NOT NULL,
+    -- Whether the message had several recipients, so that other messages may have the same content.
+    is_shared BIGINT NOT NULL,
+    -- The bytes of the parsed parts, as JSON, and of the message as it was received.
+    parsed_size BIGINT NOT NULL,
+    raw_size BIGINT NOT NULL,
+    received_at BIGINT NOT NULL,
+    sender TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    subject_folded TEXT NOT NULL
+);
+CREATE UNIQUE INDEX messages_by_id ON messages (id);
+CREATE UNIQUE INDEX messages_by_inbox ON messages (inbox_number, sequence);
+CREATE INDEX messages_sharing_content ON messages (content_number) WHERE is_shared = 1;
+
+CREATE TABLE outgoing (
+    id {bytes} NOT NULL PRIMARY KEY,
+    project_id {bytes} NOT NULL REFERENCES projects (id),
+    inbox_id TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    -- The domain of the recipient: the worker limits the connections to each.
+    domain TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    -- The composed message, compressed; null once it is sent, or where it was delivered into a local inbox.
+    raw {bytes},
+    attempts BIGINT NOT NULL DEFAULT 0,
+    attempted_at BIGINT,
+    -- When the next attempt is due, and from when on there is none; null for what never was in the queue.
+    due_at BIGINT,
+    expires_at BIGINT,
+    -- The mail worker that is sending the item, and how long no other may take it.
+    worker {bytes},
+    leased_until BIGINT,
+    last_reply TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX outgoing_by_age ON outgoing (created_at);
+CREATE INDEX outgoing_by_project ON outgoing (project_id, id);
+CREATE INDEX outgoing_queue ON outgoing (due_at) WHERE status = 'queued';
+CREATE INDEX outgoing_leased ON outgoing (worker) WHERE worker IS NOT NULL;
+
+-- The outcome of each attempt to send an outgoing item.
+CREATE TABLE attempts (
+    id {bytes} NOT NULL PRIMARY KEY,
+    outgoing_id {bytes} NOT NULL,
+    -- Counted from 1; an attempt whose worker ended before it could report is missing.
+    attempt BIGINT NOT NULL,
+    attempted_at BIGINT,
+    reply TEXT NOT NULL
+);
+CREATE INDEX attempts_by_item ON attempts (outgoing_id, attempt);
+
+-- Who is signed in to the dashboard, by the SHA-256 of their cookie, and with which credential: the hash of an API key or
+-- of the administrator's token. A session ends with its credential.
+CREATE TABLE sessions (
+    hash {bytes} NOT NULL PRIMARY KEY,
+    credential {bytes} NOT NULL,
+    expires_at BIGINT NOT NULL
+);
+CREATE INDEX sessions_by_credential ON sessions (credential);
+CREATE INDEX sessions_by_expiry ON sessions (expires_at);
+
+-- The latest replies that refused something over SMTP.
+CREATE TABLE refusals (
+    id {bytes} NOT NULL PRIMARY KEY,
+    project_id {bytes} NOT NULL,
+    peer TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    refused_at BIGINT NOT NULL
+);
+CREATE INDEX refusals_by_project ON refusals (project_id, id);
+
+CREATE TABLE settings (
+    name TEXT NOT NULL PRIMARY KEY,
+    value {bytes} NOT NULL
+);
