@@ -23,9 +23,7 @@ mod store {
 }
 
 use store::bed::Bed;
-use store::{
-    attempts, deliveries, inboxes, messages, outgoing, overview, projects, refusals, sessions, sweep,
-};
+use store::{attempts, deliveries, inboxes, messages, outgoing, overview, projects, refusals, sessions, sweep};
 
 macro_rules! cases {
     ($($module:ident: $($case:ident),+ $(,)?;)+) => {

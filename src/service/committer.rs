@@ -73,14 +73,14 @@ struct Writer {
 impl Writer {
     /// Writes one batch after another until `stop`, and then what is left in the queue.
     async fn run(self, mut jobs: mpsc::Receiver<Job>, stop: CancellationToken) {
-        let mut batch = Vec::with_capacity(BATCH);
+        let mut batch = Vec::new();
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled(), if !jobs.is_closed() => jobs.close(),
                 received = jobs.recv_many(&mut batch, BATCH) => match received {
                     0 => return,
-                    _ => self.write(batch.drain(..).collect()).await,
+                    _ => self.write(std::mem::take(&mut batch)).await,
                 }
             }
         }
@@ -151,4 +151,80 @@ impl Writer {
 async fn write_alone(store: &Store, delivery: Delivery, policy: Policy) -> Answer {
     let outcomes = store.deliver(&Arc::new(vec![delivery]), policy, BusyInbox::Wait).await?;
     outcomes.into_iter().next().unwrap_or(Ok(Vec::new())).map_err(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::future::join3;
+    use restante_mail::ParsedMessage;
+
+    use super::*;
+    use crate::config::DatabaseUrl;
+    use crate::db::Database;
+    use crate::model::{InboxId, Timestamp};
+    use crate::store::{Content, OutgoingChange};
+
+    async fn started() -> (tempfile::TempDir, Store, Policy, TaskTracker, Committer) {
+        let directory = tempfile::tempdir().unwrap();
+        let url = DatabaseUrl::Sqlite(directory.path().join("restante.db"));
+        let store = Store::open(Database::open(&url).await.unwrap()).await.unwrap();
+        let now = Timestamp::from_millis(1);
+        let default_project = store.default_project("default", now).await.unwrap();
+        let policy = Policy { now, lifetime: Duration::from_secs(60), inbox_messages: 10, default_project };
+        let tasks = TaskTracker::new();
+        let committer = Committer::start(store.clone(), &tasks);
+        (directory, store, policy, tasks, committer)
+    }
+
+    fn delivery(inbox: &str) -> Delivery {
+        Delivery {
+            recipients: vec![InboxId::parse(inbox).unwrap()],
+            project: None,
+            opens_inboxes: true,
+            content: Content::encode(ParsedMessage::default(), String::new(), String::new(), b"x").unwrap(),
+            outgoing: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_delivery_that_panics_refuses_only_itself() {
+        let (_directory, store, policy, _tasks, committer) = started().await;
+        let panics = Delivery { outgoing: Some(OutgoingChange::Panic), ..delivery("b") };
+        // There is one thread, so all three are queued before the committer runs.
+        let (one, bad, other) = join3(
+            committer.deliver(delivery("a"), policy),
+            committer.deliver(panics, policy),
+            committer.deliver(delivery("c"), policy),
+        )
+        .await;
+        assert!(one.is_ok() && other.is_ok());
+        assert!(matches!(bad, Err(DeliverError::Store(_))));
+        assert_eq!(store.stored().await.unwrap(), (2, 2));
+    }
+
+    #[tokio::test]
+    async fn what_was_taken_is_written_before_the_end() {
+        let (_directory, store, policy, tasks, committer) = started().await;
+        let taken = committer.deliver(delivery("a"), policy);
+        tokio::pin!(taken);
+        assert!(futures_util::poll!(taken.as_mut()).is_pending());
+        committer.close();
+        tasks.close();
+        tasks.wait().await;
+        assert!(taken.await.is_ok());
+        assert!(matches!(committer.deliver(delivery("b"), policy).await, Err(DeliverError::Stopping)));
+        assert_eq!(store.stored().await.unwrap(), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn a_delivery_whose_caller_has_left_is_not_written() {
+        let (_directory, store, policy, _tasks, committer) = started().await;
+        let mut left = Box::pin(committer.deliver(delivery("a"), policy));
+        assert!(futures_util::poll!(left.as_mut()).is_pending());
+        drop(left);
+        committer.deliver(delivery("b"), policy).await.unwrap();
+        assert_eq!(store.stored().await.unwrap(), (1, 1));
+    }
 }

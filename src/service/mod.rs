@@ -104,7 +104,8 @@ impl Service {
                 hub.announce(changes);
             }
         });
-        let sweeper = expire::Sweeper { store: store.clone(), clock: clock.clone(), exceptions: Arc::clone(&exceptions) };
+        let sweeper =
+            expire::Sweeper { store: store.clone(), clock: clock.clone(), exceptions: Arc::clone(&exceptions) };
         tasks.spawn(stop.clone().run_until_cancelled_owned(sweeper.run()));
         let committer = committer::Committer::start(store.clone(), &tasks);
         // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.

@@ -41,11 +41,7 @@ pub(super) async fn keep(transaction: &mut Transaction, settlement: &Settlement)
     const INSERT: &str = "
         INSERT INTO attempts (id, outgoing_id, attempt, attempted_at, reply)
         SELECT $1, id, attempts, attempted_at, $3 FROM outgoing WHERE id = $2";
-    let parameters = values![
-        Uuid::now_v7(),
-        settlement.id,
-        settlement.reply.as_str(),
-    ];
+    let parameters = values![Uuid::now_v7(), settlement.id, settlement.reply.as_str(),];
     transaction.execute(INSERT, parameters).await?;
     Ok(())
 }

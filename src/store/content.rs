@@ -6,8 +6,8 @@
 use bytes::Bytes;
 
 use super::StoreError;
-use restante_mail::ParsedMessage;
 use crate::model::Parts;
+use restante_mail::ParsedMessage;
 
 /// Bytes of both forms together up to which they are compressed as one.
 const ORDINARY: usize = 128 * 1024;

@@ -94,15 +94,7 @@ const TABLES: &[Table] = &[
         "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12",
         &[(0, Numbered::Inboxes)]
     ),
-    table!(
-        "contents",
-        "number",
-        least_number,
-        8,
-        "number, trace, data",
-        "$1, $2, $3",
-        &[(0, Numbered::Contents)]
-    ),
+    table!("contents", "number", least_number, 8, "number, trace, data", "$1, $2, $3", &[(0, Numbered::Contents)]),
     table!(
         "chunks",
         "number",

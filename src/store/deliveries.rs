@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::content::Chunk;
 use super::outgoing::{self, NewOutgoing};
 use super::plan::{InboxState, Opening, Place, Plan};
 use super::queue::{self, Settlement};
-use super::content::Chunk;
 use super::{ATTEMPTS, Content, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
@@ -39,6 +39,9 @@ pub enum OutgoingChange {
     Add(NewOutgoing),
     /// The delivery reports the outcome of an attempt to send the item.
     Settle(Settlement),
+    /// The transaction panics, to show what becomes of the others.
+    #[cfg(test)]
+    Panic,
 }
 
 /// What holds for every delivery of a batch.
@@ -207,8 +210,7 @@ async fn resolve_tags(
     deliveries: &[Delivery],
     now: Timestamp,
 ) -> Result<BTreeMap<InboxId, InboxId>, DatabaseError> {
-    const LIVE: &str =
-        "SELECT 1 FROM inboxes WHERE id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
+    const LIVE: &str = "SELECT 1 FROM inboxes WHERE id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
     let recipients = deliveries.iter().flat_map(|delivery| &delivery.recipients);
     let tagged: BTreeMap<InboxId, InboxId> =
         recipients.filter_map(|whole| Some((whole.clone(), whole.without_tag()?))).collect();
@@ -318,6 +320,8 @@ async fn change_outgoing(transaction: &mut Transaction, plan: &mut Plan<'_>) -> 
             OutgoingChange::Add(item) => added.push(item),
             OutgoingChange::Settle(settlement) if queue::settle(transaction, settlement).await? => {}
             OutgoingChange::Settle(_) => plan.refuse(index, DeliveryError::LeaseLost),
+            #[cfg(test)]
+            OutgoingChange::Panic => panic!("as a test wants it"),
         }
     }
     outgoing::insert(transaction, added.into_iter(), plan.policy.now).await
@@ -375,9 +379,9 @@ async fn insert_contents<'a>(
     let numbers: Vec<i64> = inserted.into_iter().map(number).collect::<Result<_, _>>()?;
     let mut chunks = Vec::new();
     for (content, &number) in contents.zip(&numbers) {
-        chunks.extend(content.chunks.iter().map(|Chunk { form, position, data }| {
-            values![number, *form, *position, data.clone()]
-        }));
+        chunks.extend(
+            content.chunks.iter().map(|Chunk { form, position, data }| values![number, *form, *position, data.clone()]),
+        );
     }
     if !chunks.is_empty() {
         transaction.execute_many(INSERT_CHUNK, chunks).await?;

@@ -315,8 +315,8 @@ mod tests {
     use super::*;
     use crate::config::DatabaseUrl;
     use crate::db::Database;
-    use restante_mail::ParsedMessage;
     use crate::store::{BusyInbox, Content, Delivery, Policy};
+    use restante_mail::ParsedMessage;
 
     /// Counted, because it is right either way, and slow only in a long inbox.
     #[tokio::test]

@@ -117,7 +117,7 @@ impl Store {
             FROM outgoing WHERE project_id = $1";
         const REFUSED: &str = "
             SELECT COUNT(*), COALESCE(MAX(refused_at), 0), 0, 0 FROM refusals WHERE $1 = 0 OR project_id = $2";
-        
+
         let (sql, parameters) = match watched {
             Watched::Inboxes(project) => (INBOXES, vec![(*project).into(), now.into()]),
             Watched::Inbox(project, id) => (INBOX, vec![(*project).into(), now.into(), id.as_str().into()]),

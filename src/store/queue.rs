@@ -127,15 +127,7 @@ impl Store {
             item_columns!(),
             ", raw"
         );
-        let parameters = claims.iter().map(|claim| {
-            values![
-                claim.id,
-                now,
-                claim.next_due,
-                worker,
-                leased_until,
-            ]
-        });
+        let parameters = claims.iter().map(|claim| values![claim.id, now, claim.next_due, worker, leased_until,]);
         let parameters = parameters.collect();
         let claim = async move |mut transaction: Transaction| {
             let rows = transaction.query_many(CLAIM, parameters).await?;
@@ -171,9 +163,7 @@ impl Store {
         leased_until: Timestamp,
     ) -> Result<(), StoreError> {
         const RENEW: &str = "UPDATE outgoing SET leased_until = $3 WHERE id = $1 AND worker = $2";
-        let renewal = |item: &OutgoingId| {
-            values![*item, worker, leased_until]
-        };
+        let renewal = |item: &OutgoingId| values![*item, worker, leased_until];
         let renewals = items.iter().map(renewal).collect();
         let renew = async move |mut transaction: Transaction| {
             transaction.execute_many(RENEW, renewals).await?;

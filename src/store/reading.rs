@@ -31,8 +31,7 @@ impl Store {
 
     /// A piece of a large message, at most [`PIECE`] bytes; `None` if the message was removed meanwhile.
     async fn read_piece(&self, content: i64, form: Form, position: usize) -> Result<Option<Bytes>, StoreError> {
-        const PIECE_OF: &str =
-            "SELECT data FROM chunks WHERE content_number = $1 AND form = $2 AND position = $3";
+        const PIECE_OF: &str = "SELECT data FROM chunks WHERE content_number = $1 AND form = $2 AND position = $3";
         let rows = self.database.look_up(PIECE_OF, values![content, form, position]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
         Ok(Some(decompress(&row.bytes()?)?.into()))

@@ -2,7 +2,9 @@
 
 use super::content::Form;
 use crate::db::Value;
-use crate::model::{InboxId, InboxKind, KeyHash, MessageId, OutgoingId, OutgoingStatus, ProjectId, Timestamp, WorkerId};
+use crate::model::{
+    InboxId, InboxKind, KeyHash, MessageId, OutgoingId, OutgoingStatus, ProjectId, Timestamp, WorkerId,
+};
 
 impl From<ProjectId> for Value {
     fn from(id: ProjectId) -> Self {

@@ -51,7 +51,7 @@ impl Postgres {
     pub(super) async fn open(url: &PostgresUrl, announcer: Announcer) -> Result<Self, DatabaseError> {
         let target = Target::new(url, |name| std::env::var(name).ok().filter(|text| !text.is_empty()))?;
         let session = Session::start(target.clone(), announcer).await?;
-        Ok(Self { pool: pool(target)?, session})
+        Ok(Self { pool: pool(target)?, session })
     }
 
     /// A reading statement that finds its connection lost is sent again: after a restart of the server, every connection

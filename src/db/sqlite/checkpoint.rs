@@ -4,8 +4,8 @@
 //! a thread of its own does it while commits go on. The log can only start over when all of it has been moved; the few
 //! pages that commits have added meanwhile are moved by the writer, between two transactions.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU8, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
@@ -85,7 +85,7 @@ impl Checkpointer {
 impl Shared {
     /// Makes a checkpoint each time it is `started`. The connection is opened the first time: a command that changes a few
     /// rows never needs it.
-    fn run(&self, path: &PathBuf, started: &mpsc::Receiver<()>) {
+    fn run(&self, path: &Path, started: &mpsc::Receiver<()>) {
         let mut opened = None;
         for () in started {
             let connection = match opened.take() {

@@ -33,7 +33,7 @@ impl Writer {
         let checkpointer = Checkpointer::start(&mut connection, path)?;
         let (queue, tasks) = mpsc::channel();
         let thread = std::thread::Builder::new().name("sqlite-writer".to_owned());
-        let run = move || run(connection, checkpointer, &announcer, &runtime, &tasks);
+        let run = move || run(connection, checkpointer, &announcer, &runtime, tasks);
         thread.spawn(run).map_err(DatabaseError::Thread)?;
         Ok(Self(queue))
     }
@@ -58,16 +58,16 @@ fn run(
     checkpointer: Checkpointer,
     announcer: &Announcer,
     runtime: &Handle,
-    tasks: &mpsc::Receiver<Task>,
+    tasks: mpsc::Receiver<Task>,
 ) {
     let connection = Arc::new(Mutex::new(connection));
-    for task in tasks {
+    while let Ok(task) = tasks.recv() {
         let work = match task {
             Task::Run(work) => work,
             Task::Close(reply) => {
                 checkpointer.close();
-                drop(connection);
-                // Nobody has to wait for the end.
+                drop((connection, tasks));
+                // The caller may have left.
                 let _ = reply.send(());
                 return;
             }
@@ -83,9 +83,7 @@ fn run(
 
 #[cfg(test)]
 mod tests {
-    use std::pin::pin;
-
-    use futures_util::{FutureExt, poll};
+    use futures_util::FutureExt;
 
     use super::super::tests::{INSERT, numbers, opened, with_table};
     use super::*;
@@ -98,10 +96,9 @@ mod tests {
             let order = Arc::clone(&order);
             sqlite.transact(async move |_| lock(&order).push(number))
         };
-        let (mut first, mut second) = (pin!(note(1)), pin!(note(2)));
-        assert!(poll!(first.as_mut()).is_pending() && poll!(second.as_mut()).is_pending());
-        second.await.unwrap();
-        first.await.unwrap();
+        // The first poll queues a transaction.
+        let (first, second) = futures_util::future::join(note(1), note(2)).await;
+        first.and(second).unwrap();
         assert_eq!(*lock(&order), [1, 2]);
     }
 
@@ -138,8 +135,7 @@ mod tests {
     async fn a_closed_database_is_one_file() {
         let (directory, sqlite) = with_table().await;
         sqlite.close().await;
-        let files: Vec<_> =
-            directory.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let files: Vec<_> = directory.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(files, ["test.db"]);
         assert!(matches!(sqlite.transact(async |_| ()).await, Err(DatabaseError::Closed)));
     }
