@@ -118,6 +118,7 @@ async fn serve(settings: Settings, key: ApiKey) -> (SocketAddr, SocketAddr) {
         mail_domain: settings.mail_domain.clone(),
         inbox_lifetime: settings.inbox_lifetime,
         inbox_messages: settings.limits.inbox_messages,
+        request_memory: 256 << 20,
     };
     let service = Service::start(database, Clock::system(), options).await.unwrap();
     service.projects().prepare_default(Some(&key)).await.unwrap();
@@ -127,7 +128,7 @@ async fn serve(settings: Settings, key: ApiKey) -> (SocketAddr, SocketAddr) {
     let app = http::App { service: service.clone(), limits: settings.limits, base_url: String::new(), smtp_port: 0 };
     let never = CancellationToken::new();
     tokio::spawn(receiver.run(never.clone(), Duration::ZERO));
-    tokio::spawn(http::server::serve(listener, http::router(app), service, never, Duration::ZERO));
+    tokio::spawn(http::server::serve(listener, http::router(app), service, 1_000, never, Duration::ZERO));
     addresses
 }
 

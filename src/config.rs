@@ -70,6 +70,10 @@ pub struct Limits {
     pub smtp_connections_per_address: usize,
     /// Message octets in memory over all SMTP sessions.
     pub message_memory: u64,
+    /// HTTP connections at once.
+    pub http_connections: usize,
+    /// Bytes in memory over all HTTP requests and their answers.
+    pub request_memory: u64,
     /// Free disk below which no message is taken.
     pub free_disk: u64,
     /// JSON body of a send.
@@ -95,6 +99,8 @@ impl Default for Limits {
             smtp_connections: 5_000,
             smtp_connections_per_address: 1_000,
             message_memory: 256 * MIB,
+            http_connections: 10_000,
+            request_memory: 256 * MIB,
             free_disk: 256 * MIB,
             send_body: 10 * 1024 * 1024,
             body: 64 * 1024,

@@ -17,6 +17,7 @@ pub mod smtp;
 
 pub mod clock;
 pub mod config;
+pub mod memory;
 pub mod metrics;
 pub mod model;
 pub mod tcp;

@@ -2,15 +2,65 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Enough for all SMTP connections and tens of thousands of waits.
-const WANTED: u64 = 65_536;
+use crate::config::Limits;
 
-/// Allows the process as many as are wanted, or as many as it may have.
-pub(super) fn raise_limit() {
+/// Enough for all connections that the defaults allow, and then some.
+const WANTED: u64 = 65_536;
+/// For the database, the log, the listeners and the mail worker.
+const RESERVED: u64 = 256;
+
+/// Allows the process as many as are wanted, or as many as it may have; returns how many that are.
+pub(super) fn raise_limit() -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = maximum.map_or(WANTED, |maximum| maximum.min(WANTED));
-    if current.is_some_and(|current| current < raised) {
-        // Where the system refuses, what it allowed before has to do.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
+    match current {
+        Some(current) if current < raised => {
+            let set = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
+            // Where the system refuses, what it allowed before has to do.
+            if set.is_ok() { raised } else { current }
+        }
+        current => current.unwrap_or(u64::MAX),
+    }
+}
+
+/// Lowers the limits on connections to what `allowed` descriptors have room for, so that neither HTTP nor SMTP can take
+/// those of the other. SMTP comes first, but a quarter is left for HTTP.
+pub(super) fn divide(limits: &mut Limits, allowed: u64) {
+    let shared = usize::try_from(allowed.saturating_sub(RESERVED.min(allowed / 4))).unwrap_or(usize::MAX);
+    let left = shared.saturating_sub(limits.smtp_connections).max(shared / 4).max(1);
+    let http = limits.http_connections.min(left);
+    let smtp = limits.smtp_connections.min(shared.saturating_sub(http).max(1));
+    for (name, limit, now) in
+        [("HTTP", &mut limits.http_connections, http), ("SMTP", &mut limits.smtp_connections, smtp)]
+    {
+        if now < *limit {
+            tracing::warn!(
+                descriptors = allowed,
+                "only {now} {name} connections at once, not {limit}: raise the limit on open files (ulimit -n)"
+            );
+            *limit = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn divided(http: usize, smtp: usize, allowed: u64) -> (usize, usize) {
+        let mut limits = Limits { http_connections: http, smtp_connections: smtp, ..Limits::default() };
+        divide(&mut limits, allowed);
+        (limits.http_connections, limits.smtp_connections)
+    }
+
+    #[test]
+    fn http_gets_what_smtp_leaves_and_a_quarter_at_least() {
+        assert_eq!(divided(10_000, 5_000, 65_536), (10_000, 5_000));
+        assert_eq!(divided(10_000, 5_000, u64::MAX), (10_000, 5_000));
+        assert_eq!(divided(10_000, 5_000, 10_256), (5_000, 5_000));
+        assert_eq!(divided(10_000, 5_000, 1_256), (250, 750));
+        assert_eq!(divided(100, 5_000, 1_256), (100, 900));
+        assert_eq!(divided(10_000, 100, 1_256), (900, 100));
+        assert_eq!(divided(1, 1, 4), (1, 1));
     }
 }

@@ -135,6 +135,12 @@ pub(super) struct LimitFlags {
     /// Message octets in memory over all SMTP sessions
     #[arg(long, env = "RESTANTE_MAX_MESSAGE_MEMORY", value_name = "SIZE", default_value_t = Octets(Limits::default().message_memory))]
     pub(super) max_message_memory: Octets,
+    /// HTTP connections at once; further clients wait
+    #[arg(long, env = "RESTANTE_HTTP_CONNECTIONS", value_name = "N", default_value_t = Limits::default().http_connections)]
+    pub(super) http_connections: usize,
+    /// Bytes in memory over all HTTP requests and their answers
+    #[arg(long, env = "RESTANTE_MAX_BODY_MEMORY", value_name = "SIZE", default_value_t = Octets(Limits::default().request_memory))]
+    pub(super) max_body_memory: Octets,
     /// Free disk below which no message is taken
     #[arg(long, env = "RESTANTE_MIN_FREE_DISK", value_name = "SIZE", default_value_t = Octets(Limits::default().free_disk))]
     pub(super) min_free_disk: Octets,

@@ -29,6 +29,9 @@ use crate::tcp;
 /// How long running requests and deliveries may take to end once a stop was asked for.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// Connections that may ask for metrics at once.
+const MONITOR_CONNECTIONS: usize = 64;
+
 /// Why the service did not start, or did not stop in order.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ServeError {
@@ -60,9 +63,10 @@ pub(super) enum ServeError {
 /// [`CliError`] where it cannot start, or a second signal ends it before it has stopped in order.
 pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
     memory::return_large_blocks();
-    descriptors::raise_limit();
-    let settings = settings::resolve(flags)?;
+    let descriptors = descriptors::raise_limit();
+    let mut settings = settings::resolve(flags)?;
     logging::start(flags.log_format)?;
+    descriptors::divide(&mut settings.limits, descriptors);
     let runtime = Runtime::new().map_err(ServeError::Runtime)?;
     let result = runtime.block_on(serve(&settings));
     // What a second signal leaves behind is not waited for.
@@ -90,6 +94,7 @@ struct Server {
     sender: Sender,
     base_url: String,
     router: axum::Router,
+    http_connections: usize,
     monitor: Option<Monitor>,
     made: Made,
 }
@@ -119,7 +124,8 @@ impl Server {
             base_url: base_url.clone(),
             smtp_port: receiver.local_addr().port(),
         };
-        Ok(Self { service, http, http_address, receiver, sender, base_url, router: http::router(app), monitor, made })
+        let (router, http_connections) = (http::router(app), settings.limits.http_connections);
+        Ok(Self { service, http, http_address, receiver, sender, base_url, router, http_connections, monitor, made })
     }
 
     fn greet(&self, settings: &Settings) -> io::Result<()> {
@@ -139,11 +145,13 @@ impl Server {
     /// Serves until the first signal, then stops in order unless there is a second one.
     async fn run(self, mut signals: Signals) -> Result<(), ServeError> {
         let stop = CancellationToken::new();
-        let http = http::server::serve(self.http, self.router, self.service.clone(), stop.clone(), GRACE);
+        let (service, most) = (self.service.clone(), self.http_connections);
+        let http = http::server::serve(self.http, self.router, service, most, stop.clone(), GRACE);
         let smtp = self.receiver.run(stop.clone(), GRACE);
         let monitor = async {
             if let Some(Monitor { listener, router, .. }) = self.monitor {
-                http::server::serve(listener, router, self.service.clone(), stop.clone(), GRACE).await;
+                let service = self.service.clone();
+                http::server::serve(listener, router, service, MONITOR_CONNECTIONS, stop.clone(), GRACE).await;
             }
         };
         let sending = self.sender.run(stop.clone(), GRACE);
@@ -209,6 +217,7 @@ async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
         mail_domain: settings.mail_domain.clone(),
         inbox_lifetime: settings.inbox_lifetime,
         inbox_messages: settings.limits.inbox_messages,
+        request_memory: settings.limits.request_memory,
     };
     let started = Service::start(database, Clock::system(), options).await;
     started.map_err(|source| ServeError::Start { url: url.clone(), source })

@@ -16,6 +16,8 @@ use crate::model::{ApiKey, Domain};
 const LEAST_COMMAND_LINE: usize = 512;
 /// The shortest text line that RFC 5321 lets a server allow (section 4.5.3.1.6).
 const LEAST_DATA_LINE: usize = 1_000;
+/// Less than this, in bytes, would not hold a few ordinary requests.
+const LEAST_REQUEST_MEMORY: u64 = 1024 * 1024;
 /// Where DNS servers listen.
 const DNS_PORT: u16 = 53;
 
@@ -224,6 +226,8 @@ fn limits(flags: &LimitFlags) -> Result<Limits, SettingsError> {
             1,
         )?,
         message_memory: flags.max_message_memory.0,
+        http_connections: at_least("--http-connections", flags.http_connections, 1)?,
+        request_memory: at_least("--max-body-memory", flags.max_body_memory.0, LEAST_REQUEST_MEMORY)?,
         free_disk: flags.min_free_disk.0,
         send_body: size_at_least("--max-send-body", flags.max_send_body, 1)?,
         body: size_at_least("--max-body", flags.max_body, 1)?,

@@ -9,7 +9,7 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
-use super::App;
+use super::app::App;
 use super::error::Error;
 use crate::model::Inbox;
 use crate::service::Caller;

@@ -12,26 +12,31 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::error::Error;
+use crate::memory::{Budget, Room};
 
 /// How long a body may take to arrive, so that a caller who stalls cannot keep a connection.
-const ARRIVAL: Duration = Duration::from_secs(60);
+pub(super) const ARRIVAL: Duration = Duration::from_secs(60);
 /// How much of a body that is too large is read and thrown away: a client that is still sending when the connection
 /// closes would see a broken pipe instead of the answer.
-const DISCARDED_OCTETS: usize = 32 * 1024 * 1024;
+const DISCARDED_BYTES: usize = 32 * 1024 * 1024;
 /// So many characters of a field's name are repeated to its sender.
 const SHOWN_NAME_CHARACTERS: usize = 64;
 
-/// Reads a whole body.
+/// Reads a whole body, once there is room for all of it: waiting in the middle could make all bodies wait for each other.
 ///
 /// # Errors
-/// [`Error::BodyTooLarge`] past `limit` octets, [`Error::SlowBody`] where it does not arrive,
-/// [`Error::InvalidJson`] where the client breaks off.
-pub(super) async fn read(body: Body, limit: usize) -> Result<Bytes, Error> {
-    tokio::time::timeout(ARRIVAL, collect(body, limit)).await.map_err(|_| Error::SlowBody)?
+/// [`Error::BodyTooLarge`] past `limit` bytes, [`Error::Busy`] where no room comes free,
+/// [`Error::SlowBody`] where it does not arrive, [`Error::InvalidJson`] where the client breaks off.
+pub(super) async fn read(body: Body, limit: usize, budget: &Budget) -> Result<(Bytes, Room), Error> {
+    let announced = body.size_hint().upper().unwrap_or(u64::MAX);
+    let mut room = budget.take(announced.min(limit as u64)).await?;
+    let read = tokio::time::timeout(ARRIVAL, collect(body, limit)).await.map_err(|_| Error::SlowBody)??;
+    room.shrink(read.len());
+    Ok((read, room))
 }
 
 async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Error> {
-    if body.size_hint().lower() > (limit + DISCARDED_OCTETS) as u64 {
+    if body.size_hint().lower() > (limit + DISCARDED_BYTES) as u64 {
         return Err(Error::BodyTooLarge);
     }
     let mut collected = BytesMut::new();
@@ -41,7 +46,7 @@ async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Error> {
         received += data.len();
         if received <= limit {
             collected.extend_from_slice(&data);
-        } else if received > limit + DISCARDED_OCTETS {
+        } else if received > limit + DISCARDED_BYTES {
             break;
         } else {
             collected = BytesMut::new();
@@ -89,7 +94,7 @@ impl<'a> Fields<'a> {
 }
 
 /// Reads an object with these fields. Unknown ones are skipped as they stream by, so that a body of many of them takes
-/// no more memory than its own octets; the first is remembered by its name.
+/// no more memory than its own bytes; the first is remembered by its name.
 struct Object(&'static [&'static str]);
 
 type KnownAndUnknown<'a> = (Vec<(&'static str, &'a RawValue)>, Option<String>);
@@ -177,10 +182,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_is_read_up_to_its_limit() {
-        assert_eq!(read(Body::from("12345"), 5).await.unwrap(), "12345");
-        assert!(matches!(read(Body::from("123456"), 5).await, Err(Error::BodyTooLarge)));
+        let budget = Budget::new(100);
+        let (body, room) = read(Body::from("12345"), 5, &budget).await.unwrap();
+        assert_eq!((&body[..], budget.free()), (&b"12345"[..], 95));
+        drop(room);
+        assert!(matches!(read(Body::from("123456"), 5, &budget).await, Err(Error::BodyTooLarge)));
         let endless =
             Body::from_stream(futures_util::stream::repeat(Ok::<_, Infallible>(Bytes::from_static(&[0; 65_536]))));
-        assert!(matches!(read(endless, 5).await, Err(Error::BodyTooLarge)));
+        assert!(matches!(read(endless, 5, &budget).await, Err(Error::BodyTooLarge)));
     }
 }

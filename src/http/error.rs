@@ -9,6 +9,7 @@ use restante_mail::compose::ComposeError;
 use serde::Serialize;
 
 use super::response::json;
+use crate::memory::Exhausted;
 use crate::service::{ClaimError, OutboxError, ProjectError, ServiceError};
 use crate::store::StoreError;
 
@@ -57,6 +58,10 @@ pub(super) enum Error {
     TooManySends,
     #[error("service is stopping")]
     Stopping,
+    #[error("service is busy")]
+    Busy,
+    #[error("request took too long")]
+    Deadline,
     #[error("this host is not served here: open the address that the service was given as its base URL")]
     WrongHost,
     #[error("this request came from another site")]
@@ -111,7 +116,7 @@ impl Error {
             Self::TooManyWaits | Self::TooManySends | Self::RecipientFull | Self::TooManyAttempts(_) => {
                 StatusCode::TOO_MANY_REQUESTS
             }
-            Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Stopping | Self::Busy | Self::Deadline => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -120,7 +125,7 @@ impl Error {
     pub(super) fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             Self::Unauthorized => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
-            Self::Stopping => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
+            Self::Stopping | Self::Busy | Self::Deadline => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
             Self::TooManyAttempts(seconds) => Some((RETRY_AFTER, (*seconds).into())),
             // What is left of the body would be read as the next request.
             Self::SlowBody => Some((CONNECTION, HeaderValue::from_static("close"))),
@@ -146,13 +151,29 @@ impl From<ServiceError> for Error {
             ServiceError::Stopping => Self::Stopping,
             // An address may be mailed to that no header can name: the sender's own is plain, so it is the recipient's.
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
-            ServiceError::Compose(_) | ServiceError::Unavailable | ServiceError::Store(_) => Self::internal(error),
+            ServiceError::Store(error) => error.into(),
+            ServiceError::Compose(_) | ServiceError::Unavailable => Self::internal(error),
         }
     }
 }
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Exhausted(error) => error.into(),
+            error => Self::internal(error),
+        }
+    }
+}
+
+impl From<Exhausted> for Error {
+    fn from(_: Exhausted) -> Self {
+        Self::Busy
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
         Self::internal(error)
     }
 }

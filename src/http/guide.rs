@@ -8,7 +8,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
 use axum::routing::get;
 
-use super::App;
+use super::app::App;
 
 const GUIDE: &str = include_str!("../../docs/guide.md");
 const MARKDOWN: &str = "text/markdown; charset=utf-8";

@@ -8,6 +8,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use super::api::health::check;
 use super::error::Error;
 use crate::metrics::Metrics;
 use crate::service::Service;
@@ -35,6 +36,6 @@ async fn show(State(monitored): State<Arc<Monitored>>) -> Result<Response, Error
 }
 
 async fn health(State(monitored): State<Arc<Monitored>>) -> Result<&'static str, Error> {
-    monitored.service.check_health().await.map_err(Error::internal)?;
+    check(&monitored.service).await?;
     Ok("ok\n")
 }

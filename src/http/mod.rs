@@ -4,9 +4,11 @@
 //! refusal is an [`error::Error`], the one place that knows status codes.
 
 mod api;
+mod app;
 mod auth;
 mod body;
 pub mod dashboard;
+mod deadline;
 mod error;
 mod guide;
 pub mod metrics;
@@ -21,23 +23,9 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware;
 
-use crate::config::Limits;
-use crate::service::Service;
+pub use app::App;
 
 use error::Error;
-
-/// What the handlers share.
-#[derive(Clone)]
-pub struct App {
-    /// The use cases.
-    pub service: Service,
-    /// How large a body may be.
-    pub limits: Limits,
-    /// How callers reach the service, without a slash at the end.
-    pub base_url: String,
-    /// Where callers reach SMTP, on the same host.
-    pub smtp_port: u16,
-}
 
 /// The whole application, ready to be served or called.
 pub fn router(app: App) -> Router {
@@ -48,7 +36,7 @@ pub fn router(app: App) -> Router {
         .nest("/api/v1", api::router())
         .merge(api::health_alias())
         .merge(documents)
-        .merge(dashboard::router(&app))
+        .merge(dashboard::router(&app).layer(middleware::from_fn(deadline::of_request)))
         .fallback(|| async { Error::NotFound })
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
         .layer(middleware::from_fn(request_id::stamp))

@@ -8,7 +8,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
 use axum::routing::get;
 
-use super::App;
+use super::app::App;
 use super::response::JSON;
 
 const DOCUMENT: &str = include_str!("../../docs/openapi.json");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
+use axum::http::Uri;
 use axum::http::request::Parts;
 
 use super::error::Error;
@@ -10,11 +11,18 @@ use crate::service::MessageFilter;
 
 const DEFAULT_TIMEOUT_MILLIS: u64 = 15_000;
 const MAXIMUM_TIMEOUT_MILLIS: u64 = 120_000;
+/// The longest subject filter: as long as a line of a message may be (RFC 5322, section 2.1.1).
+const SUBJECT_BYTES: usize = 998;
 
 /// The query of a request, not yet decoded.
 pub(super) struct Query(String);
 
 impl Query {
+    /// The query of a request to `uri`.
+    pub(super) fn of(uri: &Uri) -> Self {
+        Self(uri.query().unwrap_or_default().to_owned())
+    }
+
     /// The decoded value of `name`.
     pub(super) fn first(&self, name: &str) -> Option<String> {
         let (_, value) = form_urlencoded::parse(self.0.as_bytes()).find(|(key, _)| key == name)?;
@@ -22,8 +30,15 @@ impl Query {
     }
 
     /// The filters that a list and a wait share.
-    pub(super) fn message_filter(&self) -> MessageFilter {
-        MessageFilter { subject: self.first("subject"), after: self.first("after") }
+    ///
+    /// # Errors
+    /// [`Error::InvalidParameter`] for a subject that is too long.
+    pub(super) fn message_filter(&self) -> Result<MessageFilter, Error> {
+        let subject = self.first("subject");
+        if subject.as_ref().is_some_and(|subject| subject.len() > SUBJECT_BYTES) {
+            return Err(Error::InvalidParameter("subject"));
+        }
+        Ok(MessageFilter { subject, after: self.first("after") })
     }
 
     /// How long a wait may take: capped where it is too long, the default where it is no number.
@@ -46,13 +61,13 @@ impl<S: Sync> FromRequestParts<S> for Query {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Error> {
-        Ok(Self(parts.uri.query().unwrap_or_default().to_owned()))
+        Ok(Self::of(&parts.uri))
     }
 }
 
 /// A decimal integer without a sign. A larger one than fits is still an integer: the largest.
 fn integer(text: &str) -> Option<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))
 }
 

@@ -1,22 +1,20 @@
-//! The router on a socket: HTTP/1.1 connections with bounded headers, and a stop that lets running requests finish.
+//! The router on a socket: HTTP/1.1 by hyper, with a cap on connections and a stop that lets running requests finish.
 //!
-//! A client that hangs up ends its handler at once: the end of the stream is watched for while an answer is outstanding,
-//! and the handler's future is dropped, with whatever the request held.
+//! A client that hangs up ends its request at once: hyper sees the end of the stream while the handler runs, and drops
+//! the handler with everything that the request held.
 
 mod connection;
-mod requests;
-mod socket;
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-
-pub(super) use requests::Parking;
 
 use crate::service::Service;
 
@@ -25,15 +23,23 @@ const LAST_ANSWERS: Duration = Duration::from_secs(2);
 /// The pause after a failed accept, which is most often a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Whose connection a request came on; in its extensions.
+/// The client's address; in the extensions of every request.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
-/// Serves `router` until `stop`: then no connection is accepted any more, idle ones are closed, and running requests
-/// have `grace` to finish. Waits that are still parked are then answered with 503, and whatever is left is broken off.
-pub async fn serve(listener: TcpListener, router: Router, service: Service, stop: CancellationToken, grace: Duration) {
+/// Serves `router` on at most `most` connections at once until `stop`: then no connection is accepted any more, idle ones
+/// are closed, and running requests have `grace` to finish. Waits that are still open are then answered with 503, and
+/// what is left after that is broken off.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    service: Service,
+    most: usize,
+    stop: CancellationToken,
+    grace: Duration,
+) {
     let mut connections = JoinSet::new();
-    accept(listener, router, &stop, &mut connections).await;
+    accept(listener, router, most, &stop, &mut connections).await;
     service.end_followers();
     if timeout(grace, finish(&mut connections)).await.is_err() {
         service.end_waits();
@@ -44,17 +50,37 @@ pub async fn serve(listener: TcpListener, router: Router, service: Service, stop
 }
 
 /// Accepts connections until `stop`; the listener is closed on return.
-async fn accept(listener: TcpListener, router: Router, stop: &CancellationToken, connections: &mut JoinSet<()>) {
+async fn accept(
+    listener: TcpListener,
+    router: Router,
+    most: usize,
+    stop: &CancellationToken,
+    connections: &mut JoinSet<()>,
+) {
+    let places = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
     loop {
-        let accepted = tokio::select! {
+        let (stream, peer, place) = tokio::select! {
             () = stop.cancelled() => return,
             Some(_) = connections.join_next() => continue,
-            accepted = listener.accept() => accepted,
+            accepted = next(&listener, &places) => accepted,
         };
-        match accepted {
-            Ok((stream, peer)) => {
-                connections.spawn(connection::serve(stream, Peer(peer.ip()), router.clone(), stop.clone()));
-            }
+        // Answers are short and written at once; holding them back for more would only delay them.
+        let _ = stream.set_nodelay(true);
+        let (router, stop) = (router.clone(), stop.clone());
+        connections.spawn(async move {
+            connection::serve(stream, peer, router, stop).await;
+            drop(place);
+        });
+    }
+}
+
+/// The next connection. Past the cap nothing is accepted, so that further clients wait in the system's queue.
+async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, Peer, Option<OwnedSemaphorePermit>) {
+    // The semaphore is never closed, so there is always a permit.
+    let place = Arc::clone(places).acquire_owned().await.ok();
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => return (stream, Peer(peer.ip()), place),
             Err(error) => {
                 tracing::warn!(%error, "cannot accept an HTTP connection");
                 sleep(ACCEPT_PAUSE).await;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{InboxId, Timestamp};
+use crate::memory::Room;
 
 /// The text is no message id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -57,7 +58,10 @@ pub struct Parts {
 
 /// The parts as they are stored: a JSON object. An answer passes them on without a look inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartsJson(Vec<u8>);
+pub struct PartsJson {
+    bytes: Vec<u8>,
+    room: Room,
+}
 
 /// Stored parts are no JSON object, or another one than is stored here.
 #[derive(Debug, thiserror::Error)]
@@ -65,16 +69,30 @@ pub struct PartsJson(Vec<u8>);
 pub struct DamagedParts(#[from] serde_json::Error);
 
 impl PartsJson {
-    /// Takes the octets of a JSON object; `None` where they are not in braces.
+    /// Takes the bytes of a JSON object and the room that they take; `None` where they are not in braces.
     #[must_use]
-    pub fn from_stored(octets: Vec<u8>) -> Option<Self> {
-        (octets.len() > 2 && octets.starts_with(b"{") && octets.ends_with(b"}")).then_some(Self(octets))
+    pub fn from_stored(bytes: Vec<u8>, room: Room) -> Option<Self> {
+        (bytes.len() > 2 && bytes.starts_with(b"{") && bytes.ends_with(b"}")).then_some(Self { bytes, room })
+    }
+
+    /// Parts that were not stored.
+    ///
+    /// # Errors
+    /// [`DamagedParts`] where they cannot be written as JSON.
+    pub fn of(parts: &Parts) -> Result<Self, DamagedParts> {
+        Ok(Self { bytes: serde_json::to_vec(parts)?, room: Room::default() })
+    }
+
+    /// The memory that the parts take; the messages of one page share it.
+    #[must_use]
+    pub fn room(&self) -> &Room {
+        &self.room
     }
 
     /// The members of the object, with commas between and without the braces.
     #[must_use]
     pub fn members(&self) -> &[u8] {
-        &self.0[1..self.0.len() - 1]
+        &self.bytes[1..self.bytes.len() - 1]
     }
 
     /// Reads the parts.
@@ -82,7 +100,7 @@ impl PartsJson {
     /// # Errors
     /// [`DamagedParts`].
     pub fn read(&self) -> Result<Parts, DamagedParts> {
-        Ok(serde_json::from_slice(&self.0)?)
+        Ok(serde_json::from_slice(&self.bytes)?)
     }
 }
 
@@ -118,7 +136,7 @@ mod tests {
             otp: "481516".to_owned(),
         };
         let stored = serde_json::to_vec(&parts).unwrap();
-        let json = PartsJson::from_stored(stored.clone()).unwrap();
+        let json = PartsJson::from_stored(stored.clone(), Room::default()).unwrap();
         assert_eq!([b"{", json.members(), b"}"].concat(), stored);
         assert_eq!(json.read().unwrap(), parts);
     }
@@ -126,8 +144,8 @@ mod tests {
     #[test]
     fn what_is_cut_off_is_not_taken_for_parts() {
         for octets in [&b""[..], b"{", b"{}", b"{\"text\":\"a", b"text"] {
-            assert_eq!(PartsJson::from_stored(octets.to_vec()), None);
+            assert_eq!(PartsJson::from_stored(octets.to_vec(), Room::default()), None);
         }
-        assert!(PartsJson::from_stored(b"{\"text\":1}".to_vec()).unwrap().read().is_err());
+        assert!(PartsJson::from_stored(b"{\"text\":1}".to_vec(), Room::default()).unwrap().read().is_err());
     }
 }

@@ -32,6 +32,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::db::Database;
+use crate::memory::Budget;
 use crate::model::{Domain, ProjectId};
 use crate::store::{Policy, Store, StoreError};
 
@@ -43,7 +44,7 @@ pub use messages::{ListFilter, MessageFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use overview::{ClaimError, Found, Holdings};
 pub use projects::{Caller, Projects};
-pub use send::Draft;
+pub use send::{Draft, SendPlace};
 pub use sessions::{Session, Viewer};
 
 /// Waits that one key may have open at once.
@@ -60,6 +61,8 @@ pub struct Options {
     pub inbox_lifetime: Duration,
     /// Messages that one inbox may hold.
     pub inbox_messages: u64,
+    /// Bytes that requests and their answers may hold in memory.
+    pub request_memory: u64,
 }
 
 /// The use cases. Cheap to clone.
@@ -93,7 +96,7 @@ impl Service {
     /// Where the database fails or was made by a newer program.
     pub async fn start(database: Database, clock: Clock, options: Options) -> Result<Self, StoreError> {
         let projects = Projects::open(database, clock.clone()).await?;
-        let store = projects.store().clone();
+        let store = projects.store().clone().with_budget(Budget::new(options.request_memory));
         let default_project = projects.default_project().await?;
         let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
         let exceptions = Arc::new(recipients::Exceptions::new(store.has_deleted_projects().await?));
@@ -142,6 +145,12 @@ impl Service {
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.0.clock
+    }
+
+    /// The memory that requests and their answers share.
+    #[must_use]
+    pub fn budget(&self) -> &Budget {
+        self.0.store.budget()
     }
 
     /// The projects and their keys.

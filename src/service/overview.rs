@@ -2,11 +2,13 @@
 //! searched, and projects looked at.
 
 use super::{Caller, ListFilter, ProjectError, Projects, Service, ServiceError};
-use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, Message, MessageId, Project, ProjectId};
-use crate::store::{InboxFilter, StoreError};
+use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, Message, MessageId, Parts, PartsJson, Project, ProjectId};
+use crate::store::{InboxFilter, Source, StoreError};
 
 /// Messages that one step of a search reads at most.
 const SEARCHED: usize = 2_000;
+/// Bytes of a message's text that a list has use for.
+const ABRIDGED: usize = 4_096;
 
 /// What a project holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +102,7 @@ impl Service {
                 let id = message.id;
                 read += 1;
                 if contains(&message, &wanted)? {
-                    messages.push(message);
+                    messages.push(abridged(message)?);
                 }
                 if messages.len() >= limit || read >= SEARCHED {
                     return Ok(Found { messages, more: Some(id) });
@@ -114,11 +116,21 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
-    pub async fn message_source(&self, caller: &Caller, id: &str) -> Result<(String, Vec<u8>), ServiceError> {
+    pub async fn message_source(&self, caller: &Caller, id: &str) -> Result<Source, ServiceError> {
         let id = MessageId::parse(id).map_err(|_| ServiceError::MessageNotFound)?;
         let source = self.0.store.message_source(caller.project, id, self.0.clock.now()).await?;
         source.ok_or(ServiceError::MessageNotFound)
     }
+}
+
+/// The message with as much of its parts as a list shows: a page of large messages would not fit into memory.
+fn abridged(mut message: Message) -> Result<Message, ServiceError> {
+    if message.parts.members().len() > ABRIDGED {
+        let mut parts = message.parts.read()?;
+        parts.text.truncate(parts.text.floor_char_boundary(ABRIDGED));
+        message.parts = PartsJson::of(&Parts { html: String::new(), links: Vec::new(), ..parts })?;
+    }
+    Ok(message)
 }
 
 fn contains(message: &Message, wanted: &str) -> Result<bool, ServiceError> {

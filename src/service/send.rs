@@ -3,6 +3,7 @@
 use restante_mail::{Threading, compose};
 use uuid::Uuid;
 
+use super::slots::Slot;
 use super::{Caller, Incoming, QUEUE_LIFETIME, Service, ServiceError};
 use crate::model::{EmailAddress, Inbox, InboxId, MessageId, OutgoingId, Timestamp};
 use crate::store::{NewOutgoing, OutgoingChange, StoreError};
@@ -22,6 +23,10 @@ pub struct Draft {
     pub in_reply_to: Option<String>,
 }
 
+/// One of the sends that a key may have running at once; dropping it frees it.
+#[derive(Debug)]
+pub struct SendPlace(Slot);
+
 /// A composed message and where it comes from.
 struct Composed {
     sender: EmailAddress,
@@ -31,19 +36,32 @@ struct Composed {
 }
 
 impl Service {
+    /// Takes one of the key's places for sending: before the body of the request is read, which may be large.
+    ///
+    /// # Errors
+    /// [`ServiceError::TooManySends`].
+    pub async fn begin_send(&self, caller: &Caller) -> Result<SendPlace, ServiceError> {
+        let slot = self.0.send_slots.take(&caller.key).await?;
+        slot.map(SendPlace).ok_or(ServiceError::TooManySends)
+    }
+
     /// Sends a message from `inbox`. When this returns, a local recipient has it, and one elsewhere is durably queued.
     ///
     /// # Errors
-    /// [`ServiceError::TooManySends`], [`ServiceError::MessageNotFound`] for what it answers,
-    /// [`ServiceError::RecipientNotFound`] for a local recipient.
-    pub async fn send(&self, caller: &Caller, inbox: &Inbox, draft: Draft) -> Result<OutgoingId, ServiceError> {
-        let slot = self.0.send_slots.take(&caller.key).await?.ok_or(ServiceError::TooManySends)?;
-        let sent = self.send_in_slot(caller, inbox, draft).await;
-        slot.release().await;
+    /// [`ServiceError::MessageNotFound`] for what it answers, [`ServiceError::RecipientNotFound`] for a local recipient.
+    pub async fn send(
+        &self,
+        place: SendPlace,
+        caller: &Caller,
+        inbox: &Inbox,
+        draft: Draft,
+    ) -> Result<OutgoingId, ServiceError> {
+        let sent = self.send_in_place(caller, inbox, draft).await;
+        place.0.release().await;
         sent
     }
 
-    async fn send_in_slot(&self, caller: &Caller, inbox: &Inbox, draft: Draft) -> Result<OutgoingId, ServiceError> {
+    async fn send_in_place(&self, caller: &Caller, inbox: &Inbox, draft: Draft) -> Result<OutgoingId, ServiceError> {
         let parent = match &draft.in_reply_to {
             Some(id) => Some(self.threading(caller, id).await?),
             None => None,

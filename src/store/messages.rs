@@ -10,10 +10,13 @@ use memchr::memmem;
 use super::content::fold_case;
 use super::{Form, Store, StoreError};
 use crate::db::{DatabaseError, Row, Value, values};
+use crate::memory::{Exhausted, Room};
 use crate::model::{Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
 
 /// Bytes of parsed parts in one page of a list, unless a single message has more.
 const PAGE_SIZE: usize = 1024 * 1024;
+/// Messages up to this size are read without room in the budget, so that small ones never wait for large ones.
+const SMALL: usize = 16 * 1024;
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
 /// Heads that are read at once to be compared with a filter. A subject has at most 100 KiB.
@@ -50,6 +53,17 @@ impl Selection {
 /// Where a message stands in its inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub i64);
+
+/// A message as it was received.
+#[derive(Debug)]
+pub struct Source {
+    /// The header lines that this server put in front of it.
+    pub trace: String,
+    /// Its bytes.
+    pub raw: Vec<u8>,
+    /// The memory that the bytes take.
+    pub room: Room,
+}
 
 /// A part of a list, newest first.
 #[derive(Debug)]
@@ -100,7 +114,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<Message>, StoreError> {
         let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
-        self.with_parts(head).await
+        let room = self.room_for(head.parsed_size).await?;
+        self.with_parts(head, room).await
     }
 
     /// The bytes of a message as they were received, if `project` owns it.
@@ -114,6 +129,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
+        let _room = self.room_for(head.raw_size).await?;
         self.read_form(&head, Form::Raw).await
     }
 
@@ -126,13 +142,14 @@ impl Store {
         project: ProjectId,
         id: MessageId,
         now: Timestamp,
-    ) -> Result<Option<(String, Vec<u8>)>, StoreError> {
+    ) -> Result<Option<Source>, StoreError> {
         const TRACE: &str = "SELECT trace FROM contents WHERE number = $1";
         let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
         let rows = self.database.look_up(TRACE, values![head.content_number]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
         let trace = row.text()?;
-        Ok(self.read_form(&head, Form::Raw).await?.map(|raw| (trace, raw)))
+        let room = self.room_for(head.raw_size).await?;
+        Ok(self.read_form(&head, Form::Raw).await?.map(|raw| Source { trace, raw, room }))
     }
 
     /// Where the message `id` stands in `inbox`; `None` if it is not there.
@@ -162,7 +179,8 @@ impl Store {
             let Some(last) = heads.last().map(|head| head.sequence) else { return Ok(None) };
             let is_end = heads.len() < most;
             if let Some(head) = heads.into_iter().find(|head| selection.matches(head)) {
-                return self.with_parts(head).await;
+                let room = self.room_for(head.parsed_size).await?;
+                return self.with_parts(head, room).await;
             }
             if is_end {
                 return Ok(None);
@@ -191,7 +209,9 @@ impl Store {
             heads.truncate(fitting);
             next = heads.last().map(|head| head.sequence);
         }
-        let read = stream::iter(heads).map(|head| self.with_parts(head)).buffered(CONTENTS_AT_ONCE);
+        // The messages of a page share their room.
+        let room = self.room_for(heads.iter().map(|head| head.parsed_size).sum()).await?;
+        let read = stream::iter(heads).map(|head| self.with_parts(head, room.clone())).buffered(CONTENTS_AT_ONCE);
         let messages: Vec<Option<Message>> = read.try_collect().await?;
         Ok(Page { messages: messages.into_iter().flatten().collect(), next })
     }
@@ -272,10 +292,15 @@ impl Store {
         self.database.look_up(sql, parameters).await?.into_iter().map(Head::read).collect()
     }
 
+    /// Waits for room for this many bytes of a message.
+    async fn room_for(&self, bytes: usize) -> Result<Room, Exhausted> {
+        if bytes <= SMALL { Ok(Room::default()) } else { self.budget.take(bytes as u64).await }
+    }
+
     /// The message of a head; `None` if it was removed meanwhile.
-    async fn with_parts(&self, head: Head) -> Result<Option<Message>, StoreError> {
+    async fn with_parts(&self, head: Head, room: Room) -> Result<Option<Message>, StoreError> {
         let Some(parsed) = self.read_form(&head, Form::Parsed).await? else { return Ok(None) };
-        let parts = PartsJson::from_stored(parsed).ok_or(StoreError::Damaged("its parts are no JSON object"))?;
+        let parts = PartsJson::from_stored(parsed, room).ok_or(StoreError::Damaged("its parts are no JSON object"))?;
         let Head { id, inbox_id, sequence, sender, subject, received_at, .. } = head;
         Ok(Some(Message { id, inbox_id, sequence, from: sender, subject, parts, received_at }))
     }

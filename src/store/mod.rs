@@ -27,6 +27,7 @@ mod sweep;
 mod values;
 
 use crate::db::{Database, DatabaseError, Locks, Notice, Transaction, Value};
+use crate::memory::{Budget, Exhausted};
 use crate::model::DamagedParts;
 
 pub use change::Change;
@@ -34,7 +35,7 @@ pub(crate) use content::on_blocking_thread;
 pub use content::{Content, Form};
 pub use copy::{CopyError, Progress};
 pub use deliveries::{BusyInbox, Delivery, DeliveryError, Outcome, Outcomes, OutgoingChange, Policy};
-pub use messages::{Cursor, Page, Selection};
+pub use messages::{Cursor, Page, Selection, Source};
 pub use outgoing::{NewOutgoing, OutgoingFilter};
 pub use overview::{InboxFilter, Watched};
 pub use queue::{Claim, Claimed, Due, Settlement};
@@ -42,6 +43,9 @@ pub use sweep::Swept;
 
 /// The schema, step by step; a step that was released is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+
+/// Bytes of messages that are held at once, unless [`Store::with_budget`] says otherwise.
+const DEFAULT_BUDGET: u64 = 256 * 1024 * 1024;
 
 /// How often a transaction is tried that others keep ending.
 const ATTEMPTS: usize = 5;
@@ -52,6 +56,9 @@ pub enum StoreError {
     /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    /// There was no memory for a message that is to be read.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
     /// A stored message cannot be read back.
     #[error("a stored message is damaged: {0}")]
     Damaged(&'static str),
@@ -97,6 +104,7 @@ where
 #[derive(Clone, Debug)]
 pub struct Store {
     database: Database,
+    budget: Budget,
 }
 
 impl Store {
@@ -109,7 +117,18 @@ impl Store {
     /// [`DatabaseError::Newer`] if a newer program has changed it; what a migration fails with.
     pub async fn open(database: Database) -> Result<Self, StoreError> {
         database.migrate(MIGRATIONS).await?;
-        Ok(Self { database })
+        Ok(Self { database, budget: Budget::new(DEFAULT_BUDGET) })
+    }
+
+    /// The same store with this budget for the messages that are read.
+    #[must_use]
+    pub fn with_budget(self, budget: Budget) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// The budget for the messages that are read.
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// Runs one statement in a transaction of its own, and announces `change`; returns how many rows it changed.

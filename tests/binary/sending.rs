@@ -96,8 +96,12 @@ async fn send_the_rest(data_dir: &Path, relay: SocketAddr) -> HashMap<OutgoingId
     let clock = Clock::manual(Clock::system().now());
     let database = Database::open(&DatabaseUrl::Sqlite(data_dir.join("restante.db"))).await.unwrap();
     let mail_domain = Domain::parse("restante.test").unwrap();
-    let options =
-        Options { mail_domain: mail_domain.clone(), inbox_lifetime: Duration::from_secs(1), inbox_messages: 1 };
+    let options = Options {
+        mail_domain: mail_domain.clone(),
+        inbox_lifetime: Duration::from_secs(1),
+        inbox_messages: 1,
+        request_memory: 256 << 20,
+    };
     let service = Service::start(database, clock.clone(), options).await.unwrap();
     let outbound = Outbound::Relay(format!("smtp://{relay}").parse().unwrap());
     let settings = Sending { outbound, hello: mail_domain, dkim: None };

@@ -20,7 +20,12 @@ async fn a_batch_of_whose_commit_nobody_hears_is_refused_and_not_stored_twice() 
     let proxy = Proxy::start(&database).await;
     let engine = Database::open(&proxy.url.parse().unwrap()).await.unwrap();
     let mail_domain = Domain::parse("restante.test").unwrap();
-    let options = Options { mail_domain, inbox_lifetime: Duration::from_secs(3_600), inbox_messages: 1_000 };
+    let options = Options {
+        mail_domain,
+        inbox_lifetime: Duration::from_secs(3_600),
+        inbox_messages: 1_000,
+        request_memory: 256 << 20,
+    };
     let service = Service::start(engine, Clock::system(), options).await.unwrap();
 
     proxy.behave(Manner::LosingCommits);

@@ -99,6 +99,7 @@ impl Harness {
             mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
             inbox_lifetime: Duration::from_secs(3600),
             inbox_messages: 1_000,
+            request_memory: 256 << 20,
         };
         let service = Service::start(database, clock.clone(), options).await.unwrap();
         let key = ApiKey::generate();

@@ -1,13 +1,15 @@
 //! The HTTP contract through its public face: the router on a real service, one file a resource.
 
 mod authentication;
+mod bodies;
 mod documents;
+mod hang_ups;
 mod inboxes;
 mod list;
 mod messages;
+mod open_waits;
 mod openapi;
 mod outgoing;
-mod parking;
 mod refusals;
 mod server;
 mod wait;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName};
+use futures_util::FutureExt;
 use restante::http::server::serve;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -26,11 +27,17 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) async fn start(grace: Duration) -> Self {
+        Self::start_with(1_000, grace).await
+    }
+
+    /// A server that takes `most` connections at once.
+    async fn start_with(most: usize, grace: Duration) -> Self {
         let api = Harness::start().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let serving = tokio::spawn(serve(listener, api.router.clone(), api.service.clone(), stop.clone(), grace));
+        let (router, service) = (api.router.clone(), api.service.clone());
+        let serving = tokio::spawn(serve(listener, router, service, most, stop.clone(), grace));
         Self { api, address, stop, serving }
     }
 
@@ -58,7 +65,7 @@ impl Server {
     }
 
     /// Four waits that hold their places on as many connections.
-    async fn four_waits(&self) -> Vec<(String, JoinHandle<Answer>)> {
+    pub(super) async fn four_waits(&self) -> Vec<(String, JoinHandle<Answer>)> {
         four_waits_by(&self.api, |path| self.spawn_get(path)).await
     }
 }
@@ -144,6 +151,28 @@ async fn a_client_that_hangs_up_frees_its_place() {
 }
 
 #[tokio::test]
+async fn past_the_cap_a_connection_waits_until_another_is_closed() {
+    let server = Server::start_with(2, LONG).await;
+    let health = format!("{}\r\n", server.head("GET", "/v1/health"));
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let mut client = server.connect().await;
+        client.write(health.as_bytes()).await;
+        clients.push(client);
+    }
+    for client in &mut clients[..2] {
+        assert_eq!(within(client.read()).await.status, 200);
+        // The third is not served beside them.
+        client.write(health.as_bytes()).await;
+        assert_eq!(within(client.read()).await.status, 200);
+    }
+    let mut third = clients.pop().unwrap();
+    assert!(third.read().now_or_never().is_none());
+    clients.pop();
+    assert_eq!(within(third.read()).await.status, 200);
+}
+
+#[tokio::test]
 async fn headers_are_bounded() {
     let server = Server::start(LONG).await;
     for excess in [format!("X-Long: {}\r\n", "x".repeat(100_000)), "X-Many: x\r\n".repeat(200)] {
@@ -184,7 +213,7 @@ async fn a_stop_closes_idle_connections_and_lets_running_requests_finish() {
 }
 
 #[tokio::test]
-async fn waits_that_are_parked_at_the_end_of_the_grace_are_told_to_come_back() {
+async fn waits_that_are_open_at_the_end_of_the_grace_get_a_503() {
     let server = Server::start(Duration::ZERO).await;
     let waits = server.four_waits().await;
     server.stop.cancel();

@@ -49,6 +49,7 @@ impl Server {
             mail_domain: settings.mail_domain.clone(),
             inbox_lifetime: settings.inbox_lifetime,
             inbox_messages: settings.limits.inbox_messages,
+            request_memory: 256 << 20,
         };
         let service = Service::start(database, clock.clone(), options).await.unwrap();
         service.projects().prepare_default(Some(&API_KEY.parse().unwrap())).await.unwrap();

@@ -19,7 +19,7 @@ pub async fn a_message_comes_back_whole(bed: Bed) {
     let octets = bed.store.raw_message(bed.default_project, outcome.message, START).await.unwrap();
     assert_eq!(octets.as_deref(), Some(&raw[..]));
     let source = bed.store.message_source(bed.default_project, outcome.message, START).await.unwrap().unwrap();
-    assert_eq!(source.1, raw);
+    assert_eq!(source.raw, raw);
     let other = bed.project("other").await;
     assert!(bed.store.message_source(other, outcome.message, START).await.unwrap().is_none());
 }

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 
-use crate::http::App;
+use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathId};
 use crate::http::body::{Fields, read};
 use crate::http::error::Error;
@@ -43,12 +43,12 @@ pub(super) async fn create(
     Authenticated(caller): Authenticated,
     body: Body,
 ) -> Result<Response, Error> {
-    let body = read(body, app.limits.body).await?;
+    let (body, _room) = read(body, app.limits.body, app.service.budget()).await?;
     if !body.is_empty() {
         Fields::parse(&body, &[])?;
     }
     let inbox = app.service.create_inbox(&caller).await?;
-    json(StatusCode::CREATED, &InboxView::new(&inbox, app.service.mail_domain()))
+    Ok(json(StatusCode::CREATED, &InboxView::new(&inbox, app.service.mail_domain()))?)
 }
 
 pub(super) async fn find(
@@ -58,11 +58,11 @@ pub(super) async fn find(
 ) -> Result<Response, Error> {
     let address = query.first("address").ok_or(Error::AddressRequired)?;
     let inbox = app.service.inbox_by_address(&caller, &address).await?;
-    json(StatusCode::OK, &InboxView::new(&inbox, app.service.mail_domain()))
+    Ok(json(StatusCode::OK, &InboxView::new(&inbox, app.service.mail_domain()))?)
 }
 
 pub(super) async fn show(State(app): State<Arc<App>>, owned: OwnedInbox) -> Result<Response, Error> {
-    json(StatusCode::OK, &InboxView::new(&owned.inbox, app.service.mail_domain()))
+    Ok(json(StatusCode::OK, &InboxView::new(&owned.inbox, app.service.mail_domain()))?)
 }
 
 pub(super) async fn remove(

@@ -11,7 +11,7 @@ use futures_util::stream::{self, Stream};
 use futures_util::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
-use crate::http::App;
+use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathId};
 use crate::http::error::Error;
 use crate::http::query::Query;
@@ -20,7 +20,7 @@ use crate::http::response::JSON;
 use crate::model::{Domain, InboxId, Message};
 use crate::service::{ListFilter, MessagePages};
 
-/// What the API shows of a message in front of its parts.
+/// What the API shows of a message before its parts.
 #[derive(Serialize)]
 struct Envelope<'a> {
     id: String,
@@ -34,6 +34,7 @@ struct Envelope<'a> {
 pub(super) fn message_answer(message: &Message, mail_domain: &Domain) -> Result<Response, Error> {
     let mut body = Vec::with_capacity(message.parts.members().len() + 512);
     write_message(&mut body, message, mail_domain)?;
+    let body = message.parts.room().clone().hold(body);
     Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], body).into_response())
 }
 
@@ -76,37 +77,38 @@ pub(super) async fn list(
     query: Query,
 ) -> Result<Response, Error> {
     let filter =
-        ListFilter { matching: query.message_filter(), before: query.first("before"), limit: query.limit("limit")? };
+        ListFilter { matching: query.message_filter()?, before: query.first("before"), limit: query.limit("limit")? };
     let mut pages = app.service.list(&owned.inbox, &filter).await?;
-    // The first page decides the status: behind it, a failure can only break the answer off.
+    // The first page decides the status: after it, a failure can only break the answer off.
     let first = pages.next_page().await?.unwrap_or_default();
     let mut opening = b"{\"messages\":[".to_vec();
     write_page(&mut opening, &first, app.service.mail_domain())?;
-    let body = if pages.are_over() {
+    if pages.are_over() {
         opening.extend_from_slice(CLOSING);
-        Body::from(opening)
-    } else {
-        let rest = rest_of_list(opening, pages, app.service.mail_domain().clone());
-        Body::from_stream(rest.inspect_err(move |error| request_id.log_failure(error)))
-    };
+        return Ok(([(CONTENT_TYPE, JSON)], held(opening, &first)).into_response());
+    }
+    let rest = rest_of_list(held(opening, &first), pages, app.service.mail_domain().clone());
+    let body = Body::from_stream(rest.inspect_err(move |error| request_id.log_failure(error)));
     Ok(([(CONTENT_TYPE, JSON)], body).into_response())
 }
 
-/// A MessageList that has been begun, as a stream of octets, in memory bounded by one page.
-fn rest_of_list(
-    opening: Vec<u8>,
-    pages: MessagePages,
-    mail_domain: Domain,
-) -> impl Stream<Item = Result<Bytes, Error>> {
+/// A part of the answer, in the room that its messages took.
+fn held(chunk: Vec<u8>, page: &[Message]) -> Bytes {
+    let room = page.first().map(|message| message.parts.room().clone());
+    room.unwrap_or_default().hold(chunk)
+}
+
+/// The rest of a MessageList, as a stream of chunks: one page is in memory at a time.
+fn rest_of_list(opening: Bytes, pages: MessagePages, mail_domain: Domain) -> impl Stream<Item = Result<Bytes, Error>> {
     let rest = stream::try_unfold(pages, move |pages| next_chunk(pages, mail_domain.clone()));
-    stream::iter([Ok(opening.into())]).chain(rest).chain(stream::iter([Ok(Bytes::from_static(CLOSING))]))
+    stream::iter([Ok(opening)]).chain(rest).chain(stream::iter([Ok(Bytes::from_static(CLOSING))]))
 }
 
 async fn next_chunk(mut pages: MessagePages, mail_domain: Domain) -> Result<Option<(Bytes, MessagePages)>, Error> {
     let Some(page) = pages.next_page().await? else { return Ok(None) };
     let mut chunk = b",".to_vec();
     write_page(&mut chunk, &page, &mail_domain)?;
-    Ok(Some((chunk.into(), pages)))
+    Ok(Some((held(chunk, &page), pages)))
 }
 
 /// Writes messages as JSON with commas between.

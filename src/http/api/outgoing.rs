@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 
-use crate::http::App;
+use crate::http::app::App;
 use crate::http::auth::OwnedInbox;
 use crate::http::body::{Fields, read};
 use crate::http::error::Error;
@@ -26,11 +26,14 @@ struct AcceptedView {
 }
 
 pub(super) async fn send(State(app): State<Arc<App>>, owned: OwnedInbox, body: Body) -> Result<Response, Error> {
-    let draft = read_draft(&read(body, app.limits.send_body).await?)?;
-    let id = app.service.send(&owned.caller, &owned.inbox, draft).await?;
+    // Before the body is read: a key holds no more bodies in memory than it may send at once.
+    let place = app.service.begin_send(&owned.caller).await?;
+    let (body, _room) = read(body, app.limits.send_body, app.service.budget()).await?;
+    let draft = read_draft(&body)?;
+    let id = app.service.send(place, &owned.caller, &owned.inbox, draft).await?;
     // Also for a local recipient, where the message has already arrived: the contract names no other answer.
     let accepted = AcceptedView { id: id.to_string(), status: OutgoingStatus::Queued.as_str() };
-    json(StatusCode::ACCEPTED, &accepted)
+    Ok(json(StatusCode::ACCEPTED, &accepted)?)
 }
 
 fn read_draft(body: &[u8]) -> Result<Draft, Error> {

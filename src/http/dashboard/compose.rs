@@ -13,8 +13,8 @@ use super::inboxes::path_segment;
 use super::page::{Shell, html, see};
 use crate::http::App;
 use crate::http::error::Error;
-use crate::model::{EmailAddress, Message};
-use crate::service::Draft;
+use crate::model::{EmailAddress, Inbox, Message, OutgoingId};
+use crate::service::{Caller, Draft};
 
 #[derive(Template)]
 #[template(path = "compose.html")]
@@ -49,7 +49,7 @@ pub(super) async fn send(
     let (caller, project) = (visit.caller()?, visit.project()?);
     let inbox = app.service.inbox(&caller, visit.param("inbox")).await?;
     let sent = match draft(&visit) {
-        Ok(draft) => app.service.send(&caller, &inbox, draft).await.map_err(Error::from),
+        Ok(draft) => send_draft(&app, &caller, &inbox, draft).await,
         Err(error) => Err(error),
     };
     match sent {
@@ -59,6 +59,11 @@ pub(super) async fn send(
             Ok(again(error, |problem| page.filled_in(&visit, problem))?)
         }
     }
+}
+
+async fn send_draft(app: &App, caller: &Caller, inbox: &Inbox, draft: Draft) -> Result<OutgoingId, Error> {
+    let place = app.service.begin_send(caller).await?;
+    Ok(app.service.send(place, caller, inbox, draft).await?)
 }
 
 impl ComposePage {

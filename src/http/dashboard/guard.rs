@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use axum::extract::{RawPathParams, Request, State};
+use axum::extract::{MatchedPath, RawPathParams, Request, State};
 use axum::http::header::{COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, Method, Uri};
 use axum::middleware::Next;
@@ -17,11 +17,19 @@ use crate::http::App;
 use crate::http::body::read;
 use crate::http::error::Error;
 use crate::http::server::Peer;
+use crate::memory::Room;
 use crate::model::{Project, ProjectId};
 use crate::service::{Caller, Session};
 
 /// The name of the session's cookie.
 pub(super) const COOKIE_NAME: &str = "restante_session";
+
+/// The largest form of a client that is not signed in.
+const PUBLIC_FORM_BYTES: usize = 16 * 1024;
+/// The largest form of every page but the one that sends a message.
+const FORM_BYTES: usize = 64 * 1024;
+/// Our own forms and links have fewer parameters.
+const MOST_PAIRS: usize = 10;
 
 /// A request whose guard let it in.
 #[derive(Clone, Debug)]
@@ -31,6 +39,8 @@ pub(super) struct Visit {
     params: Vec<(String, String)>,
     query: Vec<(String, String)>,
     form: Vec<(String, String)>,
+    /// The memory that the form takes.
+    _room: Room,
     /// The path and the query.
     pub(super) target: String,
     /// Whose connection it came on.
@@ -124,7 +134,7 @@ async fn admit(app: &App, access: Access, request: &mut Request) -> Result<Visit
         Access::SignedIn => session.as_ref().map(|_| None).ok_or(Error::Unauthorized)?,
         Access::Project | Access::Administrator => admit_to(app, access, session.as_ref(), &params).await?,
     };
-    let form = if is_change { read_form(app, request).await? } else { Vec::new() };
+    let (form, room) = if is_change { read_form(app, access, request).await? } else { Default::default() };
     if is_change
         && access != Access::Public
         && session.as_ref().is_none_or(|session| first(&form, "csrf") != Some(&session.csrf_token))
@@ -134,7 +144,7 @@ async fn admit(app: &App, access: Access, request: &mut Request) -> Result<Visit
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned();
     let query = pairs(request.uri().query().unwrap_or_default().as_bytes());
     let peer = request.extensions().get().map_or(Ipv4Addr::UNSPECIFIED.into(), |&Peer(peer)| peer);
-    Ok(Visit { session, project, params, query, form, target, peer })
+    Ok(Visit { session, project, params, query, form, _room: room, target, peer })
 }
 
 /// The project of the path, if the viewer may be there. What they may not see does not exist for them.
@@ -185,13 +195,24 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
     pairs.find(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value)
 }
 
-async fn read_form(app: &App, request: &mut Request) -> Result<Vec<(String, String)>, Error> {
+/// Reads the form, and the room that it takes while the request is answered.
+async fn read_form(app: &App, access: Access, request: &mut Request) -> Result<(Vec<(String, String)>, Room), Error> {
+    let route = request.extensions().get::<MatchedPath>();
+    let limit = match access {
+        Access::Public => PUBLIC_FORM_BYTES,
+        _ if route.is_some_and(|route| route.as_str().ends_with("/send")) => app.limits.send_body,
+        _ => FORM_BYTES,
+    };
     let body = std::mem::replace(request.body_mut(), Body::empty());
-    Ok(pairs(&read(body, app.limits.send_body).await?))
+    let (body, room) = read(body, limit, app.service.budget()).await?;
+    let form = pairs(&body);
+    if form.len() > MOST_PAIRS { Err(Error::BodyTooLarge) } else { Ok((form, room)) }
 }
 
+/// The pairs of a form or a query, and of more than are allowed one too many.
 fn pairs(encoded: &[u8]) -> Vec<(String, String)> {
-    form_urlencoded::parse(encoded).map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
+    let pairs = form_urlencoded::parse(encoded).take(MOST_PAIRS + 1);
+    pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
 }
 
 fn first<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {

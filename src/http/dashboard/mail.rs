@@ -20,6 +20,7 @@ use super::page::X_DNS_PREFETCH_CONTROL;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::service::ServiceError;
+use crate::store::Source;
 
 const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; \
      frame-ancestors 'self'";
@@ -32,9 +33,9 @@ pub(super) async fn html(
 ) -> Result<Response, Failure> {
     let (caller, id) = (visit.caller()?, visit.param("message"));
     let parts = app.service.message(&caller, id).await?.parts.read().map_err(ServiceError::from)?;
-    let (_, raw) = app.service.message_source(&caller, id).await?;
+    let Source { raw, room, .. } = app.service.message_source(&caller, id).await?;
     let showing = tokio::task::spawn_blocking(move || anatomy::with_images(&raw, &displayed(&parts.html)));
-    let mut response = showing.await.map_err(Error::internal)?.into_response();
+    let mut response = room.hold(showing.await.map_err(Error::internal)?.into()).into_response();
     let headers = response.headers_mut();
     let answer: [(HeaderName, &'static str); 6] = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),

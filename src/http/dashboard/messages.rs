@@ -19,7 +19,7 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::model::{Inbox, InboxKind, Message, MessageId, Timestamp};
 use crate::service::{Found, ServiceError};
-use crate::store::{StoreError, Watched};
+use crate::store::{Source, StoreError, Watched};
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -145,7 +145,7 @@ async fn page(app: &App, visit: &Visit, open: Option<Message>) -> Result<Respons
 impl MessageView {
     async fn read(app: &App, visit: &Visit, message: Message, base: &str, query: &str) -> Result<Self, Error> {
         let caller = visit.caller()?;
-        let (trace, raw) = app.service.message_source(&caller, &message.id.to_string()).await?;
+        let Source { trace, raw, room: _room } = app.service.message_source(&caller, &message.id.to_string()).await?;
         let html_url = format!("/projects/{}/messages/{}/html", caller.project, message.id);
         let parts_base = format!("/projects/{}/messages/{}", caller.project, message.id);
         // Taking a large message apart takes a while, and has a thread of its own.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
@@ -16,6 +17,8 @@ use super::inboxes::path_segment;
 use super::when::size;
 use crate::http::App;
 use crate::http::error::Error;
+use crate::memory::Room;
+use crate::store::Source;
 
 /// Even if a browser took a download for a page, it would run and load nothing.
 const POLICY: &str = "default-src 'none'; sandbox";
@@ -55,38 +58,39 @@ pub(super) async fn eml(
     State(app): State<Arc<App>>,
     Extension(visit): Extension<Arc<Visit>>,
 ) -> Result<Response, Failure> {
-    let (_, raw) = app.service.message_source(&visit.caller()?, visit.param("message")).await?;
-    Ok(attachment("message/rfc822", &format!("{}.eml", visit.param("message").to_ascii_lowercase()), raw)?)
+    let source = app.service.message_source(&visit.caller()?, visit.param("message")).await?;
+    let name = format!("{}.eml", visit.param("message").to_ascii_lowercase());
+    Ok(attachment("message/rfc822", &name, source.room.hold(source.raw))?)
 }
 
 pub(super) async fn download(
     State(app): State<Arc<App>>,
     Extension(visit): Extension<Arc<Visit>>,
 ) -> Result<Response, Failure> {
-    let part = find(&app, &visit).await?;
+    let (part, room) = find(&app, &visit).await?;
     let name = part.file_name.as_deref().map(safe_name).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("part-{}", visit.param("part")));
-    Ok(attachment("application/octet-stream", &name, part.octets)?)
+    Ok(attachment("application/octet-stream", &name, room.hold(part.octets))?)
 }
 
 pub(super) async fn image(
     State(app): State<Arc<App>>,
     Extension(visit): Extension<Arc<Visit>>,
 ) -> Result<Response, Failure> {
-    let part = find(&app, &visit).await?;
+    let (part, room) = find(&app, &visit).await?;
     let content_type = part.image_type.ok_or(Error::NotFound)?;
     let headers = [(CONTENT_TYPE, content_type), (CONTENT_SECURITY_POLICY, POLICY)];
-    Ok((headers, part.octets).into_response())
+    Ok((headers, room.hold(part.octets)).into_response())
 }
 
-async fn find(app: &App, visit: &Visit) -> Result<PartContent, Error> {
+async fn find(app: &App, visit: &Visit) -> Result<(PartContent, Room), Error> {
     let index = visit.param("part").parse().map_err(|_| Error::NotFound)?;
-    let (_, raw) = app.service.message_source(&visit.caller()?, visit.param("message")).await?;
+    let Source { raw, room, .. } = app.service.message_source(&visit.caller()?, visit.param("message")).await?;
     let reading = tokio::task::spawn_blocking(move || anatomy::part(&raw, index));
-    reading.await.map_err(Error::internal)?.ok_or(Error::NotFound)
+    Ok((reading.await.map_err(Error::internal)?.ok_or(Error::NotFound)?, room))
 }
 
-fn attachment(content_type: &'static str, name: &str, octets: Vec<u8>) -> Result<Response, Error> {
+fn attachment(content_type: &'static str, name: &str, octets: Bytes) -> Result<Response, Error> {
     let mut response = octets.into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));

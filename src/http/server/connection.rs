@@ -1,132 +1,158 @@
-//! One connection. hyper reads requests and writes answers; while a request waits for a message, the connection is
-//! parked: hyper is let go with its buffers, 16 KiB and more, and only the socket and the future of the answer are kept.
-//!
-//! When there is an answer, or the client says something, a new hyper connection reads a request of the same form, and
-//! its handler goes on with that future.
+//! One connection: hyper with limits on the head of a request, and on how long a client may say or take nothing.
 
-use std::future::{poll_fn, ready};
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use bytes::Bytes;
-use hyper::server::conn::http1::{self, Builder, Parts};
+use axum::response::Response;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::sleep;
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
 use super::Peer;
-use super::requests::{Requests, UnderWay};
-use super::socket::{Socket, WriteIsPending};
 
-/// How long the headers of a request may take, and how long a connection may stay idle between requests.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
+/// How long the head of a connection's first request may take.
+const FIRST_HEAD: Duration = Duration::from_secs(10);
+/// How long a connection may be idle between requests, the head of the next one included.
+const IDLE: Duration = Duration::from_secs(75);
+/// How long a client may take nothing of its answer.
+const STALLED: Duration = Duration::from_secs(30);
 const HEADERS: usize = 100;
 /// The request line and the headers together.
-const HEADER_OCTETS: usize = 32 * 1024;
-/// What is read ahead of a connection.
-const BUFFER_OCTETS: usize = 64 * 1024;
+const HEADER_BYTES: usize = 32 * 1024;
+/// How much is read ahead and written ahead of a connection.
+const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Serves a client until it leaves, or `stop` and the end of the answer under way.
-pub(super) async fn serve(stream: TcpStream, peer: Peer, router: Router, stop: CancellationToken) {
-    // Answers are short and written at once; holding them back for more would only delay them.
-    let _ = stream.set_nodelay(true);
-    let connection = Connection { requests: Requests::new(router, peer), write_is_pending: Arc::default(), stop };
-    let (mut stream, mut replayed) = (stream, Bytes::new());
-    // Boxed, so that a parked connection does not hold what it takes.
-    while let Some(mut parked) = Box::pin(connection.converse(stream, replayed)).await {
-        if !parked.wait().await {
-            return;
-        }
-        (stream, replayed) = connection.resume(parked);
-    }
-}
-
-type HttpConnection = http1::Connection<TokioIo<Socket>, Requests>;
-
-struct Connection {
-    requests: Requests,
-    write_is_pending: WriteIsPending,
-    stop: CancellationToken,
-}
-
-/// What is left of a connection that waits for an answer.
-struct Parked {
-    stream: TcpStream,
-    /// What the client has sent behind the request.
-    ahead: Bytes,
-    under_way: UnderWay,
-}
-
-impl Connection {
-    /// Reads requests and answers them until an answer is long in coming; `None` once the connection has ended.
-    async fn converse(&self, stream: TcpStream, replayed: Bytes) -> Option<Parked> {
-        let socket = Socket::new(stream, replayed, Arc::clone(&self.write_is_pending));
-        let mut connection = Builder::new()
+/// Serves a client until it leaves, or until `stop` and the end of the running answer.
+pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, peer: Peer, router: Router, stop: CancellationToken) {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(STALLED));
+    let stream = pin!(stream);
+    let heard = AtomicBool::new(false);
+    let answer = service_fn(|request| {
+        heard.store(true, Ordering::Relaxed);
+        answer(&router, peer, request)
+    });
+    let mut connection = pin!(
+        Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEADER_TIMEOUT)
+            .header_read_timeout(IDLE)
             .max_headers(HEADERS)
-            .max_header_size(HEADER_OCTETS)
-            .max_buf_size(BUFFER_OCTETS)
-            .serve_connection(TokioIo::new(socket), self.requests.clone());
-        let mut stopping = false;
-        loop {
-            tokio::select! {
-                // First, so that a resumed connection has a request before it is told to take no more.
-                biased;
-                turn = poll_fn(|task| self.turn(&mut connection, task)) => {
-                    let Some(ended) = turn else { return self.take_apart(connection.into_parts()) };
-                    if let Err(error) = ended {
-                        tracing::debug!(%error, "an HTTP connection ended early");
-                    }
-                    return None;
-                }
-                () = self.stop.cancelled(), if !stopping => {
-                    stopping = true;
-                    Pin::new(&mut connection).graceful_shutdown();
-                }
-            }
-        }
+            .max_header_size(HEADER_BYTES)
+            .max_buf_size(BUFFER_BYTES)
+            .serve_connection(TokioIo::new(stream), answer)
+    );
+    let early = tokio::select! {
+        // First, so that a request that has arrived is answered before the connection is closed.
+        biased;
+        ended = connection.as_mut() => return log(ended),
+        () = stop.cancelled() => false,
+        () = sleep(FIRST_HEAD) => !heard.load(Ordering::Relaxed),
+    };
+    if early {
+        return;
     }
-
-    /// Lets hyper do what there is to do: how the connection has ended, or `None` where it is to be parked.
-    fn turn(&self, connection: &mut HttpConnection, task: &mut Context<'_>) -> Poll<Option<hyper::Result<()>>> {
-        if let Poll::Ready(ended) = Pin::new(connection).poll(task) {
-            return Poll::Ready(Some(ended));
-        }
-        // What hyper holds of an earlier answer would be lost.
-        let may_be_parked = self.requests.is_waiting() && !self.write_is_pending.load(Ordering::Relaxed);
-        if may_be_parked { Poll::Ready(None) } else { Poll::Pending }
+    tokio::select! {
+        biased;
+        ended = connection.as_mut() => return log(ended),
+        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
     }
+    log(connection.await);
+}
 
-    fn take_apart(&self, parts: Parts<TokioIo<Socket>, Requests>) -> Option<Parked> {
-        let Socket { stream, replayed, .. } = parts.io.into_inner();
-        // Copied: it is short, and would keep the buffer that it was read into.
-        let ahead = Bytes::from([&*parts.read_buf, &*replayed].concat());
-        Some(Parked { stream, ahead, under_way: self.requests.take_left()? })
-    }
+fn answer(
+    router: &Router,
+    peer: Peer,
+    mut request: Request<Incoming>,
+) -> impl Future<Output = Result<Response, Infallible>> + use<> {
+    request.extensions_mut().insert(peer);
+    router.clone().oneshot(request)
+}
 
-    /// Makes ready to go on.
-    fn resume(&self, parked: Parked) -> (TcpStream, Bytes) {
-        let replayed = [parked.under_way.head.replay(self.stop.is_cancelled()), parked.ahead.into()].concat();
-        self.requests.leave(parked.under_way);
-        (parked.stream, replayed.into())
+fn log(ended: hyper::Result<()>) {
+    if let Err(error) = ended {
+        tracing::debug!(%error, "an HTTP connection ended early");
     }
 }
 
-impl Parked {
-    /// Waits until there is an answer or the client says something; `false` once the client has hung up.
-    async fn wait(&mut self) -> bool {
-        let mut first = [0];
-        let response = tokio::select! {
-            biased;
-            response = &mut self.under_way.answer => response,
-            peeked = self.stream.peek(&mut first) => return matches!(peeked, Ok(1)),
-        };
-        self.under_way.answer = Box::pin(ready(response));
-        true
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::task::JoinHandle;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    /// A client of a server that answers everything with `body`.
+    fn connect(body: &'static str) -> (DuplexStream, JoinHandle<()>) {
+        let (client, stream) = duplex(1_000);
+        let router = Router::new().route("/", get(move || async move { body }));
+        let peer = Peer(Ipv4Addr::LOCALHOST.into());
+        (client, tokio::spawn(serve(stream, peer, router, CancellationToken::new())))
+    }
+
+    /// After how many seconds the server closes the connection.
+    async fn seconds_until_the_end(serving: JoinHandle<()>) -> u64 {
+        let start = Instant::now();
+        serving.await.unwrap();
+        start.elapsed().as_secs()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_nothing_is_closed_after_ten_seconds() {
+        let (_client, serving) = connect("");
+        assert_eq!(seconds_until_the_end(serving).await, 10);
+        let (mut client, serving) = connect("");
+        client.write_all(b"GET / HTTP/1.1\r\nHost:").await.unwrap();
+        assert_eq!(seconds_until_the_end(serving).await, 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_may_be_idle_between_requests() {
+        let (mut client, serving) = connect("");
+        for _ in 0..3 {
+            client.write_all(REQUEST).await.unwrap();
+            assert_ne!(client.read(&mut [0; 1_000]).await.unwrap(), 0);
+            sleep(Duration::from_secs(70)).await;
+        }
+        assert_eq!(seconds_until_the_end(serving).await, 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_of_its_answer_is_dropped() {
+        let body = "0123456789".repeat(1_000).leak();
+        let (mut client, serving) = connect(body);
+        client.write_all(REQUEST).await.unwrap();
+        // Slow, but it takes something.
+        for _ in 0..5 {
+            sleep(Duration::from_secs(25)).await;
+            assert_eq!(client.read(&mut [0; 100]).await.unwrap(), 100);
+        }
+        assert_eq!(seconds_until_the_end(serving).await, 30);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_closes_a_connection_that_has_sent_nothing() {
+        let (_client, stream) = duplex(1_000);
+        let stop = CancellationToken::new();
+        let peer = Peer(Ipv4Addr::LOCALHOST.into());
+        let serving = tokio::spawn(serve(stream, peer, Router::new(), stop.clone()));
+        tokio::task::yield_now().await;
+        stop.cancel();
+        assert_eq!(seconds_until_the_end(serving).await, 0);
     }
 }

@@ -1,5 +1,5 @@
-//! A connection whose request waits for its answer is parked; whatever its client does meanwhile, it stays the connection
-//! that it was.
+//! A connection on which a wait is open stays an ordinary connection: it goes on after the answer, and what was sent ahead
+//! is answered.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use futures_util::future::select_all;
 use super::server::{Client, LONG, Server};
 use crate::common::within;
 
-/// Four clients whose waits are parked, each with its inbox. `fields` stand in their requests besides.
-async fn four_parked(server: &Server, version: &str, fields: &str) -> Vec<(Client, String)> {
+/// Four clients whose waits are open, each with its inbox. Their requests have these header `fields`, too.
+async fn four_waiting(server: &Server, version: &str, fields: &str) -> Vec<(Client, String)> {
     let mut clients = Vec::new();
     for _ in 0..5 {
         let (mut client, inbox) = (server.connect().await, server.api.create_inbox().await);
@@ -35,7 +35,7 @@ fn health(server: &Server) -> String {
 #[tokio::test]
 async fn it_goes_on_after_the_answer() {
     let server = Server::start(LONG).await;
-    for (mut client, inbox) in four_parked(&server, "HTTP/1.1", "").await {
+    for (mut client, inbox) in four_waiting(&server, "HTTP/1.1", "").await {
         for subject in ["one", "two"] {
             server.api.deliver(&inbox, subject).await;
         }
@@ -49,14 +49,14 @@ async fn it_goes_on_after_the_answer() {
 async fn it_ends_with_the_answer_where_the_client_asks_for_that() {
     let server = Server::start(LONG).await;
     for (version, fields) in [("HTTP/1.1", "Connection: close\r\n"), ("HTTP/1.0", "")] {
-        for (mut client, inbox) in four_parked(&server, version, fields).await {
+        for (mut client, inbox) in four_waiting(&server, version, fields).await {
             server.api.deliver(&inbox, "Hello").await;
             let answer = client.read_to_end().await;
             assert!(answer.starts_with(&format!("{version} 200 OK\r\n")), "{answer}");
             assert!(answer.contains("\"subject\":\"Hello\""), "{answer}");
         }
     }
-    for (mut client, inbox) in four_parked(&server, "HTTP/1.0", "Connection: Keep-Alive, x\r\n").await {
+    for (mut client, inbox) in four_waiting(&server, "HTTP/1.0", "Connection: Keep-Alive, x\r\n").await {
         server.api.deliver(&inbox, "Hello").await;
         assert_eq!(within(client.read()).await.headers["connection"], "keep-alive");
         client.write(health(&server).as_bytes()).await;
@@ -65,10 +65,10 @@ async fn it_ends_with_the_answer_where_the_client_asks_for_that() {
 }
 
 #[tokio::test]
-async fn what_was_sent_ahead_is_answered_in_its_turn() {
+async fn what_was_sent_ahead_is_answered_in_order() {
     let server = Server::start(LONG).await;
-    // With the wait, and while it is parked.
-    for (mut client, inbox) in four_parked(&server, "HTTP/1.1", "").await {
+    // With the wait, and while it is open.
+    for (mut client, inbox) in four_waiting(&server, "HTTP/1.1", "").await {
         client.write(format!("{}{}", health(&server), wait(&server, &inbox, "X-Second: yes\r\n")).as_bytes()).await;
         server.api.deliver(&inbox, "Hello").await;
         assert_eq!(within(client.read()).await.text("subject"), "Hello");
@@ -103,7 +103,7 @@ async fn an_earlier_answer_that_is_not_read_yet_is_not_lost() {
 #[tokio::test]
 async fn at_the_end_of_the_grace_the_answer_says_that_it_is_the_last() {
     let server = Server::start(Duration::ZERO).await;
-    let clients = four_parked(&server, "HTTP/1.1", "").await;
+    let clients = four_waiting(&server, "HTTP/1.1", "").await;
     server.stop();
     for (mut client, _) in clients {
         let answer = client.read_to_end().await;

@@ -1,0 +1,121 @@
+//! What a request may hold in memory: forms and filters have limits, and all bodies and answers share a budget.
+
+use axum::body::{Body, Bytes};
+use axum::http::Request;
+use futures_util::stream;
+use http_body_util::BodyExt;
+use restante::config::MIB;
+use tower::ServiceExt;
+
+use super::server::{LONG, Server};
+use crate::common::{Answer, Harness, request, within};
+
+/// A sign-in with this form, as a browser sends it.
+async fn sign_in(api: &Harness, form: String) -> Answer {
+    let request = Request::builder().method("POST").uri("/sign-in");
+    let request = request.header("host", "localhost").header("origin", "http://localhost");
+    api.send(request.body(form.into()).unwrap()).await
+}
+
+/// A body that never comes.
+fn stalled() -> Body {
+    Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>())
+}
+
+#[tokio::test]
+async fn a_form_of_a_stranger_is_small() {
+    let api = Harness::start().await;
+    let secret = |bytes: usize| format!("secret={}", "x".repeat(bytes - 7));
+    assert_eq!(sign_in(&api, secret(16 * 1024)).await.status, 401);
+    assert_eq!(sign_in(&api, secret(16 * 1024 + 1)).await.status, 413);
+    assert_eq!(sign_in(&api, "a=b&".repeat(10)).await.status, 401);
+    assert_eq!(sign_in(&api, "a=b&".repeat(11)).await.status, 413);
+}
+
+#[tokio::test]
+async fn a_subject_filter_has_a_limit() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let messages = format!("/v1/inboxes/{inbox}/messages");
+    for path in [format!("{messages}?"), format!("{messages}/wait?timeout=0&")] {
+        for subject in ["_".repeat(998), "\u{130}".repeat(499), "%25".repeat(998)] {
+            let found = api.get(&format!("{path}subject={subject}")).await.status;
+            assert!([200, 404].contains(&found), "{found} {subject}");
+        }
+        for subject in ["_".repeat(999), "_".repeat(25_100), "\u{130}".repeat(500)] {
+            let refused = api.get(&format!("{path}subject={subject}")).await;
+            assert_eq!(refused.error(), (400, "invalid subject".to_owned()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_send_takes_its_place_before_its_body_is_read() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let send = format!("/v1/inboxes/{inbox}/messages");
+    let sends: Vec<_> =
+        (0..8).map(|_| tokio::spawn(api.router.clone().oneshot(request(&api.key, "POST", &send, stalled())))).collect();
+    let refusal = async { while api.call("POST", &send, "").await.status != 429 {} };
+    within(refusal).await;
+    let refused = api.call("POST", &send, stalled()).await;
+    assert_eq!(refused.error(), (429, "too many concurrent sends".to_owned()));
+    let other = api.create_inbox_with(&api.other_key).await;
+    let theirs = api.call_with(&api.other_key, "POST", &format!("/v1/inboxes/{other}/messages"), "x").await;
+    assert_eq!(theirs.error(), (400, "invalid JSON".to_owned()));
+    sends.iter().for_each(tokio::task::JoinHandle::abort);
+    within(async { while api.call("POST", &send, "x").await.status != 400 {} }).await;
+    assert_eq!(api.service.budget().free() as u64, 256 * MIB);
+}
+
+#[tokio::test]
+async fn past_the_budget_a_request_waits_and_then_gets_a_503() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let all = api.service.budget().take(256 * MIB).await.unwrap();
+    let create = || api.call("POST", "/v1/inboxes", "{}");
+    // Requests without a body and small messages go on.
+    let id = api.deliver(&inbox, "Hello").await;
+    assert_eq!(api.get(&format!("/v1/messages/{id}")).await.status, 200);
+    tokio::time::pause();
+    let refused = create().await;
+    assert_eq!(refused.error(), (503, "service is busy".to_owned()));
+    assert_eq!(refused.headers["retry-after"], "1");
+    tokio::time::resume();
+    drop(all);
+    assert_eq!(create().await.status, 201);
+}
+
+#[tokio::test]
+async fn an_answer_holds_its_room_until_it_is_sent() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let large = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(100_000));
+    let id = api.deliver_raw(&inbox, &large).await;
+    api.deliver_raw(&inbox, &large).await;
+    let free = || api.service.budget().free() as u64;
+    for path in [format!("/v1/messages/{id}"), format!("/v1/inboxes/{inbox}/messages")] {
+        let response = api.router.clone().oneshot(request(&api.key, "GET", &path, Body::empty())).await.unwrap();
+        let held = 256 * MIB - free();
+        assert!((MIB..3 * MIB).contains(&held), "{path} holds {held}");
+        within(response.into_body().collect()).await.unwrap();
+        assert_eq!(free(), 256 * MIB, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_large_messages_fits_into_a_small_part_of_the_budget() {
+    let server = Server::start(LONG).await;
+    let inbox = server.api.create_inbox().await;
+    let large = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(100_000));
+    for _ in 0..8 {
+        server.api.deliver_raw(&inbox, &large).await;
+    }
+    let _rest = server.api.service.budget().take(252 * MIB).await.unwrap();
+    let mut client = server.connect().await;
+    let head = server.head("GET", &format!("/v1/inboxes/{inbox}/messages"));
+    client.write(format!("{head}Connection: close\r\n\r\n").as_bytes()).await;
+    let answer = client.read_to_end().await;
+    assert_eq!(answer.matches("\"subject\":\"large\"").count(), 8);
+    assert!(answer.ends_with("\r\n0\r\n\r\n"));
+}

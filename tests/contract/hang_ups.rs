@@ -1,0 +1,53 @@
+//! Clients that hang up at random moments leave nothing behind: no place for a wait or a send, no connection of the
+//! database's pool, no room in the budget.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use rand::RngExt;
+use restante::config::MIB;
+use tokio::time::sleep;
+
+use super::server::{LONG, Server};
+use crate::common::within;
+
+const CLIENTS: usize = 500;
+/// Clients at once.
+const BESIDE: usize = 50;
+
+/// Sends a request, or a part of it, and hangs up shortly after.
+async fn hang_up(server: &Server, inbox: &str) {
+    let body = format!(r#"{{"to":"{inbox}@restante.test","subject":"Hello"}}"#);
+    let messages = format!("/v1/inboxes/{inbox}/messages");
+    let (request, part, pause) = {
+        let mut random = rand::rng();
+        let request = match random.random_range(0..5) {
+            0 => format!("{}\r\n", server.head("GET", &messages)),
+            1 => format!("{}\r\n", server.head("POST", "/v1/inboxes")),
+            2 => format!("{}Content-Length: {}\r\n\r\n{body}", server.head("POST", &messages), body.len()),
+            _ => format!("{}\r\n", server.head("GET", &format!("{messages}/wait?subject=none&timeout=120000"))),
+        };
+        let part = if random.random_range(0..5) == 0 { random.random_range(1..request.len()) } else { request.len() };
+        (request, part, Duration::from_micros(random.random_range(0..5_000)))
+    };
+    let mut client = server.connect().await;
+    client.write(&request.as_bytes()[..part]).await;
+    sleep(pause).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_left_behind() {
+    let server = Server::start(LONG).await;
+    let inbox = server.api.create_inbox().await;
+    for _ in 0..CLIENTS / BESIDE {
+        within(join_all((0..BESIDE).map(|_| hang_up(&server, &inbox)))).await;
+    }
+    // The pool is whole: more requests at once than it has connections, and all are answered.
+    let answers = join_all((0..100).map(|_| server.api.get("/v1/inboxes/nobody")));
+    assert!(within(answers).await.iter().all(|answer| answer.status == 404));
+    // The ends of the last streams have to reach the server; nothing else has to happen.
+    let look = format!("/v1/inboxes/{inbox}/messages/wait?subject=none&timeout=0");
+    within(async { while server.api.get(&look).await.status != 404 {} }).await;
+    within(async { while server.api.service.budget().free() as u64 != 256 * MIB {} }).await;
+    within(server.four_waits()).await;
+}
