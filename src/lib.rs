@@ -17,7 +17,8 @@ pub mod smtp;
 
 pub mod clock;
 pub mod config;
-pub mod memory;
 pub mod metrics;
 pub mod model;
 pub mod tcp;
+
+pub mod memory;
