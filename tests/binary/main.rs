@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod client;
+mod crowd;
 mod durability;
 mod failure;
 mod full_disk;
@@ -11,6 +12,9 @@ mod metrics;
 mod outgoing;
 #[path = "../common/port.rs"]
 mod port;
+#[path = "../common/postgres.rs"]
+#[allow(dead_code, reason = "each test binary uses its own part of this")]
+mod postgres;
 mod power;
 mod project;
 mod sending;

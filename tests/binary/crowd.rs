@@ -1,0 +1,152 @@
+//! Crowds of HTTP clients: more connections than are allowed, and clients that hang up at random moments.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rand::RngExt;
+
+use super::postgres::TestDatabase;
+use super::server::Server;
+use super::smtp::deliver;
+
+/// Says how many clients hang up; the test command has few.
+const VARIABLE: &str = "RESTANTE_TEST_HANG_UPS";
+/// Clients at once.
+const BESIDE: usize = 50;
+/// How far the memory of the process may grow, in KiB.
+const GROWTH: usize = 4 * 1024;
+const KEY: &str = "rst_live_0123456789abcdefghijklmnopqrstuv";
+
+/// A client that speaks HTTP by hand.
+struct Client(TcpStream);
+
+impl Client {
+    fn connect(server: &Server) -> Self {
+        let stream = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Self(stream)
+    }
+
+    fn write(&mut self, request: &str) {
+        self.0.write_all(request.as_bytes()).unwrap();
+    }
+
+    /// The answer, which is short.
+    fn read(&mut self) -> String {
+        let mut answer = [0; 4_096];
+        let length = self.0.read(&mut answer).unwrap();
+        String::from_utf8(answer[..length].to_vec()).unwrap()
+    }
+
+    fn has_answer(&self) -> bool {
+        self.0.set_nonblocking(true).unwrap();
+        let peeked = self.0.peek(&mut [0]).map_err(|error: io::Error| error.kind());
+        self.0.set_nonblocking(false).unwrap();
+        peeked != Err(ErrorKind::WouldBlock)
+    }
+}
+
+fn head(method: &str, path: &str) -> String {
+    format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {KEY}\r\n")
+}
+
+/// The status of the answer to a request on a connection of its own.
+fn status(server: &Server, method: &str, path: &str) -> u16 {
+    let mut client = Client::connect(server);
+    client.write(&format!("{}\r\n", head(method, path)));
+    client.read().split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn past_the_cap_http_clients_wait_and_smtp_answers() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let server = Server::start(data_dir.path(), &["--http-connections", "5"]);
+    let health = format!("{}\r\n", head("GET", "/health"));
+    let mut clients: Vec<_> = (0..5).map(|_| Client::connect(&server)).collect();
+    for client in &mut clients {
+        client.write(&health);
+        assert!(client.read().starts_with("HTTP/1.1 200"));
+    }
+    let mut sixth = Client::connect(&server);
+    sixth.write(&health);
+    deliver(&server.smtp, "crowd@restante.test", "Hello", "Hello");
+    assert!(!sixth.has_answer());
+    clients.pop();
+    assert!(sixth.read().starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn clients_that_hang_up_leave_nothing_behind_on_sqlite() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let server = Server::start(data_dir.path(), &["--api-key", KEY]);
+    check_hang_ups(&server);
+}
+
+#[test]
+fn clients_that_hang_up_leave_nothing_behind_on_postgres() {
+    let (data_dir, database) = (tempfile::tempdir().unwrap(), TestDatabase::create());
+    let server = Server::start(data_dir.path(), &["--api-key", KEY, "--database", &database.text()]);
+    check_hang_ups(&server);
+    assert_eq!(database.named_locks(false), 0);
+}
+
+fn check_hang_ups(server: &Server) {
+    let clients = std::env::var(VARIABLE).map_or(500, |count| count.parse().unwrap());
+    deliver(&server.smtp, "crowd@restante.test", "Hello", "Hello");
+    // The first clients show how much memory the process needs for them; the others must not need more.
+    hang_up_all(server, clients.clamp(500, 2_000));
+    let before = server.resident_kib();
+    hang_up_all(server, clients);
+    let after = server.resident_kib();
+    println!("{clients} hang-ups: {before} KiB before, {after} KiB after");
+    assert!(after <= before + GROWTH, "from {before} to {after} KiB");
+    // The pool is whole: more clients at once than it has connections.
+    thread::scope(|scope| {
+        for _ in 0..BESIDE {
+            scope.spawn(|| assert_eq!(status(server, "GET", "/v1/inboxes/crowd"), 200));
+        }
+    });
+    // Every place for a wait is free: four waits at once are let in.
+    let wait = format!("{}\r\n", head("GET", "/v1/inboxes/crowd/messages/wait?subject=none&timeout=2000"));
+    let mut waits: Vec<_> = (0..4).map(|_| Client::connect(server)).collect();
+    waits.iter_mut().for_each(|client| client.write(&wait));
+    for wait in &mut waits {
+        assert!(wait.read().starts_with("HTTP/1.1 408"));
+    }
+}
+
+/// Lets clients hang up, a few dozen at a time, and returns once the last of them has been noticed.
+fn hang_up_all(server: &Server, clients: usize) {
+    let start = Instant::now();
+    let patience = Duration::from_secs(10) + Duration::from_millis(10) * u32::try_from(clients).unwrap();
+    for _ in 0..clients.div_ceil(BESIDE) {
+        thread::scope(|scope| (0..BESIDE).for_each(|_| drop(scope.spawn(|| hang_up(server)))));
+        // Memory would grow with the connections that the server has not come to yet.
+        while server.open_sockets() > BESIDE {
+            assert!(start.elapsed() < patience, "connections stay open");
+        }
+    }
+    while status(server, "GET", "/v1/inboxes/crowd/messages/wait?subject=none&timeout=0") != 404 {
+        assert!(start.elapsed() < patience, "a place for a wait is still taken");
+    }
+}
+
+/// Sends a request, or a part of it, and hangs up shortly after.
+fn hang_up(server: &Server) {
+    let messages = "/v1/inboxes/crowd/messages";
+    let body = r#"{"to":"crowd@restante.test","subject":"Hello"}"#;
+    let mut random = rand::rng();
+    let request = match random.random_range(0..6) {
+        0 => format!("{}\r\n", head("GET", messages)),
+        1 => format!("{}\r\n", head("GET", "/v1/inboxes/crowd")),
+        // The body never ends.
+        2 => format!("{}Content-Length: 10000\r\n\r\n{body}", head("POST", messages)),
+        _ => format!("{}\r\n", head("GET", &format!("{messages}/wait?subject=none&timeout=120000"))),
+    };
+    let length = if random.random_range(0..5) == 0 { random.random_range(1..request.len()) } else { request.len() };
+    let mut client = Client::connect(server);
+    client.write(&request[..length]);
+    thread::sleep(Duration::from_micros(random.random_range(0..5_000)));
+}
