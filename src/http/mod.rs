@@ -36,7 +36,7 @@ pub fn router(app: App) -> Router {
         .nest("/api/v1", api::router())
         .merge(api::health_alias())
         .merge(documents)
-        .merge(dashboard::router(&app).layer(middleware::from_fn(deadline::of_request)))
+        .merge(dashboard::router(&app))
         .fallback(|| async { Error::NotFound })
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
         .layer(middleware::from_fn(request_id::stamp))

@@ -1,13 +1,15 @@
-//! What every answer carries: an id to find it by in the log, and the headers that hold for all.
+//! What holds for every request: an id to find it by in the log, a deadline, and the headers of every answer.
 
 use axum::extract::{FromRequestParts, Request};
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::deadline;
 use super::error::{Cause, Error};
 use crate::metrics;
 
@@ -24,12 +26,13 @@ impl RequestId {
     }
 }
 
-/// Gives the request its id, and the answer its headers.
+/// Gives the request its id and its deadline, and the answer its headers.
 pub(super) async fn stamp(mut request: Request, next: Next) -> Response {
     let id = RequestId(Uuid::now_v7());
     request.extensions_mut().insert(id);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let mut response = next.run(request).await;
+    let answered = timeout(deadline::of(&request), next.run(request)).await;
+    let mut response = answered.unwrap_or_else(|_| Error::Deadline.into_response());
     if let Some(Cause(cause)) = response.extensions().get() {
         id.log_failure(&**cause);
     }
