@@ -54,3 +54,35 @@ impl<S: Sync> FromRequestParts<S> for RequestId {
         Ok(parts.extensions.get().copied().unwrap_or(Self(Uuid::nil())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use axum::Router;
+    use axum::body::Body;
+    use axum::middleware::from_fn;
+    use tokio::time::Instant;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_takes_too_long_gets_a_503() {
+        let router = Router::new().fallback(pending::<&'static str>).layer(from_fn(stamp));
+        for (method, path, seconds) in [
+            ("GET", "/v1/inboxes/a", 30),
+            ("POST", "/v1/inboxes", 90),
+            ("GET", "/v1/inboxes/a/messages/wait?timeout=0", 4),
+            ("GET", "/api/v1/inboxes/a/messages/wait?timeout=1000", 5),
+            ("GET", "/v1/inboxes/a/messages/wait?timeout=999999", 124),
+        ] {
+            let start = Instant::now();
+            let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+            let response = router.clone().oneshot(request).await.unwrap();
+            assert_eq!((response.status().as_u16(), start.elapsed().as_secs()), (503, seconds), "{method} {path}");
+            assert_eq!(response.headers()["retry-after"], "1");
+            assert!(response.headers().contains_key("x-request-id"));
+        }
+    }
+}

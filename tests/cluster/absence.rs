@@ -1,10 +1,11 @@
 //! While PostgreSQL is away everybody hears so, and everything goes on by itself when it is back.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::node::{Node, Sender, eventually};
 use super::postgres::{Cluster, TestDatabase};
+use super::proxy::{Manner, Proxy};
 
 #[test]
 fn a_service_without_its_database_says_so_and_recovers() {
@@ -34,4 +35,26 @@ fn a_service_without_its_database_says_so_and_recovers() {
     eventually("mail is taken again", || sender.send(&inbox, "it is back").unwrap().starts_with("250"));
     let (status, message) = parked.join().unwrap();
     assert_eq!((status, message["subject"].as_str()), (200, Some("it is back")));
+}
+
+/// The connections of the node lead to nobody, as behind a firewall that drops everything.
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_database_is_silent_every_request_is_answered_in_time() {
+    let database = TestDatabase::create();
+    let proxy = Proxy::start(&database).await;
+    let asking = tokio::task::spawn_blocking(move || {
+        let node = Node::start(&proxy.url);
+        let client = node.client();
+        let wait = format!("/v1/inboxes/{}/messages/wait?timeout=1000", client.create_inbox());
+        proxy.behave(Manner::Silent);
+        for (path, seconds) in [("/v1/health", 2), (&wait, 6), ("/v1/health", 2)] {
+            let start = Instant::now();
+            let (status, _) = client.get(path);
+            assert!([408, 500, 503].contains(&status), "{path}: {status}");
+            assert!(start.elapsed() < Duration::from_secs(seconds), "{path} took {:?}", start.elapsed());
+        }
+        proxy.behave(Manner::Plain);
+        eventually("the node is healthy", || client.get("/v1/health").0 == 200);
+    });
+    asking.await.unwrap();
 }
