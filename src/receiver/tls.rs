@@ -16,9 +16,9 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{self, ServerConfig};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Instant};
 use crate::config::TlsFiles;
-use crate::model::{Domain, Timestamp};
+use crate::model::Domain;
 
 /// How often a handshake looks whether the files have changed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -68,7 +68,7 @@ pub(super) struct Certificate {
 struct Current {
     config: Arc<ServerConfig>,
     stamp: Stamp,
-    checked_at: Timestamp,
+    checked_at: Instant,
 }
 
 impl Certificate {
@@ -76,14 +76,14 @@ impl Certificate {
     pub(super) fn load(files: TlsFiles, clock: Clock) -> Result<Self, TlsError> {
         let stamp = Stamp::of(&files)?;
         let config = Arc::new(read_config(&files)?);
-        let current = Mutex::new(Current { config, stamp, checked_at: clock.now() });
+        let current = Mutex::new(Current { config, stamp, checked_at: clock.instant() });
         Ok(Self { files, clock, current })
     }
 
     /// What a handshake that begins now uses.
     pub(super) async fn acceptor(&self) -> TlsAcceptor {
         let mut current = self.current.lock().await;
-        let now = self.clock.now();
+        let now = self.clock.instant();
         if now.since(current.checked_at) >= CHECK_INTERVAL {
             current.checked_at = now;
             self.take_up_change(&mut current).await;
@@ -196,6 +196,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::model::Timestamp;
 
     fn domain() -> Domain {
         Domain::parse("restante.test").unwrap()
