@@ -58,6 +58,12 @@ pub(super) enum ClientError {
     Malformed { url: String, source: serde_json::Error },
 }
 
+impl From<ClientError> for CliError {
+    fn from(error: ClientError) -> Self {
+        Self::refused(error)
+    }
+}
+
 /// An inbox, as the service shows it.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Inbox {

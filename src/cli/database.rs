@@ -29,6 +29,12 @@ pub(super) enum DatabaseCommandError {
     Runtime(#[source] io::Error),
 }
 
+impl From<DatabaseCommandError> for CliError {
+    fn from(error: DatabaseCommandError) -> Self {
+        Self::failed(error)
+    }
+}
+
 /// Opening a database makes it, and nobody wants the list of the projects of a mistyped directory.
 ///
 /// # Errors

@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use humantime::Duration;
 
-use super::octets::Octets;
+use super::byte_size::ByteSize;
 use crate::config::Limits;
 
 /// Where the data lies. `serve` and `project` share these, so that both find the same database.
@@ -82,7 +81,7 @@ pub(super) struct SendingFlags {
     #[arg(long, env = "RESTANTE_DNS_SERVER", value_name = "ADDRESS")]
     pub(super) dns_server: Option<String>,
     /// Carry mail to servers at loopback, private and other addresses that are not public, too
-    #[arg(long, env = "RESTANTE_ALLOW_PRIVATE_TARGETS", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "RESTANTE_ALLOW_PRIVATE_TARGETS", value_parser = boolean)]
     pub(super) allow_private_targets: bool,
     /// What the mail worker calls itself in EHLO [default: the mail domain]
     #[arg(long, env = "RESTANTE_SMTP_HELLO", value_name = "NAME")]
@@ -118,8 +117,8 @@ pub(super) enum LogFormat {
 #[command(next_help_heading = "Limits")]
 pub(super) struct LimitFlags {
     /// The largest message
-    #[arg(long, env = "RESTANTE_MAX_MESSAGE_SIZE", value_name = "SIZE", default_value_t = Octets(Limits::default().message_size))]
-    pub(super) max_message_size: Octets,
+    #[arg(long, env = "RESTANTE_MAX_MESSAGE_SIZE", value_name = "SIZE", default_value_t = ByteSize(Limits::default().message_size))]
+    pub(super) max_message_size: ByteSize,
     /// Recipients of one message
     #[arg(long, env = "RESTANTE_MAX_RECIPIENTS", value_name = "N", default_value_t = Limits::default().recipients)]
     pub(super) max_recipients: usize,
@@ -133,29 +132,29 @@ pub(super) struct LimitFlags {
     #[arg(long, env = "RESTANTE_MAX_SMTP_CONNECTIONS_PER_ADDRESS", value_name = "N", default_value_t = Limits::default().smtp_connections_per_address)]
     pub(super) max_smtp_connections_per_address: usize,
     /// Message octets in memory over all SMTP sessions
-    #[arg(long, env = "RESTANTE_MAX_MESSAGE_MEMORY", value_name = "SIZE", default_value_t = Octets(Limits::default().message_memory))]
-    pub(super) max_message_memory: Octets,
+    #[arg(long, env = "RESTANTE_MAX_MESSAGE_MEMORY", value_name = "SIZE", default_value_t = ByteSize(Limits::default().message_memory))]
+    pub(super) max_message_memory: ByteSize,
     /// HTTP connections at once; further clients wait
     #[arg(long, env = "RESTANTE_HTTP_CONNECTIONS", value_name = "N", default_value_t = Limits::default().http_connections)]
     pub(super) http_connections: usize,
     /// Bytes in memory over all HTTP requests and their answers
-    #[arg(long, env = "RESTANTE_MAX_BODY_MEMORY", value_name = "SIZE", default_value_t = Octets(Limits::default().request_memory))]
-    pub(super) max_body_memory: Octets,
+    #[arg(long, env = "RESTANTE_MAX_BODY_MEMORY", value_name = "SIZE", default_value_t = ByteSize(Limits::default().request_memory))]
+    pub(super) max_body_memory: ByteSize,
     /// Free disk below which no message is taken
-    #[arg(long, env = "RESTANTE_MIN_FREE_DISK", value_name = "SIZE", default_value_t = Octets(Limits::default().free_disk))]
-    pub(super) min_free_disk: Octets,
+    #[arg(long, env = "RESTANTE_MIN_FREE_DISK", value_name = "SIZE", default_value_t = ByteSize(Limits::default().free_disk))]
+    pub(super) min_free_disk: ByteSize,
     /// JSON body of a send
-    #[arg(long, env = "RESTANTE_MAX_SEND_BODY", value_name = "SIZE", default_value_t = octets(Limits::default().send_body))]
-    pub(super) max_send_body: Octets,
+    #[arg(long, env = "RESTANTE_MAX_SEND_BODY", value_name = "SIZE", default_value_t = bytes(Limits::default().send_body))]
+    pub(super) max_send_body: ByteSize,
     /// JSON body of every other request
-    #[arg(long, env = "RESTANTE_MAX_BODY", value_name = "SIZE", default_value_t = octets(Limits::default().body))]
-    pub(super) max_body: Octets,
+    #[arg(long, env = "RESTANTE_MAX_BODY", value_name = "SIZE", default_value_t = bytes(Limits::default().body))]
+    pub(super) max_body: ByteSize,
     /// SMTP command line
-    #[arg(long, env = "RESTANTE_MAX_COMMAND_LINE", value_name = "SIZE", default_value_t = octets(Limits::default().command_line))]
-    pub(super) max_command_line: Octets,
+    #[arg(long, env = "RESTANTE_MAX_COMMAND_LINE", value_name = "SIZE", default_value_t = bytes(Limits::default().command_line))]
+    pub(super) max_command_line: ByteSize,
     /// One line of a message
-    #[arg(long, env = "RESTANTE_MAX_DATA_LINE", value_name = "SIZE", default_value_t = octets(Limits::default().data_line))]
-    pub(super) max_data_line: Octets,
+    #[arg(long, env = "RESTANTE_MAX_DATA_LINE", value_name = "SIZE", default_value_t = bytes(Limits::default().data_line))]
+    pub(super) max_data_line: ByteSize,
     /// How long an SMTP client may say nothing
     #[arg(long, env = "RESTANTE_IDLE_TIMEOUT", value_name = "DURATION", default_value_t = Limits::default().idle_timeout.into())]
     pub(super) idle_timeout: Duration,
@@ -164,6 +163,15 @@ pub(super) struct LimitFlags {
     pub(super) message_timeout: Duration,
 }
 
-fn octets(size: usize) -> Octets {
-    Octets(u64::try_from(size).unwrap_or(u64::MAX))
+/// A flag that its variable may also switch: an empty one, as compose files write an absent one, is off.
+pub(super) fn boolean(text: &str) -> Result<bool, &'static str> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" | "" => Ok(false),
+        _ => Err("write true or false"),
+    }
+}
+
+fn bytes(size: usize) -> ByteSize {
+    ByteSize(u64::try_from(size).unwrap_or(u64::MAX))
 }

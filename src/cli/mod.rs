@@ -1,6 +1,8 @@
-//! The command line: `restante serve` runs the service, `project`, `outgoing`, `migrate` and `copy` manage its database,
-//! and `inbox`, `messages` and `wait` are a client for shell scripts.
+//! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on its
+//! database; `inbox`, `messages` and `wait` are a client for shell scripts.
 
+mod backup;
+mod byte_size;
 mod client;
 mod copy;
 mod data_dir;
@@ -14,7 +16,6 @@ mod logging;
 mod memory;
 mod messages;
 mod migrate;
-mod octets;
 mod outgoing;
 mod output;
 mod project;
@@ -50,6 +51,8 @@ enum Command {
     Migrate(migrate::MigrateCommand),
     /// Copies an installation into another database, as from SQLite to PostgreSQL
     Copy(copy::CopyCommand),
+    /// Copies a SQLite database into a file, beside a running server
+    Backup(backup::BackupCommand),
     /// Lists, shows, retries and cancels what is sent to other domains, on the database
     Outgoing(outgoing::OutgoingCommand),
     /// Creates, shows and deletes inboxes
@@ -71,6 +74,7 @@ pub fn run() -> ExitCode {
         Command::Project(command) => project::run(&command),
         Command::Migrate(command) => migrate::run(&command),
         Command::Copy(command) => copy::run(&command),
+        Command::Backup(command) => backup::run(&command),
         Command::Outgoing(command) => outgoing::run(&command),
         Command::Inbox(command) => inbox::run(&command),
         Command::Messages(flags) => messages::run(&flags),

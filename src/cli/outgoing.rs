@@ -67,6 +67,12 @@ pub(super) enum OutgoingCommandError {
     Refused(#[from] OutboxError),
 }
 
+impl From<OutgoingCommandError> for CliError {
+    fn from(error: OutgoingCommandError) -> Self {
+        Self::failed(error)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors

@@ -55,6 +55,12 @@ pub(super) enum ProjectCommandError {
     Refused(#[from] ProjectError),
 }
 
+impl From<ProjectCommandError> for CliError {
+    fn from(error: ProjectCommandError) -> Self {
+        Self::failed(error)
+    }
+}
+
 /// Runs the command. Only keys and the list go to standard output.
 ///
 /// # Errors
@@ -63,6 +69,7 @@ pub(super) fn run(command: &ProjectCommand) -> Result<(), CliError> {
     let url = settings::database(&command.database)?;
     if matches!(command.action, Action::Create { .. }) {
         data_dir::create(&command.database.data_dir).map_err(ProjectCommandError::DataDir)?;
+        data_dir::create_database(&url).map_err(ProjectCommandError::DataDir)?;
     } else {
         database::refuse_absent(&url).map_err(ProjectCommandError::Database)?;
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use axum::http::Uri;
 
 use super::flags::{DatabaseFlags, LimitFlags, OutboundWay, SendingFlags, ServeFlags};
-use super::octets::Octets;
+use super::byte_size::ByteSize;
+use super::error::CliError;
 use crate::config::{DatabaseUrl, Direct, Dkim, Limits, Outbound, Relay, Sending, Settings, TlsFiles};
 use crate::model::{ApiKey, Domain};
 
@@ -18,6 +19,8 @@ const LEAST_COMMAND_LINE: usize = 512;
 const LEAST_DATA_LINE: usize = 1_000;
 /// Less than this, in bytes, would not hold a few ordinary requests.
 const LEAST_REQUEST_MEMORY: u64 = 1024 * 1024;
+/// The shortest administrator's token: nobody guesses 20 characters.
+const LEAST_ADMIN_TOKEN: usize = 20;
 /// Where DNS servers listen.
 const DNS_PORT: u16 = 53;
 
@@ -33,6 +36,12 @@ pub(super) struct SettingsError {
 impl SettingsError {
     pub(super) fn new(flag: &'static str, problem: impl Into<String>, remedy: &'static str) -> Self {
         Self { flag, problem: problem.into(), remedy }
+    }
+}
+
+impl From<SettingsError> for CliError {
+    fn from(error: SettingsError) -> Self {
+        Self::refused(error)
     }
 }
 
@@ -52,7 +61,7 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
         data_dir: flags.database.data_dir.clone(),
         database: database(&flags.database)?,
         api_key: given(flags.api_key.as_deref()).map(api_key).transpose()?,
-        admin_token: given(flags.admin_token.as_deref()).map(str::to_owned),
+        admin_token: flags.admin_token.as_deref().map(admin_token).transpose()?,
         tls: tls(flags.tls_cert.as_deref(), flags.tls_key.as_deref())?,
         inbox_lifetime: positive("--inbox-lifetime", *flags.inbox_lifetime)?,
         limits: limits(&flags.limits)?,
@@ -96,6 +105,15 @@ pub(super) fn api_key(text: &str) -> Result<ApiKey, SettingsError> {
             "A key is rst_live_ with 16 to 128 letters and digits behind it",
         )
     })
+}
+
+/// An empty token is refused like a short one: who sets the variable wants a token, and an empty value is a mistake.
+fn admin_token(text: &str) -> Result<String, SettingsError> {
+    if text.chars().count() < LEAST_ADMIN_TOKEN {
+        let problem = format!("the token has fewer than {LEAST_ADMIN_TOKEN} characters");
+        return Err(SettingsError::new("--admin-token", problem, "Make one with `openssl rand -hex 20`"));
+    }
+    Ok(text.to_owned())
 }
 
 /// What was given; an empty variable, as compose files write an absent one, is nothing.
@@ -181,7 +199,8 @@ fn relay(url: &str) -> Result<Relay, SettingsError> {
 
 fn dns_server(text: &str) -> Result<SocketAddr, SettingsError> {
     let without_port = text.parse().map(|address: IpAddr| SocketAddr::new(address, DNS_PORT));
-    without_port.or_else(|_| text.parse()).map_err(|_| {
+    let server = without_port.or_else(|_| text.parse()).ok().filter(|server: &SocketAddr| server.port() != 0);
+    server.ok_or_else(|| {
         let problem = format!("{} is not the address of a server", text.escape_debug());
         SettingsError::new("--dns-server", problem, "Write it like 192.0.2.53, [2001:db8::53]:53 or 127.0.0.1:5353")
     })
@@ -246,7 +265,7 @@ fn at_least<N: Copy + PartialOrd + fmt::Display>(flag: &'static str, number: N, 
     Ok(number)
 }
 
-fn size_at_least(flag: &'static str, size: Octets, least: usize) -> Result<usize, SettingsError> {
+fn size_at_least(flag: &'static str, size: ByteSize, least: usize) -> Result<usize, SettingsError> {
     let size = usize::try_from(size.0)
         .map_err(|_| SettingsError::new(flag, "this is more than the machine can address", "Lower it"))?;
     at_least(flag, size, least)
@@ -331,7 +350,7 @@ mod tests {
 
     #[test]
     fn an_empty_value_is_an_absent_one() {
-        let settings = resolve_line("--base-url= --api-key= --admin-token= --database=").unwrap();
+        let settings = resolve_line("--base-url= --api-key= --database=").unwrap();
         assert_eq!((settings.base_url, settings.api_key, settings.admin_token), (None, None, None));
         assert_eq!(settings.database, DatabaseUrl::Sqlite(PathBuf::from("./restante-data/restante.db")));
     }
@@ -347,6 +366,8 @@ mod tests {
             ("--base-url http://user:password@restante.test", "--base-url"),
             ("--database mysql://localhost/restante", "--database"),
             ("--api-key secret", "--api-key"),
+            ("--admin-token=", "--admin-token"),
+            ("--admin-token 0123456789012345678", "--admin-token"),
             ("--tls-cert c.pem", "--tls-cert"),
             ("--tls-key k.pem", "--tls-key"),
             ("--inbox-lifetime 0s", "--inbox-lifetime"),
@@ -356,7 +377,9 @@ mod tests {
             ("--max-message-memory 1MiB", "--max-message-memory"),
             ("--message-timeout 0s", "--message-timeout"),
             ("--relay mail.example", "--relay"),
+            ("--relay smtp://user:%zz@mail.example", "--relay"),
             ("--dns-server dns.example", "--dns-server"),
+            ("--dns-server 127.0.0.1:0", "--dns-server"),
             ("--smtp-hello a..b", "--smtp-hello"),
             ("--dkim-key k.pem", "--dkim-key"),
             ("--dkim-selector s", "--dkim-selector"),
@@ -367,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_refused_secret_is_not_repeated() {
-        for line in ["--api-key rst_live_tooshort", "--relay smtp://user:tooshort@"] {
+        for line in ["--api-key rst_live_tooshort", "--admin-token tooshort", "--relay smtp://user:tooshort@"] {
             let error = resolve_line(line).unwrap_err();
             assert!(!error.to_string().contains("tooshort"), "{error}");
         }

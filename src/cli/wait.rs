@@ -8,6 +8,7 @@ use regex_lite::Regex;
 
 use super::client::{Client, ClientError, ClientFlags, FilterFlags, Message, Summary};
 use super::error::CliError;
+use super::flags::boolean;
 use super::output::{self, printable, printable_line};
 
 /// The service ends a wait after this long, so that a longer one is several in a row.
@@ -26,13 +27,13 @@ pub(super) struct WaitFlags {
     #[arg(long, env = "RESTANTE_TIMEOUT", value_name = "DURATION", default_value = "30s")]
     timeout: humantime::Duration,
     /// Wait for a message with a one-time code, and print the code alone
-    #[arg(long, env = "RESTANTE_OTP", conflicts_with_all = ["link", "json"])]
+    #[arg(long, env = "RESTANTE_OTP", value_parser = boolean, conflicts_with_all = ["link", "json"])]
     otp: bool,
     /// Wait for a message with a link that matches, and print the first such link alone
     #[arg(long, env = "RESTANTE_LINK", value_name = "REGEX", conflicts_with = "json")]
     link: Option<Regex>,
     /// Print the whole message as JSON
-    #[arg(long, env = "RESTANTE_JSON")]
+    #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
     json: bool,
     #[command(flatten)]
     client: ClientFlags,
@@ -63,6 +64,12 @@ impl fmt::Display for NoMatch {
             0 => Ok(()),
             more => write!(formatter, "\n  and {more} more"),
         }
+    }
+}
+
+impl From<NoMatch> for CliError {
+    fn from(error: NoMatch) -> Self {
+        Self::failed(error)
     }
 }
 

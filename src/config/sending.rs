@@ -98,7 +98,9 @@ impl FromStr for Relay {
     type Err = InvalidRelay;
 
     fn from_str(text: &str) -> Result<Self, InvalidRelay> {
-        let url = Url::parse(text).map_err(|_| InvalidRelay)?;
+        // The URL library leaves a stray % as it is.
+        let escapes_are_whole = text.split('%').skip(1).all(starts_with_two_hex_digits);
+        let url = Url::parse(text).ok().filter(|_| escapes_are_whole).ok_or(InvalidRelay)?;
         let implicit_tls = match url.scheme() {
             "smtp" => false,
             "smtps" => true,
@@ -109,8 +111,15 @@ impl FromStr for Relay {
         }
         let host = url.host_str().and_then(relay_host).ok_or(InvalidRelay)?;
         let port = url.port().unwrap_or(if implicit_tls { SUBMISSIONS_PORT } else { SUBMISSION_PORT });
+        if port == 0 {
+            return Err(InvalidRelay);
+        }
         Ok(Self { host, port, implicit_tls, credentials: credentials(&url)?, authorities: None })
     }
+}
+
+fn starts_with_two_hex_digits(text: &str) -> bool {
+    text.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 fn relay_host(text: &str) -> Option<RelayHost> {
@@ -177,6 +186,9 @@ mod tests {
             "smtp://:password@mail.example",
             "smtp://a:b%00@mail.example",
             "smtp://mail.example/path",
+            "smtp://user:%zz@mail.example",
+            "smtp://user:p%4@mail.example",
+            "smtp://mail.example:0",
             "smtp://mail.example?a=b",
             "smtp://mail.example:0x19",
             "smtp://mail..example",

@@ -170,20 +170,20 @@ pub(super) fn self_signed(data_dir: &Path, mail_domain: &Domain) -> Result<TlsFi
     }
     let names = vec![mail_domain.as_str().to_owned(), "localhost".to_owned()];
     let made = rcgen::generate_simple_self_signed(names)?;
-    write_whole(&files.key, &made.signing_key.serialize_pem(), 0o600)?;
-    write_whole(&files.certificate, &made.cert.pem(), 0o644)?;
+    write_whole(&files.key, &made.signing_key.serialize_pem())?;
+    write_whole(&files.certificate, &made.cert.pem())?;
     Ok(files)
 }
 
-/// Writes beside the file and renames, so that a crash leaves no half of it.
-fn write_whole(path: &Path, text: &str, mode: u32) -> Result<(), TlsError> {
+/// Writes beside the file and renames, so that a crash leaves no half of it. Only its owner may read it.
+fn write_whole(path: &Path, text: &str) -> Result<(), TlsError> {
     let unwritten = path.with_extension("pem.new");
     let write = || {
         match fs::remove_file(&unwritten) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&unwritten)?;
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unwritten)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&unwritten, path)

@@ -105,6 +105,16 @@ impl Store {
         Ok(!self.database.look_up(DELETED, vec![]).await?.is_empty())
     }
 
+    /// How many projects have been deleted.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn deleted_projects(&self) -> Result<i64, StoreError> {
+        const DELETED: &str = "SELECT COUNT(*) FROM projects WHERE deleted_at IS NOT NULL";
+        let rows = self.database.look_up(DELETED, vec![]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or(0))
+    }
+
     /// Whose key this is, where it works at `now`.
     ///
     /// # Errors
