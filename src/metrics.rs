@@ -44,6 +44,7 @@ pub fn install() -> Result<Metrics, InstallError> {
     describe();
     gauge!(CONNECTIONS_OPEN).set(0.0);
     gauge!(WAITS_OPEN).set(0.0);
+    counter!(LOG_LINES_DROPPED).absolute(0);
     Ok(Metrics(handle))
 }
 

@@ -1,4 +1,4 @@
-//! `restante copy`: moves an installation to another database, as from SQLite to PostgreSQL.
+//! `restante copy`: copies an installation to another database, as from SQLite to PostgreSQL.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,10 +13,10 @@ use crate::store::{Progress, Store};
 /// From where to where.
 #[derive(Args, Debug)]
 pub(super) struct CopyCommand {
-    /// The database to copy: sqlite:PATH or postgres://…; no server may run on it
+    /// The database to copy, sqlite:PATH or postgres://…; no server may use it
     #[arg(long, env = "RESTANTE_FROM", value_name = "URL", hide_env_values = true)]
     from: String,
-    /// The database to copy into, which must be empty; no server may run on it
+    /// The database to copy into, which must be empty; no server may use it
     #[arg(long, env = "RESTANTE_TO", value_name = "URL", hide_env_values = true)]
     to: String,
 }

@@ -1,4 +1,4 @@
-//! The data directory and the database file: created for their owner alone, and locked by the one server that uses them.
+//! The data directory and the database file: created for their owner alone, and locked by the server that uses them.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
@@ -96,11 +96,7 @@ fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn take_lock(
-    file: &File,
-    path: &Path,
-    unwritable: impl FnOnce(io::Error) -> DataDirError,
-) -> Result<(), DataDirError> {
+fn take_lock(file: &File, path: &Path, unwritable: impl FnOnce(io::Error) -> DataDirError) -> Result<(), DataDirError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(path.to_owned())),

@@ -1,4 +1,4 @@
-//! Working on the database without the service, beside a running one or without.
+//! Opens the database for a command, beside a running server or without one.
 
 use std::io;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ impl From<DatabaseCommandError> for CliError {
     }
 }
 
-/// Opening a database makes it, and nobody wants the list of the projects of a mistyped directory.
+/// Refuses a database that does not exist: opening it would create it, also in a mistyped directory.
 ///
 /// # Errors
 /// [`DatabaseCommandError::Absent`].

@@ -99,7 +99,10 @@ impl DroppedLines {
             let dropped = self.count();
             metrics::log_lines_dropped(dropped);
             if dropped > reported {
-                tracing::warn!(dropped, "log lines were dropped since the start: standard error cannot be written fast enough");
+                tracing::warn!(
+                    dropped,
+                    "log lines were dropped since the start: standard error cannot be written fast enough"
+                );
                 reported = dropped;
             }
         }

@@ -1,15 +1,15 @@
-//! Has the C library return what large messages have used.
+//! Has the C library give the memory of large messages back to the system.
 
 use std::ffi::c_int;
 
-/// Blocks from this size on, in octets, are taken from the system one by one and returned when they are freed.
+/// Blocks of this many bytes or more are taken from the system one by one and returned when they are freed.
 const RETURNED_FROM: c_int = 256 * 1024;
-/// Free octets that each heap keeps at its end. The default gives back 128 KiB at a time and takes it again for the next
-/// message, each time at the cost of an interrupt on every processor.
+/// Free bytes that each heap keeps at its end. The default gives back 128 KiB at a time and takes it again for the next
+/// message.
 const KEPT: c_int = 2 * 1024 * 1024;
 
-/// Keeps large blocks out of the heap. By default glibc raises its threshold to 32 MiB as soon as large blocks have been
-/// freed, and from then on keeps what messages of 25 MiB leave behind, scattered, for ever.
+/// Keeps large blocks out of the heap. By default glibc raises its threshold to 32 MiB once large blocks have been freed:
+/// after 18 messages of 24 MB, the process then keeps 290 MiB, and with this 13 MiB.
 #[cfg(target_env = "gnu")]
 pub(super) fn return_large_blocks() {
     for (parameter, value) in [(libc::M_MMAP_THRESHOLD, RETURNED_FROM), (libc::M_TRIM_THRESHOLD, KEPT)] {

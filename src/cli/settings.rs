@@ -1,4 +1,4 @@
-//! From flags to settings: what is resolved here cannot be wrong any more, and what is wrong is named with its flag.
+//! Checks the flags and resolves them to settings; an error names its flag.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use axum::http::Uri;
 
-use super::flags::{DatabaseFlags, LimitFlags, OutboundWay, SendingFlags, ServeFlags};
 use super::byte_size::ByteSize;
 use super::error::CliError;
+use super::flags::{DatabaseFlags, LimitFlags, OutboundMode, SendingFlags, ServeFlags};
 use crate::config::{DatabaseUrl, Direct, Dkim, Limits, Outbound, Relay, Sending, Settings, TlsFiles};
 use crate::model::{ApiKey, Domain};
 
@@ -24,7 +24,7 @@ const LEAST_ADMIN_TOKEN: usize = 20;
 /// Where DNS servers listen.
 const DNS_PORT: u16 = 53;
 
-/// A flag, or its variable, says something that cannot be used.
+/// A flag or its variable has a value that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{flag}: {problem}. {remedy}.")]
 pub(super) struct SettingsError {
@@ -48,7 +48,7 @@ impl From<SettingsError> for CliError {
 /// Resolves the flags of `restante serve`.
 ///
 /// # Errors
-/// [`SettingsError`] for the first flag that says something unusable.
+/// [`SettingsError`] for the first flag that cannot be used.
 pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
     let mail_domain = mail_domain(&flags.mail_domain)?;
     Ok(Settings {
@@ -102,7 +102,7 @@ pub(super) fn api_key(text: &str) -> Result<ApiKey, SettingsError> {
         SettingsError::new(
             "--api-key",
             "this is no API key",
-            "A key is rst_live_ with 16 to 128 letters and digits behind it",
+            "A key is rst_live_ followed by 16 to 128 letters and digits",
         )
     })
 }
@@ -116,12 +116,12 @@ fn admin_token(text: &str) -> Result<String, SettingsError> {
     Ok(text.to_owned())
 }
 
-/// What was given; an empty variable, as compose files write an absent one, is nothing.
+/// The value, if there is one: compose files write an absent variable as an empty one.
 pub(super) fn given(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }
 
-/// Reads the address of an HTTP service; it comes back without a slash at its end.
+/// Reads the address of an HTTP service and returns it without a slash at its end.
 ///
 /// # Errors
 /// [`SettingsError`] naming `flag`.
@@ -171,13 +171,13 @@ fn tls(certificate: Option<&Path>, key: Option<&Path>) -> Result<Option<TlsFiles
 
 fn sending(flags: &SendingFlags, mail_domain: &Domain) -> Result<Sending, SettingsError> {
     let outbound = match (flags.outbound, given(flags.relay.as_deref())) {
-        (OutboundWay::Off, _) => Outbound::Off,
-        (OutboundWay::Direct, None) => Outbound::Direct(Direct {
+        (OutboundMode::Off, _) => Outbound::Off,
+        (OutboundMode::Direct, None) => Outbound::Direct(Direct {
             dns_server: given(flags.dns_server.as_deref()).map(dns_server).transpose()?,
             allow_private_targets: flags.allow_private_targets,
             ..Direct::default()
         }),
-        (OutboundWay::Direct, Some(url)) => {
+        (OutboundMode::Direct, Some(url)) => {
             Outbound::Relay(Relay { authorities: flags.relay_ca.clone(), ..relay(url)? })
         }
     };
@@ -214,7 +214,7 @@ fn dkim(key: Option<&Path>, selector: Option<&str>) -> Result<Option<Dkim>, Sett
         }
         (Some(_), None) => Err(SettingsError::new(
             "--dkim-key",
-            "a key needs the name under which the DNS has its other half",
+            "a key needs the name under which the DNS has the public key",
             "Give --dkim-selector as well, or neither",
         )),
         (None, Some(_)) => Err(SettingsError::new(
@@ -295,7 +295,7 @@ mod tests {
     }
 
     fn resolve_line(line: &str) -> Result<Settings, SettingsError> {
-        // Whoever runs the tests may have the variables set for a server of their own.
+        // The variables may be set for another server.
         let command = Serve::command().mut_args(|argument| argument.env(Resettable::Reset));
         let matches = command.try_get_matches_from(format!("serve {line}").split_whitespace()).unwrap();
         resolve(&Serve::from_arg_matches(&matches).unwrap().flags)

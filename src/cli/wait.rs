@@ -23,7 +23,7 @@ pub(super) struct WaitFlags {
     inbox: String,
     #[command(flatten)]
     filter: FilterFlags,
-    /// How long to wait at most
+    /// The longest time to wait
     #[arg(long, env = "RESTANTE_TIMEOUT", value_name = "DURATION", default_value = "30s")]
     timeout: humantime::Duration,
     /// Wait for a message with a one-time code, and print the code alone
@@ -39,7 +39,7 @@ pub(super) struct WaitFlags {
     client: ClientFlags,
 }
 
-/// The wait ended and nothing that was waited for had come.
+/// The wait ended without a match.
 #[derive(Debug)]
 pub(super) struct NoMatch {
     wanted: String,
@@ -88,7 +88,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     Ok(output::line(&answer)?)
 }
 
-/// Asks again behind each message that matches the filter and yet has no such code or link, until time is up.
+/// Asks again after each message that matches the filter but has no such code or link, until the time is up.
 fn wait(client: &Client, inbox: &str, flags: &WaitFlags) -> Result<Option<String>, ClientError> {
     let started = Instant::now();
     let mut filter = flags.filter.clone();
@@ -105,7 +105,7 @@ fn wait(client: &Client, inbox: &str, flags: &WaitFlags) -> Result<Option<String
     }
 }
 
-/// What to print of the message, or `None` where it lacks what was asked for.
+/// What to print of the message, or `None` if it has no such code or link.
 fn answer(message: &Message, flags: &WaitFlags) -> Option<String> {
     if flags.otp {
         return Some(message.otp.clone()).filter(|otp| !otp.is_empty());

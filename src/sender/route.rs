@@ -105,7 +105,9 @@ impl Router {
             Ok(exchangers) => exchangers,
             // Without an MX record, the domain itself is the server.
             Err(LookupError::NoRecord) => return Ok(vec![name]),
-            Err(LookupError::NoSuchName) => return Err(Failure::permanent(1, 2, format!("there is no domain {domain}"))),
+            Err(LookupError::NoSuchName) => {
+                return Err(Failure::permanent(1, 2, format!("there is no domain {domain}")));
+            }
             Err(LookupError::Failed(cause)) => return Err(dns_failure(&cause)),
         };
         // The null MX (RFC 7505).
@@ -133,7 +135,9 @@ impl Router {
         match (v6, v4) {
             (Ok(v6), Ok(v4)) => Ok(interleave(&v6, &v4)),
             (Ok(addresses), Err(_)) | (Err(_), Ok(addresses)) => Ok(addresses),
-            (Err(LookupError::Failed(cause)), _) | (_, Err(LookupError::Failed(cause))) => Err(LookupError::Failed(cause)),
+            (Err(LookupError::Failed(cause)), _) | (_, Err(LookupError::Failed(cause))) => {
+                Err(LookupError::Failed(cause))
+            }
             (Err(none), Err(_)) => Err(none),
         }
     }

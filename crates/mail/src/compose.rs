@@ -130,7 +130,9 @@ mod tests {
     #[test]
     fn a_subject_that_looks_encoded_arrives_as_it_was_written() {
         let long = format!("=?UTF-8?Q?x?= {}", "ü = 🐌 ".repeat(40));
-        for subject in ["=?UTF-8?Q?x?=", "a =?utf-8?b?eA==?= b", "ü =?UTF-8?Q?x?= ü", "=?", "1 =? 2 ?=", long.trim_end()] {
+        for subject in
+            ["=?UTF-8?Q?x?=", "a =?utf-8?b?eA==?= b", "ü =?UTF-8?Q?x?= ü", "=?", "1 =? 2 ?=", long.trim_end()]
+        {
             let draft = Draft {
                 from: "a@shop.example",
                 to: "b@restante.test",
