@@ -16,7 +16,6 @@ fn either_signal_stops_it_with_success() {
 }
 
 #[test]
-#[ignore = "the log is not removed yet when the database is closed"]
 fn what_is_left_of_a_database_is_one_file() {
     let (data_dir, server, key) = first_start();
     deliver(&server.smtp, "a@restante.test", "Hello", "text");
