@@ -1,24 +1,40 @@
-//! Time for everything that stores or waits: the system's, or a test's own that passes when told to.
+//! The two clocks of the service: wall-clock time for what is stored or shown, and a monotonic clock for durations and
+//! timeouts. A step of the wall clock therefore lengthens no timeout.
+//!
+//! A test has a clock of its own that moves only when the test advances it.
 
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, LazyLock};
+use std::time::{self, Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
 use crate::model::Timestamp;
 
-/// Where the time comes from. Cheap to clone; clones of a manual clock pass together.
+/// Where the system's monotonic clock starts to count.
+static START: LazyLock<time::Instant> = LazyLock::new(time::Instant::now);
+
+/// A source of time. Cheap to clone; clones of a manual clock share their time.
 #[derive(Clone, Debug)]
 pub struct Clock(Source);
+
+/// An instant of the monotonic clock. Unlike std's, a test can set it, and its arithmetic saturates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instant(Duration);
 
 #[derive(Clone, Debug)]
 enum Source {
     System,
-    Manual(Arc<watch::Sender<Timestamp>>),
+    Manual(Arc<watch::Sender<Manual>>),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Manual {
+    wall: Timestamp,
+    monotonic: Instant,
 }
 
 impl Clock {
-    /// The system's clock.
+    /// The system's clocks.
     #[must_use]
     pub fn system() -> Self {
         Self(Source::System)
@@ -27,10 +43,11 @@ impl Clock {
     /// A clock that stands still at `start` until [`Clock::advance`].
     #[must_use]
     pub fn manual(start: Timestamp) -> Self {
-        Self(Source::Manual(Arc::new(watch::Sender::new(start))))
+        let time = Manual { wall: start, monotonic: Instant::default() };
+        Self(Source::Manual(Arc::new(watch::Sender::new(time))))
     }
 
-    /// The present instant.
+    /// The wall-clock time, for what is stored or shown.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
@@ -38,31 +55,70 @@ impl Clock {
                 let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
             }
-            Source::Manual(now) => *now.borrow(),
+            Source::Manual(time) => time.borrow().wall,
         }
     }
 
-    /// Lets time pass on a manual clock and wakes whoever slept until then; the system's clock ignores it.
-    pub fn advance(&self, duration: Duration) {
-        if let Source::Manual(now) = &self.0 {
-            now.send_modify(|now| *now = now.after(duration));
-        }
-    }
-
-    /// Sleeps until `instant` has come.
-    pub async fn sleep_until(&self, instant: Timestamp) {
+    /// The monotonic time, for durations and timeouts.
+    #[must_use]
+    pub fn instant(&self) -> Instant {
         match &self.0 {
-            Source::System => tokio::time::sleep(instant.since(self.now())).await,
-            Source::Manual(now) => {
+            Source::System => Instant(START.elapsed()),
+            Source::Manual(time) => time.borrow().monotonic,
+        }
+    }
+
+    /// The monotonic instant at which the wall clock will show `time`, if nobody sets it until then.
+    #[must_use]
+    pub fn instant_of(&self, time: Timestamp) -> Instant {
+        self.instant().after(time.since(self.now()))
+    }
+
+    /// Moves both times of a manual clock forward and wakes its sleepers; the system's clock ignores it.
+    pub fn advance(&self, duration: Duration) {
+        if let Source::Manual(time) = &self.0 {
+            time.send_modify(|time| {
+                time.wall = time.wall.after(duration);
+                time.monotonic = time.monotonic.after(duration);
+            });
+        }
+    }
+
+    /// Sets the wall-clock time of a manual clock, as an administrator may do; the system's clock ignores it.
+    pub fn set_wall(&self, wall: Timestamp) {
+        if let Source::Manual(time) = &self.0 {
+            time.send_modify(|time| time.wall = wall);
+        }
+    }
+
+    /// Sleeps until `instant`.
+    pub async fn sleep_until(&self, instant: Instant) {
+        match &self.0 {
+            Source::System => tokio::time::sleep(instant.since(self.instant())).await,
+            Source::Manual(time) => {
                 // The sender lives as long as this clock, so waiting cannot fail.
-                let _ = now.subscribe().wait_for(|now| *now >= instant).await;
+                let _ = time.subscribe().wait_for(|time| time.monotonic >= instant).await;
             }
         }
     }
 
     /// Sleeps for `duration`.
     pub async fn sleep(&self, duration: Duration) {
-        self.sleep_until(self.now().after(duration)).await;
+        self.sleep_until(self.instant().after(duration)).await;
+    }
+}
+
+impl Instant {
+    /// The instant `duration` later; saturates.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(duration))
+    }
+
+    /// The time from `earlier` to this instant; zero if `earlier` is later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
     }
 }
 
@@ -73,15 +129,26 @@ mod tests {
     #[tokio::test]
     async fn a_manual_clock_wakes_sleepers_when_it_is_advanced() {
         let clock = Clock::manual(Timestamp::from_millis(1_000));
+        let wake_at = clock.instant().after(Duration::from_secs(4));
         let sleeper = tokio::spawn({
             let clock = clock.clone();
             async move {
-                clock.sleep_until(Timestamp::from_millis(5_000)).await;
+                clock.sleep_until(wake_at).await;
                 clock.now()
             }
         });
         clock.advance(Duration::from_secs(2));
         clock.advance(Duration::from_secs(2));
         assert_eq!(sleeper.await.unwrap(), Timestamp::from_millis(5_000));
+    }
+
+    #[tokio::test]
+    async fn a_step_of_the_wall_clock_lengthens_no_sleep() {
+        let clock = Clock::manual(Timestamp::from_millis(3_600_000));
+        let wake_at = clock.instant_of(Timestamp::from_millis(3_603_000));
+        clock.set_wall(Timestamp::from_millis(0));
+        clock.advance(Duration::from_secs(3));
+        clock.sleep_until(wake_at).await;
+        assert_eq!(clock.now(), Timestamp::from_millis(3_000));
     }
 }

@@ -1,4 +1,4 @@
-//! The settings of a running service, resolved: nothing in here can be wrong any more.
+//! The settings of a running service, checked and resolved.
 
 mod database_url;
 mod sending;
@@ -12,7 +12,7 @@ use crate::model::{ApiKey, Domain};
 pub use database_url::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
 pub use sending::{Direct, Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
 
-/// One mebibyte, in octets.
+/// One mebibyte, in bytes.
 pub const MIB: u64 = 1024 * 1024;
 
 /// Everything `restante serve` needs to know.
@@ -40,7 +40,7 @@ pub struct Settings {
     pub tls: Option<TlsFiles>,
     /// How long a temporary inbox lives.
     pub inbox_lifetime: Duration,
-    /// How mail for other domains leaves.
+    /// How mail is sent to other domains.
     pub sending: Sending,
     /// What one caller, message or session may take.
     pub limits: Limits,
@@ -55,7 +55,7 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
-/// The limits; each has a flag of the same name. Sizes are in octets.
+/// The limits; each has a flag of the same name. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// One message as it is transferred.
@@ -68,7 +68,7 @@ pub struct Limits {
     pub smtp_connections: usize,
     /// SMTP connections at once from one address.
     pub smtp_connections_per_address: usize,
-    /// Message octets in memory over all SMTP sessions.
+    /// Memory for the messages of all SMTP sessions.
     pub message_memory: u64,
     /// HTTP connections at once.
     pub http_connections: usize,
@@ -84,7 +84,7 @@ pub struct Limits {
     pub command_line: usize,
     /// SMTP data line, with its CR LF.
     pub data_line: usize,
-    /// How long an SMTP session may say nothing.
+    /// How long an SMTP client may be silent.
     pub idle_timeout: Duration,
     /// How long one message may take to arrive.
     pub message_timeout: Duration,

@@ -12,7 +12,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 const CONNECTIONS_OPEN: &str = "restante_smtp_connections_open";
 const CONNECTIONS: &str = "restante_smtp_connections_total";
 const MESSAGES: &str = "restante_smtp_messages_total";
-const MESSAGE_OCTETS: &str = "restante_smtp_message_octets_total";
+const MESSAGE_BYTES: &str = "restante_smtp_message_bytes_total";
 const REFUSALS: &str = "restante_smtp_refusals_total";
 const DELIVERY_SECONDS: &str = "restante_delivery_seconds";
 const COMMIT_SECONDS: &str = "restante_commit_seconds";
@@ -22,6 +22,7 @@ const WAITS: &str = "restante_waits_total";
 const OUTGOING_QUEUED: &str = "restante_outgoing_queued";
 const OUTGOING_ATTEMPTS: &str = "restante_outgoing_attempts_total";
 const HTTP_REQUESTS: &str = "restante_http_requests_total";
+const LOG_LINES_DROPPED: &str = "restante_log_lines_dropped_total";
 
 /// Upper bounds, in seconds: from a flush on a fast disk to the time a client is kept waiting.
 const SECONDS: &[f64] = &[0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0];
@@ -43,6 +44,7 @@ pub fn install() -> Result<Metrics, InstallError> {
     describe();
     gauge!(CONNECTIONS_OPEN).set(0.0);
     gauge!(WAITS_OPEN).set(0.0);
+    counter!(LOG_LINES_DROPPED).absolute(0);
     Ok(Metrics(handle))
 }
 
@@ -60,7 +62,7 @@ fn describe() {
     describe_gauge!(CONNECTIONS_OPEN, "SMTP connections that are open");
     describe_counter!(CONNECTIONS, "SMTP connections, by whether they were accepted");
     describe_counter!(MESSAGES, "Messages that arrived in full, by what became of them");
-    describe_counter!(MESSAGE_OCTETS, "Octets of the messages that were stored");
+    describe_counter!(MESSAGE_BYTES, "Bytes of the messages that were stored");
     describe_counter!(REFUSALS, "Senders, recipients and messages that were refused, by reason");
     describe_histogram!(DELIVERY_SECONDS, "From the end of a message to its being stored");
     describe_histogram!(COMMIT_SECONDS, "One transaction of deliveries, with its flush");
@@ -70,6 +72,7 @@ fn describe() {
     describe_gauge!(OUTGOING_QUEUED, "Outgoing items that wait to be sent; counted up to 100000");
     describe_counter!(OUTGOING_ATTEMPTS, "Attempts to send to other domains, by what they came to");
     describe_counter!(HTTP_REQUESTS, "HTTP requests, by class of status");
+    describe_counter!(LOG_LINES_DROPPED, "Log lines that were dropped because standard error took no more");
 }
 
 /// An SMTP connection that is counted as open until it is dropped.
@@ -97,10 +100,10 @@ pub fn connection_refused() {
     counter!(CONNECTIONS, "outcome" => "refused").increment(1);
 }
 
-/// A message of `octets` was stored, `elapsed` after its end.
-pub fn message_stored(octets: u64, elapsed: Duration) {
+/// A message of `bytes` was stored, `elapsed` after its end.
+pub fn message_stored(bytes: u64, elapsed: Duration) {
     counter!(MESSAGES, "outcome" => "stored").increment(1);
-    counter!(MESSAGE_OCTETS).increment(octets);
+    counter!(MESSAGE_BYTES).increment(bytes);
     histogram!(DELIVERY_SECONDS).record(elapsed);
 }
 
@@ -154,6 +157,11 @@ pub fn wait_refused() {
 /// An attempt to send an item to another domain has ended.
 pub fn outgoing_attempted(outcome: &'static str) {
     counter!(OUTGOING_ATTEMPTS, "outcome" => outcome).increment(1);
+}
+
+/// So many log lines were dropped since the start.
+pub fn log_lines_dropped(lines: usize) {
+    counter!(LOG_LINES_DROPPED).absolute(lines as u64);
 }
 
 /// An HTTP request was answered with `status`.

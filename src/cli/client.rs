@@ -1,4 +1,4 @@
-//! A small client of the HTTP interface, as far as the commands for shell scripts need it.
+//! A small HTTP client for the commands that shell scripts use.
 
 use std::io::Read;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use super::settings;
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-/// How long the service may send nothing, beyond what a wait was told to wait.
+/// How long the service may send nothing, in addition to the timeout of a wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// A message has at most 25 MiB, which JSON may write six times as long.
 const LARGEST_ANSWER: u64 = 160 * 1024 * 1024;
 
-/// Where the service is, and whose inboxes are meant.
+/// Where the service is, and the project's key.
 #[derive(Args, Debug)]
 pub(super) struct ClientFlags {
     /// The address of the service
@@ -30,10 +30,10 @@ pub(super) struct ClientFlags {
     api_key: Option<String>,
 }
 
-/// Which messages are asked for.
+/// Which messages are wanted.
 #[derive(Args, Clone, Debug)]
 pub(super) struct FilterFlags {
-    /// Only messages with this in their subject, in any case
+    /// Only messages whose subject contains this, in upper or lower case
     #[arg(long, env = "RESTANTE_SUBJECT", value_name = "TEXT")]
     pub(super) subject: Option<String>,
     /// Only messages later than the one with this id
@@ -56,6 +56,12 @@ pub(super) enum ClientError {
     Refused { url: String, status: u16, text: String },
     #[error("{url} answered with something else than Restante does")]
     Malformed { url: String, source: serde_json::Error },
+}
+
+impl From<ClientError> for CliError {
+    fn from(error: ClientError) -> Self {
+        Self::refused(error)
+    }
 }
 
 /// An inbox, as the service shows it.
@@ -172,7 +178,7 @@ impl Client {
         match self.call(filtered(request, filter), timeout) {
             Ok(answer) => self.read(answer).map(Some),
             Err(ClientError::Refused { status: 408, .. }) => Ok(None),
-            // A single look that finds nothing is told so by 404, as is an inbox that has gone.
+            // With a timeout of 0, both "no match" and "no such inbox" are answered with 404.
             Err(ClientError::Refused { status: 404, .. }) if milliseconds == "0" => self.inbox(id).map(|_| None),
             refused => inbox_answer(refused, id).map(|_| None),
         }
@@ -231,9 +237,9 @@ fn filtered(request: RequestBuilder<WithoutBody>, filter: &FilterFlags) -> Reque
 
 /// Percent-encodes everything but the unreserved characters (RFC 3986, section 2.3).
 fn encode_segment(segment: &str) -> String {
-    let encode = |octet: u8| match octet {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(octet).to_string(),
-        _ => format!("%{octet:02X}"),
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
     };
     segment.bytes().map(encode).collect()
 }

@@ -1,26 +1,22 @@
-//! `restante copy`: moves an installation to another database, as from SQLite to PostgreSQL.
+//! `restante copy`: copies an installation to another database, as from SQLite to PostgreSQL.
 
-use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use clap::Args;
 
 use super::database::DatabaseCommandError;
 use super::error::CliError;
+use super::output::ProgressLine;
 use super::{data_dir, database, output, settings};
 use crate::store::{Progress, Store};
-
-/// How often the line on a terminal is written again.
-const REDRAWN: Duration = Duration::from_millis(100);
 
 /// From where to where.
 #[derive(Args, Debug)]
 pub(super) struct CopyCommand {
-    /// The database to copy: sqlite:PATH or postgres://…; no server may run on it
+    /// The database to copy, sqlite:PATH or postgres://…; no server may use it
     #[arg(long, env = "RESTANTE_FROM", value_name = "URL", hide_env_values = true)]
     from: String,
-    /// The database to copy into, which must be empty; no server may run on it
+    /// The database to copy into, which must be empty; no server may use it
     #[arg(long, env = "RESTANTE_TO", value_name = "URL", hide_env_values = true)]
     to: String,
 }
@@ -32,9 +28,10 @@ pub(super) struct CopyCommand {
 pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
     let (from, to) = (settings::database_url("--from", &command.from)?, settings::database_url("--to", &command.to)?);
     database::refuse_absent(&from)?;
-    // A server on the source would go on writing behind the copy's back.
-    let lock = |url| data_dir::lock_database(url).map_err(DatabaseCommandError::DataDir);
-    let _locks = (lock(&from)?, lock(&to)?);
+    // A server on the source would change what has been copied already.
+    for url in [&from, &to] {
+        data_dir::lock_database(url).map_err(DatabaseCommandError::DataDir)?;
+    }
     let shown = Arc::new(Mutex::new(Shown::new()));
     database::with(from.clone(), Store::open, async |source| {
         let target = database::open(to.clone(), Store::open).await?;
@@ -42,26 +39,25 @@ pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
         let copied = source.copy_to(&target, move |progress| locked(&updated).update(progress)).await;
         Ok(copied.map_err(DatabaseCommandError::Copy)?)
     })?;
-    locked(&shown).end();
+    locked(&shown).line.clear();
     output::note(&format!("Copied {from} to {to}: {}.", locked(&shown).summary()));
     Ok(())
 }
 
 fn locked(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
-    // What is shown is whole also where showing it has panicked.
+    // A panic while it is shown leaves it whole.
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is seen of the copy: one line on a terminal, and what it comes to in the end.
+/// The progress of each table: a line on a terminal, and a summary at the end.
 struct Shown {
     tables: Vec<Progress>,
-    on_terminal: bool,
-    drawn: Option<Instant>,
+    line: ProgressLine,
 }
 
 impl Shown {
     fn new() -> Self {
-        Self { tables: Vec::new(), on_terminal: io::stderr().is_terminal(), drawn: None }
+        Self { tables: Vec::new(), line: ProgressLine::new() }
     }
 
     fn update(&mut self, progress: Progress) {
@@ -69,19 +65,8 @@ impl Shown {
             Some(last) => *last = progress,
             None => self.tables.push(progress),
         }
-        let due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAWN) || progress.copied == progress.rows;
-        if self.on_terminal && due {
-            self.drawn = Some(Instant::now());
-            let Progress { table, copied, rows } = progress;
-            // There is nobody left to tell where standard error is closed.
-            let _ = write!(io::stderr(), "\r\x1b[K{table}: {copied} of {rows}");
-        }
-    }
-
-    fn end(&self) {
-        if self.drawn.is_some() {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
+        let Progress { table, copied, rows } = progress;
+        self.line.show(&format!("{table}: {copied} of {rows}"), copied == rows);
     }
 
     fn summary(&self) -> String {
@@ -97,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_summary_counts_each_table_once() {
-        let mut shown = Shown { tables: Vec::new(), on_terminal: false, drawn: None };
+        let mut shown = Shown::new();
         assert_eq!(shown.summary(), "it was empty");
         for (table, copied) in [("projects", 1), ("api_keys", 500), ("api_keys", 750)] {
             shown.update(Progress { table, copied, rows: 750 });

@@ -1,21 +1,23 @@
-//! The data directory and the database file, which may lie elsewhere: made for their owner alone, and locked by the one
-//! server that works on them.
+//! The data directory and the database file: created for their owner alone, and locked by the server that uses them.
 
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::config::DatabaseUrl;
 
-/// Mails, keys and certificates are nobody else's business.
-const OWNER_ONLY: u32 = 0o700;
+/// Nobody else may read mails, keys and certificates.
+const DIRECTORY_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
 
-/// Why the data directory cannot be used.
+/// Why the data directory or the database file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DataDirError {
     #[error("cannot write to the data directory {}: choose another with --data-dir", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
+    #[error("cannot write to the database file {}: allow it, or choose another with --database", path.display())]
+    UnwritableDatabase { path: PathBuf, source: io::Error },
     #[error(
         "another `restante serve` already works on {}: stop that one, or name another place with --data-dir or --database",
         .0.display()
@@ -23,50 +25,80 @@ pub(super) enum DataDirError {
     InUse(PathBuf),
 }
 
-/// A lock on a data directory or a database; it ends with this value, or with the process.
+/// A lock on a data directory; it ends with this value, or with the process.
 #[derive(Debug)]
 pub(super) struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 
-/// Creates the directory, with its parents, where it is missing.
+/// Creates the directory and its parents if they are missing.
 ///
 /// # Errors
 /// [`DataDirError::Unwritable`].
 pub(super) fn create(path: &Path) -> Result<(), DataDirError> {
-    let created = DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(path);
+    let created = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path);
     created.map_err(|source| DataDirError::Unwritable { path: path.to_owned(), source })
 }
 
 /// Creates the directory and takes its lock.
 ///
 /// # Errors
-/// [`DataDirError`] where it cannot be written to, or where another process has the lock.
+/// [`DataDirError`] if it cannot be written to, or if another process has the lock.
 pub(super) fn lock(path: &Path) -> Result<Lock, DataDirError> {
-    take_lock(path, &path.join("lock"), path)
+    create(path)?;
+    let unwritable = |source| DataDirError::Unwritable { path: path.to_owned(), source };
+    let file = open(&path.join("lock")).map_err(unwritable)?;
+    take_lock(&file, path, unwritable)?;
+    Ok(Lock(file))
 }
 
-/// Takes the lock of a database that is a file; on a server, nodes share it. Its directory is made where it is missing.
+/// Creates the database file if it is missing, because SQLite would give it the mode that the umask leaves. Its log gets
+/// the mode of the file.
+///
+/// # Errors
+/// [`DataDirError`] if the file cannot be written to.
+pub(super) fn create_database(url: &DatabaseUrl) -> Result<(), DataDirError> {
+    match url {
+        DatabaseUrl::Sqlite(path) => open_database(path).map(drop),
+        DatabaseUrl::Postgres(_) => Ok(()),
+    }
+}
+
+/// Locks a database file for the rest of the process's life, under all of its names; creates it if it is missing. Nodes
+/// share a database on a server.
 ///
 /// # Errors
 /// As [`lock`].
-pub(super) fn lock_database(url: &DatabaseUrl) -> Result<Option<Lock>, DataDirError> {
-    let DatabaseUrl::Sqlite(path) = url else { return Ok(None) };
-    let directory = directory_of(path);
-    let mut file = path.clone().into_os_string();
-    file.push(".lock");
-    take_lock(directory, Path::new(&file), path).map(Some)
+pub(super) fn lock_database(url: &DatabaseUrl) -> Result<(), DataDirError> {
+    let DatabaseUrl::Sqlite(path) = url else { return Ok(()) };
+    let unwritable = |source| DataDirError::UnwritableDatabase { path: path.clone(), source };
+    let mut file = open_database(path)?;
+    if !cfg!(target_os = "linux") {
+        // Elsewhere this lock (flock) and SQLite's own (fcntl) may exclude each other.
+        let mut beside = fs::canonicalize(path).map_err(unwritable)?.into_os_string();
+        beside.push(".lock");
+        file = open(Path::new(&beside)).map_err(unwritable)?;
+    }
+    take_lock(&file, path, unwritable)?;
+    // Never closed: closing any descriptor of the file would end the locks that SQLite holds in this process.
+    std::mem::forget(file);
+    Ok(())
+}
+
+fn open_database(path: &Path) -> Result<File, DataDirError> {
+    create(directory_of(path))?;
+    open(path).map_err(|source| DataDirError::UnwritableDatabase { path: path.to_owned(), source })
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).mode(FILE_MODE).open(path)
 }
 
 fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Locks `file` in `directory` for whoever works on `path`.
-fn take_lock(directory: &Path, file: &Path, path: &Path) -> Result<Lock, DataDirError> {
-    create(directory)?;
-    let unwritable = |source| DataDirError::Unwritable { path: directory.to_owned(), source };
-    let file = File::options().create(true).append(true).open(file).map_err(unwritable)?;
+fn take_lock(file: &File, path: &Path, unwritable: impl FnOnce(io::Error) -> DataDirError) -> Result<(), DataDirError> {
     match file.try_lock() {
-        Ok(()) => Ok(Lock(file)),
+        Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(path.to_owned())),
         Err(TryLockError::Error(source)) => Err(unwritable(source)),
     }
@@ -83,7 +115,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("a/b");
         create(&path).unwrap();
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, OWNER_ONLY);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, DIRECTORY_MODE);
     }
 
     #[test]
@@ -96,14 +128,17 @@ mod tests {
     }
 
     #[test]
-    fn a_database_is_locked_by_itself() {
+    fn a_database_is_locked_under_all_its_names() {
         let directory = tempfile::tempdir().unwrap();
-        let database = |name: &str| DatabaseUrl::Sqlite(directory.path().join(name));
-        let _first = lock_database(&database("one.db")).unwrap();
-        assert!(
-            matches!(lock_database(&database("one.db")), Err(DataDirError::InUse(path)) if path.ends_with("one.db"))
-        );
-        assert!(lock_database(&database("other.db")).unwrap().is_some());
+        let path = |name: &str| directory.path().join(name);
+        let locked = |name: &str| lock_database(&DatabaseUrl::Sqlite(path(name)));
+        locked("one.db").unwrap();
+        fs::hard_link(path("one.db"), path("hard.db")).unwrap();
+        std::os::unix::fs::symlink("one.db", path("soft.db")).unwrap();
+        for name in ["one.db", "hard.db", "soft.db"] {
+            assert!(matches!(locked(name), Err(DataDirError::InUse(path)) if path.ends_with(name)), "{name}");
+        }
+        locked("other.db").unwrap();
     }
 
     #[test]

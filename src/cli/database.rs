@@ -1,4 +1,4 @@
-//! Working on the database without the service, beside a running one or without.
+//! Opens the database for a command, beside a running server or without one.
 
 use std::io;
 use std::path::PathBuf;
@@ -29,7 +29,13 @@ pub(super) enum DatabaseCommandError {
     Runtime(#[source] io::Error),
 }
 
-/// Opening a database makes it, and nobody wants the list of the projects of a mistyped directory.
+impl From<DatabaseCommandError> for CliError {
+    fn from(error: DatabaseCommandError) -> Self {
+        Self::failed(error)
+    }
+}
+
+/// Refuses a database that does not exist: opening it would create it, also in a mistyped directory.
 ///
 /// # Errors
 /// [`DatabaseCommandError::Absent`].

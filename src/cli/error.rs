@@ -1,48 +1,36 @@
-//! What can go wrong on the command line, and the exit code of each.
+//! The error of every command, with its exit code. Each command turns its own errors into it.
 
 use std::error::Error;
+use std::fmt;
 use std::io;
 
-use super::client::ClientError;
-use super::database::DatabaseCommandError;
-use super::outgoing::OutgoingCommandError;
-use super::project::ProjectCommandError;
-use super::serve::ServeError;
-use super::settings::SettingsError;
-use super::wait::NoMatch;
+type BoxedError = Box<dyn Error + Send + Sync>;
 
-/// Why a command did not do what it was asked to.
-#[derive(Debug, thiserror::Error)]
+/// Why a command failed.
+#[derive(Debug)]
 pub(super) enum CliError {
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    #[error(transparent)]
-    Serve(#[from] ServeError),
-    #[error(transparent)]
-    Project(#[from] ProjectCommandError),
-    #[error(transparent)]
-    Outgoing(#[from] OutgoingCommandError),
-    #[error(transparent)]
-    Database(#[from] DatabaseCommandError),
-    #[error(transparent)]
-    Client(#[from] ClientError),
-    #[error(transparent)]
-    NoMatch(#[from] NoMatch),
-    #[error("cannot write to standard output")]
-    Output(#[from] io::Error),
+    /// The service or a command could not do its work, or a wait found nothing.
+    Failed(BoxedError),
+    /// The request was wrong or was refused.
+    Refused(BoxedError),
+    /// Standard output cannot be written to.
+    Output(io::Error),
 }
 
 impl CliError {
-    /// 1 where a wait ended without a match or the service failed; 2 where the request was wrong or failed.
+    pub(super) fn failed(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Failed(error.into())
+    }
+
+    pub(super) fn refused(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Refused(error.into())
+    }
+
+    /// 1 if a wait ended without a match or the service failed; 2 if the request was wrong or failed.
     pub(super) fn exit_code(&self) -> u8 {
         match self {
-            Self::Serve(_)
-            | Self::Project(_)
-            | Self::Outgoing(_)
-            | Self::Database(_)
-            | Self::NoMatch(_)
-            | Self::Output(_) => 1,
-            Self::Settings(_) | Self::Client(_) => 2,
+            Self::Failed(_) | Self::Output(_) => 1,
+            Self::Refused(_) => 2,
         }
     }
 
@@ -52,15 +40,39 @@ impl CliError {
     }
 }
 
+impl Error for CliError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Failed(error) | Self::Refused(error) => error.source(),
+            Self::Output(error) => Some(error),
+        }
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) | Self::Refused(error) => error.fmt(formatter),
+            Self::Output(_) => formatter.write_str("cannot write to standard output"),
+        }
+    }
+}
+
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
 /// The error and what caused it, each once.
 pub(super) fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        let told = error.to_string();
+        let cause_text = error.to_string();
         // Some errors already name their cause.
-        if !text.ends_with(&told) {
-            text = format!("{text}: {told}");
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
         }
         cause = error.source();
     }

@@ -1,16 +1,15 @@
-//! The flags of `restante serve` and of the database, as they are given; `settings` makes sense of them.
+//! The flags of `restante serve` and of the database, as they are given; `settings` checks and resolves them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use humantime::Duration;
 
-use super::octets::Octets;
+use super::byte_size::ByteSize;
 use crate::config::Limits;
 
-/// Where the data lies. `serve` and `project` share these, so that both find the same database.
+/// Where the data is. All commands on the database share these, so that they find the same one.
 #[derive(Args, Clone, Debug)]
 pub(super) struct DatabaseFlags {
     /// The directory of the database, the certificate and the lock
@@ -21,7 +20,7 @@ pub(super) struct DatabaseFlags {
     pub(super) database: Option<String>,
 }
 
-/// Everything `restante serve` can be told.
+/// The flags of `restante serve`.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ServeFlags {
     /// Where HTTP listens; port 0 takes a free one
@@ -30,13 +29,13 @@ pub(super) struct ServeFlags {
     /// Where SMTP listens; port 0 takes a free one
     #[arg(long, env = "RESTANTE_SMTP_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1025")]
     pub(super) smtp_listen: SocketAddr,
-    /// Where a monitor finds /metrics (Prometheus) and /health [default: off]
+    /// Where /metrics (Prometheus) and /health are served for monitors [default: off]
     #[arg(long, env = "RESTANTE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub(super) metrics_listen: Option<SocketAddr>,
     /// The domain of every inbox; mail for any other is refused
     #[arg(long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = "restante.test")]
     pub(super) mail_domain: String,
-    /// How callers reach the service [default: http:// and the address HTTP listens on]
+    /// The URL at which clients reach the service [default: http:// and the address HTTP listens on]
     #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL")]
     pub(super) base_url: Option<String>,
     #[command(flatten)]
@@ -44,7 +43,7 @@ pub(super) struct ServeFlags {
     /// The key of the default project [default: the first start makes one and prints it]
     #[arg(long, env = "RESTANTE_API_KEY", value_name = "KEY", hide_env_values = true)]
     pub(super) api_key: Option<String>,
-    /// The administrator's token
+    /// The administrator's token, 20 characters or more [default: the first start makes one and prints it]
     #[arg(long, env = "RESTANTE_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub(super) admin_token: Option<String>,
     /// The certificate chain for STARTTLS, PEM [default: a self-signed one is made and kept]
@@ -56,7 +55,7 @@ pub(super) struct ServeFlags {
     /// How long a temporary inbox lives
     #[arg(long, env = "RESTANTE_INBOX_LIFETIME", value_name = "DURATION", default_value = "1h")]
     pub(super) inbox_lifetime: Duration,
-    /// How the log on standard error is written; RESTANTE_LOG filters it, as in RESTANTE_LOG=debug
+    /// The format of the log on standard error; RESTANTE_LOG filters it, as in RESTANTE_LOG=debug
     #[arg(long, env = "RESTANTE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     pub(super) log_format: LogFormat,
     #[command(flatten)]
@@ -65,105 +64,114 @@ pub(super) struct ServeFlags {
     pub(super) limits: LimitFlags,
 }
 
-/// How mail for other domains leaves.
+/// How mail is sent to other domains.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Sending to other domains")]
 pub(super) struct SendingFlags {
-    /// Whether mail for other domains leaves at all; `off` wins over a relay
-    #[arg(long, env = "RESTANTE_OUTBOUND", value_name = "WAY", default_value = "direct")]
-    pub(super) outbound: OutboundWay,
+    /// How mail is sent to other domains; `off` wins over a relay
+    #[arg(long, env = "RESTANTE_OUTBOUND", value_name = "MODE", default_value = "direct")]
+    pub(super) outbound: OutboundMode,
     /// A server that takes all mail for other domains, smtp://USER:PASSWORD@HOST:587 or smtps://…
     #[arg(long, env = "RESTANTE_RELAY", value_name = "URL", hide_env_values = true)]
     pub(super) relay: Option<String>,
-    /// Certificates that the relay's may stem from, PEM [default: the public authorities]
+    /// The authorities that may sign the relay's certificate, PEM [default: the public ones]
     #[arg(long, env = "RESTANTE_RELAY_CA", value_name = "FILE")]
     pub(super) relay_ca: Option<PathBuf>,
-    /// Who answers questions to the DNS, ADDRESS or ADDRESS:PORT [default: the system's servers]
+    /// The DNS server, ADDRESS or ADDRESS:PORT [default: the system's servers]
     #[arg(long, env = "RESTANTE_DNS_SERVER", value_name = "ADDRESS")]
     pub(super) dns_server: Option<String>,
-    /// Carry mail to servers at loopback, private and other addresses that are not public, too
-    #[arg(long, env = "RESTANTE_ALLOW_PRIVATE_TARGETS", value_parser = FalseyValueParser::new())]
+    /// Also send mail to servers at loopback, private and other addresses that are not public
+    #[arg(long, env = "RESTANTE_ALLOW_PRIVATE_TARGETS", value_parser = boolean)]
     pub(super) allow_private_targets: bool,
-    /// What the mail worker calls itself in EHLO [default: the mail domain]
+    /// The server's name in EHLO [default: the mail domain]
     #[arg(long, env = "RESTANTE_SMTP_HELLO", value_name = "NAME")]
     pub(super) smtp_hello: Option<String>,
-    /// The private key that signs what leaves (DKIM), PEM: RSA or Ed25519
+    /// The private key that signs outgoing mail (DKIM), PEM: RSA or Ed25519
     #[arg(long, env = "RESTANTE_DKIM_KEY", value_name = "FILE")]
     pub(super) dkim_key: Option<PathBuf>,
-    /// The name under which the DNS has the public key: NAME._domainkey.MAIL-DOMAIN
+    /// Where the DNS has the public key: NAME._domainkey.MAIL-DOMAIN
     #[arg(long, env = "RESTANTE_DKIM_SELECTOR", value_name = "NAME")]
     pub(super) dkim_selector: Option<String>,
 }
 
 /// Whether mail for other domains leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum OutboundWay {
-    /// To the servers that the DNS names, or to the relay where there is one.
+pub(super) enum OutboundMode {
+    /// To the servers that the DNS names, or to the relay if one is set.
     Direct,
-    /// Not at all: what is sent to another domain fails at once.
+    /// Not at all: a message to another domain bounces at once.
     Off,
 }
 
 /// How a log line is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum LogFormat {
-    /// One readable line an event.
+    /// One readable line for each event.
     Text,
-    /// One JSON object an event.
+    /// One JSON object for each event.
     Json,
 }
 
-/// One flag a limit; the defaults are those of [`Limits`].
+/// The limits; the defaults are those of [`Limits`].
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Limits")]
 pub(super) struct LimitFlags {
     /// The largest message
-    #[arg(long, env = "RESTANTE_MAX_MESSAGE_SIZE", value_name = "SIZE", default_value_t = Octets(Limits::default().message_size))]
-    pub(super) max_message_size: Octets,
-    /// Recipients of one message
+    #[arg(long, env = "RESTANTE_MAX_MESSAGE_SIZE", value_name = "SIZE", default_value_t = ByteSize(Limits::default().message_size))]
+    pub(super) max_message_size: ByteSize,
+    /// The most recipients of one message
     #[arg(long, env = "RESTANTE_MAX_RECIPIENTS", value_name = "N", default_value_t = Limits::default().recipients)]
     pub(super) max_recipients: usize,
-    /// Messages in one inbox
+    /// The most messages in one inbox
     #[arg(long, env = "RESTANTE_MAX_INBOX_MESSAGES", value_name = "N", default_value_t = Limits::default().inbox_messages)]
     pub(super) max_inbox_messages: u64,
-    /// SMTP connections at once
+    /// The most SMTP connections at once
     #[arg(long, env = "RESTANTE_MAX_SMTP_CONNECTIONS", value_name = "N", default_value_t = Limits::default().smtp_connections)]
     pub(super) max_smtp_connections: usize,
-    /// SMTP connections at once from one address
+    /// The most SMTP connections at once from one address
     #[arg(long, env = "RESTANTE_MAX_SMTP_CONNECTIONS_PER_ADDRESS", value_name = "N", default_value_t = Limits::default().smtp_connections_per_address)]
     pub(super) max_smtp_connections_per_address: usize,
-    /// Message octets in memory over all SMTP sessions
-    #[arg(long, env = "RESTANTE_MAX_MESSAGE_MEMORY", value_name = "SIZE", default_value_t = Octets(Limits::default().message_memory))]
-    pub(super) max_message_memory: Octets,
-    /// HTTP connections at once; further clients wait
+    /// Memory for the messages of all SMTP sessions
+    #[arg(long, env = "RESTANTE_MAX_MESSAGE_MEMORY", value_name = "SIZE", default_value_t = ByteSize(Limits::default().message_memory))]
+    pub(super) max_message_memory: ByteSize,
+    /// The most HTTP connections at once; further clients wait
     #[arg(long, env = "RESTANTE_HTTP_CONNECTIONS", value_name = "N", default_value_t = Limits::default().http_connections)]
     pub(super) http_connections: usize,
-    /// Bytes in memory over all HTTP requests and their answers
-    #[arg(long, env = "RESTANTE_MAX_BODY_MEMORY", value_name = "SIZE", default_value_t = Octets(Limits::default().request_memory))]
-    pub(super) max_body_memory: Octets,
-    /// Free disk below which no message is taken
-    #[arg(long, env = "RESTANTE_MIN_FREE_DISK", value_name = "SIZE", default_value_t = Octets(Limits::default().free_disk))]
-    pub(super) min_free_disk: Octets,
-    /// JSON body of a send
-    #[arg(long, env = "RESTANTE_MAX_SEND_BODY", value_name = "SIZE", default_value_t = octets(Limits::default().send_body))]
-    pub(super) max_send_body: Octets,
-    /// JSON body of every other request
-    #[arg(long, env = "RESTANTE_MAX_BODY", value_name = "SIZE", default_value_t = octets(Limits::default().body))]
-    pub(super) max_body: Octets,
-    /// SMTP command line
-    #[arg(long, env = "RESTANTE_MAX_COMMAND_LINE", value_name = "SIZE", default_value_t = octets(Limits::default().command_line))]
-    pub(super) max_command_line: Octets,
-    /// One line of a message
-    #[arg(long, env = "RESTANTE_MAX_DATA_LINE", value_name = "SIZE", default_value_t = octets(Limits::default().data_line))]
-    pub(super) max_data_line: Octets,
-    /// How long an SMTP client may say nothing
+    /// Memory for all HTTP requests and their answers
+    #[arg(long, env = "RESTANTE_MAX_BODY_MEMORY", value_name = "SIZE", default_value_t = ByteSize(Limits::default().request_memory))]
+    pub(super) max_body_memory: ByteSize,
+    /// Free disk space below which no message is taken
+    #[arg(long, env = "RESTANTE_MIN_FREE_DISK", value_name = "SIZE", default_value_t = ByteSize(Limits::default().free_disk))]
+    pub(super) min_free_disk: ByteSize,
+    /// The largest JSON body of a send
+    #[arg(long, env = "RESTANTE_MAX_SEND_BODY", value_name = "SIZE", default_value_t = bytes(Limits::default().send_body))]
+    pub(super) max_send_body: ByteSize,
+    /// The largest JSON body of every other request
+    #[arg(long, env = "RESTANTE_MAX_BODY", value_name = "SIZE", default_value_t = bytes(Limits::default().body))]
+    pub(super) max_body: ByteSize,
+    /// The longest SMTP command line
+    #[arg(long, env = "RESTANTE_MAX_COMMAND_LINE", value_name = "SIZE", default_value_t = bytes(Limits::default().command_line))]
+    pub(super) max_command_line: ByteSize,
+    /// The longest line of a message
+    #[arg(long, env = "RESTANTE_MAX_DATA_LINE", value_name = "SIZE", default_value_t = bytes(Limits::default().data_line))]
+    pub(super) max_data_line: ByteSize,
+    /// How long an SMTP client may be silent
     #[arg(long, env = "RESTANTE_IDLE_TIMEOUT", value_name = "DURATION", default_value_t = Limits::default().idle_timeout.into())]
     pub(super) idle_timeout: Duration,
-    /// How long one message may take to arrive
+    /// How long the transfer of one message may take
     #[arg(long, env = "RESTANTE_MESSAGE_TIMEOUT", value_name = "DURATION", default_value_t = Limits::default().message_timeout.into())]
     pub(super) message_timeout: Duration,
 }
 
-fn octets(size: usize) -> Octets {
-    Octets(u64::try_from(size).unwrap_or(u64::MAX))
+/// A flag that its variable may also switch: an empty one, as compose files write an absent one, is off.
+pub(super) fn boolean(text: &str) -> Result<bool, &'static str> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" | "" => Ok(false),
+        _ => Err("write true or false"),
+    }
+}
+
+fn bytes(size: usize) -> ByteSize {
+    ByteSize(u64::try_from(size).unwrap_or(u64::MAX))
 }

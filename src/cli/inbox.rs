@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::client::{Client, ClientFlags, Inbox};
 use super::error::CliError;
+use super::flags::boolean;
 use super::output;
 
 /// What to do with an inbox.
@@ -18,7 +19,7 @@ enum Action {
     /// Creates an inbox and prints its address
     Create {
         /// Print the whole inbox as JSON instead
-        #[arg(long, env = "RESTANTE_JSON")]
+        #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
         json: bool,
         #[command(flatten)]
         client: ClientFlags,
@@ -28,7 +29,7 @@ enum Action {
         /// The id or the address of the inbox
         inbox: String,
         /// Print it as JSON
-        #[arg(long, env = "RESTANTE_JSON")]
+        #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
         json: bool,
         #[command(flatten)]
         client: ClientFlags,

@@ -1,32 +1,72 @@
 //! The log of a server, on standard error: readable lines or JSON, filtered by `RESTANTE_LOG` or `RUST_LOG`.
+//!
+//! Lines are queued and written by a thread of their own, so that a reader who is slow, stuck or gone holds nothing up.
+//! What does not fit into the queue, or cannot be written, is dropped and counted.
 
 use std::env;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::flags::LogFormat;
 use super::settings::SettingsError;
+use crate::metrics;
 
 const FILTER_VARIABLES: [&str; 2] = ["RESTANTE_LOG", "RUST_LOG"];
+/// Lines that wait to be written.
+const QUEUED_LINES: usize = 4_096;
+/// Bytes that are written at once while more lines are queued.
+const WRITTEN_AT_ONCE: usize = 32 * 1024;
+/// How often dropped lines are reported.
+const REPORTED_EVERY: Duration = Duration::from_secs(1);
+
+/// The running log; dropping it writes what is still queued.
+pub(super) struct Log {
+    _worker: WorkerGuard,
+    dropped: DroppedLines,
+}
+
+/// The number of lines that were dropped since the start.
+#[derive(Clone)]
+pub(super) struct DroppedLines {
+    not_queued: ErrorCounter,
+    not_written: Arc<AtomicUsize>,
+}
 
 /// Starts logging for the whole process.
 ///
 /// # Errors
 /// [`SettingsError`] where a filter cannot be read.
-pub(super) fn start(format: LogFormat) -> Result<(), SettingsError> {
+pub(super) fn start(format: LogFormat) -> Result<Log, SettingsError> {
     let filter = filter()?;
+    let (writer, log) = queue(io::stderr());
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(LevelFilter::TRACE)
-        .with_writer(io::stderr)
+        .with_writer(writer)
+        .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal());
     match format {
         LogFormat::Text => subscriber.finish().with(filter).init(),
         LogFormat::Json => subscriber.json().finish().with(filter).init(),
     }
-    Ok(())
+    // A panic is reported like everything else, instead of directly on standard error.
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    Ok(log)
+}
+
+fn queue(output: impl Write + Send + 'static) -> (NonBlocking, Log) {
+    let not_written = Arc::default();
+    let writer = LineWriter { output, lines: Vec::new(), not_written: Arc::clone(&not_written) };
+    let builder = NonBlockingBuilder::default().buffered_lines_limit(QUEUED_LINES).thread_name("log");
+    let (writer, worker) = builder.lossy(true).finish(writer);
+    let dropped = DroppedLines { not_queued: writer.error_counter(), not_written };
+    (writer, Log { _worker: worker, dropped })
 }
 
 fn filter() -> Result<Targets, SettingsError> {
@@ -37,4 +77,108 @@ fn filter() -> Result<Targets, SettingsError> {
         });
     }
     Ok(Targets::new().with_default(LevelFilter::INFO))
+}
+
+impl Log {
+    pub(super) fn dropped_lines(&self) -> DroppedLines {
+        self.dropped.clone()
+    }
+}
+
+impl DroppedLines {
+    fn count(&self) -> usize {
+        self.not_queued.dropped_lines().saturating_add(self.not_written.load(Ordering::Relaxed))
+    }
+
+    /// Counts dropped lines in the metrics and reports them in the log, for as long as it is polled. A report that is
+    /// dropped as well is made again.
+    pub(super) async fn report(self) {
+        let mut reported = 0;
+        loop {
+            tokio::time::sleep(REPORTED_EVERY).await;
+            let dropped = self.count();
+            metrics::log_lines_dropped(dropped);
+            if dropped > reported {
+                tracing::warn!(
+                    dropped,
+                    "log lines were dropped since the start: standard error cannot be written fast enough"
+                );
+                reported = dropped;
+            }
+        }
+    }
+}
+
+/// Writes lines together and never fails: what cannot be written is counted and forgotten.
+struct LineWriter<W> {
+    output: W,
+    lines: Vec<u8>,
+    not_written: Arc<AtomicUsize>,
+}
+
+impl<W: Write> Write for LineWriter<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.lines.extend_from_slice(line);
+        if self.lines.len() >= WRITTEN_AT_ONCE {
+            self.flush()?;
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.output.write_all(&self.lines).is_err() {
+            let lines = self.lines.iter().filter(|byte| **byte == b'\n').count();
+            self.not_written.fetch_add(lines, Ordering::Relaxed);
+        }
+        self.lines.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use super::*;
+
+    /// An output that takes nothing before the test says so.
+    struct Stuck(Receiver<()>);
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            // Without a sender it goes on.
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_stuck_output_holds_nothing_up_and_its_lines_are_counted() {
+        let (unblock, blocked) = channel();
+        let (mut writer, log) = queue(Stuck(blocked));
+        let written = 3 * QUEUED_LINES;
+        for _ in 0..written {
+            writer.write_all(b"line\n").unwrap();
+        }
+        // The queue is full, and one batch of lines is being written.
+        let kept = written - log.dropped.count();
+        assert!((QUEUED_LINES..=QUEUED_LINES + WRITTEN_AT_ONCE / 5 + 1).contains(&kept), "{kept}");
+        drop(unblock);
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_written_is_counted() {
+        let (mut writer, log) = queue(std::fs::File::options().write(true).open("/dev/full").unwrap());
+        let dropped = log.dropped_lines();
+        for _ in 0..10 {
+            writer.write_all(b"line\n").unwrap();
+        }
+        // Dropping it writes what is queued.
+        drop(log);
+        assert_eq!(dropped.count(), 10);
+    }
 }

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::client::{Client, ClientFlags, FilterFlags, Summary};
 use super::error::CliError;
+use super::flags::boolean;
 use super::output;
 
 /// Which messages to list, and how.
@@ -16,7 +17,7 @@ pub(super) struct MessagesFlags {
     #[command(flatten)]
     filter: FilterFlags,
     /// Print the whole messages as JSON
-    #[arg(long, env = "RESTANTE_JSON")]
+    #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
     json: bool,
     #[command(flatten)]
     client: ClientFlags,

@@ -23,6 +23,7 @@ pub(super) fn run(command: &MigrateCommand) -> Result<(), CliError> {
     let url = settings::database(&command.database)?;
     if let DatabaseUrl::Sqlite(_) = url {
         data_dir::create(&command.database.data_dir).map_err(database::DatabaseCommandError::DataDir)?;
+        data_dir::create_database(&url).map_err(database::DatabaseCommandError::DataDir)?;
     }
     let shown = url.to_string();
     database::with(url, Store::open, async |_| {

@@ -1,6 +1,8 @@
-//! The command line: `restante serve` runs the service, `project`, `outgoing`, `migrate` and `copy` manage its database,
-//! and `inbox`, `messages` and `wait` are a client for shell scripts.
+//! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on its
+//! database; `inbox`, `messages` and `wait` are a client for shell scripts.
 
+mod backup;
+mod byte_size;
 mod client;
 mod copy;
 mod data_dir;
@@ -14,7 +16,6 @@ mod logging;
 mod memory;
 mod messages;
 mod migrate;
-mod octets;
 mod outgoing;
 mod output;
 mod project;
@@ -38,19 +39,21 @@ struct Cli {
 
 const EXIT_CODES: &str = "\
 Every flag can be set in the environment as well; `restante COMMAND --help` names the variables.
-Exit codes: 0 done; 1 a wait without a match, or the service could not do its work; 2 wrong usage, or a failed request.";
+Exit codes: 0 success; 1 a wait found nothing, or the service failed; 2 wrong usage, or a failed request.";
 
 #[derive(Subcommand)]
 enum Command {
     /// Runs the service
     Serve(Box<flags::ServeFlags>),
-    /// Manages projects and their API keys, on the database
+    /// Manages projects and their API keys in the database
     Project(project::ProjectCommand),
     /// Brings the schema of a database up to date
     Migrate(migrate::MigrateCommand),
-    /// Copies an installation into another database, as from SQLite to PostgreSQL
+    /// Copies an installation to another database, as from SQLite to PostgreSQL
     Copy(copy::CopyCommand),
-    /// Lists, shows, retries and cancels what is sent to other domains, on the database
+    /// Copies a SQLite database into a file, beside a running server
+    Backup(backup::BackupCommand),
+    /// Lists, shows, retries and cancels mail to other domains in the database
     Outgoing(outgoing::OutgoingCommand),
     /// Creates, shows and deletes inboxes
     Inbox(inbox::InboxCommand),
@@ -62,8 +65,8 @@ enum Command {
 
 /// Runs the program on the process's own arguments and environment.
 ///
-/// The exit code is 0 for success; 1 where a wait found nothing or the service could not start or do its work; 2 for
-/// wrong usage and failed requests.
+/// The exit code is 0 for success; 1 if a wait found nothing or the service failed; 2 for wrong usage and failed
+/// requests.
 #[must_use]
 pub fn run() -> ExitCode {
     let result = match Cli::parse().command {
@@ -71,6 +74,7 @@ pub fn run() -> ExitCode {
         Command::Project(command) => project::run(&command),
         Command::Migrate(command) => migrate::run(&command),
         Command::Copy(command) => copy::run(&command),
+        Command::Backup(command) => backup::run(&command),
         Command::Outgoing(command) => outgoing::run(&command),
         Command::Inbox(command) => inbox::run(&command),
         Command::Messages(flags) => messages::run(&flags),

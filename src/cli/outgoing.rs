@@ -1,5 +1,5 @@
-//! `restante outgoing`: what inboxes send to other domains, seen and managed on the database, whether or not a server
-//! runs on it.
+//! `restante outgoing`: shows and manages the mail to other domains on the database, beside a running server or without
+//! one.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
@@ -27,26 +27,26 @@ pub(super) struct OutgoingCommand {
 enum Action {
     /// Lists outgoing items, the newest first
     List {
-        /// Only items that stand there
+        /// Only items with this status
         #[arg(long, env = "RESTANTE_STATUS", value_name = "STATUS", value_parser = statuses())]
         status: Option<OutgoingStatus>,
-        /// How many at most
+        /// The most items to list
         #[arg(long, env = "RESTANTE_LIMIT", value_name = "N", default_value_t = 50)]
         limit: u32,
     },
-    /// Shows all there is to know of an item
+    /// Shows everything about an item
     Show {
-        /// The id that the send was answered with
+        /// The id that the answer to the send had
         #[arg(value_parser = OutgoingId::parse)]
         id: OutgoingId,
     },
-    /// Has an item tried at once, also one that failed or was cancelled
+    /// Tries an item at once, also one that failed or was cancelled
     Retry {
         /// The id of the item
         #[arg(value_parser = OutgoingId::parse)]
         id: OutgoingId,
     },
-    /// Takes an item out of the queue
+    /// Removes an item from the queue
     Cancel {
         /// The id of the item
         #[arg(value_parser = OutgoingId::parse)]
@@ -65,6 +65,12 @@ fn statuses() -> impl TypedValueParser<Value = OutgoingStatus> {
 pub(super) enum OutgoingCommandError {
     #[error(transparent)]
     Refused(#[from] OutboxError),
+}
+
+impl From<OutgoingCommandError> for CliError {
+    fn from(error: OutgoingCommandError) -> Self {
+        Self::failed(error)
+    }
 }
 
 /// Runs the command.

@@ -1,9 +1,13 @@
 //! What a command prints. What comes out of a mail is shown without the control characters that drive a terminal.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
+
+/// How often a progress line is drawn again.
+const REDRAWN_EVERY: Duration = Duration::from_millis(100);
 
 /// Prints one line.
 pub(super) fn line(text: &str) -> io::Result<()> {
@@ -19,8 +23,37 @@ pub(super) fn json(value: &impl Serialize) -> io::Result<()> {
 
 /// Says something on standard error, beside the output.
 pub(super) fn note(text: &str) {
-    // There is nobody left to tell where standard error is closed.
+    // Nobody reads a standard error that is closed.
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// A line on standard error that is drawn again and again, if that is a terminal.
+pub(super) struct ProgressLine {
+    on_terminal: bool,
+    drawn: Option<Instant>,
+}
+
+impl ProgressLine {
+    pub(super) fn new() -> Self {
+        Self { on_terminal: io::stderr().is_terminal(), drawn: None }
+    }
+
+    /// Draws `text` if it is time to, or if it is `important`.
+    pub(super) fn show(&mut self, text: &str, important: bool) {
+        let due = important || self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAWN_EVERY);
+        if self.on_terminal && due {
+            self.drawn = Some(Instant::now());
+            // A terminal that has gone needs no progress.
+            let _ = write!(io::stderr(), "\r\x1b[K{text}");
+        }
+    }
+
+    /// Clears the line.
+    pub(super) fn clear(&self) {
+        if self.drawn.is_some() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
 }
 
 /// The text with every control character but line feed and tab replaced.

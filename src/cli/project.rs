@@ -1,4 +1,4 @@
-//! `restante project`: manages projects and their keys on the database, whether or not a server runs on it.
+//! `restante project`: manages projects and their keys on the database, beside a running server or without one.
 
 use clap::{Args, Subcommand};
 
@@ -22,18 +22,18 @@ pub(super) struct ProjectCommand {
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// Creates a project and prints its API key, this once
+    /// Creates a project and prints its API key, which is shown only once
     Create {
         /// The name of the new project
         name: String,
     },
     /// Lists the projects
     List,
-    /// Gives a project a new API key and prints it, this once
+    /// Gives a project a new API key and prints it, which is shown only once
     RotateKey {
         /// The name of the project
         name: String,
-        /// How long the old key goes on working [default: it stops at once]
+        /// How long the old key still works [default: it stops at once]
         #[arg(long, env = "RESTANTE_OVERLAP", value_name = "DURATION")]
         overlap: Option<humantime::Duration>,
     },
@@ -55,6 +55,12 @@ pub(super) enum ProjectCommandError {
     Refused(#[from] ProjectError),
 }
 
+impl From<ProjectCommandError> for CliError {
+    fn from(error: ProjectCommandError) -> Self {
+        Self::failed(error)
+    }
+}
+
 /// Runs the command. Only keys and the list go to standard output.
 ///
 /// # Errors
@@ -63,6 +69,7 @@ pub(super) fn run(command: &ProjectCommand) -> Result<(), CliError> {
     let url = settings::database(&command.database)?;
     if matches!(command.action, Action::Create { .. }) {
         data_dir::create(&command.database.data_dir).map_err(ProjectCommandError::DataDir)?;
+        data_dir::create_database(&url).map_err(ProjectCommandError::DataDir)?;
     } else {
         database::refuse_absent(&url).map_err(ProjectCommandError::Database)?;
     }

@@ -57,6 +57,12 @@ pub(super) enum ServeError {
     Interrupted,
 }
 
+impl From<ServeError> for CliError {
+    fn from(error: ServeError) -> Self {
+        Self::failed(error)
+    }
+}
+
 /// Runs the service until a signal stops it.
 ///
 /// # Errors
@@ -65,9 +71,10 @@ pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
     memory::return_large_blocks();
     let descriptors = descriptors::raise_limit();
     let mut settings = settings::resolve(flags)?;
-    logging::start(flags.log_format)?;
+    let log = logging::start(flags.log_format)?;
     descriptors::divide(&mut settings.limits, descriptors);
     let runtime = Runtime::new().map_err(ServeError::Runtime)?;
+    runtime.spawn(log.dropped_lines().report());
     let result = runtime.block_on(serve(&settings));
     // What a second signal leaves behind is not waited for.
     runtime.shutdown_background();
@@ -76,11 +83,10 @@ pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
 
 async fn serve(settings: &Settings) -> Result<(), CliError> {
     let _data_dir = data_dir::lock(&settings.data_dir).map_err(ServeError::DataDir)?;
-    let _database = data_dir::lock_database(&settings.database).map_err(ServeError::DataDir)?;
+    data_dir::lock_database(&settings.database).map_err(ServeError::DataDir)?;
     let signals = Signals::listen()?;
     let server = Server::start(settings).await?;
     server.greet(settings)?;
-    memory::release_program();
     server.run(signals).await?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! From flags to settings: what is resolved here cannot be wrong any more, and what is wrong is named with its flag.
+//! Checks the flags and resolves them to settings; an error names its flag.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use axum::http::Uri;
 
-use super::flags::{DatabaseFlags, LimitFlags, OutboundWay, SendingFlags, ServeFlags};
-use super::octets::Octets;
+use super::byte_size::ByteSize;
+use super::error::CliError;
+use super::flags::{DatabaseFlags, LimitFlags, OutboundMode, SendingFlags, ServeFlags};
 use crate::config::{DatabaseUrl, Direct, Dkim, Limits, Outbound, Relay, Sending, Settings, TlsFiles};
 use crate::model::{ApiKey, Domain};
 
@@ -18,10 +19,12 @@ const LEAST_COMMAND_LINE: usize = 512;
 const LEAST_DATA_LINE: usize = 1_000;
 /// Less than this, in bytes, would not hold a few ordinary requests.
 const LEAST_REQUEST_MEMORY: u64 = 1024 * 1024;
+/// The shortest administrator's token: nobody guesses 20 characters.
+const LEAST_ADMIN_TOKEN: usize = 20;
 /// Where DNS servers listen.
 const DNS_PORT: u16 = 53;
 
-/// A flag, or its variable, says something that cannot be used.
+/// A flag or its variable has a value that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{flag}: {problem}. {remedy}.")]
 pub(super) struct SettingsError {
@@ -36,10 +39,16 @@ impl SettingsError {
     }
 }
 
+impl From<SettingsError> for CliError {
+    fn from(error: SettingsError) -> Self {
+        Self::refused(error)
+    }
+}
+
 /// Resolves the flags of `restante serve`.
 ///
 /// # Errors
-/// [`SettingsError`] for the first flag that says something unusable.
+/// [`SettingsError`] for the first flag that cannot be used.
 pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
     let mail_domain = mail_domain(&flags.mail_domain)?;
     Ok(Settings {
@@ -52,7 +61,7 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
         data_dir: flags.database.data_dir.clone(),
         database: database(&flags.database)?,
         api_key: given(flags.api_key.as_deref()).map(api_key).transpose()?,
-        admin_token: given(flags.admin_token.as_deref()).map(str::to_owned),
+        admin_token: flags.admin_token.as_deref().map(admin_token).transpose()?,
         tls: tls(flags.tls_cert.as_deref(), flags.tls_key.as_deref())?,
         inbox_lifetime: positive("--inbox-lifetime", *flags.inbox_lifetime)?,
         limits: limits(&flags.limits)?,
@@ -93,17 +102,26 @@ pub(super) fn api_key(text: &str) -> Result<ApiKey, SettingsError> {
         SettingsError::new(
             "--api-key",
             "this is no API key",
-            "A key is rst_live_ with 16 to 128 letters and digits behind it",
+            "A key is rst_live_ followed by 16 to 128 letters and digits",
         )
     })
 }
 
-/// What was given; an empty variable, as compose files write an absent one, is nothing.
+/// An empty token is refused like a short one: who sets the variable wants a token, and an empty value is a mistake.
+fn admin_token(text: &str) -> Result<String, SettingsError> {
+    if text.chars().count() < LEAST_ADMIN_TOKEN {
+        let problem = format!("the token has fewer than {LEAST_ADMIN_TOKEN} characters");
+        return Err(SettingsError::new("--admin-token", problem, "Make one with `openssl rand -hex 20`"));
+    }
+    Ok(text.to_owned())
+}
+
+/// The value, if there is one: compose files write an absent variable as an empty one.
 pub(super) fn given(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }
 
-/// Reads the address of an HTTP service; it comes back without a slash at its end.
+/// Reads the address of an HTTP service and returns it without a slash at its end.
 ///
 /// # Errors
 /// [`SettingsError`] naming `flag`.
@@ -153,13 +171,13 @@ fn tls(certificate: Option<&Path>, key: Option<&Path>) -> Result<Option<TlsFiles
 
 fn sending(flags: &SendingFlags, mail_domain: &Domain) -> Result<Sending, SettingsError> {
     let outbound = match (flags.outbound, given(flags.relay.as_deref())) {
-        (OutboundWay::Off, _) => Outbound::Off,
-        (OutboundWay::Direct, None) => Outbound::Direct(Direct {
+        (OutboundMode::Off, _) => Outbound::Off,
+        (OutboundMode::Direct, None) => Outbound::Direct(Direct {
             dns_server: given(flags.dns_server.as_deref()).map(dns_server).transpose()?,
             allow_private_targets: flags.allow_private_targets,
             ..Direct::default()
         }),
-        (OutboundWay::Direct, Some(url)) => {
+        (OutboundMode::Direct, Some(url)) => {
             Outbound::Relay(Relay { authorities: flags.relay_ca.clone(), ..relay(url)? })
         }
     };
@@ -181,7 +199,8 @@ fn relay(url: &str) -> Result<Relay, SettingsError> {
 
 fn dns_server(text: &str) -> Result<SocketAddr, SettingsError> {
     let without_port = text.parse().map(|address: IpAddr| SocketAddr::new(address, DNS_PORT));
-    without_port.or_else(|_| text.parse()).map_err(|_| {
+    let server = without_port.or_else(|_| text.parse()).ok().filter(|server: &SocketAddr| server.port() != 0);
+    server.ok_or_else(|| {
         let problem = format!("{} is not the address of a server", text.escape_debug());
         SettingsError::new("--dns-server", problem, "Write it like 192.0.2.53, [2001:db8::53]:53 or 127.0.0.1:5353")
     })
@@ -195,7 +214,7 @@ fn dkim(key: Option<&Path>, selector: Option<&str>) -> Result<Option<Dkim>, Sett
         }
         (Some(_), None) => Err(SettingsError::new(
             "--dkim-key",
-            "a key needs the name under which the DNS has its other half",
+            "a key needs the name under which the DNS has the public key",
             "Give --dkim-selector as well, or neither",
         )),
         (None, Some(_)) => Err(SettingsError::new(
@@ -246,7 +265,7 @@ fn at_least<N: Copy + PartialOrd + fmt::Display>(flag: &'static str, number: N, 
     Ok(number)
 }
 
-fn size_at_least(flag: &'static str, size: Octets, least: usize) -> Result<usize, SettingsError> {
+fn size_at_least(flag: &'static str, size: ByteSize, least: usize) -> Result<usize, SettingsError> {
     let size = usize::try_from(size.0)
         .map_err(|_| SettingsError::new(flag, "this is more than the machine can address", "Lower it"))?;
     at_least(flag, size, least)
@@ -276,7 +295,7 @@ mod tests {
     }
 
     fn resolve_line(line: &str) -> Result<Settings, SettingsError> {
-        // Whoever runs the tests may have the variables set for a server of their own.
+        // The variables may be set for another server.
         let command = Serve::command().mut_args(|argument| argument.env(Resettable::Reset));
         let matches = command.try_get_matches_from(format!("serve {line}").split_whitespace()).unwrap();
         resolve(&Serve::from_arg_matches(&matches).unwrap().flags)
@@ -331,7 +350,7 @@ mod tests {
 
     #[test]
     fn an_empty_value_is_an_absent_one() {
-        let settings = resolve_line("--base-url= --api-key= --admin-token= --database=").unwrap();
+        let settings = resolve_line("--base-url= --api-key= --database=").unwrap();
         assert_eq!((settings.base_url, settings.api_key, settings.admin_token), (None, None, None));
         assert_eq!(settings.database, DatabaseUrl::Sqlite(PathBuf::from("./restante-data/restante.db")));
     }
@@ -347,6 +366,8 @@ mod tests {
             ("--base-url http://user:password@restante.test", "--base-url"),
             ("--database mysql://localhost/restante", "--database"),
             ("--api-key secret", "--api-key"),
+            ("--admin-token=", "--admin-token"),
+            ("--admin-token 0123456789012345678", "--admin-token"),
             ("--tls-cert c.pem", "--tls-cert"),
             ("--tls-key k.pem", "--tls-key"),
             ("--inbox-lifetime 0s", "--inbox-lifetime"),
@@ -356,7 +377,9 @@ mod tests {
             ("--max-message-memory 1MiB", "--max-message-memory"),
             ("--message-timeout 0s", "--message-timeout"),
             ("--relay mail.example", "--relay"),
+            ("--relay smtp://user:%zz@mail.example", "--relay"),
             ("--dns-server dns.example", "--dns-server"),
+            ("--dns-server 127.0.0.1:0", "--dns-server"),
             ("--smtp-hello a..b", "--smtp-hello"),
             ("--dkim-key k.pem", "--dkim-key"),
             ("--dkim-selector s", "--dkim-selector"),
@@ -367,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_refused_secret_is_not_repeated() {
-        for line in ["--api-key rst_live_tooshort", "--relay smtp://user:tooshort@"] {
+        for line in ["--api-key rst_live_tooshort", "--admin-token tooshort", "--relay smtp://user:tooshort@"] {
             let error = resolve_line(line).unwrap_err();
             assert!(!error.to_string().contains("tooshort"), "{error}");
         }

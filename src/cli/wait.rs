@@ -8,6 +8,7 @@ use regex_lite::Regex;
 
 use super::client::{Client, ClientError, ClientFlags, FilterFlags, Message, Summary};
 use super::error::CliError;
+use super::flags::boolean;
 use super::output::{self, printable, printable_line};
 
 /// The service ends a wait after this long, so that a longer one is several in a row.
@@ -22,23 +23,23 @@ pub(super) struct WaitFlags {
     inbox: String,
     #[command(flatten)]
     filter: FilterFlags,
-    /// How long to wait at most
+    /// The longest time to wait
     #[arg(long, env = "RESTANTE_TIMEOUT", value_name = "DURATION", default_value = "30s")]
     timeout: humantime::Duration,
     /// Wait for a message with a one-time code, and print the code alone
-    #[arg(long, env = "RESTANTE_OTP", conflicts_with_all = ["link", "json"])]
+    #[arg(long, env = "RESTANTE_OTP", value_parser = boolean, conflicts_with_all = ["link", "json"])]
     otp: bool,
     /// Wait for a message with a link that matches, and print the first such link alone
     #[arg(long, env = "RESTANTE_LINK", value_name = "REGEX", conflicts_with = "json")]
     link: Option<Regex>,
     /// Print the whole message as JSON
-    #[arg(long, env = "RESTANTE_JSON")]
+    #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
     json: bool,
     #[command(flatten)]
     client: ClientFlags,
 }
 
-/// The wait ended and nothing that was waited for had come.
+/// The wait ended without a match.
 #[derive(Debug)]
 pub(super) struct NoMatch {
     wanted: String,
@@ -66,6 +67,12 @@ impl fmt::Display for NoMatch {
     }
 }
 
+impl From<NoMatch> for CliError {
+    fn from(error: NoMatch) -> Self {
+        Self::failed(error)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -81,7 +88,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     Ok(output::line(&answer)?)
 }
 
-/// Asks again behind each message that matches the filter and yet has no such code or link, until time is up.
+/// Asks again after each message that matches the filter but has no such code or link, until the time is up.
 fn wait(client: &Client, inbox: &str, flags: &WaitFlags) -> Result<Option<String>, ClientError> {
     let started = Instant::now();
     let mut filter = flags.filter.clone();
@@ -98,7 +105,7 @@ fn wait(client: &Client, inbox: &str, flags: &WaitFlags) -> Result<Option<String
     }
 }
 
-/// What to print of the message, or `None` where it lacks what was asked for.
+/// What to print of the message, or `None` if it has no such code or link.
 fn answer(message: &Message, flags: &WaitFlags) -> Option<String> {
     if flags.otp {
         return Some(message.otp.clone()).filter(|otp| !otp.is_empty());

@@ -1,4 +1,4 @@
-//! The settings of the mail worker: how mail for other domains leaves the house.
+//! The settings of the mail worker: how mail is sent to other domains.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -20,29 +20,29 @@ const SMTP_PORT: u16 = 25;
 /// Everything the mail worker needs to know.
 #[derive(Clone, Debug)]
 pub struct Sending {
-    /// The way out.
+    /// How mail is sent.
     pub outbound: Outbound,
-    /// What the worker calls itself in EHLO.
+    /// The server's name in EHLO.
     pub hello: Domain,
-    /// The key that signs what leaves, if there is one.
+    /// The key that signs outgoing mail, if there is one.
     pub dkim: Option<Dkim>,
 }
 
-/// The way out.
+/// How mail is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outbound {
-    /// There is none: what is sent to another domain fails at once.
+    /// Not at all: a message to another domain bounces at once.
     Off,
     /// To the servers that the recipient's domain names in the DNS.
     Direct(Direct),
-    /// Through one server that takes everything.
+    /// Through one server that takes mail for all domains.
     Relay(Relay),
 }
 
 /// How recipients' servers are found and reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Direct {
-    /// Who answers questions to the DNS; by default the system's servers.
+    /// The DNS server; by default the system's servers.
     pub dns_server: Option<SocketAddr>,
     /// Whether a server may have an address that is not a public one.
     pub allow_private_targets: bool,
@@ -56,18 +56,18 @@ impl Default for Direct {
     }
 }
 
-/// One server that takes mail for everybody.
+/// A server that takes mail for all domains.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Relay {
     /// Its name or address; its certificate must be for this.
     pub host: RelayHost,
     /// Its port.
     pub port: u16,
-    /// Whether TLS begins at once (`smtps`), not by STARTTLS.
+    /// Whether TLS starts at once (`smtps`), without STARTTLS.
     pub implicit_tls: bool,
     /// The user name and the password, if it wants them.
     pub credentials: Option<(String, String)>,
-    /// Certificates in PEM that its own may stem from, in place of the public ones.
+    /// The authorities that may sign its certificate, in PEM, in place of the public ones.
     pub authorities: Option<PathBuf>,
 }
 
@@ -98,7 +98,9 @@ impl FromStr for Relay {
     type Err = InvalidRelay;
 
     fn from_str(text: &str) -> Result<Self, InvalidRelay> {
-        let url = Url::parse(text).map_err(|_| InvalidRelay)?;
+        // The URL library leaves a stray % as it is.
+        let escapes_are_whole = text.split('%').skip(1).all(starts_with_two_hex_digits);
+        let url = Url::parse(text).ok().filter(|_| escapes_are_whole).ok_or(InvalidRelay)?;
         let implicit_tls = match url.scheme() {
             "smtp" => false,
             "smtps" => true,
@@ -109,8 +111,15 @@ impl FromStr for Relay {
         }
         let host = url.host_str().and_then(relay_host).ok_or(InvalidRelay)?;
         let port = url.port().unwrap_or(if implicit_tls { SUBMISSIONS_PORT } else { SUBMISSION_PORT });
+        if port == 0 {
+            return Err(InvalidRelay);
+        }
         Ok(Self { host, port, implicit_tls, credentials: credentials(&url)?, authorities: None })
     }
+}
+
+fn starts_with_two_hex_digits(text: &str) -> bool {
+    text.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 fn relay_host(text: &str) -> Option<RelayHost> {
@@ -177,6 +186,9 @@ mod tests {
             "smtp://:password@mail.example",
             "smtp://a:b%00@mail.example",
             "smtp://mail.example/path",
+            "smtp://user:%zz@mail.example",
+            "smtp://user:p%4@mail.example",
+            "smtp://mail.example:0",
             "smtp://mail.example?a=b",
             "smtp://mail.example:0x19",
             "smtp://mail..example",

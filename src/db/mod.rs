@@ -30,6 +30,7 @@ use crate::config::DatabaseUrl;
 
 use announcer::Announcer;
 pub use locks::{Lock, Locks};
+pub use sqlite::{BackupError, backup};
 pub(crate) use value::values;
 pub use value::{Row, Value};
 

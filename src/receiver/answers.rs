@@ -211,7 +211,9 @@ impl Answers {
         }
         if let (Some(refusal), Some(path)) = (reply.refusal(), reply.path()) {
             metrics::refused(refusal.label());
-            tracing::info!(peer = %self.peer, path, outcome = refusal.label(), "path refused");
+            if self.context.refusal_log.admits(self.peer.ip()) {
+                tracing::info!(peer = %self.peer, path, outcome = refusal.label(), "path refused");
+            }
         }
     }
 }

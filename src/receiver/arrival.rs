@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use super::Context;
 use super::memory::{MessageMemory, Share};
-use crate::clock::Clock;
-use crate::model::Timestamp;
+use crate::clock::{Clock, Instant};
 use crate::smtp::Progress;
 
 /// How often the pace of a large message is looked at.
@@ -21,14 +20,14 @@ pub(super) struct Arrival {
     received: u64,
     /// The message is refused already, and what comes of it is not kept.
     discarded: bool,
-    deadline: Timestamp,
-    pace_from: Timestamp,
+    deadline: Instant,
+    pace_from: Instant,
     pace_received: u64,
 }
 
 impl Arrival {
     pub(super) fn begin(context: &Context) -> Self {
-        let now = context.service.clock().now();
+        let now = context.service.clock().instant();
         Self {
             memory: Arc::clone(&context.memory),
             share: context.memory.share(),
@@ -57,7 +56,7 @@ impl Arrival {
         }
         self.share.cover(self.received + 1).await;
         // The time that it took was not the client's.
-        self.restart_pace(clock.now());
+        self.restart_pace(clock.instant());
         self.share.has_seat()
     }
 
@@ -68,17 +67,17 @@ impl Arrival {
     }
 
     /// When the message must be there.
-    pub(super) fn deadline(&self) -> Timestamp {
+    pub(super) fn deadline(&self) -> Instant {
         self.deadline
     }
 
     /// When to look at the time again.
-    pub(super) fn due(&self) -> Timestamp {
+    pub(super) fn due(&self) -> Instant {
         if self.share.is_large() { self.deadline.min(self.pace_due()) } else { self.deadline }
     }
 
     /// Whether the message takes too long: all in all, or in a stretch while others wait for what it holds.
-    pub(super) fn is_time_up(&mut self, now: Timestamp) -> bool {
+    pub(super) fn is_time_up(&mut self, now: Instant) -> bool {
         if now < self.pace_due() || !self.share.is_large() {
             return now >= self.deadline;
         }
@@ -92,11 +91,11 @@ impl Arrival {
         self.share
     }
 
-    fn pace_due(&self) -> Timestamp {
+    fn pace_due(&self) -> Instant {
         self.pace_from.after(PACE_INTERVAL)
     }
 
-    fn restart_pace(&mut self, now: Timestamp) {
+    fn restart_pace(&mut self, now: Instant) {
         (self.pace_from, self.pace_received) = (now, self.received);
     }
 }

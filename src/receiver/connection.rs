@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -18,8 +18,8 @@ use super::Context;
 use super::answers::Answers;
 use super::arrival::Arrival;
 use super::listener::Slot;
+use crate::clock::Instant;
 use crate::config::Settings;
-use crate::model::Timestamp;
 use crate::smtp::{Event, Refusal, Reply, Session, SessionConfig, Transport};
 
 /// Octets read at once. They are on the stack while there is something to read, so a silent client costs none.
@@ -212,7 +212,7 @@ impl Connection {
         &mut self,
         stream: &mut S,
         attention: Duration,
-        silent_until: Timestamp,
+        silent_until: Instant,
     ) -> io::Result<Input> {
         let Self { context, session, arrival, .. } = self;
         let due = arrival.as_ref().map_or(silent_until, |arrival| arrival.due().min(silent_until));
@@ -231,19 +231,19 @@ impl Connection {
     }
 
     /// Whether the client has said nothing for too long, or its message takes too long.
-    fn is_time_up(&mut self, silent_until: Timestamp) -> bool {
+    fn is_time_up(&mut self, silent_until: Instant) -> bool {
         let now = self.now();
         now >= silent_until || self.arrival.as_mut().is_some_and(|arrival| arrival.is_time_up(now))
     }
 
-    fn now(&self) -> Timestamp {
-        self.context.service.clock().now()
+    fn now(&self) -> Instant {
+        self.context.service.clock().instant()
     }
 }
 
 /// Makes one attempt after another for a while, in turn with the other tasks.
 async fn try_for<T>(attention: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
-    let begun = Instant::now();
+    let begun = std::time::Instant::now();
     while begun.elapsed() < attention {
         let success = attempt();
         if success.is_some() {

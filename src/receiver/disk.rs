@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-use crate::clock::Clock;
-use crate::model::Timestamp;
+use crate::clock::{Clock, Instant};
 
 const MEASURED_FOR: Duration = Duration::from_secs(1);
 
@@ -21,7 +20,7 @@ pub(super) struct Disk {
 
 #[derive(Clone, Copy)]
 struct Measured {
-    at: Timestamp,
+    at: Instant,
     full: bool,
 }
 
@@ -34,7 +33,7 @@ impl Disk {
     /// Whether a message would leave too little room. Those who ask at the same time share one measurement.
     pub(super) async fn is_full(&self) -> bool {
         let mut measured = self.measured.lock().await;
-        let now = self.clock.now();
+        let now = self.clock.instant();
         match *measured {
             Some(Measured { at, full }) if now.since(at) < MEASURED_FOR => full,
             _ => {
@@ -71,6 +70,7 @@ fn free_octets(path: &Path) -> rustix::io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Timestamp;
 
     fn disk(path: &Path, least_free: u64) -> Disk {
         Disk::new(path.to_owned(), least_free, Clock::system())

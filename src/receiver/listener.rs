@@ -40,7 +40,9 @@ pub(super) async fn accept(listener: TcpListener, context: &Arc<Context>) {
 fn begin(stream: TcpStream, peer: SocketAddr, connections: &Arc<Connections>, context: &Arc<Context>) {
     let Some(slot) = connections.admit(peer.ip()) else {
         metrics::connection_refused();
-        tracing::info!(%peer, "refused a connection: too many");
+        if context.refusal_log.admits(peer.ip()) {
+            tracing::info!(%peer, "refused a connection: too many");
+        }
         // Nothing is lost with a client that does not get its reply.
         let _ = refuse(stream, context);
         return;

@@ -3,7 +3,7 @@
 //!
 //! `listener` takes connections, `connection` is the loop that moves octets and watches the time, `answers` puts the
 //! session's questions to the service, `arrival` is the account of a message under way, `memory` bounds what all of
-//! them hold together, `disk` watches the disk, `tls` holds the certificate, `trace` writes what this hop adds.
+//! them hold together, `refusal_log` sums up refusals, `disk` watches the disk, `tls` holds the certificate, `trace` writes what this hop adds.
 
 mod answers;
 mod arrival;
@@ -11,6 +11,7 @@ mod connection;
 mod disk;
 mod listener;
 mod memory;
+mod refusal_log;
 mod tls;
 mod trace;
 
@@ -26,6 +27,7 @@ use tokio_util::task::TaskTracker;
 
 use self::disk::Disk;
 use self::memory::MessageMemory;
+use self::refusal_log::RefusalLog;
 use self::tls::Certificate;
 pub use self::tls::TlsError;
 use crate::config::{Limits, Settings};
@@ -78,6 +80,7 @@ struct Context {
     /// Sessions end where they are.
     end: CancellationToken,
     tasks: TaskTracker,
+    refusal_log: RefusalLog,
 }
 
 impl Receiver {
@@ -92,6 +95,7 @@ impl Receiver {
         let listener = tcp::listen(address).map_err(failed)?;
         let local_addr = listener.local_addr().map_err(failed)?;
         let limits = settings.limits.clone();
+        let refusal_log = RefusalLog::new(service.clock().clone());
         let context = Context {
             memory: MessageMemory::new(&limits),
             disk: Disk::new(settings.data_dir.clone(), limits.free_disk, service.clock().clone()),
@@ -103,6 +107,7 @@ impl Receiver {
             stop: CancellationToken::new(),
             end: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            refusal_log,
         };
         Ok(Self { listener, local_addr, context })
     }
@@ -129,6 +134,7 @@ impl Receiver {
                 context.tasks.wait().await;
             }
         }
+        context.refusal_log.end();
     }
 }
 

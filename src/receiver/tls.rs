@@ -16,9 +16,9 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{self, ServerConfig};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Instant};
 use crate::config::TlsFiles;
-use crate::model::{Domain, Timestamp};
+use crate::model::Domain;
 
 /// How often a handshake looks whether the files have changed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -68,7 +68,7 @@ pub(super) struct Certificate {
 struct Current {
     config: Arc<ServerConfig>,
     stamp: Stamp,
-    checked_at: Timestamp,
+    checked_at: Instant,
 }
 
 impl Certificate {
@@ -76,14 +76,14 @@ impl Certificate {
     pub(super) fn load(files: TlsFiles, clock: Clock) -> Result<Self, TlsError> {
         let stamp = Stamp::of(&files)?;
         let config = Arc::new(read_config(&files)?);
-        let current = Mutex::new(Current { config, stamp, checked_at: clock.now() });
+        let current = Mutex::new(Current { config, stamp, checked_at: clock.instant() });
         Ok(Self { files, clock, current })
     }
 
     /// What a handshake that begins now uses.
     pub(super) async fn acceptor(&self) -> TlsAcceptor {
         let mut current = self.current.lock().await;
-        let now = self.clock.now();
+        let now = self.clock.instant();
         if now.since(current.checked_at) >= CHECK_INTERVAL {
             current.checked_at = now;
             self.take_up_change(&mut current).await;
@@ -170,20 +170,20 @@ pub(super) fn self_signed(data_dir: &Path, mail_domain: &Domain) -> Result<TlsFi
     }
     let names = vec![mail_domain.as_str().to_owned(), "localhost".to_owned()];
     let made = rcgen::generate_simple_self_signed(names)?;
-    write_whole(&files.key, &made.signing_key.serialize_pem(), 0o600)?;
-    write_whole(&files.certificate, &made.cert.pem(), 0o644)?;
+    write_whole(&files.key, &made.signing_key.serialize_pem())?;
+    write_whole(&files.certificate, &made.cert.pem())?;
     Ok(files)
 }
 
-/// Writes beside the file and renames, so that a crash leaves no half of it.
-fn write_whole(path: &Path, text: &str, mode: u32) -> Result<(), TlsError> {
+/// Writes beside the file and renames, so that a crash leaves no half of it. Only its owner may read it.
+fn write_whole(path: &Path, text: &str) -> Result<(), TlsError> {
     let unwritten = path.with_extension("pem.new");
     let write = || {
         match fs::remove_file(&unwritten) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&unwritten)?;
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unwritten)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&unwritten, path)
@@ -196,6 +196,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::model::Timestamp;
 
     fn domain() -> Domain {
         Domain::parse("restante.test").unwrap()

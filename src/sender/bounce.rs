@@ -2,7 +2,8 @@
 //!
 //! It has three parts: the words for a person, the fields for a program, and the header of the message it is about.
 
-use super::failure::{Failure, Status};
+use super::failure::Failure;
+use super::status::Status;
 use crate::model::{Domain, Outgoing, Timestamp};
 
 /// What a report is about.
@@ -121,7 +122,7 @@ fn subject(header: &[u8]) -> &[u8] {
 mod tests {
     use mail_parser::MimeHeaders;
 
-    use super::super::route::Peer;
+    use super::super::peer::Peer;
     use super::*;
     use crate::model::{InboxId, OutgoingId, OutgoingStatus, ProjectId};
 

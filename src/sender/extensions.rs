@@ -1,6 +1,6 @@
 //! What a server says it can do in its answer to EHLO, and what MAIL says because of it.
 
-use super::client::Mail;
+use super::mail::Mail;
 use super::reply::Reply;
 
 /// The extensions that matter here.
@@ -52,10 +52,10 @@ impl Extensions {
         if self.size.is_some() {
             parameters.push_str(&format!(" SIZE={}", mail.message.len()));
         }
-        if self.eight_bit_mime && !mail.message.is_ascii() {
+        if self.eight_bit_mime && mail.needs_eight_bits() {
             parameters.push_str(" BODY=8BITMIME");
         }
-        if self.smtputf8 && !(mail.sender.is_ascii() && mail.recipient.is_ascii()) {
+        if self.smtputf8 && mail.needs_utf8() {
             parameters.push_str(" SMTPUTF8");
         }
         parameters

@@ -1,26 +1,8 @@
 //! Why a message was not delivered, in the words of RFC 3463, and whether trying again may help.
 
-use std::fmt;
-
+use super::peer::Peer;
 use super::reply::Reply;
-use super::route::Peer;
-
-/// An enhanced status code (RFC 3463): class, subject, detail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Status(pub(super) u8, pub(super) u16, pub(super) u16);
-
-impl Status {
-    /// The class of what may be tried again.
-    pub(super) const TRANSIENT: u8 = 4;
-    /// The class of what is refused for good.
-    pub(super) const PERMANENT: u8 = 5;
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}.{}.{}", self.0, self.1, self.2)
-    }
-}
+use super::status::Status;
 
 /// Why a message was not delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,51 +12,31 @@ mod bounce;
 mod client;
 mod connection;
 mod dkim;
+mod error;
 mod extensions;
 mod failure;
+mod mail;
+mod peer;
 mod reply;
 mod retry;
 mod route;
 mod settle;
+mod status;
 mod targets;
 mod tls;
 mod transport;
 mod worker;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_rustls::rustls;
-use tokio_rustls::rustls::pki_types::pem;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Sending;
 use crate::service::Service;
 
 pub use dkim::DkimError;
-
-/// Why the mail worker cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum SenderError {
-    /// The system does not say who answers questions to the DNS.
-    #[error("cannot use the system's DNS configuration ({0}): name a server with --dns-server")]
-    Resolver(String),
-    /// The certificates for the relay cannot be read.
-    #[error("cannot read the certificates {path}: {source}")]
-    Authorities {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: pem::Error,
-    },
-    /// TLS cannot be set up.
-    #[error("cannot set up TLS: {0}")]
-    Tls(#[from] rustls::Error),
-    /// There is no key to sign with.
-    #[error(transparent)]
-    Dkim(#[from] DkimError),
-}
+pub use error::SenderError;
 
 /// The mail worker, ready to work.
 pub struct Sender(worker::Worker);

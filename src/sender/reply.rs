@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::failure::Status;
+use super::status::Status;
 
 /// Lines of one reply; EHLO of a large provider has about 15.
 pub(super) const LINES: usize = 100;

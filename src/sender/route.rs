@@ -1,6 +1,5 @@
 //! Which servers take mail for a domain, and at which addresses (RFC 5321, section 5.1).
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use hickory_resolver::TokioResolver;
@@ -13,6 +12,7 @@ use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use rand::seq::SliceRandom;
 
 use super::failure::Failure;
+use super::peer::Peer;
 use super::targets::is_public;
 use crate::config::Direct;
 use crate::model::Domain;
@@ -22,25 +22,6 @@ pub(super) const ADDRESSES: usize = 5;
 /// Servers whose addresses are looked up; a domain may name more, and nobody needs them.
 const SERVERS: usize = 10;
 
-/// A server and one of its addresses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Peer {
-    /// Its name, without a dot at its end, or its address where it has no name.
-    pub(super) name: String,
-    /// Where it is dialled.
-    pub(super) address: SocketAddr,
-}
-
-impl fmt::Display for Peer {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (ip, port) = (self.address.ip(), self.address.port());
-        if self.name == ip.to_string() {
-            return write!(formatter, "[{ip}]:{port}");
-        }
-        write!(formatter, "{} [{ip}]:{port}", self.name)
-    }
-}
-
 /// Asks the DNS.
 pub(super) struct Router {
     resolver: TokioResolver,
@@ -48,7 +29,7 @@ pub(super) struct Router {
 }
 
 /// Why a question to the DNS brought no record.
-enum NoAnswer {
+enum LookupError {
     /// There is no such name.
     NoSuchName,
     /// The name has no record of this type.
@@ -86,11 +67,11 @@ impl Router {
         for server in self.servers(domain).await? {
             let addresses = match self.addresses(&server).await {
                 Ok(addresses) => addresses,
-                Err(NoAnswer::Failed(cause)) => {
+                Err(LookupError::Failed(cause)) => {
                     unanswered.get_or_insert(cause);
                     continue;
                 }
-                Err(NoAnswer::NoSuchName | NoAnswer::NoRecord) => continue,
+                Err(LookupError::NoSuchName | LookupError::NoRecord) => continue,
             };
             for address in addresses {
                 if !self.settings.allow_private_targets && !is_public(address) {
@@ -123,9 +104,11 @@ impl Router {
         let mut exchangers = match self.records(name.clone(), RecordType::MX, exchanger).await {
             Ok(exchangers) => exchangers,
             // Without an MX record, the domain itself is the server.
-            Err(NoAnswer::NoRecord) => return Ok(vec![name]),
-            Err(NoAnswer::NoSuchName) => return Err(Failure::permanent(1, 2, format!("there is no domain {domain}"))),
-            Err(NoAnswer::Failed(cause)) => return Err(dns_failure(&cause)),
+            Err(LookupError::NoRecord) => return Ok(vec![name]),
+            Err(LookupError::NoSuchName) => {
+                return Err(Failure::permanent(1, 2, format!("there is no domain {domain}")));
+            }
+            Err(LookupError::Failed(cause)) => return Err(dns_failure(&cause)),
         };
         // The null MX (RFC 7505).
         exchangers.retain(|exchanger| !exchanger.exchange.is_root());
@@ -138,7 +121,7 @@ impl Router {
     }
 
     /// The addresses of a server, IPv6 and IPv4 by turns, so that a broken one of the two does not use up the attempt.
-    async fn addresses(&self, server: &Name) -> Result<Vec<IpAddr>, NoAnswer> {
+    async fn addresses(&self, server: &Name) -> Result<Vec<IpAddr>, LookupError> {
         let (v6, v4) = tokio::join!(
             self.records(server.clone(), RecordType::AAAA, |data| match data {
                 RData::AAAA(address) => Some(IpAddr::V6(address.0)),
@@ -150,9 +133,11 @@ impl Router {
             }),
         );
         match (v6, v4) {
-            (Ok(v6), Ok(v4)) => Ok(by_turns(&v6, &v4)),
+            (Ok(v6), Ok(v4)) => Ok(interleave(&v6, &v4)),
             (Ok(addresses), Err(_)) | (Err(_), Ok(addresses)) => Ok(addresses),
-            (Err(NoAnswer::Failed(cause)), _) | (_, Err(NoAnswer::Failed(cause))) => Err(NoAnswer::Failed(cause)),
+            (Err(LookupError::Failed(cause)), _) | (_, Err(LookupError::Failed(cause))) => {
+                Err(LookupError::Failed(cause))
+            }
             (Err(none), Err(_)) => Err(none),
         }
     }
@@ -162,11 +147,11 @@ impl Router {
         name: Name,
         kind: RecordType,
         read: impl Fn(&RData) -> Option<T>,
-    ) -> Result<Vec<T>, NoAnswer> {
-        let lookup = self.resolver.lookup(name, kind).await.map_err(|error| no_answer(&error))?;
+    ) -> Result<Vec<T>, LookupError> {
+        let lookup = self.resolver.lookup(name, kind).await.map_err(|error| lookup_error(&error))?;
         // The records of a CNAME chain stand among the answers.
         let found: Vec<T> = lookup.answers().iter().filter_map(|record| read(&record.data)).collect();
-        if found.is_empty() { Err(NoAnswer::NoRecord) } else { Ok(found) }
+        if found.is_empty() { Err(LookupError::NoRecord) } else { Ok(found) }
     }
 }
 
@@ -178,14 +163,14 @@ fn at(server: SocketAddr) -> NameServerConfig {
     NameServerConfig::new(server.ip(), true, connections.into())
 }
 
-fn no_answer(error: &NetError) -> NoAnswer {
+fn lookup_error(error: &NetError) -> LookupError {
     match error {
         NetError::Dns(DnsError::NoRecordsFound(none)) => match none.response_code {
-            ResponseCode::NXDomain => NoAnswer::NoSuchName,
-            ResponseCode::NoError => NoAnswer::NoRecord,
-            code => NoAnswer::Failed(code.to_string()),
+            ResponseCode::NXDomain => LookupError::NoSuchName,
+            ResponseCode::NoError => LookupError::NoRecord,
+            code => LookupError::Failed(code.to_string()),
         },
-        error => NoAnswer::Failed(error.to_string()),
+        error => LookupError::Failed(error.to_string()),
     }
 }
 
@@ -200,7 +185,7 @@ fn dns_failure(cause: &str) -> Failure {
     Failure::transient(4, 3, format!("the DNS gave no answer: {cause}"))
 }
 
-fn by_turns(first: &[IpAddr], second: &[IpAddr]) -> Vec<IpAddr> {
+fn interleave(first: &[IpAddr], second: &[IpAddr]) -> Vec<IpAddr> {
     let longer = first.len().max(second.len());
     (0..longer).flat_map(|index| [first.get(index), second.get(index)]).flatten().copied().collect()
 }
@@ -212,7 +197,7 @@ mod tests {
     #[test]
     fn addresses_take_turns() {
         let parse = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpAddr>>();
-        let both = by_turns(&parse(&["::1", "::2", "::3"]), &parse(&["1.1.1.1"]));
+        let both = interleave(&parse(&["::1", "::2", "::3"]), &parse(&["1.1.1.1"]));
         assert_eq!(both, parse(&["::1", "1.1.1.1", "::2", "::3"]));
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::bounce::Bounce;
-use super::client::Mail;
 use super::failure::Failure;
+use super::mail::Mail;
 use super::reply::Reply;
 use super::retry;
 use crate::metrics;

@@ -13,7 +13,7 @@ use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use super::SenderError;
+use super::error::SenderError;
 
 /// For a relay: its certificate must stem from a public authority, or from one of the file's.
 pub(super) fn verified(authorities: Option<&PathBuf>) -> Result<Arc<ClientConfig>, SenderError> {

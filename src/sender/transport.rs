@@ -1,24 +1,27 @@
-//! One attempt to carry one message out of the house: sign it, find the way, try the addresses in turn.
+//! One attempt to send one message: sign it, find the servers, try their addresses one after another.
 
 use std::sync::Arc;
 
-use super::client::{Client, Mail, Manners, Trouble};
+use super::client::{AttemptError, Client, TlsPolicy};
 use super::dkim::Signer;
+use super::error::SenderError;
 use super::failure::Failure;
+use super::mail::Mail;
+use super::peer::Peer;
 use super::reply::Reply;
-use super::route::{ADDRESSES, Peer, Router};
-use super::{SenderError, tls};
+use super::route::{ADDRESSES, Router};
+use super::tls;
 use crate::clock::Clock;
-use crate::config::{Direct, Outbound, Relay, RelayHost, Sending};
+use crate::config::{Outbound, Relay, RelayHost, Sending};
 use crate::model::{Domain, EmailAddress};
 
-/// The way out, ready to be used.
+/// Sends messages as the settings say.
 pub(super) struct Transport {
-    way: Way,
+    mode: Mode,
     signer: Option<Arc<Signer>>,
 }
 
-enum Way {
+enum Mode {
     Off,
     Direct(Box<Router>, Client),
     Relay(Relay, Client),
@@ -30,37 +33,45 @@ impl Transport {
     /// # Errors
     /// [`SenderError`] for the first that cannot be used.
     pub(super) fn new(settings: &Sending, mail_domain: &Domain, clock: Clock) -> Result<Self, SenderError> {
-        let client = |manners| Client { hello: settings.hello.to_string(), manners, clock };
-        let way = match &settings.outbound {
-            Outbound::Off => Way::Off,
-            Outbound::Direct(direct) => Way::direct(direct, client)?,
-            Outbound::Relay(relay) => Way::relay(relay, client)?,
+        let hello = settings.hello.to_string();
+        let mode = match &settings.outbound {
+            Outbound::Off => Mode::Off,
+            Outbound::Direct(direct) => {
+                let router = Router::new(direct.clone()).map_err(|error| SenderError::Resolver(error.to_string()))?;
+                let tls = TlsPolicy::Opportunistic { config: tls::unverified()? };
+                Mode::Direct(Box::new(router), Client { hello, tls, credentials: None, clock })
+            }
+            Outbound::Relay(relay) => {
+                let config = tls::verified(relay.authorities.as_ref())?;
+                let tls = TlsPolicy::Verified { config, implicit: relay.implicit_tls };
+                Mode::Relay(relay.clone(), Client { hello, tls, credentials: relay.credentials.clone(), clock })
+            }
         };
         let signer = settings.dkim.as_ref().map(|dkim| Signer::load(dkim, mail_domain.clone())).transpose()?;
-        Ok(Self { way, signer: signer.map(Arc::new) })
+        Ok(Self { mode, signer: signer.map(Arc::new) })
     }
 
-    /// Carries a message to whoever takes mail for its recipient.
+    /// Sends a message to a server that takes mail for its recipient.
     ///
     /// # Errors
-    /// [`Failure`] of the address that came furthest.
-    pub(super) async fn carry(&self, mail: Mail) -> Result<Reply, Failure> {
-        match &self.way {
-            Way::Off => Err(Failure::permanent(7, 1, "sending to other domains is switched off on this installation")),
-            Way::Direct(router, client) => {
+    /// [`Failure`] of the last address that was tried.
+    pub(super) async fn send(&self, mail: Mail) -> Result<Reply, Failure> {
+        match &self.mode {
+            Mode::Off => Err(Failure::permanent(7, 1, "sending to other domains is switched off on this installation")),
+            Mode::Direct(router, client) => {
                 let recipient = EmailAddress::parse(&mail.recipient)
                     .map_err(|_| Failure::permanent(1, 3, "the recipient is no mail address"))?;
                 let peers = router.peers(recipient.domain()).await?;
                 try_in_turn(client, &peers, &self.sign(mail).await?).await
             }
-            Way::Relay(relay, client) => {
+            Mode::Relay(relay, client) => {
                 let peers = relay_addresses(relay).await?;
                 try_in_turn(client, &peers, &self.sign(mail).await?).await
             }
         }
     }
 
-    /// Signing takes time with the size of the message, so it has a thread of its own.
+    /// Signing hashes the whole message, so it runs on a blocking thread.
     async fn sign(&self, mail: Mail) -> Result<Mail, Failure> {
         let Some(signer) = self.signer.clone() else { return Ok(mail) };
         let signing = tokio::task::spawn_blocking(move || Mail { message: signer.sign(mail.message), ..mail });
@@ -68,23 +79,7 @@ impl Transport {
     }
 }
 
-impl Way {
-    fn direct(direct: &Direct, client: impl FnOnce(Manners) -> Client) -> Result<Self, SenderError> {
-        let router = Router::new(direct.clone()).map_err(|error| SenderError::Resolver(error.to_string()))?;
-        Ok(Self::Direct(Box::new(router), client(Manners::Opportunistic { tls: tls::unverified()? })))
-    }
-
-    fn relay(relay: &Relay, client: impl FnOnce(Manners) -> Client) -> Result<Self, SenderError> {
-        let manners = Manners::Relay {
-            tls: tls::verified(relay.authorities.as_ref())?,
-            implicit: relay.implicit_tls,
-            credentials: relay.credentials.clone(),
-        };
-        Ok(Self::Relay(relay.clone(), client(manners)))
-    }
-}
-
-/// A relay is the administrator's choice: the system's resolver knows it, and no address is refused.
+/// The administrator chose the relay, so the system's resolver finds it and no address is refused.
 async fn relay_addresses(relay: &Relay) -> Result<Vec<Peer>, Failure> {
     let name = relay.host.to_string();
     let unknown = |cause: String| Failure::transient(4, 3, format!("the relay {name} is not found: {cause}"));
@@ -98,15 +93,15 @@ async fn relay_addresses(relay: &Relay) -> Result<Vec<Peer>, Failure> {
     Ok(addresses.into_iter().map(|address| Peer { name: name.clone(), address }).collect())
 }
 
-/// Goes on to the next address while the trouble is the server's.
+/// Tries the next address as long as the server is the problem.
 async fn try_in_turn(client: &Client, peers: &[Peer], mail: &Mail) -> Result<Reply, Failure> {
     let mut last = Failure::transient(4, 4, "there is no address to try");
     for peer in peers {
         match client.deliver(peer, mail).await {
             Ok(reply) => return Ok(reply),
-            Err(Trouble::Message(failure)) => return Err(failure),
-            Err(Trouble::Server(failure) | Trouble::Handshake(failure)) => {
-                tracing::debug!(server = %peer, trouble = failure.text, "trying the next address");
+            Err(AttemptError::Message(failure)) => return Err(failure),
+            Err(AttemptError::Server(failure) | AttemptError::Handshake(failure)) => {
+                tracing::debug!(server = %peer, error = failure.text, "trying the next address");
                 last = failure;
             }
         }

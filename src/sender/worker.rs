@@ -16,7 +16,7 @@ use super::failure::Failure;
 use super::retry;
 use super::settle::Settler;
 use super::transport::Transport;
-use crate::clock::Clock;
+use crate::clock::{Clock, Instant};
 use crate::model::{Outgoing, OutgoingId, Timestamp, WorkerId};
 use crate::service::{Outbox, Service};
 use crate::store::{Claim, Claimed, Due, StoreError};
@@ -40,7 +40,7 @@ pub(super) struct Worker {
     transport: Arc<Transport>,
     attempts: JoinSet<()>,
     under_way: HashMap<Id, Outgoing>,
-    renew_at: Timestamp,
+    renew_at: Instant,
 }
 
 impl Worker {
@@ -49,7 +49,7 @@ impl Worker {
         let clock = service.clock().clone();
         Self {
             id,
-            renew_at: clock.now(),
+            renew_at: clock.instant(),
             clock,
             outbox: service.outbox(),
             settler: Settler::new(id, service),
@@ -69,8 +69,8 @@ impl Worker {
                 tracing::warn!(%error, "cannot read the queue; trying again");
                 None
             });
-            let look_again = now.after(LOOK_AGAIN);
-            let wake_at = next.map_or(look_again, |next| next.min(look_again));
+            let look_again = self.clock.instant().after(LOOK_AGAIN);
+            let wake_at = next.map_or(look_again, |next| self.clock.instant_of(next).min(look_again));
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = changes.notified() => {}
@@ -83,10 +83,10 @@ impl Worker {
 
     /// Takes as many due items as may be under way, and returns when to look next.
     async fn take_what_is_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        if !self.under_way.is_empty() && now >= self.renew_at {
+        if !self.under_way.is_empty() && self.clock.instant() >= self.renew_at {
             let items = self.under_way.values().map(|item| item.id).collect();
             self.outbox.renew(self.id, items).await?;
-            self.renew_at = now.after(RENEWED_EVERY);
+            self.renew_at = self.clock.instant().after(RENEWED_EVERY);
         }
         if self.under_way.len() < ATTEMPTS {
             let due = self.outbox.due(ATTEMPTS_A_DOMAIN, CANDIDATES, now).await?;
@@ -124,7 +124,7 @@ impl Worker {
             let Claimed { item, raw } = claimed;
             let header = header_section(&raw).to_vec();
             let outcome = match settler.check_time(&item) {
-                Ok(()) => transport.carry(settler.mail(&item, raw)).await,
+                Ok(()) => transport.send(settler.mail(&item, raw)).await,
                 Err(failure) => Err(failure),
             };
             settler.settle(&item, &header, outcome).await;

@@ -6,8 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::Clock;
-use crate::model::Timestamp;
+use crate::clock::{Clock, Instant};
 
 /// Failures that cost nothing.
 const FREE_FAILURES: u32 = 5;
@@ -29,7 +28,7 @@ pub struct Lockout {
 #[derive(Clone, Copy, Debug)]
 struct Failures {
     count: u32,
-    last: Timestamp,
+    last: Instant,
 }
 
 impl Lockout {
@@ -41,7 +40,7 @@ impl Lockout {
 
     /// How long `peer` has to wait before it may try; `None` where it may.
     pub fn wait(&self, peer: IpAddr) -> Option<Duration> {
-        let now = self.clock.now();
+        let now = self.clock.instant();
         let failures = *self.failures().get(&network(peer))?;
         let left = failures.last.after(failures.wait()).since(now);
         (!left.is_zero()).then_some(left)
@@ -49,7 +48,7 @@ impl Lockout {
 
     /// Remembers that `peer` has failed.
     pub fn failed(&self, peer: IpAddr) {
-        let (now, mut failures) = (self.clock.now(), self.failures());
+        let (now, mut failures) = (self.clock.instant(), self.failures());
         let peer = network(peer);
         failures.retain(|_, failures| now.since(failures.last) < FORGOTTEN);
         if failures.len() >= ADDRESSES
@@ -90,6 +89,7 @@ fn network(peer: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Timestamp;
 
     #[test]
     fn waits_double_from_the_fifth_failure_on_and_end_with_success() {

@@ -5,6 +5,7 @@
 //! that started it and ends with [`Service::stop`].
 
 mod committer;
+mod deletions;
 mod deliver;
 mod error;
 mod expire;
@@ -110,6 +111,8 @@ impl Service {
         let sweeper =
             expire::Sweeper { store: store.clone(), clock: clock.clone(), exceptions: Arc::clone(&exceptions) };
         tasks.spawn(stop.clone().run_until_cancelled_owned(sweeper.run()));
+        let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
+        tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
         let committer = committer::Committer::start(store.clone(), &tasks);
         // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);

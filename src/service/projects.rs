@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::ProjectError;
-use crate::clock::Clock;
+use crate::clock::{Clock, Instant};
 use crate::db::Database;
 use crate::model::{ApiKey, KeyHash, Project, ProjectId, Timestamp};
 use crate::store::{Store, StoreError};
@@ -33,11 +33,25 @@ pub struct Caller {
 pub struct Projects {
     store: Store,
     pub(super) clock: Clock,
-    remembered: Arc<Mutex<Remembered>>,
+    remembered: Arc<Mutex<HashMap<KeyHash, Remembered>>>,
 }
 
-/// Keys that work, and until when to believe it.
-type Remembered = HashMap<KeyHash, (ProjectId, Timestamp)>;
+/// A key that has worked.
+#[derive(Clone, Copy, Debug)]
+struct Remembered {
+    project: ProjectId,
+    /// When the store is asked again.
+    ask_at: Instant,
+    /// When the overlap after a rotation ends: as stored, and on the monotonic clock, so that a step of the wall clock
+    /// does not lengthen it.
+    end: Option<(Timestamp, Instant)>,
+}
+
+impl Remembered {
+    fn has_ended(&self, now: Instant) -> bool {
+        self.end.is_some_and(|(_, end)| end <= now)
+    }
+}
 
 impl Projects {
     /// Brings the database up to date and makes the default project where there is none.
@@ -97,7 +111,7 @@ impl Projects {
     /// [`ProjectError::NotFound`], [`ProjectError::Default`].
     pub async fn delete(&self, name: &str) -> Result<(), ProjectError> {
         let deleted = self.store.delete_project(name, self.clock.now()).await?;
-        self.remembered().clear();
+        self.ask_again();
         if deleted {
             return Ok(());
         }
@@ -123,29 +137,47 @@ impl Projects {
 
     pub(super) async fn authenticate(&self, key: &str) -> Result<Option<Caller>, StoreError> {
         let Ok(key) = key.parse::<ApiKey>() else { return Ok(None) };
-        let (key, now) = (key.hash(), self.clock.now());
-        if let Some((project, until)) = self.remembered().get(&key).copied()
-            && now < until
-        {
-            return Ok(Some(Caller { project, key }));
-        }
-        let owner = self.store.project_of_key(&key, now).await?;
-        let mut remembered = self.remembered();
-        match owner {
-            Some(project) => drop(remembered.insert(key, (project, now.after(REMEMBERED)))),
-            None => drop(remembered.remove(&key)),
-        }
-        Ok(owner.map(|project| Caller { project, key }))
+        let (key, now) = (key.hash(), self.clock.instant());
+        let known = self.remembered().get(&key).copied();
+        let found = match known.filter(|known| now < known.ask_at) {
+            Some(known) => Some(known),
+            None => self.look_up_key(&key, known).await?,
+        };
+        let working = found.filter(|found| !found.has_ended(now));
+        Ok(working.map(|found| Caller { project: found.project, key }))
+    }
+
+    async fn look_up_key(&self, key: &KeyHash, known: Option<Remembered>) -> Result<Option<Remembered>, StoreError> {
+        let Some((project, expires_at)) = self.store.working_key(key, self.clock.now()).await? else {
+            self.remembered().remove(key);
+            return Ok(None);
+        };
+        let known_end = known.and_then(|known| known.end);
+        let end = expires_at.map(|expires_at| {
+            let end = self.clock.instant_of(expires_at);
+            let known = known_end.filter(|(stored, _)| *stored == expires_at);
+            (expires_at, known.map_or(end, |(_, known)| known.min(end)))
+        });
+        let found = Remembered { project, ask_at: self.clock.instant().after(REMEMBERED), end };
+        self.remembered().insert(*key, found);
+        Ok(Some(found))
+    }
+
+    /// Has the store asked about every key at its next use.
+    fn ask_again(&self) {
+        self.remembered().values_mut().for_each(|known| known.ask_at = Instant::default());
     }
 
     async fn replace_key(&self, project: ProjectId, key: &ApiKey, overlap: Duration) -> Result<(), ProjectError> {
         let now = self.clock.now();
-        let replaced = self.store.replace_key(project, key, now.after(overlap), now).await?;
-        self.remembered().clear();
+        // The beginning of time, so that a key which has stopped stays stopped when the wall clock is set back.
+        let others_end = if overlap.is_zero() { Timestamp::from_millis(0) } else { now.after(overlap) };
+        let replaced = self.store.replace_key(project, key, others_end, now).await?;
+        self.ask_again();
         if replaced { Ok(()) } else { Err(ProjectError::KeyTaken) }
     }
 
-    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+    fn remembered(&self) -> MutexGuard<'_, HashMap<KeyHash, Remembered>> {
         // Nothing panics while the lock is held; were it so, the map is whole all the same.
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,4 +189,27 @@ pub(super) fn check_name(name: &str) -> Result<(), ProjectError> {
         return Err(ProjectError::InvalidName);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DatabaseUrl;
+
+    #[tokio::test]
+    async fn a_key_that_another_process_rotated_stops_when_the_clock_is_set_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let url = DatabaseUrl::Sqlite(directory.path().join("test.db"));
+        let start = Timestamp::from_millis(1_795_167_000_000);
+        let clock = Clock::manual(start);
+        let open = async || Projects::open(Database::open(&url).await.unwrap(), clock.clone()).await.unwrap();
+        let (here, elsewhere) = (open().await, open().await);
+        let key = here.create("shop").await.unwrap();
+        let works = async || here.authenticate(key.as_str()).await.unwrap().is_some();
+        assert!(works().await);
+        elsewhere.rotate_key("shop", Duration::ZERO).await.unwrap();
+        clock.set_wall(start.before(Duration::from_secs(3600)));
+        clock.advance(REMEMBERED);
+        assert!(!works().await);
+    }
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::hub::Interest;
 use super::{Caller, MessageFilter, Service, ServiceError};
+use crate::clock::Instant;
 use crate::metrics;
-use crate::model::{Inbox, Message, Timestamp};
+use crate::model::{Inbox, Message};
 use crate::store::Selection;
 
 /// How long a wait rests whose database does not answer before it looks again.
@@ -43,19 +44,19 @@ impl Service {
     }
 
     async fn wait_for(&self, inbox: &Inbox, selection: &Selection, timeout: Duration) -> Result<Message, ServiceError> {
-        let deadline = self.0.clock.now().after(timeout);
+        let deadline = self.0.clock.instant().after(timeout);
         let mut interest = self.0.hub.register(&inbox.id);
         loop {
             let looked = self.look(inbox, selection).await;
-            let left = self.0.clock.now() < deadline;
+            let left = self.0.clock.instant() < deadline;
             let until = match looked {
                 Ok(Some(message)) => return Ok(message),
                 Ok(None) if timeout.is_zero() => return Err(ServiceError::NoMatchingMessage),
                 Ok(None) if !left => return Err(ServiceError::Timeout),
-                Ok(None) => inbox.expires_at.map_or(deadline, |expires_at| expires_at.min(deadline)),
+                Ok(None) => inbox.expires_at.map_or(deadline, |at| self.0.clock.instant_of(at).min(deadline)),
                 // A wait outlasts the absence of its database.
                 Err(ServiceError::Store(error)) if left && error.is_unavailable() => {
-                    self.0.clock.now().after(ABSENT_PAUSE).min(deadline)
+                    self.0.clock.instant().after(ABSENT_PAUSE).min(deadline)
                 }
                 Err(error) => return Err(error),
             };
@@ -78,7 +79,7 @@ impl Service {
         if same { Ok(()) } else { Err(ServiceError::InboxNotFound) }
     }
 
-    async fn park(&self, interest: &mut Interest, until: Timestamp) -> Result<(), ServiceError> {
+    async fn park(&self, interest: &mut Interest, until: Instant) -> Result<(), ServiceError> {
         tokio::select! {
             () = interest.changed() => Ok(()),
             () = self.0.clock.sleep_until(until) => Ok(()),

@@ -105,16 +105,39 @@ impl Store {
         Ok(!self.database.look_up(DELETED, vec![]).await?.is_empty())
     }
 
+    /// How many projects have been deleted.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn deleted_projects(&self) -> Result<i64, StoreError> {
+        const DELETED: &str = "SELECT COUNT(*) FROM projects WHERE deleted_at IS NOT NULL";
+        let rows = self.database.look_up(DELETED, vec![]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or(0))
+    }
+
     /// Whose key this is, where it works at `now`.
     ///
     /// # Errors
     /// Where the database fails.
     pub async fn project_of_key(&self, hash: &KeyHash, now: Timestamp) -> Result<Option<ProjectId>, StoreError> {
+        Ok(self.working_key(hash, now).await?.map(|(project, _)| project))
+    }
+
+    /// Whose key this is, and when it ends, where it works at `now`.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn working_key(
+        &self,
+        hash: &KeyHash,
+        now: Timestamp,
+    ) -> Result<Option<(ProjectId, Option<Timestamp>)>, StoreError> {
         const OWNER: &str = "
-            SELECT project_id FROM api_keys JOIN projects ON projects.id = project_id
+            SELECT project_id, expires_at FROM api_keys JOIN projects ON projects.id = project_id
             WHERE hash = $1 AND (expires_at IS NULL OR expires_at > $2) AND deleted_at IS NULL";
         let rows = self.database.look_up(OWNER, values![*hash, now]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
+        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        Ok(Some((ProjectId(row.uuid()?), row.optional_integer()?.map(Timestamp::from_millis))))
     }
 
     /// Gives the project `key`, unless it has one that works at `now`; `false` where it has.

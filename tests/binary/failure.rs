@@ -7,7 +7,7 @@ use super::port::ReservedPort;
 use super::server::{Server, command, failed, first_start};
 
 /// Starts that cannot work; 1 is the exit code of the service, 2 that of wrong usage.
-fn failed_serve(data_dir: &Path, flags: &[&str]) -> (i32, String) {
+pub(crate) fn failed_serve(data_dir: &Path, flags: &[&str]) -> (i32, String) {
     let mut serve = command(["serve", "--data-dir"]);
     serve.arg(data_dir);
     for listen in ["--http-listen", "--smtp-listen"] {
@@ -82,6 +82,10 @@ fn wrong_flags_are_usage_errors_and_touch_nothing() {
         (&["--max-message-size", "25MB"], "--max-message-size"),
         (&["--inbox-lifetime", "1"], "--inbox-lifetime"),
         (&["--api-key", "secret"], "--api-key"),
+        (&["--admin-token", ""], "--admin-token"),
+        (&["--admin-token", "a secret of 19 char"], "--admin-token"),
+        (&["--dns-server", "127.0.0.1:0"], "--dns-server"),
+        (&["--relay", "smtp://user:secret%zz@mail.example"], "--relay"),
     ] {
         let parent = tempfile::tempdir().unwrap();
         let data_dir = parent.path().join("data");
@@ -100,6 +104,23 @@ fn a_variable_is_as_good_as_a_flag() {
     let (code, said) = failed(&mut serve);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("--mail-domain"), "{said}");
+}
+
+#[test]
+fn a_switch_is_on_or_off() {
+    const VARIABLE: &str = "RESTANTE_ALLOW_PRIVATE_TARGETS";
+    for wrong in ["maybe", "2", "tru"] {
+        let parent = tempfile::tempdir().unwrap();
+        let mut serve = command(["serve", "--data-dir"]);
+        let (code, said) = failed(serve.arg(parent.path().join("data")).env(VARIABLE, wrong));
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("--allow-private-targets") && said.contains(wrong), "{said}");
+    }
+    for right in ["true", "FALSE", "1", "off", ""] {
+        let mut serve = command(["serve", "--mail-domain", "a@b"]);
+        let (_, said) = failed(serve.env(VARIABLE, right));
+        assert!(said.contains("--mail-domain"), "{right}: {said}");
+    }
 }
 
 #[test]

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod backup;
 mod client;
 mod crowd;
 mod durability;
 mod failure;
+mod files;
 mod full_disk;
+mod log;
 mod mail_clients;
 mod metrics;
 mod outgoing;

@@ -7,7 +7,7 @@ use crate::server::Server;
 use crate::smtp::{Smtp, deliver};
 
 /// The status line and the body of an answer.
-fn get(address: &str, path: &str) -> (String, String) {
+pub(crate) fn get(address: &str, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: monitor\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
     let mut answer = String::new();
@@ -18,14 +18,19 @@ fn get(address: &str, path: &str) -> (String, String) {
 
 fn monitored(data_dir: &std::path::Path) -> (Server, String, String) {
     let server = Server::start(data_dir, &["--metrics-listen", "127.0.0.1:0"]);
-    let monitor = server.greeting.lines().find_map(|line| line.trim().strip_prefix("Metrics "));
-    let monitor = monitor.expect("the greeting says where").trim().to_owned();
+    let monitor = monitor_of(&server);
     let key = server.made_key().unwrap().to_owned();
     (server, monitor, key)
 }
 
+/// Where the metrics of `server` are.
+pub(crate) fn monitor_of(server: &Server) -> String {
+    let monitor = server.greeting.lines().find_map(|line| line.trim().strip_prefix("Metrics "));
+    monitor.expect("the greeting says where").trim().to_owned()
+}
+
 /// The value of a metric, its labels as they are shown.
-fn value(metrics: &str, name: &str) -> f64 {
+pub(crate) fn value(metrics: &str, name: &str) -> f64 {
     let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {name} in\n{metrics}")).parse().unwrap()
 }
@@ -58,7 +63,7 @@ fn messages_refusals_and_waits_are_counted() {
     ] {
         assert!((value(&metrics, name) - expected).abs() < f64::EPSILON, "{name} is not {expected} in\n{metrics}");
     }
-    assert!(value(&metrics, "restante_smtp_message_octets_total") > 100.0);
+    assert!(value(&metrics, "restante_smtp_message_bytes_total") > 100.0);
     assert!(!metrics.contains(&key) && !metrics.contains(address.split('@').next().unwrap()));
 }
 

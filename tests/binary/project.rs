@@ -1,7 +1,7 @@
 //! `restante project`, beside a running server and without one.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::server::{Server, command, failed, first_start, printed};
@@ -69,6 +69,19 @@ fn a_deleted_projects_key_stops() {
     assert_eq!(printed(&mut project(data_dir.path(), ["delete", "shop"])), "");
     assert_stops(&server, &key);
     assert!(!printed(&mut project(data_dir.path(), ["list"])).contains("shop"));
+}
+
+#[test]
+fn a_deleted_projects_wait_ends() {
+    let (data_dir, server, _key) = first_start();
+    let key = printed(&mut project(data_dir.path(), ["create", "shop"]));
+    let address = server.ask(&key, ["inbox", "create"]);
+    let wait = server.client(&key, ["wait", &address, "--timeout", "120s"]).stderr(Stdio::piped()).spawn().unwrap();
+    printed(&mut project(data_dir.path(), ["delete", "shop"]));
+    let deleted = Instant::now();
+    let output = wait.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(deleted.elapsed() < 2 * KEY_STOPS_WITHIN, "{:?}", deleted.elapsed());
 }
 
 #[test]

@@ -61,6 +61,11 @@ impl Server {
         printed(&mut self.client(key, arguments))
     }
 
+    /// Closes the reading end of the log, which the command of [`Server::spawn`] had as a pipe.
+    pub(crate) fn close_log(&mut self) {
+        drop(self.child.stderr.take().expect("a pipe"));
+    }
+
     /// Sends a signal, as `TERM`.
     pub(crate) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());

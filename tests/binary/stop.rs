@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::thread;
 
 use super::server::{Server, first_start};
-use super::smtp::Smtp;
+use super::smtp::{Smtp, deliver};
 
 #[test]
 fn either_signal_stops_it_with_success() {
@@ -12,6 +12,19 @@ fn either_signal_stops_it_with_success() {
         let (_data_dir, server, _key) = first_start();
         server.signal(signal);
         assert_eq!(server.wait().code(), Some(0), "{signal}");
+    }
+}
+
+#[test]
+fn what_is_left_of_a_database_is_one_file() {
+    let (data_dir, server, key) = first_start();
+    deliver(&server.smtp, "a@restante.test", "Hello", "text");
+    // A reader has a connection of its own.
+    server.ask(&key, ["messages", "a"]);
+    server.signal("TERM");
+    assert!(server.wait().success());
+    for name in ["restante.db-wal", "restante.db-shm"] {
+        assert!(!data_dir.path().join(name).exists(), "{name}");
     }
 }
 

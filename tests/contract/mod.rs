@@ -2,6 +2,7 @@
 
 mod authentication;
 mod bodies;
+mod clock;
 mod documents;
 mod hang_ups;
 mod inboxes;

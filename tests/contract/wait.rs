@@ -171,3 +171,15 @@ async fn a_permanent_inbox_waits_past_the_hour_and_is_not_deleted() {
     api.deliver(&inbox, "Hello").await;
     assert_eq!(waiting.await.unwrap().text("subject"), "Hello");
 }
+
+#[tokio::test]
+async fn a_wait_ends_at_once_when_its_project_is_deleted() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox_with(&api.other_key).await;
+    let (deleting, path) = (async || api.service.projects().delete("other").await, wait_path(&inbox, ""));
+    let waiting = api.call_with(&api.other_key, "GET", &path, axum::body::Body::empty());
+    // Polled first, the wait is open or about to be.
+    let (waited, deleted) = within(async { tokio::join!(waiting, deleting()) }).await;
+    deleted.unwrap();
+    assert!(matches!(waited.status, 401 | 404), "{waited:?}");
+}

@@ -1,11 +1,16 @@
 //! From a draft to a message (RFC 5322): one text, one HTML, or both as alternatives.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use lettre::Address;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, Message, MultiPart, SinglePart};
 
 use crate::address::EmailAddress;
 use crate::threading::{self, Threading};
+
+/// Bytes of text in one encoded word: their base64 and the name of the field fit on a line of 76 characters.
+const ENCODED_WORD_BYTES: usize = 39;
 
 /// A message to be written.
 #[derive(Clone, Copy, Debug)]
@@ -60,9 +65,13 @@ pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
     let mut builder = Message::builder()
         .from(mailbox(draft.from)?)
         .to(mailbox(draft.to)?)
-        .subject(draft.subject)
         .raw_header(header("Date", draft.date.to_owned()))
         .raw_header(header("Message-ID", draft.message_id.to_owned()));
+    builder = if draft.subject.contains("=?") {
+        builder.raw_header(header("Subject", encoded_words(draft.subject)))
+    } else {
+        builder.subject(draft.subject)
+    };
     if let Some(parent) = draft.in_reply_to {
         for (name, ids) in [("In-Reply-To", parent_id(parent)), ("References", thread(parent))] {
             if !ids.is_empty() {
@@ -92,6 +101,18 @@ fn header(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
 }
 
+/// The text as encoded words (RFC 2047): what looks like one in it is then read as it is written.
+fn encoded_words(text: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (word, after) = rest.split_at(rest.floor_char_boundary(ENCODED_WORD_BYTES));
+        words.push(format!("=?utf-8?B?{}?=", STANDARD.encode(word)));
+        rest = after;
+    }
+    words.join("\r\n ")
+}
+
 fn parent_id(parent: &Threading) -> Vec<String> {
     parent.message_id.iter().filter(|id| threading::is_bracketed_id(id)).cloned().collect()
 }
@@ -100,4 +121,31 @@ fn parent_id(parent: &Threading) -> Vec<String> {
 fn thread(parent: &Threading) -> Vec<String> {
     let references = parent.references.iter().chain(&parent.message_id);
     threading::bounded(references.filter(|id| threading::is_bracketed_id(id)).cloned().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_that_looks_encoded_arrives_as_it_was_written() {
+        let long = format!("=?UTF-8?Q?x?= {}", "ü = 🐌 ".repeat(40));
+        for subject in
+            ["=?UTF-8?Q?x?=", "a =?utf-8?b?eA==?= b", "ü =?UTF-8?Q?x?= ü", "=?", "1 =? 2 ?=", long.trim_end()]
+        {
+            let draft = Draft {
+                from: "a@shop.example",
+                to: "b@restante.test",
+                subject,
+                text: "Hello",
+                html: "",
+                date: "Thu, 01 Jan 1970 00:00:00 +0000",
+                message_id: "<1@restante.test>",
+                in_reply_to: None,
+            };
+            let message = compose(&draft).unwrap();
+            assert!(message.split(|byte| *byte == b'\n').all(|line| line.len() <= 77), "{}", message.escape_ascii());
+            assert_eq!(crate::parse(&message).subject, subject);
+        }
+    }
 }

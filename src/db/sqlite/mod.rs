@@ -4,6 +4,7 @@
 //! A look-up reads a few rows by an index, which takes less time than to hand it to another thread: it runs where it is
 //! called. Any other query runs on a blocking thread.
 
+mod backup;
 mod checkpoint;
 mod connection;
 mod transaction;
@@ -18,6 +19,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::announcer::Announcer;
 use super::{DatabaseError, Row, Value};
+pub use backup::{BackupError, backup};
 use connection::{SqliteConnection, lock};
 pub(super) use transaction::SqliteTransaction;
 use writer::Writer;

@@ -1,0 +1,84 @@
+//! `restante backup`: copies a SQLite database into a file, beside a running server or without one.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::error::CliError;
+use super::flags::DatabaseFlags;
+use super::output::ProgressLine;
+use super::settings::SettingsError;
+use super::{database, output, settings};
+use crate::config::DatabaseUrl;
+use crate::db::{self, BackupError};
+
+/// Which database, and where the copy goes.
+#[derive(Args, Debug)]
+pub(super) struct BackupCommand {
+    /// The file to write, which must not exist; `restante serve --database sqlite:FILE` starts from it
+    #[arg(value_name = "FILE")]
+    target: PathBuf,
+    #[command(flatten)]
+    database: DatabaseFlags,
+}
+
+/// Why there is no backup.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BackupCommandError {
+    #[error("{} exists already: name a new file", .0.display())]
+    Exists(PathBuf),
+    #[error("cannot write {}", path.display())]
+    Create { path: PathBuf, source: io::Error },
+    #[error("cannot copy the database to {}", path.display())]
+    Copy { path: PathBuf, source: BackupError },
+}
+
+impl From<BackupCommandError> for CliError {
+    fn from(error: BackupCommandError) -> Self {
+        Self::failed(error)
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`CliError`]; there is then no file, unless there was one before.
+pub(super) fn run(command: &BackupCommand) -> Result<(), CliError> {
+    let url = settings::database(&command.database)?;
+    database::refuse_absent(&url)?;
+    let DatabaseUrl::Sqlite(source) = &url else {
+        return Err(SettingsError::new(
+            "--database",
+            "this command copies a SQLite database, and this is PostgreSQL",
+            "Use pg_dump, which copies a PostgreSQL database beside running servers",
+        )
+        .into());
+    };
+    let target = &command.target;
+    create(target)?;
+    let mut line = ProgressLine::new();
+    let copied = db::backup(source, target, |pages, all| {
+        let percent = pages.saturating_mul(100).checked_div(all).unwrap_or(100);
+        line.show(&format!("{percent} % of {all} pages"), pages == all);
+    });
+    line.clear();
+    if let Err(source) = copied {
+        // What is there of the copy is of no use.
+        let _ = fs::remove_file(target);
+        return Err(BackupCommandError::Copy { path: target.clone(), source }.into());
+    }
+    output::note(&format!("Copied {url} to {}.", target.display()));
+    Ok(())
+}
+
+/// Readable by its owner alone, as the database is.
+fn create(path: &Path) -> Result<(), BackupCommandError> {
+    let created = File::options().write(true).create_new(true).mode(0o600).open(path);
+    created.map(drop).map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => BackupCommandError::Exists(path.to_owned()),
+        _ => BackupCommandError::Create { path: path.to_owned(), source },
+    })
+}

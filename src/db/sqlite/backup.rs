@@ -1,0 +1,59 @@
+//! A copy of a database file while others read and write it.
+//!
+//! The copy is made in steps within one read transaction. So all of it is of one instant, commits go on meanwhile, and no
+//! commit makes it start again.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+
+/// Pages that are copied between two reports of the progress.
+const PAGES_A_STEP: i32 = 1_024;
+/// How long to wait for another process that holds the whole database, as one that closes it does.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why there is no copy.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The database cannot be read, or the copy cannot be written.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// The copy cannot be flushed to the disk.
+    #[error("cannot flush the copy: {0}")]
+    Flush(#[source] std::io::Error),
+}
+
+/// Copies the database at `source` to `target`, an empty file, and calls `progress` with the pages that are copied and
+/// those there are. The copy is on stable storage when this returns.
+///
+/// # Errors
+/// [`BackupError`]; `target` is then incomplete.
+pub fn backup(source: &Path, target: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(), BackupError> {
+    let source = Connection::open_with_flags(source, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    source.busy_timeout(BUSY_TIMEOUT)?;
+    source.execute_batch("BEGIN")?;
+    // A transaction starts with its first statement.
+    source.query_row("SELECT COUNT(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    let mut copy = Connection::open(target)?;
+    let backup = Backup::new(&source, &mut copy)?;
+    loop {
+        let step = backup.step(PAGES_A_STEP)?;
+        let pages = backup.progress();
+        let (all, left) = (u64::try_from(pages.pagecount).unwrap_or(0), u64::try_from(pages.remaining).unwrap_or(0));
+        progress(all.saturating_sub(left), all);
+        if step == StepResult::Done {
+            break;
+        }
+    }
+    drop(backup);
+    copy.close().map_err(|(_, error)| error)?;
+    let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let flush = || {
+        File::open(target)?.sync_all()?;
+        File::open(directory)?.sync_all()
+    };
+    flush().map_err(BackupError::Flush)
+}

@@ -1,0 +1,106 @@
+//! Sums up the refusals of one client in the log: past the first few of a window, they are counted and reported together
+//! when the window ends. So a client that is refused a hundred thousand times a second does not fill the disk.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::clock::{Clock, Instant};
+
+/// How long refusals are summed up.
+const WINDOW: Duration = Duration::from_secs(10);
+/// Refusals in a window that have a line each.
+const LINES: u64 = 20;
+/// Clients that have a window at once; the refusals of further ones are not logged.
+const CLIENTS: usize = 10_000;
+
+/// The refusals in each client's window. Clones share them.
+#[derive(Clone)]
+pub(super) struct RefusalLog {
+    windows: Arc<Mutex<HashMap<IpAddr, Window>>>,
+    clock: Clock,
+}
+
+struct Window {
+    started: Instant,
+    refusals: u64,
+}
+
+impl RefusalLog {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { windows: Arc::default(), clock }
+    }
+
+    /// Counts a refusal; whether it gets a line of its own.
+    pub(super) fn admits(&self, client: IpAddr) -> bool {
+        let client = client.to_canonical();
+        let mut windows = self.windows();
+        if let Some(window) = windows.get_mut(&client) {
+            window.refusals += 1;
+            return window.refusals <= LINES;
+        }
+        if windows.len() >= CLIENTS {
+            return false;
+        }
+        let started = self.clock.instant();
+        windows.insert(client, Window { started, refusals: 1 });
+        let log = self.clone();
+        tokio::spawn(async move {
+            log.clock.sleep_until(started.after(WINDOW)).await;
+            let ended = log.windows().remove(&client);
+            ended.into_iter().for_each(|window| log.report(client, &window));
+        });
+        true
+    }
+
+    /// Ends every window now: the server stops.
+    pub(super) fn end(&self) {
+        let windows = std::mem::take(&mut *self.windows());
+        windows.iter().for_each(|(client, window)| self.report(*client, window));
+    }
+
+    fn report(&self, client: IpAddr, window: &Window) {
+        let more = window.refusals.saturating_sub(LINES);
+        if more > 0 {
+            let seconds = self.clock.instant().since(window.started).as_secs();
+            tracing::info!("and {more} more refusals from {client} in {seconds} s");
+        }
+    }
+
+    fn windows(&self) -> MutexGuard<'_, HashMap<IpAddr, Window>> {
+        // Nothing panics while the lock is held.
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Timestamp;
+
+    #[tokio::test]
+    async fn each_client_has_some_lines_in_each_window() {
+        let clock = Clock::manual(Timestamp::from_millis(0));
+        let log = RefusalLog::new(clock.clone());
+        let lines = |client: &str| (0..1_000).filter(|_| log.admits(client.parse().unwrap())).count() as u64;
+        assert_eq!((lines("192.0.2.1"), lines("192.0.2.2")), (LINES, LINES));
+        assert_eq!(lines("::ffff:192.0.2.1"), 0);
+        clock.advance(WINDOW);
+        while !log.windows().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(lines("192.0.2.1"), LINES);
+        log.end();
+        assert_eq!(lines("192.0.2.1"), LINES);
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_clients_takes_no_more_than_its_room() {
+        let log = RefusalLog::new(Clock::manual(Timestamp::from_millis(0)));
+        for number in 0..u32::try_from(CLIENTS).unwrap() + 50 {
+            log.admits(IpAddr::from(number.to_be_bytes()));
+        }
+        assert_eq!(log.windows().len(), CLIENTS);
+    }
+}

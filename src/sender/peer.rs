@@ -1,0 +1,23 @@
+//! A server that mail is sent to, at one of its addresses.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+/// A server and one of its addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Peer {
+    /// Its name, without a dot at its end, or its address where it has no name.
+    pub(super) name: String,
+    /// Where it is dialled.
+    pub(super) address: SocketAddr,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ip, port) = (self.address.ip(), self.address.port());
+        if self.name == ip.to_string() {
+            return write!(formatter, "[{ip}]:{port}");
+        }
+        write!(formatter, "{} [{ip}]:{port}", self.name)
+    }
+}

@@ -1,0 +1,44 @@
+//! Durations follow the monotonic clock: setting the wall clock back lengthens nothing.
+
+use std::time::Duration;
+
+use axum::body::Body;
+
+use crate::common::{Harness, START};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn a_wait_ends_in_time_when_the_clock_is_set_back() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let started = api.clock.instant();
+    let wait = api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=3000"));
+    // Lets the wait open first.
+    for _ in 0..10 {
+        api.get("/v1/health").await;
+    }
+    api.clock.set_wall(START.before(HOUR));
+    let answer = api.advance_until_done(SECOND, wait).await;
+    assert_eq!(answer.error(), (408, "timeout".to_owned()));
+    let taken = api.clock.instant().since(started);
+    assert!((3 * SECOND..30 * SECOND).contains(&taken), "{taken:?}");
+}
+
+#[tokio::test]
+async fn a_rotated_key_stops_in_time_when_the_clock_is_set_back() {
+    let api = Harness::start().await;
+    let status = async |key| api.call_with(key, "POST", "/v1/inboxes", Body::empty()).await.status;
+    let new = api.service.projects().rotate_key("other", 6 * SECOND).await.unwrap();
+    assert_eq!((status(&api.other_key).await, status(&new).await), (201, 201));
+    api.clock.set_wall(START.before(HOUR));
+    api.clock.advance(5 * SECOND);
+    assert_eq!((status(&api.other_key).await, status(&new).await), (201, 201));
+    api.clock.advance(SECOND);
+    assert_eq!((status(&api.other_key).await, status(&new).await), (401, 201));
+    // Another change of keys does not bring it back.
+    api.service.projects().create("third").await.unwrap();
+    api.service.projects().rotate_key("third", Duration::ZERO).await.unwrap();
+    assert_eq!((status(&api.other_key).await, status(&new).await), (401, 201));
+}
