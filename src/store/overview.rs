@@ -21,7 +21,7 @@ pub struct InboxFilter {
 }
 
 /// What somebody looks at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Watched {
     /// The list of a project's inboxes.
     Inboxes(ProjectId),
@@ -34,6 +34,22 @@ pub enum Watched {
 }
 
 impl Store {
+    /// When an inbox of a project ended, where it has; its address is then reserved for the project.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn inbox_ended_at(
+        &self,
+        project: ProjectId,
+        id: &InboxId,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        const ENDED: &str = "SELECT expires_at FROM inboxes WHERE id = $1 AND project_id = $2 AND expires_at <= $3";
+        let parameters = values![id.as_str(), project.0.as_bytes().as_slice(), now.as_millis()];
+        let row = self.database.query(ENDED, parameters).await?.into_iter().next();
+        Ok(row.map(|mut row| row.integer()).transpose()?.map(Timestamp::from_millis))
+    }
+
     /// At most `limit` live inboxes of a project with the last message of each.
     ///
     /// # Errors

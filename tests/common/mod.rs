@@ -105,8 +105,13 @@ impl Harness {
         let key = ApiKey::generate();
         service.projects().prepare_default(Some(&key)).await.unwrap();
         let other_key = service.projects().create("other").await.unwrap();
-        let app =
-            App { service: service.clone(), limits: Limits::default(), base_url: BASE_URL.to_owned(), smtp_port: 1025 };
+        let app = App {
+            service: service.clone(),
+            limits: Limits::default(),
+            base_url: BASE_URL.to_owned(),
+            smtp_port: 1025,
+            trusted_proxies: Vec::new(),
+        };
         Self { service, clock, router: router(app), key, other_key, directory, database: test_database }
     }
 
