@@ -211,7 +211,7 @@ pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
 }
 
-async fn answer(router: Router, request: Request<Body>) -> Answer {
+pub async fn answer(router: Router, request: Request<Body>) -> Answer {
     let response = within(router.oneshot(request)).await.unwrap();
     let (parts, body) = response.into_parts();
     let body = within(body.collect()).await.unwrap().to_bytes();
