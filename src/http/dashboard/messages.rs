@@ -5,10 +5,10 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use serde::Deserialize;
 
 use super::failure::Failure;
 use super::page::{Place, Shell, given, html, subject, with_query};
+use super::parts::MessagePath;
 use super::reader::{MessageView, ReaderQuery};
 use super::start::Setup;
 use super::visit::{InboxPage, Params};
@@ -57,12 +57,6 @@ struct Row {
     received: When,
 }
 
-/// The open message of the path.
-#[derive(Deserialize)]
-pub(super) struct OpenMessage {
-    message: String,
-}
-
 pub(super) async fn list(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, Failure> {
     respond(&app, &page, &query, None).await
 }
@@ -70,7 +64,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: InboxPage, query: Qu
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     page: InboxPage,
-    Params(OpenMessage { message }): Params<OpenMessage>,
+    Params(MessagePath { message }): Params<MessagePath>,
     query: Query,
 ) -> Result<Response, Failure> {
     let message = app.service.message(&page.of.caller(), &message).await?;

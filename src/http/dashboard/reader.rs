@@ -22,6 +22,9 @@ const SHOWN_BYTES: usize = 1024 * 1024;
 const MOST_LINKS: usize = 10_000;
 const MOST_LINK_BYTES: usize = (4 * 1024 - 64) * 1024;
 
+/// The widths at which the HTML is shown; the first takes all the room there is.
+const WIDTHS: [&str; 4] = ["Fit", "Phone", "Tablet", "Desktop"];
+
 /// A view of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tab {
@@ -37,7 +40,7 @@ enum Tab {
 impl Tab {
     const ALL: [Self; 7] = [Self::Html, Self::Text, Self::Links, Self::Code, Self::Headers, Self::Parts, Self::Source];
 
-    /// Its label; in lower case its name in the query.
+    /// Its label, which is its name in the query too.
     fn label(self) -> &'static str {
         match self {
             Self::Html => "HTML",
@@ -51,49 +54,23 @@ impl Tab {
     }
 }
 
-/// The width at which the HTML is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Width {
-    /// All the room there is.
-    #[default]
-    Fit,
-    Phone,
-    Tablet,
-    Desktop,
-}
-
-impl Width {
-    const ALL: [Self; 4] = [Self::Fit, Self::Phone, Self::Tablet, Self::Desktop];
-
-    fn label(self) -> &'static str {
-        match self {
-            Self::Fit => "Fit",
-            Self::Phone => "Phone",
-            Self::Tablet => "Tablet",
-            Self::Desktop => "Desktop",
-        }
-    }
-}
-
 /// How the query wants the message shown.
 pub(super) struct ReaderQuery {
     /// The search of the list, which links keep.
     search: Option<String>,
     tab: Option<Tab>,
-    width: Width,
+    width: &'static str,
     is_dark: bool,
 }
 
 impl ReaderQuery {
     pub(super) fn new(query: &Query, search: Option<String>) -> Self {
-        let (tab, width) = (query.first("tab"), query.first("width"));
+        let named = |name: &str, label: &str| query.first(name).is_some_and(|value| value.eq_ignore_ascii_case(label));
         Self {
             search,
-            tab: tab.and_then(|name| Tab::ALL.into_iter().find(|tab| tab.label().to_ascii_lowercase() == name)),
-            width: width
-                .and_then(|name| Width::ALL.into_iter().find(|width| width.label().to_ascii_lowercase() == name))
-                .unwrap_or_default(),
-            is_dark: query.first("scheme").as_deref() == Some("dark"),
+            tab: Tab::ALL.into_iter().find(|tab| named("tab", tab.label())),
+            width: WIDTHS.into_iter().find(|width| named("width", width)).unwrap_or(WIDTHS[0]),
+            is_dark: named("scheme", "dark"),
         }
     }
 }
@@ -125,7 +102,7 @@ struct Choice {
 
 /// What the chosen tab shows.
 enum View {
-    Html { url: String, width: String, is_dark: bool, widths: Vec<Choice>, schemes: Vec<Choice> },
+    Html { url: String, width: String, is_dark: bool, widths: [Choice; 4], schemes: [Choice; 2] },
     Text { text: Option<String>, is_cut: bool },
     Links { links: Vec<String>, is_cut: bool },
     Code(Option<CodeView>),
@@ -205,8 +182,7 @@ impl Opened {
     fn tabs(&self, current: Tab, has_html: bool, search: Option<&str>) -> Vec<Choice> {
         let tabs = Tab::ALL.into_iter().filter(|tab| has_html || *tab != Tab::Html);
         let choice = |tab: Tab| {
-            let name = tab.label().to_ascii_lowercase();
-            let url = with_query(&self.url, &[("q", search), ("tab", Some(&name))]);
+            let url = with_query(&self.url, &[("q", search), ("tab", Some(tab.label()))]);
             Choice { label: tab.label(), url, count: self.count(tab), is_current: tab == current }
         };
         tabs.map(choice).collect()
@@ -248,29 +224,18 @@ impl Opened {
     }
 
     fn html(&self, query: &ReaderQuery) -> View {
-        let url = |width: Width, is_dark: bool| {
-            let (width, scheme) = (width.label().to_ascii_lowercase(), is_dark.then_some("dark"));
-            let search = query.search.as_deref();
-            with_query(&self.url, &[("q", search), ("tab", Some("html")), ("width", Some(&width)), ("scheme", scheme)])
+        let choice = |label, width: &str, is_dark: bool| {
+            let (search, scheme) = (query.search.as_deref(), is_dark.then_some("dark"));
+            let parameters = [("q", search), ("tab", Some("HTML")), ("width", Some(width)), ("scheme", scheme)];
+            let is_current = width == query.width && is_dark == query.is_dark;
+            Choice { label, url: with_query(&self.url, &parameters), count: 0, is_current }
         };
-        let widths = Width::ALL.map(|width| Choice {
-            label: width.label(),
-            url: url(width, query.is_dark),
-            count: 0,
-            is_current: width == query.width,
-        });
-        let schemes = [("Light", false), ("Dark", true)].map(|(label, is_dark)| Choice {
-            label,
-            url: url(query.width, is_dark),
-            count: 0,
-            is_current: is_dark == query.is_dark,
-        });
         View::Html {
             url: format!("{}/html", self.parts_url),
-            width: query.width.label().to_ascii_lowercase(),
+            width: query.width.to_ascii_lowercase(),
             is_dark: query.is_dark,
-            widths: widths.into(),
-            schemes: schemes.into(),
+            widths: WIDTHS.map(|width| choice(width, width, query.is_dark)),
+            schemes: [choice("Light", query.width, false), choice("Dark", query.width, true)],
         }
     }
 }

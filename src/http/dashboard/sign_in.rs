@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use askama::Template;
+use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::SET_COOKIE;
@@ -12,7 +13,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::guard::COOKIE_NAME;
 use super::page::{Shell, again, html, see};
-use super::visit::{Form, MaybeSignedIn, SignedIn};
+use super::visit::{Form, SignedIn, Visit};
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
@@ -27,8 +28,8 @@ struct SignInPage {
     problem: Option<String>,
 }
 
-pub(super) async fn show(MaybeSignedIn(session): MaybeSignedIn, query: Query) -> Result<Response, Failure> {
-    if session.is_some() {
+pub(super) async fn show(Extension(visit): Extension<Arc<Visit>>, query: Query) -> Result<Response, Failure> {
+    if visit.session.is_some() {
         return Ok(see("/"));
     }
     Ok(html(&SignInPage { shell: Shell::bare("Sign in"), next: query.first("next"), problem: None })?)

@@ -29,9 +29,6 @@ pub(super) struct Visit {
 /// The session of a visitor who is signed in.
 pub(super) struct SignedIn(pub(super) Session);
 
-/// The session, on a page for everybody.
-pub(super) struct MaybeSignedIn(pub(super) Option<Session>);
-
 /// A page of a project.
 pub(super) struct ProjectPage {
     pub(super) session: Session,
@@ -113,14 +110,6 @@ impl<S: Sync> FromRequestParts<S> for SignedIn {
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Failure> {
         Ok(Self(visit(parts)?.session.clone().ok_or(Error::Unauthorized)?))
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for MaybeSignedIn {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Failure> {
-        Ok(Self(visit(parts)?.session.clone()))
     }
 }
 

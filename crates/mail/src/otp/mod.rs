@@ -36,6 +36,9 @@ pub enum Rule {
     SixDigits,
 }
 
+/// Lines with the code that are tried for the one that shows why it was recognised.
+const LINES_TRIED: usize = 100;
+
 /// A code, and by what it was recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recognised {
@@ -62,7 +65,7 @@ pub(super) fn recognise(subject: &str, text: &str, page_text: &str) -> Option<Re
     let lines = sources.iter().flat_map(|source| source.lines()).filter(|line| digits(line).contains(&code));
     // The digits may be on several lines: the one on which the rule holds by itself, else the shortest.
     let holds = |line: &&str| labelled(&[(*line).to_owned()]) == Some((code.clone(), rule));
-    let line = lines.clone().find(holds).or_else(|| lines.clone().min_by_key(|line| line.len()));
+    let line = lines.clone().take(LINES_TRIED).find(holds).or_else(|| lines.clone().min_by_key(|line| line.len()));
     let line = line.unwrap_or_default().trim().to_owned();
     Some(Recognised { code, rule, line })
 }
