@@ -116,7 +116,7 @@ impl Follower {
     pub async fn next(&mut self) -> Result<Option<News>, ServiceError> {
         let end = self.service.0.followers.end.clone();
         let Some(news) = end.run_until_cancelled(self.wait()).await.transpose()?.flatten() else { return Ok(None) };
-        // Checked after the change that woke this follower: what was revoked before that change ends here.
+        // Not older than what woke this follower: a session that was revoked before that ends here.
         let check = self.service.is_valid(&self.session);
         let is_valid = self.open_session.is_valid.since(self.woken, check).await?;
         Ok(is_valid.then_some(news))
@@ -125,6 +125,7 @@ impl Follower {
     async fn wait(&mut self) -> Result<Option<News>, ServiceError> {
         if !self.has_looked {
             self.has_looked = true;
+            self.woken = Instant::now();
             if let Some(news) = self.look(self.woken).await? {
                 return Ok(Some(news));
             }
