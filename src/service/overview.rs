@@ -2,8 +2,8 @@
 //! searched, and projects looked at.
 
 use super::{Caller, ListFilter, ProjectError, Projects, Service, ServiceError};
-use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, Message, MessageId, Parts, PartsJson, Project, ProjectId, Timestamp};
-use crate::store::{InboxFilter, Source, StoreError};
+use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, Message, MessageId, Parts, PartsJson, Project, ProjectId};
+use crate::store::{InboxEnd, InboxFilter, Source, StoreError};
 
 /// Messages that one step of a search reads at most.
 const SEARCHED: usize = 2_000;
@@ -56,13 +56,13 @@ impl Service {
         self.0.store.list_inboxes(project, filter, limit, self.0.clock.now()).await
     }
 
-    /// When the inbox `id` of a project ended, where it has and its address is still reserved.
+    /// How the inbox `id` of a project ended, where it has and its address is still reserved.
     ///
     /// # Errors
     /// Where the store fails.
-    pub async fn inbox_ended_at(&self, project: ProjectId, id: &str) -> Result<Option<Timestamp>, StoreError> {
+    pub async fn inbox_end(&self, project: ProjectId, id: &str) -> Result<Option<InboxEnd>, StoreError> {
         let Ok(id) = InboxId::parse(id) else { return Ok(None) };
-        self.0.store.inbox_ended_at(project, &id, self.0.clock.now()).await
+        self.0.store.inbox_end(project, &id, self.0.clock.now()).await
     }
 
     /// Makes a permanent inbox with a chosen name.

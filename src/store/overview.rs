@@ -33,21 +33,34 @@ pub enum Watched {
     Refused(Option<ProjectId>),
 }
 
+/// How an inbox ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InboxEnd {
+    /// Its time was over.
+    Expired(Timestamp),
+    /// Somebody deleted it.
+    Deleted(Timestamp),
+}
+
 impl Store {
-    /// When an inbox of a project ended, where it has; its address is then reserved for the project.
+    /// How an inbox of a project ended, where it has; its address is then reserved for the project.
     ///
     /// # Errors
     /// Where the database fails.
-    pub async fn inbox_ended_at(
+    pub async fn inbox_end(
         &self,
         project: ProjectId,
         id: &InboxId,
         now: Timestamp,
-    ) -> Result<Option<Timestamp>, StoreError> {
-        const ENDED: &str = "SELECT expires_at FROM inboxes WHERE id = $1 AND project_id = $2 AND expires_at <= $3";
-        let parameters = values![id.as_str(), project.0.as_bytes().as_slice(), now.as_millis()];
-        let row = self.database.query(ENDED, parameters).await?.into_iter().next();
-        Ok(row.map(|mut row| row.integer()).transpose()?.map(Timestamp::from_millis))
+    ) -> Result<Option<InboxEnd>, StoreError> {
+        const ENDED: &str =
+            "SELECT expires_at, deleted_at FROM inboxes WHERE id = $1 AND project_id = $2 AND expires_at <= $3";
+        let Some(mut row) = self.database.query(ENDED, values![id, project, now]).await?.into_iter().next() else {
+            return Ok(None);
+        };
+        let expired_at = Timestamp::from_millis(row.integer()?);
+        let deleted_at = row.optional_integer()?.map(Timestamp::from_millis);
+        Ok(Some(deleted_at.map_or(InboxEnd::Expired(expired_at), InboxEnd::Deleted)))
     }
 
     /// At most `limit` live inboxes of a project with the last message of each.

@@ -165,10 +165,10 @@ async fn an_error_page_keeps_the_navigation_and_says_what_happened() {
     harness.call("DELETE", &format!("/v1/inboxes/{deleted}"), "").await;
     harness.clock.advance(Duration::from_secs(3_600 + 5 * 60));
     for (path, text) in [
-        (format!("{project}/inboxes/{inbox}"), "This inbox ended 5 min ago"),
-        (format!("{project}/inboxes/{deleted}/send"), "This inbox ended 1 h ago"),
+        (format!("{project}/inboxes/{inbox}"), "This inbox expired 5 min ago"),
+        (format!("{project}/inboxes/{deleted}/send"), "This inbox was deleted 1 h ago"),
         (format!("{project}/inboxes/never-there"), "There is no such inbox."),
-        (format!("{project}/inboxes/{inbox}/messages/x"), "This inbox ended 5 min ago"),
+        (format!("{project}/inboxes/{inbox}/messages/x"), "This inbox expired 5 min ago"),
         ("/projects".to_owned(), "There is no such page."),
     ] {
         let page = own.get(&path).await;

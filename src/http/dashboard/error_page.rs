@@ -10,6 +10,7 @@ use super::when::ago;
 use crate::http::App;
 use crate::http::error::{Cause, Error};
 use crate::service::Viewer;
+use crate::store::InboxEnd;
 
 #[derive(Template)]
 #[template(path = "failure.html")]
@@ -45,8 +46,8 @@ async fn shell(app: &App, visit: &Visit, title: &str) -> Result<Shell, Error> {
 async fn message(app: &App, visit: &Visit, error: &Error) -> String {
     match error {
         Error::NotFound => "There is no such page.".to_owned(),
-        Error::InboxNotFound => match inbox_ended(app, visit).await {
-            Some(ago) => format!("This inbox ended {ago}: it expired or was deleted. Its messages are gone with it."),
+        Error::InboxNotFound => match inbox_end(app, visit).await {
+            Some(end) => format!("This inbox {end}, and its messages with it."),
             None => "There is no such inbox. An inbox that has expired is gone with its messages.".to_owned(),
         },
         Error::MessageNotFound => "There is no such message. Messages are deleted with their inbox.".to_owned(),
@@ -55,8 +56,11 @@ async fn message(app: &App, visit: &Visit, error: &Error) -> String {
     }
 }
 
-async fn inbox_ended(app: &App, visit: &Visit) -> Option<String> {
+async fn inbox_end(app: &App, visit: &Visit) -> Option<String> {
     let (project, inbox) = (visit.project.as_ref()?.id, visit.inbox.as_deref()?);
-    let ended = app.service.inbox_ended_at(project, inbox).await.ok()??;
-    Some(ago(app.service.clock().now().since(ended)))
+    let since = |instant| ago(app.service.clock().now().since(instant));
+    Some(match app.service.inbox_end(project, inbox).await.ok()?? {
+        InboxEnd::Expired(at) => format!("expired {}", since(at)),
+        InboxEnd::Deleted(at) => format!("was deleted {}", since(at)),
+    })
 }

@@ -102,7 +102,7 @@ struct Choice {
 
 /// What the chosen tab shows.
 enum View {
-    Html { url: String, width: String, is_dark: bool, widths: [Choice; 4], schemes: [Choice; 2] },
+    Html { url: String, width: String, is_dark: bool, widths: Vec<Choice>, schemes: Vec<Choice> },
     Text { text: Option<String>, is_cut: bool },
     Links { links: Vec<String>, is_cut: bool },
     Code(Option<CodeView>),
@@ -234,8 +234,8 @@ impl Opened {
             url: format!("{}/html", self.parts_url),
             width: query.width.to_ascii_lowercase(),
             is_dark: query.is_dark,
-            widths: WIDTHS.map(|width| choice(width, width, query.is_dark)),
-            schemes: [choice("Light", query.width, false), choice("Dark", query.width, true)],
+            widths: WIDTHS.map(|width| choice(width, width, query.is_dark)).into(),
+            schemes: vec![choice("Light", query.width, false), choice("Dark", query.width, true)],
         }
     }
 }
