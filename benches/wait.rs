@@ -102,6 +102,7 @@ fn settings(directory: &std::path::Path) -> Settings {
         sending: Sending { outbound: Outbound::Off, hello: Domain::parse("restante.test").unwrap(), dkim: None },
         mail_domain: Domain::parse("restante.test").unwrap(),
         base_url: None,
+        trusted_proxies: Vec::new(),
         data_dir: directory.to_owned(),
         database: DatabaseUrl::Sqlite(directory.join("restante.db")),
         api_key: None,
@@ -125,7 +126,13 @@ async fn serve(settings: Settings, key: ApiKey) -> (SocketAddr, SocketAddr) {
     let receiver = Receiver::bind(&settings, service.clone()).await.unwrap();
     let listener = TcpListener::bind(settings.http_listen).await.unwrap();
     let addresses = (receiver.local_addr(), listener.local_addr().unwrap());
-    let app = http::App { service: service.clone(), limits: settings.limits, base_url: String::new(), smtp_port: 0 };
+    let app = http::App {
+        service: service.clone(),
+        limits: settings.limits,
+        base_url: String::new(),
+        smtp_port: 0,
+        trusted_proxies: Vec::new(),
+    };
     let never = CancellationToken::new();
     tokio::spawn(receiver.run(never.clone(), Duration::ZERO));
     tokio::spawn(http::server::serve(listener, http::router(app), service, 1_000, never, Duration::ZERO));

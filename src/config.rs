@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 use crate::model::{ApiKey, Domain};
 
 pub use database_url::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
@@ -28,6 +30,8 @@ pub struct Settings {
     pub mail_domain: Domain,
     /// How callers reach the service, without a slash at the end; by default the address HTTP listens on.
     pub base_url: Option<String>,
+    /// Proxies that may say from which address a request came.
+    pub trusted_proxies: Vec<IpNet>,
     /// Where the database, the certificate and the lock lie.
     pub data_dir: PathBuf,
     /// The database.

@@ -1,12 +1,12 @@
-// The dashboard's only script. Every page is whole without it; it keeps pages up to date, moves between them without a
-// flash, copies, and listens to the keyboard. It writes no HTML: what it shows, the server has rendered.
+// The dashboard's only script. Every page works without it. It keeps pages up to date, moves between them without a
+// flash, copies to the clipboard and handles shortcuts. It writes no HTML: the server renders all that is shown.
 "use strict";
 
 document.documentElement.classList.add("scripted");
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-// Live updates: the stream says that the page has changed, and the page is asked for again.
+// Live updates: the stream announces that the page has changed, and the script loads the page again.
 let stream;
 let latest = 0;
 
@@ -22,7 +22,7 @@ function follow() {
   source.onerror = () => {
     if (stream !== source) return;
     $(".lost").hidden = false;
-    // Closed for good: the session or the inbox has ended, and the page says which.
+    // Closed by the server: the session or the inbox has ended, and the page says which.
     if (source.readyState === EventSource.CLOSED) setTimeout(() => stream === source && refresh(true), 1000);
   };
 }
@@ -89,7 +89,7 @@ async function visit(url, push = true) {
   }
 }
 
-// On a phone, the tabs are wider than the window.
+// On a phone the row of tabs is wider than the window.
 function showTab() {
   $(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 }
@@ -119,7 +119,7 @@ document.addEventListener("click", (event) => {
 addEventListener("popstate", () => visit(location.href, false));
 document.addEventListener("visibilitychange", follow);
 
-// Searching as one types.
+// Search while typing.
 let typing;
 document.addEventListener("input", (event) => {
   if (!event.target.matches("[data-search]")) return;
@@ -143,7 +143,7 @@ async function copy(button) {
   setTimeout(() => { button.textContent = button.dataset.label; button.classList.remove("done"); }, 1500);
 }
 
-// Browsers keep the clipboard from pages that came over plain HTTP, but not from the command of old.
+// Over plain HTTP, browsers allow only the old copy command.
 async function write(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -160,7 +160,7 @@ async function write(text) {
   }
 }
 
-// The keyboard.
+// Shortcuts.
 function step(by) {
   const links = $$("[data-row] .row-link");
   const at = links.indexOf(document.activeElement);
@@ -203,7 +203,7 @@ document.addEventListener("keydown", (event) => {
   action();
 });
 
-// Relative times go on.
+// Relative times are updated.
 function since(element) {
   const seconds = Math.round((Date.now() - Date.parse(element.dateTime)) / 1000);
   const size = Math.abs(seconds);

@@ -38,6 +38,10 @@ pub(super) struct ServeFlags {
     /// The URL at which clients reach the service [default: http:// and the address HTTP listens on]
     #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL")]
     pub(super) base_url: Option<String>,
+    /// A proxy, or a network of them, that says in X-Forwarded-For or Forwarded which client a request came from;
+    /// repeatable [default: none]
+    #[arg(long = "trusted-proxy", env = "RESTANTE_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',')]
+    pub(super) trusted_proxies: Vec<String>,
     #[command(flatten)]
     pub(super) database: DatabaseFlags,
     /// The key of the default project [default: the first start makes one and prints it]

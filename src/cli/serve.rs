@@ -129,6 +129,7 @@ impl Server {
             limits: settings.limits.clone(),
             base_url: base_url.clone(),
             smtp_port: receiver.local_addr().port(),
+            trusted_proxies: settings.trusted_proxies.clone(),
         };
         let (router, http_connections) = (http::router(app), settings.limits.http_connections);
         Ok(Self { service, http, http_address, receiver, sender, base_url, router, http_connections, monitor, made })

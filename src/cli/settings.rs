@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use axum::http::Uri;
+use ipnet::IpNet;
 
 use super::byte_size::ByteSize;
 use super::error::CliError;
@@ -58,6 +59,7 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
         sending: sending(&flags.sending, &mail_domain)?,
         mail_domain,
         base_url: given(flags.base_url.as_deref()).map(base_url).transpose()?,
+        trusted_proxies: trusted_proxies(&flags.trusted_proxies)?,
         data_dir: flags.database.data_dir.clone(),
         database: database(&flags.database)?,
         api_key: given(flags.api_key.as_deref()).map(api_key).transpose()?,
@@ -141,6 +143,18 @@ pub(super) fn http_url(flag: &'static str, text: &str) -> Result<String, Setting
 
 fn base_url(text: &str) -> Result<String, SettingsError> {
     http_url("--base-url", text)
+}
+
+fn trusted_proxies(networks: &[String]) -> Result<Vec<IpNet>, SettingsError> {
+    let given = networks.iter().map(|network| network.trim()).filter(|network| !network.is_empty());
+    let network = |text: &str| text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+    let parsed = given.map(|text| {
+        network(text).map_err(|_| {
+            let problem = format!("{} is neither a network nor an address", text.escape_debug());
+            SettingsError::new("--trusted-proxy", problem, "Write it like 10.0.0.0/8, 192.0.2.7 or 2001:db8::/32")
+        })
+    });
+    parsed.collect()
 }
 
 fn mail_domain(text: &str) -> Result<Domain, SettingsError> {
@@ -349,6 +363,14 @@ mod tests {
     }
 
     #[test]
+    fn trusted_proxies_are_networks_or_addresses() {
+        let settings = resolve_line("--trusted-proxy 10.0.0.0/8,192.0.2.7 --trusted-proxy 2001:db8::/32").unwrap();
+        let networks: Vec<_> = settings.trusted_proxies.iter().map(ToString::to_string).collect();
+        assert_eq!(networks, ["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32"]);
+        assert!(resolve_line("--trusted-proxy=").unwrap().trusted_proxies.is_empty());
+    }
+
+    #[test]
     fn an_empty_value_is_an_absent_one() {
         let settings = resolve_line("--base-url= --api-key= --database=").unwrap();
         assert_eq!((settings.base_url, settings.api_key, settings.admin_token), (None, None, None));
@@ -364,6 +386,8 @@ mod tests {
             ("--base-url ftp://restante.test", "--base-url"),
             ("--base-url http://restante.test/?a=b", "--base-url"),
             ("--base-url http://user:password@restante.test", "--base-url"),
+            ("--trusted-proxy 10.0.0.0/33", "--trusted-proxy"),
+            ("--trusted-proxy proxy.example", "--trusted-proxy"),
             ("--database mysql://localhost/restante", "--database"),
             ("--api-key secret", "--api-key"),
             ("--admin-token=", "--admin-token"),

@@ -14,4 +14,6 @@ pub struct App {
     pub base_url: String,
     /// Where callers reach SMTP, on the same host.
     pub smtp_port: u16,
+    /// Proxies that may say from which address a request came.
+    pub trusted_proxies: Vec<ipnet::IpNet>,
 }

@@ -56,6 +56,8 @@ pub(super) enum Error {
     TooManyWaits,
     #[error("too many concurrent sends")]
     TooManySends,
+    #[error("too many live streams: close some of this dashboard's pages")]
+    TooManyStreams,
     #[error("service is stopping")]
     Stopping,
     #[error("service is busy")]
@@ -113,9 +115,11 @@ impl Error {
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Timeout | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooManyWaits | Self::TooManySends | Self::RecipientFull | Self::TooManyAttempts(_) => {
-                StatusCode::TOO_MANY_REQUESTS
-            }
+            Self::TooManyWaits
+            | Self::TooManySends
+            | Self::TooManyStreams
+            | Self::RecipientFull
+            | Self::TooManyAttempts(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Stopping | Self::Busy | Self::Deadline => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -148,6 +152,7 @@ impl From<ServiceError> for Error {
             ServiceError::PermanentInbox => Self::PermanentInbox,
             ServiceError::TooManyWaits => Self::TooManyWaits,
             ServiceError::TooManySends => Self::TooManySends,
+            ServiceError::TooManyStreams => Self::TooManyStreams,
             ServiceError::Stopping => Self::Stopping,
             // An address may be mailed to that no header can name: the sender's own is plain, so it is the recipient's.
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),

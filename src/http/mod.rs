@@ -37,7 +37,7 @@ pub fn router(app: App) -> Router {
         .merge(api::health_alias())
         .merge(documents)
         .merge(dashboard::router(&app))
-        .fallback(|| async { Error::NotFound })
+        .fallback(dashboard::unknown)
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
         .layer(middleware::from_fn(request_id::stamp))
         .with_state(app)

@@ -39,6 +39,9 @@ pub enum ServiceError {
     /// The key has as many sends running as one may.
     #[error("too many concurrent sends")]
     TooManySends,
+    /// The session of the dashboard has as many live streams open as one may.
+    #[error("too many live streams: close some of this dashboard's pages")]
+    TooManyStreams,
     /// The service stops and this wait with it.
     #[error("stopping")]
     Stopping,

@@ -1,36 +1,75 @@
-//! Following along: whoever looks at a list hears when it has changed, and what has changed while they were away.
+//! Following a page of the dashboard: a follower is notified when what the page shows has changed.
 //!
-//! A follower holds the mark of what they have seen. They listen before they compare, so nothing slips between, and
-//! they compare again after a while even when nothing was announced, because inboxes also expire in silence.
+//! A follower has the mark of what its page has seen. It subscribes to changes before it compares marks, so no change is
+//! missed, and it compares again after a while even when nothing was announced, because inboxes also expire silently.
+//! Before each event it checks that its session is still valid. Followers of the same page share one look-up.
 
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::broadcast;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use super::{Service, ServiceError};
+use super::{Service, ServiceError, Session};
+use crate::model::KeyHash;
 use crate::store::Watched;
 
-/// How long a follower hears nothing at most.
+/// The longest time without news. Proxies close what is silent for a minute.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Changes that come one on the other are told together.
+/// Changes within this time are announced together.
 const TOGETHER: Duration = Duration::from_millis(100);
+/// A heartbeat is content with a look of another follower this old.
+const RECENT: Duration = Duration::from_secs(5);
+/// Followers of one session.
+const FOLLOWERS: usize = 20;
 
-/// What a follower hears.
+/// What a follower receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
-    /// It has changed; this is its new mark.
+    /// The page has changed; this is its new mark.
     Changed(String),
-    /// Nothing has.
+    /// Nothing has changed for a while.
     Heartbeat,
 }
 
-/// Somebody who follows one thing.
+/// What the followers share.
+#[derive(Debug, Default)]
+pub(super) struct Followers {
+    end: CancellationToken,
+    pages: Shared<Watched, Latest<String>>,
+    sessions: Shared<KeyHash, OpenSession>,
+}
+
+/// A follower of one page.
 #[derive(Debug)]
 pub struct Follower {
     service: Service,
+    session: Session,
+    open_session: Arc<OpenSession>,
     watched: Watched,
-    seen: String,
+    page: Arc<Latest<String>>,
+    seen: Option<String>,
+    has_looked: bool,
+    /// When the latest change was announced to this follower.
+    woken: Instant,
     changes: broadcast::Receiver<()>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// What the followers of one session share.
+#[derive(Debug)]
+struct OpenSession {
+    places: Arc<Semaphore>,
+    is_valid: Latest<bool>,
+}
+
+impl Default for OpenSession {
+    fn default() -> Self {
+        Self { places: Arc::new(Semaphore::new(FOLLOWERS)), is_valid: Latest::default() }
+    }
 }
 
 impl Service {
@@ -42,56 +81,168 @@ impl Service {
         Ok(self.0.store.mark(watched, self.0.clock.now()).await?)
     }
 
-    /// Follows `watched` from the mark `seen` on.
-    #[must_use]
-    pub fn follow(&self, watched: Watched, seen: String) -> Follower {
-        Follower { service: self.clone(), watched, seen, changes: self.0.hub.register_all() }
+    /// Follows `watched` from the mark `seen` on, for as long as `session` is valid.
+    ///
+    /// # Errors
+    /// [`ServiceError::TooManyStreams`].
+    pub fn follow(&self, session: Session, watched: Watched, seen: Option<String>) -> Result<Follower, ServiceError> {
+        let open_session = self.0.followers.sessions.get(&session.cookie);
+        let place = Arc::clone(&open_session.places).try_acquire_owned().map_err(|_| ServiceError::TooManyStreams)?;
+        Ok(Follower {
+            service: self.clone(),
+            session,
+            open_session,
+            page: self.0.followers.pages.get(&watched),
+            watched,
+            seen,
+            has_looked: false,
+            changes: self.0.hub.register_all(),
+            woken: Instant::now(),
+            _place: place,
+        })
     }
 
-    /// Ends every follower, so that no open stream holds up a stop.
+    /// Ends every follower, so that no open stream delays a stop.
     pub fn end_followers(&self) {
-        self.0.followers_end.cancel();
+        self.0.followers.end.cancel();
     }
 }
 
 impl Follower {
-    /// The next news; `None` once the service stops.
+    /// The next news; `None` once the session is no longer valid or the service stops.
     ///
     /// # Errors
     /// Where the store fails.
     pub async fn next(&mut self) -> Result<Option<News>, ServiceError> {
-        if self.service.0.followers_end.is_cancelled() {
-            return Ok(None);
-        }
-        if let Some(news) = self.look().await? {
-            return Ok(Some(news));
+        let end = self.service.0.followers.end.clone();
+        let Some(news) = end.run_until_cancelled(self.wait()).await.transpose()?.flatten() else { return Ok(None) };
+        // Not older than what woke this follower: a session that was revoked before that ends here.
+        let check = self.service.is_valid(&self.session);
+        let is_valid = self.open_session.is_valid.since(self.woken, check).await?;
+        Ok(is_valid.then_some(news))
+    }
+
+    async fn wait(&mut self) -> Result<Option<News>, ServiceError> {
+        if !self.has_looked {
+            self.has_looked = true;
+            self.woken = Instant::now();
+            if let Some(news) = self.look(self.woken).await? {
+                return Ok(Some(news));
+            }
         }
         let heartbeat = tokio::time::sleep(HEARTBEAT);
         tokio::pin!(heartbeat);
         loop {
             tokio::select! {
-                () = self.service.0.followers_end.cancelled() => return Ok(None),
-                () = &mut heartbeat => return Ok(Some(self.look().await?.unwrap_or(News::Heartbeat))),
+                () = &mut heartbeat => {
+                    self.woken = Instant::now();
+                    let recent = self.woken.checked_sub(RECENT).unwrap_or(self.woken);
+                    return Ok(Some(self.look(recent).await?.unwrap_or(News::Heartbeat)));
+                }
                 changed = self.changes.recv() => {
                     if matches!(changed, Err(broadcast::error::RecvError::Closed)) {
                         return Ok(None);
                     }
                 }
             }
-            tokio::time::sleep(TOGETHER).await;
+            // Forget what was announced up to here: the look starts later. What comes from now on wakes again.
             self.changes = self.changes.resubscribe();
-            if let Some(news) = self.look().await? {
+            self.woken = Instant::now();
+            tokio::time::sleep(TOGETHER).await;
+            if let Some(news) = self.look(self.woken).await? {
                 return Ok(Some(news));
             }
         }
     }
 
-    async fn look(&mut self) -> Result<Option<News>, ServiceError> {
-        let mark = self.service.mark(&self.watched).await?;
-        if mark == self.seen {
+    async fn look(&mut self, not_before: Instant) -> Result<Option<News>, ServiceError> {
+        let mark = self.page.since(not_before, self.service.mark(&self.watched)).await?;
+        if self.seen.as_ref() == Some(&mark) {
             return Ok(None);
         }
-        self.seen.clone_from(&mark);
+        self.seen = Some(mark.clone());
         Ok(Some(News::Changed(mark)))
+    }
+}
+
+/// Values that several holders share, by key; a value is dropped with its last holder.
+#[derive(Debug)]
+struct Shared<K, V>(Mutex<HashMap<K, Weak<V>>>);
+
+impl<K, V> Default for Shared<K, V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Clone + Eq + Hash, V: Default> Shared<K, V> {
+    fn get(&self, key: &K) -> Arc<V> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = held.get(key).and_then(Weak::upgrade) {
+            return value;
+        }
+        held.retain(|_, value| value.strong_count() > 0);
+        let value = Arc::default();
+        held.insert(key.clone(), Arc::downgrade(&value));
+        value
+    }
+}
+
+/// The result of the latest look-up and when that look-up was started.
+#[derive(Debug)]
+struct Latest<T>(tokio::sync::Mutex<Option<(Instant, T)>>);
+
+impl<T> Default for Latest<T> {
+    fn default() -> Self {
+        Self(tokio::sync::Mutex::default())
+    }
+}
+
+impl<T: Clone> Latest<T> {
+    /// A result that is not older than `not_before`. Of all who need one at the same time, one runs its `look_up`.
+    async fn since<E>(&self, not_before: Instant, look_up: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        let mut latest = self.0.lock().await;
+        if let Some((started, result)) = &*latest
+            && *started >= not_before
+        {
+            return Ok(result.clone());
+        }
+        let started = Instant::now();
+        let result = look_up.await?;
+        *latest = Some((started, result.clone()));
+        Ok(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn those_who_ask_together_share_one_look_up() {
+        let (latest, look_ups) = (Latest::default(), AtomicU32::new(0));
+        let look_up = async || {
+            tokio::task::yield_now().await;
+            Ok::<_, Infallible>(look_ups.fetch_add(1, Ordering::Relaxed))
+        };
+        let woken = Instant::now();
+        let together = (0..100).map(|_| latest.since(woken, look_up()));
+        let results = futures_util::future::join_all(together).await;
+        assert!(results.iter().all(|result| *result == Ok(0)));
+        tokio::time::sleep(Duration::from_nanos(1)).await;
+        assert_eq!(latest.since(Instant::now(), look_up()).await, Ok(1));
+    }
+
+    #[test]
+    fn a_value_is_shared_as_long_as_somebody_holds_it() {
+        let shared: Shared<&str, Latest<()>> = Shared::default();
+        let (one, two) = (shared.get(&"a"), shared.get(&"a"));
+        assert!(Arc::ptr_eq(&one, &two));
+        drop((one, two));
+        let _other = shared.get(&"b");
+        assert_eq!(shared.0.lock().unwrap().len(), 1);
     }
 }

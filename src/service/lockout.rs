@@ -1,4 +1,4 @@
-//! Slows the guessing of keys and tokens: after a few failed attempts, an address waits before its next one counts,
+//! Slows down the guessing of keys and tokens: after a few failed attempts, a client must wait before the next one,
 //! twice as long each time.
 
 use std::collections::HashMap;
@@ -8,66 +8,104 @@ use std::time::Duration;
 
 use crate::clock::{Clock, Instant};
 
-/// Failures that cost nothing.
+/// Failures without a wait.
 const FREE_FAILURES: u32 = 5;
 /// The first wait, and the longest one.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(5 * 60);
-/// Failures are forgotten after so long without another.
+/// Failures are forgotten this long after the last one.
 const FORGOTTEN: Duration = Duration::from_secs(15 * 60);
-/// Addresses that are remembered; the one that failed longest ago makes room.
-const ADDRESSES: usize = 10_000;
+/// Entries that are kept; the one that failed longest ago makes room for a new one.
+const ENTRIES: usize = 10_000;
 
-/// The failed attempts of every address.
+/// What a sign-in is tried with. Each kind is counted on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CredentialKind {
+    /// An API key.
+    ApiKey,
+    /// The administrator's token.
+    AdminToken,
+}
+
+/// The failed attempts by kind of credential and client.
 #[derive(Debug)]
 pub struct Lockout {
     clock: Clock,
-    failures: Mutex<HashMap<IpAddr, Failures>>,
+    failures: Mutex<HashMap<Guesser, Failures>>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// A client: an IPv4 address or an IPv6 network of 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Guesser {
+    kind: CredentialKind,
+    network: IpAddr,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Failures {
     count: u32,
     last: Instant,
 }
 
+/// An attempt that is already counted as failed, so that simultaneous guesses cannot slip past the count.
+#[derive(Debug)]
+#[must_use = "an attempt counts as failed until it has succeeded"]
+pub struct Attempt<'a> {
+    lockout: &'a Lockout,
+    guesser: Guesser,
+    before: Option<Failures>,
+    counted: Failures,
+}
+
 impl Lockout {
-    /// Nobody has failed yet.
+    /// Starts without any failures.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self { clock, failures: Mutex::default() }
     }
 
-    /// How long `peer` has to wait before it may try; `None` where it may.
-    pub fn wait(&self, peer: IpAddr) -> Option<Duration> {
-        let now = self.clock.instant();
-        let failures = *self.failures().get(&network(peer))?;
-        let left = failures.last.after(failures.wait()).since(now);
-        (!left.is_zero()).then_some(left)
-    }
-
-    /// Remembers that `peer` has failed.
-    pub fn failed(&self, peer: IpAddr) {
+    /// Counts an attempt of `client`, to be called before the secret is compared.
+    ///
+    /// # Errors
+    /// How long the client must wait, where it may not try now.
+    pub fn attempt(&self, kind: CredentialKind, client: IpAddr) -> Result<Attempt<'_>, Duration> {
+        let guesser = Guesser { kind, network: network(client) };
         let (now, mut failures) = (self.clock.instant(), self.failures());
-        let peer = network(peer);
         failures.retain(|_, failures| now.since(failures.last) < FORGOTTEN);
-        if failures.len() >= ADDRESSES
-            && !failures.contains_key(&peer)
-            && let Some(oldest) = failures.iter().min_by_key(|(_, failures)| failures.last).map(|(peer, _)| *peer)
+        let before = failures.get(&guesser).copied();
+        let wait = before.map(|before| before.last.after(before.wait()).since(now)).unwrap_or_default();
+        if !wait.is_zero() {
+            return Err(wait);
+        }
+        if before.is_none()
+            && failures.len() >= ENTRIES
+            && let Some(oldest) = failures.iter().min_by_key(|(_, failures)| failures.last).map(|(oldest, _)| *oldest)
         {
             failures.remove(&oldest);
         }
-        let entry = failures.entry(peer).or_insert(Failures { count: 0, last: now });
-        *entry = Failures { count: entry.count.saturating_add(1), last: now };
+        let count = before.map_or(1, |before| before.count.saturating_add(1));
+        let counted = Failures { count, last: now };
+        failures.insert(guesser, counted);
+        Ok(Attempt { lockout: self, guesser, before, counted })
     }
 
-    /// Forgets the failures of `peer`, who has signed in.
-    pub fn succeeded(&self, peer: IpAddr) {
-        self.failures().remove(&network(peer));
-    }
-
-    fn failures(&self) -> MutexGuard<'_, HashMap<IpAddr, Failures>> {
+    fn failures(&self) -> MutexGuard<'_, HashMap<Guesser, Failures>> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Attempt<'_> {
+    /// Takes back this one attempt. Earlier failures stay: a client that holds one good credential must not be able to
+    /// reset the count while it guesses another.
+    pub fn succeeded(self) {
+        let mut failures = self.lockout.failures();
+        let Some(entry) = failures.get_mut(&self.guesser) else { return };
+        match self.before {
+            Some(before) if *entry == self.counted => *entry = before,
+            None if *entry == self.counted => drop(failures.remove(&self.guesser)),
+            // Others have tried in the meantime.
+            _ => entry.count = entry.count.saturating_sub(1),
+        }
     }
 }
 
@@ -78,9 +116,9 @@ impl Failures {
     }
 }
 
-/// Whoever has an IPv6 address has the whole network of 64 bits around it.
-fn network(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
+/// A client with an IPv6 address can use its whole network of 64 bits.
+fn network(client: IpAddr) -> IpAddr {
+    match client.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => IpAddr::V6((u128::from(address) & !u128::from(u64::MAX)).into()),
     }
@@ -88,46 +126,93 @@ fn network(peer: IpAddr) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
+    use super::CredentialKind::{AdminToken, ApiKey};
     use super::*;
     use crate::model::Timestamp;
 
-    #[test]
-    fn waits_double_from_the_fifth_failure_on_and_end_with_success() {
+    const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+
+    fn lockout() -> (Clock, Lockout) {
         let clock = Clock::manual(Timestamp::from_millis(0));
-        let lockout = Lockout::new(clock.clone());
-        let peer = IpAddr::from([192, 0, 2, 1]);
+        (clock.clone(), Lockout::new(clock))
+    }
+
+    fn fail(lockout: &Lockout, kind: CredentialKind, client: IpAddr) {
+        drop(lockout.attempt(kind, client).unwrap());
+    }
+
+    #[test]
+    fn waits_double_from_the_fifth_failure_on() {
+        let (clock, lockout) = lockout();
         for _ in 0..4 {
-            lockout.failed(peer);
-            assert_eq!(lockout.wait(peer), None);
+            fail(&lockout, ApiKey, CLIENT);
         }
         for seconds in [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300] {
-            lockout.failed(peer);
-            assert_eq!(lockout.wait(peer), Some(Duration::from_secs(seconds)));
+            fail(&lockout, ApiKey, CLIENT);
+            assert_eq!(lockout.attempt(ApiKey, CLIENT).unwrap_err(), Duration::from_secs(seconds));
             clock.advance(Duration::from_secs(seconds));
-            assert_eq!(lockout.wait(peer), None);
         }
-        lockout.succeeded(peer);
-        lockout.failed(peer);
-        assert_eq!(lockout.wait(peer), None);
+        clock.advance(FORGOTTEN);
+        for _ in 0..5 {
+            fail(&lockout, ApiKey, CLIENT);
+        }
     }
 
     #[test]
-    fn addresses_fail_alone_and_ipv6_networks_together() {
-        let lockout = Lockout::new(Clock::manual(Timestamp::from_millis(0)));
+    fn a_success_takes_back_its_own_attempt_only() {
+        let (_, lockout) = lockout();
+        for _ in 0..4 {
+            fail(&lockout, AdminToken, CLIENT);
+        }
+        for kind in [AdminToken, ApiKey, AdminToken, ApiKey] {
+            lockout.attempt(kind, CLIENT).unwrap().succeeded();
+        }
+        fail(&lockout, AdminToken, CLIENT);
+        assert!(lockout.attempt(AdminToken, CLIENT).is_err());
+    }
+
+    #[test]
+    fn successes_cost_nothing() {
+        let (_, lockout) = lockout();
+        for _ in 0..100 {
+            lockout.attempt(ApiKey, CLIENT).unwrap().succeeded();
+        }
+        let simultaneous: Vec<_> = (0..5).map(|_| lockout.attempt(ApiKey, CLIENT).unwrap()).collect();
+        simultaneous.into_iter().for_each(Attempt::succeeded);
+        assert!(lockout.attempt(ApiKey, CLIENT).is_ok());
+    }
+
+    #[test]
+    fn simultaneous_guesses_are_counted_before_they_are_compared() {
+        let (_, lockout) = lockout();
+        let admitted: Vec<_> = (0..300).filter_map(|_| lockout.attempt(ApiKey, CLIENT).ok()).collect();
+        assert_eq!(admitted.len(), 5);
+    }
+
+    #[test]
+    fn each_kind_each_address_and_each_ipv6_network_is_counted_alone() {
+        let (_, lockout) = lockout();
         for host in 0..5 {
-            lockout.failed(IpAddr::from([0x2001, 0xdb8, 0, 1, 0, 0, 0, host]));
+            fail(&lockout, ApiKey, IpAddr::from([0x2001, 0xdb8, 0, 1, 0, 0, 0, host]));
         }
-        assert!(lockout.wait("2001:db8:0:1::99".parse().unwrap()).is_some());
-        assert!(lockout.wait("2001:db8:0:2::1".parse().unwrap()).is_none());
-        assert!(lockout.wait("192.0.2.1".parse().unwrap()).is_none());
+        let may_try = |kind, client: &str| lockout.attempt(kind, client.parse().unwrap()).is_ok();
+        assert!(!may_try(ApiKey, "2001:db8:0:1::99"));
+        assert!(may_try(AdminToken, "2001:db8:0:1::99"));
+        assert!(may_try(ApiKey, "2001:db8:0:2::1"));
+        assert!(may_try(ApiKey, "192.0.2.1"));
     }
 
     #[test]
-    fn no_flood_of_addresses_takes_more_than_its_room() {
-        let lockout = Lockout::new(Clock::manual(Timestamp::from_millis(0)));
-        for number in 0..u32::try_from(ADDRESSES).unwrap() + 50 {
-            lockout.failed(IpAddr::from(number.to_be_bytes()));
+    fn a_flood_of_addresses_takes_bounded_memory() {
+        let (_, lockout) = lockout();
+        let entry = |number: u32| {
+            let guesser = Guesser { kind: ApiKey, network: IpAddr::from(number.to_be_bytes()) };
+            (guesser, Failures { count: 1, last: Instant::default() })
+        };
+        lockout.failures().extend((0..u32::try_from(ENTRIES).unwrap()).map(entry));
+        for number in 0..50_u32 {
+            fail(&lockout, AdminToken, IpAddr::from(number.to_be_bytes()));
         }
-        assert_eq!(lockout.failures().len(), ADDRESSES);
+        assert_eq!(lockout.failures().len(), ENTRIES);
     }
 }

@@ -40,13 +40,12 @@ use crate::store::{Policy, Store, StoreError};
 pub use deliver::{Incoming, Prepared, prepare};
 pub use error::{DeliverError, ProjectError, ServiceError};
 pub use follow::{Follower, News};
-pub use lockout::Lockout;
 pub use messages::{ListFilter, MessageFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use overview::{ClaimError, Found, Holdings};
 pub use projects::{Caller, Projects};
 pub use send::{Draft, SendPlace};
-pub use sessions::{Session, Viewer};
+pub use sessions::{Session, SignInError, Viewer};
 
 /// Waits that one key may have open at once.
 const WAITS_A_KEY: u8 = 4;
@@ -83,8 +82,8 @@ struct Inner {
     committer: committer::Committer,
     exceptions: Arc<recipients::Exceptions>,
     refusals: refusals::Recorder,
-    lockout: Lockout,
-    followers_end: CancellationToken,
+    lockout: lockout::Lockout,
+    followers: follow::Followers,
     waits_end: CancellationToken,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -116,7 +115,7 @@ impl Service {
         let committer = committer::Committer::start(store.clone(), &tasks);
         // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
-        let lockout = Lockout::new(clock.clone());
+        let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
         Ok(Self(Arc::new(Inner {
             wait_slots: slots::Slots::new(store.locks().clone(), waits, WAITS_A_KEY),
@@ -131,7 +130,7 @@ impl Service {
             exceptions,
             refusals,
             lockout,
-            followers_end: CancellationToken::new(),
+            followers: follow::Followers::default(),
             waits_end: CancellationToken::new(),
             stop,
             tasks,
@@ -160,12 +159,6 @@ impl Service {
     #[must_use]
     pub fn projects(&self) -> &Projects {
         &self.0.projects
-    }
-
-    /// Who has failed to sign in.
-    #[must_use]
-    pub fn lockout(&self) -> &Lockout {
-        &self.0.lockout
     }
 
     /// Whoever holds `key`; `None` where it is wrong or has ended.

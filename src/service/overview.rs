@@ -3,7 +3,7 @@
 
 use super::{Caller, ListFilter, ProjectError, Projects, Service, ServiceError};
 use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, Message, MessageId, Parts, PartsJson, Project, ProjectId};
-use crate::store::{InboxFilter, Source, StoreError};
+use crate::store::{InboxEnd, InboxFilter, Source, StoreError};
 
 /// Messages that one step of a search reads at most.
 const SEARCHED: usize = 2_000;
@@ -54,6 +54,15 @@ impl Service {
         limit: i64,
     ) -> Result<Vec<InboxSummary>, StoreError> {
         self.0.store.list_inboxes(project, filter, limit, self.0.clock.now()).await
+    }
+
+    /// How the inbox `id` of a project ended, where it has and its address is still reserved.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn inbox_end(&self, project: ProjectId, id: &str) -> Result<Option<InboxEnd>, StoreError> {
+        let Ok(id) = InboxId::parse(id) else { return Ok(None) };
+        self.0.store.inbox_end(project, &id, self.0.clock.now()).await
     }
 
     /// Makes a permanent inbox with a chosen name.

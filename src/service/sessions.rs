@@ -1,17 +1,19 @@
-//! Who is signed in to the dashboard: with an API key, for its project; with the administrator's token, for all.
+//! Sessions of the dashboard: signed in with an API key, for its project; with the administrator's token, for all.
 //!
-//! The cookie is a random token of which the store knows the hash. A session is worth what it was signed in with: once
-//! a key is rotated or the administrator's token replaced, the sessions opened with it are worth nothing.
+//! The cookie is a random token; the store has only its hash. A session is valid only as long as its credential: once a
+//! key is rotated or the administrator's token is replaced, the sessions opened with it end.
 
 use std::fmt::Write;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use rand::RngExt;
 use rand::distr::Alphanumeric;
 use sha2::{Digest, Sha256};
 
+use super::lockout::CredentialKind;
 use super::{Caller, Projects, Service};
-use crate::model::{KeyHash, ProjectId};
+use crate::model::{ApiKey, KeyHash, ProjectId};
 use crate::store::StoreError;
 
 /// How long a session lasts.
@@ -22,7 +24,7 @@ const ADMIN_TOKEN: &str = "admin-token";
 const ADMIN_TOKEN_PREFIX: &str = "rst_admin_";
 const ADMIN_TOKEN_CHARACTERS: usize = 32;
 
-/// What somebody who is signed in may see.
+/// What a session may see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Viewer {
     /// Everything.
@@ -31,19 +33,33 @@ pub enum Viewer {
     Project(ProjectId),
 }
 
-/// Somebody who is signed in.
+/// An open session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// What they may see.
+    /// What it may see.
     pub viewer: Viewer,
-    /// What every change that they make must carry; a page of another origin cannot know it.
+    /// What every change must carry; a page of another origin cannot know it.
     pub csrf_token: String,
     credential: KeyHash,
-    cookie: KeyHash,
+    pub(super) cookie: KeyHash,
+}
+
+/// Why a sign-in was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum SignInError {
+    /// The secret is neither an API key nor the administrator's token.
+    #[error("this is neither an API key nor the administrator's token")]
+    WrongSecret,
+    /// The client has failed too often and must wait this long.
+    #[error("too many attempts")]
+    LockedOut(Duration),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 impl Session {
-    /// Whether they may see `project`.
+    /// Whether it may see `project`.
     #[must_use]
     pub fn may_see(&self, project: ProjectId) -> bool {
         match self.viewer {
@@ -52,13 +68,13 @@ impl Session {
         }
     }
 
-    /// Whether they may see everything.
+    /// Whether it may see everything.
     #[must_use]
     pub fn is_administrator(&self) -> bool {
         self.viewer == Viewer::Administrator
     }
 
-    /// They as the caller of a use case of `project`, which they may see.
+    /// The caller of a use case of `project`, which the session may see.
     #[must_use]
     pub fn caller(&self, project: ProjectId) -> Caller {
         Caller { project, key: self.credential }
@@ -66,38 +82,54 @@ impl Session {
 }
 
 impl Service {
-    /// Signs in with an API key or the administrator's token and returns the cookie; `None` where it is neither.
+    /// Signs in with an API key or the administrator's token and returns the cookie. The attempt of `client` is counted
+    /// before the secret is compared.
     ///
     /// # Errors
-    /// Where the store fails.
-    pub async fn sign_in(&self, secret: &str) -> Result<Option<String>, StoreError> {
+    /// [`SignInError`].
+    pub async fn sign_in(&self, secret: &str, client: IpAddr) -> Result<String, SignInError> {
+        let kind = if secret.parse::<ApiKey>().is_ok() { CredentialKind::ApiKey } else { CredentialKind::AdminToken };
+        let attempt = self.0.lockout.attempt(kind, client).map_err(SignInError::LockedOut)?;
         let credential = match self.authenticate(secret).await? {
             Some(caller) => caller.key,
             None if self.is_admin_token(&digest(secret)).await? => digest(secret),
-            None => return Ok(None),
+            None => return Err(SignInError::WrongSecret),
         };
+        attempt.succeeded();
         let cookie = random(COOKIE_CHARACTERS);
         let expires_at = self.0.clock.now().after(LIFETIME);
         self.0.store.open_session(&digest(&cookie), &credential, expires_at).await?;
-        Ok(Some(cookie))
+        Ok(cookie)
     }
 
-    /// Whose session the cookie is, while it and what it was opened with are good.
+    /// The session of a cookie, while it and its credential are valid.
     ///
     /// # Errors
     /// Where the store fails.
     pub async fn session(&self, cookie: &str) -> Result<Option<Session>, StoreError> {
-        let (hash, now) = (digest(cookie), self.0.clock.now());
-        let Some(credential) = self.0.store.session_credential(&hash, now).await? else { return Ok(None) };
-        let viewer = if self.is_admin_token(&credential).await? {
-            Viewer::Administrator
-        } else {
-            match self.0.store.project_of_key(&credential, now).await? {
-                Some(project) => Viewer::Project(project),
-                None => return Ok(None),
-            }
-        };
-        Ok(Some(Session { viewer, csrf_token: csrf_token(cookie), credential, cookie: hash }))
+        let hash = digest(cookie);
+        let found = self.viewer_of(&hash).await?;
+        Ok(found.map(|(viewer, credential)| Session {
+            viewer,
+            csrf_token: csrf_token(cookie),
+            credential,
+            cookie: hash,
+        }))
+    }
+
+    /// Whether a session that was open is still valid.
+    pub(super) async fn is_valid(&self, session: &Session) -> Result<bool, StoreError> {
+        Ok(self.viewer_of(&session.cookie).await? == Some((session.viewer, session.credential)))
+    }
+
+    async fn viewer_of(&self, cookie: &KeyHash) -> Result<Option<(Viewer, KeyHash)>, StoreError> {
+        let now = self.0.clock.now();
+        let Some(credential) = self.0.store.session_credential(cookie, now).await? else { return Ok(None) };
+        if self.is_admin_token(&credential).await? {
+            return Ok(Some((Viewer::Administrator, credential)));
+        }
+        let project = self.0.store.project_of_key(&credential, now).await?;
+        Ok(project.map(|project| (Viewer::Project(project), credential)))
     }
 
     /// Ends a session.
@@ -123,8 +155,8 @@ impl Service {
 }
 
 impl Projects {
-    /// Makes sure that there is an administrator's token: `chosen` becomes the only one; without a choice, one is made
-    /// where there is none, and returned this once. Only its SHA-256 is kept.
+    /// Makes sure that there is an administrator's token: `chosen` replaces the present one; without a choice, one is
+    /// made where there is none, and returned this once. Only its SHA-256 is kept.
     ///
     /// # Errors
     /// Where the store fails.
@@ -154,11 +186,11 @@ fn digest(secret: &str) -> KeyHash {
     KeyHash(Sha256::digest(secret.as_bytes()).into())
 }
 
-/// Made from the cookie, so that nothing more is kept; the cookie cannot be found from it.
+/// Derived from the cookie, so nothing more is stored; the cookie cannot be derived from it.
 fn csrf_token(cookie: &str) -> String {
     let digest = Sha256::new().chain_update(b"csrf ").chain_update(cookie.as_bytes()).finalize();
-    digest.iter().fold(String::new(), |mut token, octet| {
-        let _ = write!(token, "{octet:02x}");
+    digest.iter().fold(String::new(), |mut token, byte| {
+        let _ = write!(token, "{byte:02x}");
         token
     })
 }

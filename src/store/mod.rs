@@ -37,7 +37,7 @@ pub use copy::{CopyError, Progress};
 pub use deliveries::{BusyInbox, Delivery, DeliveryError, Outcome, Outcomes, OutgoingChange, Policy};
 pub use messages::{Cursor, Page, Selection, Source};
 pub use outgoing::{NewOutgoing, OutgoingFilter};
-pub use overview::{InboxFilter, Watched};
+pub use overview::{InboxEnd, InboxFilter, Watched};
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use sweep::Swept;
 

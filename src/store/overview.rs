@@ -21,7 +21,7 @@ pub struct InboxFilter {
 }
 
 /// What somebody looks at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Watched {
     /// The list of a project's inboxes.
     Inboxes(ProjectId),
@@ -33,7 +33,36 @@ pub enum Watched {
     Refused(Option<ProjectId>),
 }
 
+/// How an inbox ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InboxEnd {
+    /// Its time was over.
+    Expired(Timestamp),
+    /// Somebody deleted it.
+    Deleted(Timestamp),
+}
+
 impl Store {
+    /// How an inbox of a project ended, where it has; its address is then reserved for the project.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn inbox_end(
+        &self,
+        project: ProjectId,
+        id: &InboxId,
+        now: Timestamp,
+    ) -> Result<Option<InboxEnd>, StoreError> {
+        const ENDED: &str =
+            "SELECT expires_at, deleted_at FROM inboxes WHERE id = $1 AND project_id = $2 AND expires_at <= $3";
+        let Some(mut row) = self.database.query(ENDED, values![id, project, now]).await?.into_iter().next() else {
+            return Ok(None);
+        };
+        let expired_at = Timestamp::from_millis(row.integer()?);
+        let deleted_at = row.optional_integer()?.map(Timestamp::from_millis);
+        Ok(Some(deleted_at.map_or(InboxEnd::Expired(expired_at), InboxEnd::Deleted)))
+    }
+
     /// At most `limit` live inboxes of a project with the last message of each.
     ///
     /// # Errors

@@ -105,8 +105,13 @@ impl Harness {
         let key = ApiKey::generate();
         service.projects().prepare_default(Some(&key)).await.unwrap();
         let other_key = service.projects().create("other").await.unwrap();
-        let app =
-            App { service: service.clone(), limits: Limits::default(), base_url: BASE_URL.to_owned(), smtp_port: 1025 };
+        let app = App {
+            service: service.clone(),
+            limits: Limits::default(),
+            base_url: BASE_URL.to_owned(),
+            smtp_port: 1025,
+            trusted_proxies: Vec::new(),
+        };
         Self { service, clock, router: router(app), key, other_key, directory, database: test_database }
     }
 
@@ -206,7 +211,7 @@ pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
 }
 
-async fn answer(router: Router, request: Request<Body>) -> Answer {
+pub async fn answer(router: Router, request: Request<Body>) -> Answer {
     let response = within(router.oneshot(request)).await.unwrap();
     let (parts, body) = response.into_parts();
     let body = within(body.collect()).await.unwrap().to_bytes();

@@ -89,7 +89,7 @@ fn the_first_mail_lights_up_where_it_is_waited_for() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
     sign_in(&browser, &site, KEY);
     browser.click(".side a[href$='/start']");
-    browser.sees(".arrivals", "No mail has come yet.");
+    browser.sees(".arrivals", "No mail has arrived yet.");
     assert!(site.mail("first@restante.test", WELCOME).starts_with("250"));
     browser.sees(".arrived", "It works");
     browser.click(".arrived a");

@@ -1,4 +1,4 @@
-//! Live updates: a browser hears what has changed, also what has changed while it was away.
+//! Live updates: a browser is notified of changes, also of those while it was away, for as long as its session is valid.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ async fn seen(visitor: &Visitor<'_>, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_stream_tells_of_mail_and_of_what_was_missed() {
+async fn a_stream_announces_mail_and_what_was_missed() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
@@ -71,7 +71,7 @@ async fn a_stream_tells_of_mail_and_of_what_was_missed() {
 }
 
 #[tokio::test]
-async fn the_list_of_inboxes_hears_of_new_ones_and_of_mail_in_them() {
+async fn the_list_of_inboxes_announces_new_ones_and_mail_in_them() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let (_, mut events) = Events::of(&own, &format!("{}/inboxes", own.project_path().await)).await;
@@ -85,7 +85,7 @@ async fn the_list_of_inboxes_hears_of_new_ones_and_of_mail_in_them() {
 }
 
 #[tokio::test]
-async fn outgoing_mail_is_told_of() {
+async fn outgoing_mail_is_announced() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let (inbox, project) = (harness.create_inbox().await, own.project_path().await);
@@ -95,7 +95,7 @@ async fn outgoing_mail_is_told_of() {
 }
 
 #[tokio::test]
-async fn refused_mail_is_told_of() {
+async fn refused_mail_is_announced() {
     let harness = Harness::start().await;
     let (own, administrator) = (Visitor::of_default(&harness).await, Visitor::administrator(&harness).await);
     let (_, mut of_project) = Events::of(&own, &format!("{}/refused", own.project_path().await)).await;
@@ -117,6 +117,95 @@ async fn a_quiet_stream_has_a_heartbeat() {
         assert_eq!(frame.into_data().unwrap(), ": heartbeat\n\n");
     }
     assert!(before.elapsed() <= Duration::from_secs(60), "proxies close what is silent for a minute");
+}
+
+/// What ends a session.
+#[derive(Clone, Copy, Debug)]
+enum Revoked {
+    KeyRotated,
+    ProjectDeleted,
+    SignedOut,
+    SignedOutEverywhere,
+    TokenReplaced,
+}
+
+#[tokio::test]
+async fn a_stream_ends_at_the_first_event_after_its_session() {
+    use Revoked::{KeyRotated, ProjectDeleted, SignedOut, SignedOutEverywhere, TokenReplaced};
+    for revoked in [KeyRotated, ProjectDeleted, SignedOut, SignedOutEverywhere, TokenReplaced] {
+        let harness = Harness::start().await;
+        let (administrator, other) =
+            (Visitor::administrator(&harness).await, Visitor::sign_in(&harness, harness.other_key.as_str()).await);
+        let inbox = harness.create_inbox_with(&harness.other_key).await;
+        let page = format!("{}/inboxes/{inbox}", other.project_path().await);
+        let visitor = if matches!(revoked, TokenReplaced) { &administrator } else { &other };
+        let (_, mut events) = Events::of(visitor, &page).await;
+        let (_, mut bystander) = Events::of(&administrator, &page).await;
+        match revoked {
+            KeyRotated => {
+                harness.service.projects().rotate_key("other", Duration::ZERO).await.unwrap();
+            }
+            ProjectDeleted => harness.service.projects().delete("other").await.unwrap(),
+            SignedOut => assert_eq!(other.post("/sign-out", &[]).await.status, 303),
+            SignedOutEverywhere => assert_eq!(other.post("/sign-out-everywhere", &[]).await.status, 303),
+            TokenReplaced => {
+                harness.service.projects().prepare_admin(Some("another administrator's token")).await.unwrap();
+            }
+        }
+        // Where the project is deleted, that is an event too.
+        if !matches!(revoked, ProjectDeleted) {
+            harness.deliver(&inbox, "Late").await;
+        }
+        assert_eq!(events.next().await, None, "{revoked:?}");
+        if !matches!(revoked, TokenReplaced) {
+            bystander.changed().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_quiet_stream_ends_at_the_first_heartbeat_after_its_session() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let (_, mut events) = Events::of(&own, &format!("{}/inboxes", own.project_path().await)).await;
+    harness.clock.advance(Duration::from_secs(7 * 24 * 60 * 60));
+    tokio::time::pause();
+    assert!(events.0.frame().await.is_none());
+}
+
+#[tokio::test]
+async fn a_session_has_at_most_twenty_streams() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let path = format!("{}/inboxes/events", own.project_path().await);
+    let mut open = Vec::new();
+    for _ in 0..20 {
+        open.push(Events::open(&own, &path, None).await);
+    }
+    let refused = own.get(&path).await;
+    assert_eq!(refused.status, 429);
+    assert!(refused.body.contains("Too many live streams"), "{}", refused.body);
+    // Another session has its own, and a closed stream makes room.
+    Events::open(&Visitor::of_default(&harness).await, &path, None).await;
+    open.pop();
+    Events::open(&own, &path, None).await;
+}
+
+#[tokio::test]
+async fn the_streams_of_a_page_are_notified_together() {
+    let harness = Harness::start().await;
+    let (own, again) = (Visitor::of_default(&harness).await, Visitor::of_default(&harness).await);
+    let inbox = harness.create_inbox().await;
+    let page = format!("{}/inboxes/{inbox}", own.project_path().await);
+    let mut streams = Vec::new();
+    for visitor in [&own, &again].repeat(20) {
+        streams.push(Events::of(visitor, &page).await.1);
+    }
+    for subject in ["One", "Two"] {
+        harness.deliver(&inbox, subject).await;
+        let marks = futures_util::future::join_all(streams.iter_mut().map(Events::changed)).await;
+        assert!(marks.iter().all(|mark| *mark == marks[0]), "{marks:?}");
+    }
 }
 
 #[tokio::test]

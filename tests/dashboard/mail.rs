@@ -97,10 +97,47 @@ async fn the_html_of_a_mail_is_answered_into_a_sandbox() {
     let message = harness.deliver_raw(&inbox, &raw).await;
     let answer = own.get(&format!("{}/messages/{message}/html", own.project_path().await)).await;
     assert_eq!(answer.body, r#"<p>Hi <img src="data:image/gif;base64,R0lG"></p>"#);
+    assert_eq!(answer.headers.get_all("content-type").iter().collect::<Vec<_>>(), ["text/html; charset=utf-8"]);
     let policy = answer.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.starts_with("sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline';"), "{policy}");
     assert!(!policy.contains("allow-"), "{policy}");
     assert_eq!(answer.headers["referrer-policy"], "no-referrer");
     assert_eq!(answer.headers["x-content-type-options"], "nosniff");
     assert_eq!(answer.headers["x-dns-prefetch-control"], "off");
+}
+
+#[tokio::test]
+async fn the_code_tab_shows_the_line_that_its_reason_is_about() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let shown = async |subject: &str, text: &str| {
+        let message = harness.deliver_raw(&inbox, &format!("Subject: {subject}\r\n\r\n{text}\r\n")).await;
+        let path = format!("{}/inboxes/{inbox}/messages/{message}?tab=code", own.project_path().await);
+        let page = own.get(&path).await.body;
+        let line = page.split("<blockquote>").nth(1).unwrap().split("</blockquote>").next().unwrap();
+        let rule = page.split("<div class=\"sections\">").nth(1).unwrap().split("<p>").nth(1).unwrap();
+        (rule.split("</p>").next().unwrap().to_owned(), line.to_owned())
+    };
+    let before = "A label stands right before the code.".to_owned();
+    // The digits of the code are in the subject too, and in an earlier line.
+    let found = shown("482913 is what you need to sign in", "Order 482913 is ready.\r\nYour code: 482913").await;
+    assert_eq!(found, (before.clone(), "your code: 482913".to_owned()));
+    let found = shown("Your code: 4829", "Call 555 4829 13 now").await;
+    assert_eq!(found, (before, "your code: 4829".to_owned()));
+    let found = shown("Ticket 482913", "Use 482913 now").await.1;
+    assert_eq!(found, "use 482913 now");
+}
+
+#[tokio::test]
+async fn a_list_of_links_that_was_cut_says_so() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    for (links, says) in [(9_999, false), (10_001, true)] {
+        let text: String = (0..links).map(|number| format!("https://a.example/{number}\r\n")).collect();
+        let message = harness.deliver_raw(&inbox, &format!("Subject: Links\r\n\r\n{text}")).await;
+        let page = own.get(&format!("{}/inboxes/{inbox}/messages/{message}?tab=links", own.project_path().await)).await;
+        assert_eq!(page.body.contains("Only the first 10,000 links"), says, "{links}");
+    }
 }

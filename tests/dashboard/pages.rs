@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::Request;
 use restante::model::RefusedMail;
 
 use super::visitor::Visitor;
@@ -155,6 +157,51 @@ async fn an_expired_inbox_is_gone() {
 }
 
 #[tokio::test]
+async fn an_error_page_keeps_the_navigation_and_says_what_happened() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let project = own.project_path().await;
+    let (inbox, deleted) = (harness.create_inbox().await, harness.create_inbox().await);
+    harness.call("DELETE", &format!("/v1/inboxes/{deleted}"), "").await;
+    harness.clock.advance(Duration::from_secs(3_600 + 5 * 60));
+    for (path, text) in [
+        (format!("{project}/inboxes/{inbox}"), "This inbox expired 5 min ago"),
+        (format!("{project}/inboxes/{deleted}/send"), "This inbox was deleted 1 h ago"),
+        (format!("{project}/inboxes/never-there"), "There is no such inbox."),
+        (format!("{project}/inboxes/{inbox}/messages/x"), "This inbox expired 5 min ago"),
+        ("/projects".to_owned(), "There is no such page."),
+    ] {
+        let page = own.get(&path).await;
+        assert_eq!(page.status, 404, "{path}");
+        assert!(page.body.contains(text), "{path}: {}", page.body);
+        assert!(page.body.contains(&format!("href=\"{project}/inboxes\"")), "{path}: {}", page.body);
+        assert!(!page.body.contains("href=\"/projects\""), "{path}: the installation is the administrator's");
+    }
+}
+
+#[tokio::test]
+async fn unknown_paths_are_pages_for_browsers_and_json_for_others() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let project = own.project_path().await;
+    let get = async |path: &str, accept: &str| {
+        harness.send(own.request("GET", path).header("accept", accept).body(Body::empty()).unwrap()).await
+    };
+    let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
+    let page = get("/nowhere/at/all", browser).await;
+    assert_eq!((page.status, page.headers["content-type"].to_str().unwrap()), (404, "text/html; charset=utf-8"));
+    assert!(page.body.contains("There is no such page.") && page.body.contains(&format!("{project}/inboxes")));
+    assert!(page.headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));
+    for (path, accept) in [("/nowhere", "*/*"), ("/nowhere", "application/json"), ("/v1/nowhere", browser)] {
+        assert_eq!(get(path, accept).await.error(), (404, "not found".to_owned()), "{path} {accept}");
+    }
+    let foreign = Request::builder().uri("/nowhere").header("host", "evil.example").header("accept", browser);
+    let foreign = harness.send(foreign.header("cookie", &own.cookie).body(Body::empty()).unwrap()).await;
+    assert_eq!(foreign.status, 421);
+    assert!(!foreign.body.contains("/projects/"), "{}", foreign.body);
+}
+
+#[tokio::test]
 async fn a_message_is_sent_and_answered_from_an_inbox() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
@@ -171,6 +218,7 @@ async fn a_message_is_sent_and_answered_from_an_inbox() {
 
     let id = arrived["messages"][0]["id"].as_str().unwrap();
     let form = own.get(&format!("{}/inboxes/{to}/send?reply={id}", own.project_path().await)).await.body;
+    assert!(form.contains("<title>Reply · Restante</title>") && form.contains("<h1>Reply</h1>"), "{form}");
     assert!(
         form.contains("value=\"Re: Grüße\"") && form.contains(&format!("value=\"{from}@{MAIL_DOMAIN}\"")),
         "{form}"

@@ -1,10 +1,14 @@
-//! Signing in and out: who gets a session, how long it lasts, and how guessing is slowed.
+//! Signing in and out: who gets a session, how long it lasts, and how guessing is slowed down.
 
 use std::time::Duration;
 
-use super::visitor::{ADMIN, Visitor, request, sign_in_request};
-use crate::common::Harness;
 use axum::body::Body;
+use restante::config::Limits;
+use restante::http::server::Peer;
+use restante::http::{App, router};
+
+use super::visitor::{ADMIN, Visitor, request, sign_in_request};
+use crate::common::{Answer, BASE_URL, Harness, answer};
 
 #[tokio::test]
 async fn the_cookie_is_kept_from_scripts_and_other_sites() {
@@ -42,23 +46,84 @@ async fn nothing_else_signs_in() {
 }
 
 #[tokio::test]
-async fn guessing_is_slowed_and_even_the_right_key_waits() {
+async fn guessing_is_slowed_down_and_even_the_right_secret_waits() {
     let harness = Harness::start().await;
+    harness.service.projects().prepare_admin(Some(ADMIN)).await.unwrap();
     for _ in 0..5 {
         assert_eq!(harness.send(sign_in_request("wrong", "")).await.status, 401);
     }
-    let answer = harness.send(sign_in_request(harness.key.as_str(), "")).await;
+    let answer = harness.send(sign_in_request(ADMIN, "")).await;
     assert_eq!((answer.status, answer.headers["retry-after"].to_str().unwrap()), (429, "2"));
     harness.clock.advance(Duration::from_secs(1));
     assert_eq!(harness.send(sign_in_request("wrong", "")).await.status, 401);
     harness.clock.advance(Duration::from_secs(1));
-    assert_eq!(harness.send(sign_in_request(harness.key.as_str(), "")).await.status, 429);
+    assert_eq!(harness.send(sign_in_request(ADMIN, "")).await.status, 429);
     harness.clock.advance(Duration::from_secs(1));
-    assert_eq!(harness.send(sign_in_request(harness.key.as_str(), "")).await.status, 303);
+    assert_eq!(harness.send(sign_in_request(ADMIN, "")).await.status, 303);
 }
 
 #[tokio::test]
-async fn whoever_wanted_a_page_gets_there_after_signing_in() {
+async fn a_good_key_does_not_reset_the_count_of_the_administrator_s_token() {
+    let harness = Harness::start().await;
+    harness.service.projects().prepare_admin(Some(ADMIN)).await.unwrap();
+    let mut compared = 0;
+    for _ in 0..20 {
+        compared += u32::from(harness.send(sign_in_request("a guess", "")).await.status == 401);
+        assert_eq!(harness.send(sign_in_request(harness.key.as_str(), "")).await.status, 303);
+    }
+    assert_eq!(compared, 5);
+    // The administrator waits, and the project's members do not.
+    assert_eq!(harness.send(sign_in_request(ADMIN, "")).await.status, 429);
+}
+
+#[tokio::test]
+async fn simultaneous_guesses_are_all_counted() {
+    let harness = Harness::start().await;
+    let guesses = (0..300).map(|number| harness.send(sign_in_request(&format!("guess {number}"), "")));
+    let answers = futures_util::future::join_all(guesses).await;
+    let with = |status| answers.iter().filter(|answer| answer.status == status).count();
+    assert_eq!((with(401), with(429)), (5, 295));
+}
+
+#[tokio::test]
+async fn one_guesser_does_not_lock_out_the_others_of_a_trusted_proxy() {
+    let harness = Harness::start().await;
+    harness.service.projects().prepare_admin(Some(ADMIN)).await.unwrap();
+    for _ in 0..10 {
+        sign_in_through(&harness, "10.0.0.1", "198.51.100.66", "a guess").await;
+    }
+    assert_eq!(sign_in_through(&harness, "10.0.0.2", "198.51.100.66", ADMIN).await.status, 429);
+    assert_eq!(sign_in_through(&harness, "10.0.0.1", "198.51.100.7", ADMIN).await.status, 303);
+}
+
+#[tokio::test]
+async fn a_guesser_cannot_choose_an_address() {
+    let harness = Harness::start().await;
+    let mut compared = 0;
+    for number in 0..20 {
+        let answer = sign_in_through(&harness, "192.0.2.1", &format!("198.51.100.{number}"), "a guess").await;
+        compared += u32::from(answer.status == 401);
+    }
+    assert_eq!(compared, 5);
+}
+
+/// A sign-in on a connection from `peer`, which reports `client`; 10.0.0.0/8 is trusted.
+async fn sign_in_through(harness: &Harness, peer: &str, client: &str, secret: &str) -> Answer {
+    let app = App {
+        service: harness.service.clone(),
+        limits: Limits::default(),
+        base_url: BASE_URL.to_owned(),
+        smtp_port: 1025,
+        trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
+    };
+    let mut request = sign_in_request(secret, "");
+    request.extensions_mut().insert(Peer(peer.parse().unwrap()));
+    request.headers_mut().insert("x-forwarded-for", format!("203.0.113.9, {client}").parse().unwrap());
+    answer(router(app), request).await
+}
+
+#[tokio::test]
+async fn a_visitor_who_wanted_a_page_gets_there_after_signing_in() {
     let harness = Harness::start().await;
     let answer = harness.send(request("GET", "/refused?a=b").body(Body::empty()).unwrap()).await;
     assert_eq!(answer.headers["location"], "/sign-in?next=%2Frefused%3Fa%3Db");

@@ -142,6 +142,7 @@ fn settings(data_dir: PathBuf) -> Settings {
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         base_url: None,
         database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),
+        trusted_proxies: Vec::new(),
         data_dir,
         api_key: None,
         admin_token: None,

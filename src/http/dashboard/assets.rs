@@ -1,45 +1,45 @@
-//! The one script and the one style sheet, under names that change with their content, so that browsers keep them.
+//! The script, the style sheet and the icon. The names of the first two change with their content, so that browsers can
+//! cache them for ever.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use axum::Extension;
+use axum::extract::Path;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
 use super::failure::Failure;
-use super::guard::Visit;
 use crate::http::error::Error;
 
 const STYLE_SHEET: &str = include_str!("../../../static/dashboard.css");
 const SCRIPT: &str = include_str!("../../../static/dashboard.js");
 const ICON: &str = include_str!("../../../static/icon.svg");
 
-static STYLE_SHEET_URL: LazyLock<String> = LazyLock::new(|| url(STYLE_SHEET, "css"));
-static SCRIPT_URL: LazyLock<String> = LazyLock::new(|| url(SCRIPT, "js"));
+static STYLE_SHEET_NAME: LazyLock<String> = LazyLock::new(|| name(STYLE_SHEET, "css"));
+static SCRIPT_NAME: LazyLock<String> = LazyLock::new(|| name(SCRIPT, "js"));
 
-pub(super) fn style_sheet_url() -> &'static str {
-    &STYLE_SHEET_URL
+pub(super) fn style_sheet_url() -> String {
+    format!("/static/{}", *STYLE_SHEET_NAME)
 }
 
-pub(super) fn script_url() -> &'static str {
-    &SCRIPT_URL
+pub(super) fn script_url() -> String {
+    format!("/static/{}", *SCRIPT_NAME)
 }
 
-pub(super) async fn serve(Extension(visit): Extension<Arc<Visit>>) -> Result<Response, Failure> {
-    let (content_type, body) = match visit.target.as_str() {
-        target if target == style_sheet_url() => ("text/css; charset=utf-8", STYLE_SHEET),
-        target if target == script_url() => ("text/javascript; charset=utf-8", SCRIPT),
-        "/static/icon.svg" => ("image/svg+xml", ICON),
+pub(super) async fn serve(Path(file): Path<String>) -> Result<Response, Failure> {
+    let (content_type, body) = match file.as_str() {
+        file if file == *STYLE_SHEET_NAME => ("text/css; charset=utf-8", STYLE_SHEET),
+        file if file == *SCRIPT_NAME => ("text/javascript; charset=utf-8", SCRIPT),
+        "icon.svg" => ("image/svg+xml", ICON),
         _ => return Err(Error::NotFound.into()),
     };
-    let kept = HeaderValue::from_static("public, max-age=31536000, immutable");
-    Ok(([(CONTENT_TYPE, HeaderValue::from_static(content_type)), (CACHE_CONTROL, kept)], body).into_response())
+    let cached = HeaderValue::from_static("public, max-age=31536000, immutable");
+    Ok(([(CONTENT_TYPE, HeaderValue::from_static(content_type)), (CACHE_CONTROL, cached)], body).into_response())
 }
 
-fn url(content: &str, extension: &str) -> String {
+fn name(content: &str, extension: &str) -> String {
     let digest = Sha256::digest(content.as_bytes());
-    let fingerprint: String = digest.iter().take(8).map(|octet| format!("{octet:02x}")).collect();
-    format!("/static/{fingerprint}.{extension}")
+    let fingerprint: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{fingerprint}.{extension}")
 }

@@ -1,111 +1,105 @@
-//! Sending from an inbox, and answering a message.
+//! Sending from an inbox, and replying to a message.
 
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::{Failure, again};
-use super::guard::Visit;
-use super::inboxes::path_segment;
-use super::page::{Shell, html, see};
+use super::failure::Failure;
+use super::page::{Place, Shell, again, html, see};
+use super::visit::{Form, InboxPage};
 use crate::http::App;
 use crate::http::error::Error;
-use crate::model::{EmailAddress, Inbox, Message, OutgoingId};
-use crate::service::{Caller, Draft};
+use crate::http::query::Query;
+use crate::model::{EmailAddress, Message, OutgoingId};
+use crate::service::Draft;
 
 #[derive(Template)]
 #[template(path = "compose.html")]
 struct ComposePage {
     shell: Shell,
+    title: &'static str,
     base: String,
     from: String,
+    fields: Fields,
+    problem: Option<String>,
+}
+
+/// The fields of the form.
+#[derive(Default)]
+struct Fields {
     to: String,
     subject: String,
     text: String,
-    /// The id of the message that is answered; empty where none is.
-    reply: String,
-    problem: String,
+    /// The id of the message that is replied to.
+    reply: Option<String>,
 }
 
-pub(super) async fn show(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    let mut page = blank(&app, &visit).await?;
-    if !visit.query("reply").is_empty() {
-        let message = app.service.message(&visit.caller()?, visit.query("reply")).await?;
-        page.answer(&message);
-    }
-    Ok(html(&page)?)
+pub(super) async fn show(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, Failure> {
+    let fields = match query.first("reply") {
+        Some(id) => Fields::reply_to(&app.service.message(&page.of.caller(), &id).await?),
+        None => Fields::default(),
+    };
+    Ok(html(&compose_page(&app, &page, fields))?)
 }
 
-pub(super) async fn send(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    let (caller, project) = (visit.caller()?, visit.project()?);
-    let inbox = app.service.inbox(&caller, visit.param("inbox")).await?;
-    let sent = match draft(&visit) {
-        Ok(draft) => send_draft(&app, &caller, &inbox, draft).await,
+pub(super) async fn send(State(app): State<Arc<App>>, page: InboxPage, form: Form) -> Result<Response, Failure> {
+    let sent = match draft(&form) {
+        Ok(draft) => send_draft(&app, &page, draft).await,
         Err(error) => Err(error),
     };
     match sent {
-        Ok(_) => Ok(see(&format!("/projects/{}/outgoing", project.id))),
+        Ok(_) => Ok(see(&page.of.path("/outgoing"))),
         Err(error) => {
-            let page = blank(&app, &visit).await?;
-            Ok(again(error, |problem| page.filled_in(&visit, problem))?)
+            let page = compose_page(&app, &page, Fields::of(&form));
+            Ok(again(error, |problem| ComposePage { problem: Some(problem), ..page })?)
         }
     }
 }
 
-async fn send_draft(app: &App, caller: &Caller, inbox: &Inbox, draft: Draft) -> Result<OutgoingId, Error> {
-    let place = app.service.begin_send(caller).await?;
-    Ok(app.service.send(place, caller, inbox, draft).await?)
+async fn send_draft(app: &App, page: &InboxPage, draft: Draft) -> Result<OutgoingId, Error> {
+    let caller = page.of.caller();
+    let place = app.service.begin_send(&caller).await?;
+    Ok(app.service.send(place, &caller, &page.inbox, draft).await?)
 }
 
-impl ComposePage {
-    /// The form as it came, with what is wrong with it.
-    fn filled_in(self, visit: &Visit, problem: String) -> Self {
-        let field = |name| visit.field(name).to_owned();
-        Self { to: field("to"), subject: field("subject"), text: field("text"), reply: field("reply"), problem, ..self }
+impl Fields {
+    fn of(form: &Form) -> Self {
+        let field = |name| form.text(name).to_owned();
+        let reply = form.given("reply").map(str::to_owned);
+        Self { to: field("to"), subject: field("subject"), text: field("text"), reply }
     }
 
-    fn answer(&mut self, message: &Message) {
-        self.to.clone_from(&message.from);
+    fn reply_to(message: &Message) -> Self {
         let is_reply = message.subject.get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case("re:"));
-        self.subject = if is_reply { message.subject.clone() } else { format!("Re: {}", message.subject) };
-        self.reply = message.id.to_string();
+        let subject = if is_reply { message.subject.clone() } else { format!("Re: {}", message.subject) };
+        Self { to: message.from.clone(), subject, text: String::new(), reply: Some(message.id.to_string()) }
     }
 }
 
-async fn blank(app: &App, visit: &Visit) -> Result<ComposePage, Error> {
-    let (caller, project) = (visit.caller()?, visit.project()?);
-    let inbox = app.service.inbox(&caller, visit.param("inbox")).await?;
-    Ok(ComposePage {
-        shell: Shell::new(visit, "Send a message", "inboxes"),
-        base: format!("/projects/{}/inboxes/{}", project.id, path_segment(inbox.id.as_str())),
-        from: inbox.address(app.service.mail_domain()),
-        to: String::new(),
-        subject: String::new(),
-        text: String::new(),
-        reply: String::new(),
-        problem: String::new(),
-    })
+fn compose_page(app: &App, page: &InboxPage, fields: Fields) -> ComposePage {
+    let title = if fields.reply.is_some() { "Reply" } else { "Send a message" };
+    ComposePage {
+        shell: page.of.shell(title, Place::Inboxes),
+        title,
+        base: page.path(),
+        from: page.inbox.address(app.service.mail_domain()),
+        fields,
+        problem: None,
+    }
 }
 
-fn draft(visit: &Visit) -> Result<Draft, Error> {
-    let subject = visit.field("subject");
+fn draft(form: &Form) -> Result<Draft, Error> {
+    let subject = form.text("subject");
     if subject.contains(char::is_control) {
         return Err(Error::InvalidField("subject"));
     }
     Ok(Draft {
-        to: EmailAddress::parse(visit.field("to").trim()).map_err(|_| Error::InvalidField("to"))?,
+        to: EmailAddress::parse(form.text("to").trim()).map_err(|_| Error::InvalidField("to"))?,
         subject: subject.to_owned(),
-        text: visit.field("text").replace("\r\n", "\n"),
+        text: form.text("text").replace("\r\n", "\n"),
         html: String::new(),
-        in_reply_to: Some(visit.field("reply").to_owned()).filter(|id| !id.is_empty()),
+        in_reply_to: form.given("reply").map(str::to_owned),
     })
 }

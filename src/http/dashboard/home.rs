@@ -1,22 +1,18 @@
-//! `/`: sends everybody to where they have something to do.
+//! `/`: sends every visitor to their first page.
 
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::response::Response;
 
-use super::guard::Visit;
 use super::page::see;
-use crate::service::{Session, Viewer};
+use super::visit::Visit;
+use crate::service::Viewer;
 
 pub(super) async fn home(Extension(visit): Extension<Arc<Visit>>) -> Response {
-    see(&visit.session_if_any().map_or_else(|| "/sign-in".to_owned(), first_page))
-}
-
-/// The page that a viewer sees first.
-pub(super) fn first_page(session: &Session) -> String {
-    match session.viewer {
-        Viewer::Administrator => "/projects".to_owned(),
-        Viewer::Project(project) => format!("/projects/{project}/inboxes"),
+    match visit.session.as_ref().map(|session| session.viewer) {
+        None => see("/sign-in"),
+        Some(Viewer::Administrator) => see("/projects"),
+        Some(Viewer::Project(project)) => see(&format!("/projects/{project}/inboxes")),
     }
 }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::{Failure, again};
-use super::guard::Visit;
-use super::page::{Shell, html, see, with_query};
+use super::failure::Failure;
+use super::page::{Place, Shell, again, html, path_segment, project_path, see, subject, with_query};
 use super::start::Setup;
+use super::visit::{Form, InboxPage, ProjectPage};
 use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
+use crate::http::query::Query;
 use crate::model::{InboxId, InboxKind, InboxSummary, Timestamp};
 use crate::store::{InboxFilter, Watched};
 
@@ -25,16 +25,24 @@ const PAGE: usize = 100;
 struct InboxesPage {
     shell: Shell,
     base: String,
-    query: String,
-    kind: String,
+    search: Option<String>,
+    /// The kinds to choose from; the chosen one where the list is filtered by it.
+    kinds: [Kind; 3],
+    kind: Option<&'static str>,
     rows: Vec<Row>,
-    /// Where the list goes on; empty at its end.
-    more: String,
+    /// The next page of the list.
+    more: Option<String>,
     setup: Setup,
     mail_domain: String,
-    /// The permanent inbox that was asked for, and why there is none.
+    /// A permanent inbox that was refused, and why.
     name: String,
-    problem: String,
+    problem: Option<String>,
+}
+
+struct Kind {
+    label: &'static str,
+    url: String,
+    is_current: bool,
 }
 
 struct Row {
@@ -42,125 +50,132 @@ struct Row {
     address: String,
     is_permanent: bool,
     messages: i64,
-    last_subject: Option<String>,
-    last_sender: String,
-    last: Option<When>,
+    last: Option<LastMessage>,
     expires: Option<When>,
 }
 
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    Ok(html(&page(&app, &visit).await?)?)
+struct LastMessage {
+    subject: String,
+    sender: String,
+    received: When,
 }
 
-async fn page(app: &App, visit: &Visit) -> Result<InboxesPage, Error> {
-    let project = visit.project()?;
-    // Before the list is read, so that what comes in between is told once more and never missed.
-    let seen = app.service.mark(&Watched::Inboxes(project.id)).await?;
-    let filter = filter(visit, app.service.mail_domain().as_str());
+/// What the query asks for.
+struct ListQuery {
+    search: Option<String>,
+    kind: Option<InboxKind>,
+    /// The last inbox of the page before.
+    after: Option<(Timestamp, InboxId)>,
+}
+
+impl From<&Query> for ListQuery {
+    fn from(query: &Query) -> Self {
+        let kinds = [InboxKind::Temporary, InboxKind::Permanent];
+        let kind = query.first("kind").and_then(|word| kinds.into_iter().find(|kind| kind_word(*kind) == word));
+        let after = query.first("after").and_then(|after| {
+            let (created_at, id) = after.split_once('.')?;
+            Some((Timestamp::from_millis(created_at.parse().ok()?), InboxId::parse(id).ok()?))
+        });
+        let search = query.first("q").map(|search| search.trim().to_owned());
+        Self { search: search.filter(|search| !search.is_empty()), kind, after }
+    }
+}
+
+impl ListQuery {
+    fn filter(&self, mail_domain: &str) -> InboxFilter {
+        let search = self.search.as_deref().unwrap_or_default();
+        // A whole address is found as well as its local part.
+        let local_part = search.strip_suffix(mail_domain).and_then(|local_part| local_part.strip_suffix('@'));
+        InboxFilter { address: local_part.unwrap_or(search).to_owned(), kind: self.kind, behind: self.after.clone() }
+    }
+
+    fn page_after(&self, base: &str, last: &InboxSummary) -> String {
+        let after = format!("{}.{}", last.inbox.created_at.as_millis(), last.inbox.id);
+        let kind = self.kind.map(kind_word);
+        with_query(base, &[("q", self.search.as_deref()), ("kind", kind), ("after", Some(&after))])
+    }
+}
+
+pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, Failure> {
+    Ok(html(&list_page(&app, &page, ListQuery::from(&query)).await?)?)
+}
+
+async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<InboxesPage, Error> {
+    let project = page.project.id;
+    // Before the list is read, so that a change in between is announced once more and never missed.
+    let seen = app.service.mark(&Watched::Inboxes(project)).await?;
+    let mail_domain = app.service.mail_domain().as_str();
     let limit = i64::try_from(PAGE + 1).unwrap_or(i64::MAX);
-    let mut found = app.service.list_inboxes(project.id, &filter, limit).await?;
-    let base = format!("/projects/{}/inboxes", project.id);
-    let more = if found.len() > PAGE {
-        found.truncate(PAGE);
-        found.last().map(|last| page_behind(&base, visit, last)).unwrap_or_default()
-    } else {
-        String::new()
-    };
+    let mut found = app.service.list_inboxes(project, &query.filter(mail_domain), limit).await?;
+    let base = page.path("/inboxes");
+    let has_more = found.len() > PAGE;
+    found.truncate(PAGE);
+    let more = found.last().filter(|_| has_more).map(|last| query.page_after(&base, last));
     let now = app.service.clock().now();
-    let mail_domain = app.service.mail_domain();
-    let rows = found.into_iter().map(|summary| row(summary, mail_domain.as_str(), now)).collect();
-    let shell =
-        Shell::new(visit, format!("Inboxes of {}", project.name), "inboxes").live(format!("{base}/events"), seen);
-    let (query, kind) = (visit.query("q").to_owned(), visit.query("kind").to_owned());
-    let (setup, mail_domain) = (Setup::new(app, &format!("anything@{mail_domain}"), ""), mail_domain.to_string());
-    let (name, problem) = (String::new(), String::new());
-    Ok(InboxesPage { shell, base, query, kind, rows, more, setup, mail_domain, name, problem })
+    let title = format!("Inboxes of {}", page.project.name);
+    Ok(InboxesPage {
+        shell: page.shell(title, Place::Inboxes).live(format!("{base}/events"), seen),
+        kinds: kinds(&base, query.kind),
+        kind: query.kind.map(kind_word),
+        search: query.search,
+        rows: found.into_iter().map(|summary| row(summary, mail_domain, now)).collect(),
+        more,
+        setup: Setup::new(app, None),
+        mail_domain: mail_domain.to_owned(),
+        name: String::new(),
+        problem: None,
+        base,
+    })
 }
 
-pub(super) async fn create(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    let project = visit.project()?;
-    let name = visit.field("name").trim();
-    let created = match visit.field("kind") {
-        "permanent" => app.service.create_permanent_inbox(project.id, name).await.map_err(Error::from),
-        _ => app.service.create_inbox(&visit.caller()?).await.map_err(Error::from),
+pub(super) async fn create(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, Failure> {
+    let name = form.text("name").trim();
+    let created = match form.text("kind") {
+        "permanent" => app.service.create_permanent_inbox(page.project.id, name).await.map_err(Error::from),
+        _ => app.service.create_inbox(&page.caller()).await.map_err(Error::from),
     };
     match created {
-        Ok(inbox) => Ok(see(&format!("/projects/{}/inboxes/{}", project.id, path_segment(inbox.id.as_str())))),
+        Ok(inbox) => Ok(see(&page.path(&format!("/inboxes/{}", path_segment(inbox.id.as_str()))))),
         Err(error) => {
-            let page = page(&app, &visit).await?;
-            Ok(again(error, |problem| InboxesPage { name: name.to_owned(), problem, ..page })?)
+            let page = list_page(&app, &page, ListQuery { search: None, kind: None, after: None }).await?;
+            Ok(again(error, |problem| InboxesPage { name: name.to_owned(), problem: Some(problem), ..page })?)
         }
     }
 }
 
-pub(super) async fn delete(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    app.service.delete_any_inbox(&visit.caller()?, visit.param("inbox")).await?;
-    Ok(see(&format!("/projects/{}/inboxes", visit.project()?.id)))
+pub(super) async fn delete(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, Failure> {
+    app.service.delete_any_inbox(&page.of.caller(), page.inbox.id.as_str()).await?;
+    Ok(see(&project_path(&page.of.project, "/inboxes")))
 }
 
-/// An inbox id as a part of a path: it may hold every character of an atom, a slash among them.
-pub(super) fn path_segment(id: &str) -> String {
-    let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"-_.~".contains(&octet);
-    let mut segment = String::with_capacity(id.len());
-    for octet in id.bytes() {
-        if plain(octet) {
-            segment.push(char::from(octet));
-        } else {
-            segment.push_str(&format!("%{octet:02X}"));
-        }
+fn kind_word(kind: InboxKind) -> &'static str {
+    match kind {
+        InboxKind::Temporary => "temporary",
+        InboxKind::Permanent => "permanent",
     }
-    segment
 }
 
-fn filter(visit: &Visit, mail_domain: &str) -> InboxFilter {
-    let query = visit.query("q").trim();
-    // A whole address is looked for as readily as its local part.
-    let address = query.strip_suffix(mail_domain).and_then(|local_part| local_part.strip_suffix('@')).unwrap_or(query);
-    let kind = match visit.query("kind") {
-        "temporary" => Some(InboxKind::Temporary),
-        "permanent" => Some(InboxKind::Permanent),
-        _ => None,
-    };
-    let behind = visit.query("behind").split_once('.').and_then(|(created_at, id)| {
-        Some((Timestamp::from_millis(created_at.parse().ok()?), InboxId::parse(id).ok()?))
-    });
-    InboxFilter { address: address.to_owned(), kind, behind }
-}
-
-fn page_behind(base: &str, visit: &Visit, last: &InboxSummary) -> String {
-    let behind = format!("{}.{}", last.inbox.created_at.as_millis(), last.inbox.id);
-    with_query(base, &[("q", visit.query("q")), ("kind", visit.query("kind")), ("behind", &behind)])
+fn kinds(base: &str, chosen: Option<InboxKind>) -> [Kind; 3] {
+    let kinds = [("All", None), ("Temporary", Some(InboxKind::Temporary)), ("Permanent", Some(InboxKind::Permanent))];
+    kinds.map(|(label, kind)| Kind {
+        label,
+        url: with_query(base, &[("kind", kind.map(kind_word))]),
+        is_current: kind == chosen,
+    })
 }
 
 fn row(summary: InboxSummary, mail_domain: &str, now: Timestamp) -> Row {
+    let received_at = summary.last_received_at.zip(summary.last_subject);
     Row {
         id: path_segment(summary.inbox.id.as_str()),
         address: format!("{}@{mail_domain}", summary.inbox.id),
         is_permanent: summary.inbox.kind == InboxKind::Permanent,
         messages: summary.messages,
-        last_subject: summary.last_subject,
-        last_sender: summary.last_sender.unwrap_or_default(),
-        last: summary.last_received_at.map(|received_at| When::new(received_at, now)),
+        last: received_at.map(|(received_at, text)| LastMessage {
+            subject: subject(&text).to_owned(),
+            sender: summary.last_sender.unwrap_or_default(),
+            received: When::new(received_at, now),
+        }),
         expires: summary.inbox.expires_at.map(|expires_at| When::new(expires_at, now)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_id_is_one_segment() {
-        assert_eq!(path_segment("sign-up.1_~"), "sign-up.1_~");
-        assert_eq!(path_segment("a/b?c#d%é"), "a%2Fb%3Fc%23d%25%C3%A9");
     }
 }

@@ -1,85 +1,76 @@
 //! Live updates as server-sent events: "it has changed", with a mark by which a browser that was away catches up.
 //!
-//! A stream says nothing of what has changed: the page is asked for again, and comes through its guard again.
+//! A stream says nothing about what has changed: the browser loads the page again, which passes its guard again. The
+//! service ends a stream whose session is no longer valid, and limits the streams of a session.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::extract::{FromRequestParts, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 
 use super::failure::Failure;
-use super::guard::Visit;
+use super::visit::{InboxPage, ProjectPage, SignedIn};
 use crate::http::App;
-use crate::service::{Follower, News};
+use crate::http::query::Query;
+use crate::service::{Follower, News, Session};
 use crate::store::Watched;
 
-/// How long a browser waits before it comes back, and that it has been heard.
+/// How long a browser waits before it reconnects. Sent at once, so that the browser knows the stream is open.
 const OPENING: &str = "retry: 1000\n\n";
 
-pub(super) async fn inboxes(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-    headers: HeaderMap,
-) -> Result<Response, Failure> {
-    let watched = Watched::Inboxes(visit.project()?.id);
-    Ok(events(&app, &visit, &headers, watched))
+/// What the browser saw last: in an earlier connection of this stream, or on the page.
+pub(super) struct Seen(Option<String>);
+
+impl<S: Sync> FromRequestParts<S> for Seen {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let last = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+        Ok(Self(last.or(Query::from_request_parts(parts, state).await?.first("seen"))))
+    }
 }
 
-pub(super) async fn inbox(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-    headers: HeaderMap,
-) -> Result<Response, Failure> {
-    let inbox = app.service.inbox(&visit.caller()?, visit.param("inbox")).await?;
-    Ok(events(&app, &visit, &headers, Watched::Inbox(inbox.project, inbox.id)))
+pub(super) async fn inboxes(State(app): State<Arc<App>>, page: ProjectPage, seen: Seen) -> Result<Response, Failure> {
+    events(&app, page.session, Watched::Inboxes(page.project.id), seen)
 }
 
-pub(super) async fn outgoing(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-    headers: HeaderMap,
-) -> Result<Response, Failure> {
-    let watched = Watched::Outgoing(visit.project()?.id);
-    Ok(events(&app, &visit, &headers, watched))
+pub(super) async fn inbox(State(app): State<Arc<App>>, page: InboxPage, seen: Seen) -> Result<Response, Failure> {
+    let watched = page.watched();
+    events(&app, page.of.session, watched, seen)
 }
 
-pub(super) async fn refused(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-    headers: HeaderMap,
-) -> Result<Response, Failure> {
-    let watched = Watched::Refused(Some(visit.project()?.id));
-    Ok(events(&app, &visit, &headers, watched))
+pub(super) async fn outgoing(State(app): State<Arc<App>>, page: ProjectPage, seen: Seen) -> Result<Response, Failure> {
+    events(&app, page.session, Watched::Outgoing(page.project.id), seen)
+}
+
+pub(super) async fn refused(State(app): State<Arc<App>>, page: ProjectPage, seen: Seen) -> Result<Response, Failure> {
+    events(&app, page.session, Watched::Refused(Some(page.project.id)), seen)
 }
 
 pub(super) async fn all_refused(
     State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-    headers: HeaderMap,
-) -> Response {
-    events(&app, &visit, &headers, Watched::Refused(None))
+    SignedIn(session): SignedIn,
+    seen: Seen,
+) -> Result<Response, Failure> {
+    events(&app, session, Watched::Refused(None), seen)
 }
 
-/// A stream from what the browser saw last: in this stream's former life, or on the page.
-fn events(app: &App, visit: &Visit, headers: &HeaderMap, watched: Watched) -> Response {
-    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let seen = last.unwrap_or(visit.query("seen")).to_owned();
-    let follower = app.service.follow(watched, seen);
+fn events(app: &App, session: Session, watched: Watched, Seen(seen): Seen) -> Result<Response, Failure> {
+    let follower = app.service.follow(session, watched, seen)?;
     let news = stream::unfold((follower, true), |(mut follower, is_first)| async move {
         let event = if is_first { OPENING.to_owned() } else { next_event(&mut follower).await? };
         Some((Ok::<_, Infallible>(Bytes::from(event)), (follower, false)))
     });
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
-    (headers, Body::from_stream(news)).into_response()
+    Ok((headers, Body::from_stream(news)).into_response())
 }
 
-/// The next event; `None` ends the stream, and the browser comes back by itself.
+/// The next event; `None` ends the stream, and the browser reconnects by itself.
 async fn next_event(follower: &mut Follower) -> Option<String> {
     match follower.next().await {
         Ok(Some(News::Changed(mark))) => Some(format!("id: {mark}\ndata: changed\n\n")),

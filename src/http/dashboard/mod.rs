@@ -1,13 +1,17 @@
-//! The dashboard: pages rendered here, readable without a script, that follow along with what happens.
+//! The dashboard: pages rendered on the server, readable without a script, with live updates.
 //!
-//! [`routes`] is the one table from which the router is built. Every route says who may come there, and [`guard`] sees to
-//! it before a handler runs: the host, the session, the project, and for a change the origin and the form's token.
+//! [`routes`] is the one table from which the router is built. Every route says who may see it, and [`guard`] checks that
+//! before a handler runs: the host, the session, the project, and for a change the origin and the form's token. A
+//! handler receives what was checked from the extractors of [`visit`].
 //!
 //! Mail is hostile. Its HTML is answered only by [`mail`], into a frame without scripts, origin or network; everywhere
 //! else it is text.
 
+mod access;
 mod assets;
+mod client;
 mod compose;
+mod error_page;
 mod failure;
 mod guard;
 mod home;
@@ -19,9 +23,11 @@ mod outgoing;
 mod page;
 mod parts;
 mod projects;
+mod reader;
 mod refused;
 mod sign_in;
 mod start;
+mod visit;
 mod when;
 
 use std::sync::Arc;
@@ -33,31 +39,21 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::App;
 
-/// Who may come to a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Everybody.
-    Public,
-    /// Whoever is signed in.
-    SignedIn,
-    /// Whoever may see the `{project}` of the path.
-    Project,
-    /// The administrator; where the path has a `{project}`, it must be there.
-    Administrator,
-}
+pub use access::Access;
+pub(super) use guard::unknown;
 
-/// One way into the dashboard.
+/// A route of the dashboard.
 pub struct Route {
     /// `GET`, or `POST` for a change.
     pub method: &'static str,
     /// The path with its parameters in braces.
     pub path: &'static str,
-    /// Who may come there.
+    /// Who may see it.
     pub access: Access,
     handler: MethodRouter<Arc<App>>,
 }
 
-/// Every way into the dashboard.
+/// Every route of the dashboard.
 #[must_use]
 pub fn routes() -> Vec<Route> {
     use Access::{Administrator, Project, Public, SignedIn};
@@ -99,7 +95,7 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// The router of all [`routes`], each behind its guard.
+/// The router of all [`routes`], each with its guard.
 pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     routes().into_iter().fold(Router::new(), |router, route| {
         let guarded = route.handler.layer(from_fn_with_state((Arc::clone(app), route.access), guard::guard));

@@ -1,16 +1,15 @@
-//! What a project has sent, with every attempt's outcome; an item is tried again or taken out of the queue here.
+//! What a project has sent, with the outcome of every attempt; here an item is retried or cancelled.
 
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
+use serde::Deserialize;
 
 use super::failure::Failure;
-use super::guard::Visit;
-use super::inboxes::path_segment;
-use super::page::{Shell, html, see};
+use super::page::{Place, Shell, html, path_segment, see, subject};
+use super::visit::{Params, ProjectPage};
 use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
@@ -35,10 +34,10 @@ struct Row {
     recipient: String,
     subject: String,
     status: &'static str,
-    /// Those that an attempt's worker told the end of.
+    /// The attempts whose outcome is known.
     attempts: Vec<AttemptRow>,
-    /// All that were begun.
-    begun: u32,
+    /// The number of attempts that were started.
+    started: u32,
     created: When,
     due: Option<When>,
     can_retry: bool,
@@ -51,62 +50,66 @@ struct AttemptRow {
     reply: String,
 }
 
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    let project = visit.project()?;
-    // Before the list is read, so that what comes in between is told once more and never missed.
-    let seen = app.service.mark(&Watched::Outgoing(project.id)).await?;
-    let filter = OutgoingFilter { project: Some(project.id), ..OutgoingFilter::default() };
+/// The item of a path.
+#[derive(Deserialize)]
+pub(super) struct ItemPath {
+    item: String,
+}
+
+pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, Failure> {
+    let project = page.project.id;
+    // Before the list is read, so that a change in between is announced once more and never missed.
+    let seen = app.service.mark(&Watched::Outgoing(project)).await?;
+    let filter = OutgoingFilter { project: Some(project), ..OutgoingFilter::default() };
     let now = app.service.clock().now();
     let outbox = app.service.outbox();
-    let mut attempts = outbox.attempts(project.id, SHOWN).await?;
+    let mut attempts = outbox.attempts(project, SHOWN).await?;
     let items = outbox.list(&filter, SHOWN).await?.into_iter();
     let rows = items.map(|item| row(attempts.remove(&item.id).unwrap_or_default(), item, now)).collect();
-    let base = format!("/projects/{}", project.id);
-    let shell = Shell::new(&visit, "Outgoing mail", "outgoing").live(format!("{base}/outgoing/events"), seen);
-    Ok(html(&OutgoingPage { shell, base, rows })?)
+    let shell = page.shell("Outgoing mail", Place::Outgoing).live(page.path("/outgoing/events"), seen);
+    Ok(html(&OutgoingPage { shell, base: page.path(""), rows })?)
 }
 
 pub(super) async fn retry(
     State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
+    page: ProjectPage,
+    Params(path): Params<ItemPath>,
 ) -> Result<Response, Failure> {
-    app.service.outbox().retry(own_item(&app, &visit).await?).await?;
-    Ok(see(&format!("/projects/{}/outgoing", visit.project()?.id)))
+    app.service.outbox().retry(own_item(&app, &page, &path).await?).await?;
+    Ok(see(&page.path("/outgoing")))
 }
 
 pub(super) async fn cancel(
     State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
+    page: ProjectPage,
+    Params(path): Params<ItemPath>,
 ) -> Result<Response, Failure> {
-    app.service.outbox().cancel(own_item(&app, &visit).await?).await?;
-    Ok(see(&format!("/projects/{}/outgoing", visit.project()?.id)))
+    app.service.outbox().cancel(own_item(&app, &page, &path).await?).await?;
+    Ok(see(&page.path("/outgoing")))
 }
 
-/// The item of the path, which the project of the path has sent.
-async fn own_item(app: &App, visit: &Visit) -> Result<OutgoingId, Error> {
-    let id = OutgoingId::parse(visit.param("item")).map_err(|_| Error::NotFound)?;
+/// The item of the path, where the project of the path has sent it.
+async fn own_item(app: &App, page: &ProjectPage, path: &ItemPath) -> Result<OutgoingId, Error> {
+    let id = OutgoingId::parse(&path.item).map_err(|_| Error::NotFound)?;
     let item = app.service.outbox().find(id).await?;
-    if item.project == visit.project()?.id { Ok(id) } else { Err(Error::NotFound) }
+    if item.project == page.project.id { Ok(id) } else { Err(Error::NotFound) }
 }
 
 fn row(attempts: Vec<Attempt>, item: Outgoing, now: Timestamp) -> Row {
-    let waits = item.status == OutgoingStatus::Queued;
+    let is_queued = item.status == OutgoingStatus::Queued;
     Row {
         id: item.id.to_string(),
         inbox_path: path_segment(item.inbox.as_str()),
         inbox: item.inbox.to_string(),
         recipient: item.recipient,
-        subject: item.subject,
+        subject: subject(&item.subject).to_owned(),
         status: item.status.as_str(),
         attempts: attempts.into_iter().map(|attempt| attempt_row(attempt, now)).collect(),
-        begun: item.attempts,
+        started: item.attempts,
         created: When::new(item.created_at, now),
-        due: item.due_at.filter(|_| waits).map(|due_at| When::new(due_at, now)),
+        due: item.due_at.filter(|_| is_queued).map(|due_at| When::new(due_at, now)),
         can_retry: item.status != OutgoingStatus::Sent,
-        can_cancel: waits,
+        can_cancel: is_queued,
     }
 }
 

@@ -1,4 +1,6 @@
-//! What all pages have in common: the frame around them, and the headers that keep them from harm.
+//! What all pages have in common: the frame around them, their security headers and how paths are written.
+
+use std::fmt::Write;
 
 use askama::Template;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
@@ -6,34 +8,93 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::assets;
-use super::guard::Visit;
+use super::failure::sentence;
 use crate::http::error::Error;
+use crate::model::Project;
+use crate::service::Session;
 
-/// Only our own script, style sheet, images and frames; nothing inline, nothing from elsewhere, and nobody may frame us.
+/// Only our own script, style sheet, images and frames; nothing inline, nothing from elsewhere, and no frame around us.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// Browsers look up the hosts of links ahead of a click unless they are told not to.
-pub(super) const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
+/// Browsers look up the hosts of links before a click unless this header forbids it.
+const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
+
+/// An entry of the navigation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Inboxes,
+    Outgoing,
+    Refused,
+    Start,
+    Settings,
+    Projects,
+    AllRefused,
+}
+
+impl Place {
+    const OF_PROJECT: [Self; 4] = [Self::Inboxes, Self::Outgoing, Self::Refused, Self::Start];
+    const OF_INSTALLATION: [Self; 2] = [Self::Projects, Self::AllRefused];
+
+    /// Its icon, its label and where space is short another label.
+    fn look(self) -> (&'static str, &'static str, Option<&'static str>) {
+        match self {
+            Self::Inboxes => ("inbox", "Inboxes", None),
+            Self::Outgoing => ("outgoing", "Outgoing", None),
+            Self::Refused => ("refused", "Refused", None),
+            Self::Start => ("start", "Getting started", Some("Start")),
+            Self::Settings => ("settings", "Settings", None),
+            Self::Projects => ("projects", "Projects", None),
+            Self::AllRefused => ("refused", "All refused", None),
+        }
+    }
+
+    /// Its path within the project or the installation.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Inboxes => "/inboxes",
+            Self::Outgoing => "/outgoing",
+            Self::Refused | Self::AllRefused => "/refused",
+            Self::Start => "/start",
+            Self::Settings => "/settings",
+            Self::Projects => "/projects",
+        }
+    }
+
+    fn entry(self, base: &str, current: Option<Self>) -> Entry {
+        let (icon, label, short) = self.look();
+        Entry { url: format!("{base}{}", self.path()), icon, label, short, is_current: current == Some(self) }
+    }
+}
+
+/// An entry of the navigation as it is shown.
+pub(super) struct Entry {
+    pub(super) url: String,
+    pub(super) icon: &'static str,
+    pub(super) label: &'static str,
+    pub(super) short: Option<&'static str>,
+    pub(super) is_current: bool,
+}
 
 /// The frame around a page.
 pub(super) struct Shell {
     pub(super) title: String,
-    pub(super) style_sheet: &'static str,
-    pub(super) script: &'static str,
-    /// Which entry of the navigation is the present one.
-    pub(super) active: &'static str,
-    pub(super) is_signed_in: bool,
-    pub(super) is_administrator: bool,
-    pub(super) csrf: String,
-    /// The project that the page is about.
-    pub(super) project: Option<ProjectLink>,
-    /// Where the page hears that it has changed, and what it has seen.
+    pub(super) style_sheet: String,
+    pub(super) script: String,
+    /// For a signed-in viewer.
+    pub(super) navigation: Option<Navigation>,
+    /// The stream that announces changes of the page, and what the page has seen.
     pub(super) live: Option<Live>,
 }
 
-pub(super) struct ProjectLink {
-    pub(super) id: String,
-    pub(super) name: String,
+pub(super) struct Navigation {
+    pub(super) csrf: String,
+    /// The name of the project that the page is about.
+    pub(super) project: Option<String>,
+    pub(super) of_project: Vec<Entry>,
+    /// The settings of the project, for the administrator.
+    pub(super) settings: Option<Entry>,
+    /// For the administrator.
+    pub(super) of_installation: Vec<Entry>,
 }
 
 pub(super) struct Live {
@@ -42,43 +103,50 @@ pub(super) struct Live {
 }
 
 impl Shell {
-    /// A page about which nothing is known but its title.
-    pub(super) fn bare(title: &str) -> Self {
-        Self {
-            title: title.to_owned(),
-            style_sheet: assets::style_sheet_url(),
-            script: assets::script_url(),
-            active: "",
-            is_signed_in: false,
-            is_administrator: false,
-            csrf: String::new(),
-            project: None,
-            live: None,
-        }
+    /// A page without navigation, for visitors who are not signed in.
+    pub(super) fn bare(title: impl Into<String>) -> Self {
+        let (style_sheet, script) = (assets::style_sheet_url(), assets::script_url());
+        Self { title: title.into(), style_sheet, script, navigation: None, live: None }
     }
 
-    /// A page for this visit.
-    pub(super) fn new(visit: &Visit, title: impl Into<String>, active: &'static str) -> Self {
-        let session = visit.session_if_any();
-        let project = visit.project_if_any();
-        Self {
-            title: title.into(),
-            active,
-            is_signed_in: session.is_some(),
-            is_administrator: session.is_some_and(crate::service::Session::is_administrator),
-            csrf: session.map(|session| session.csrf_token.clone()).unwrap_or_default(),
-            project: project.map(|project| ProjectLink { id: project.id.to_string(), name: project.name.clone() }),
-            ..Self::bare("")
-        }
+    /// A page for a session.
+    pub(super) fn new(
+        session: &Session,
+        project: Option<&Project>,
+        title: impl Into<String>,
+        place: Option<Place>,
+    ) -> Self {
+        Self { navigation: Some(Navigation::new(session, project, place)), ..Self::bare(title) }
     }
 
-    /// The same page, following along.
+    /// The same page with live updates.
     pub(super) fn live(self, url: impl Into<String>, seen: String) -> Self {
         Self { live: Some(Live { url: url.into(), seen }), ..self }
     }
+
+    /// The token that every form carries.
+    pub(super) fn csrf(&self) -> &str {
+        self.navigation.as_ref().map_or("", |navigation| &navigation.csrf)
+    }
 }
 
-/// A page as an answer.
+impl Navigation {
+    fn new(session: &Session, project: Option<&Project>, current: Option<Place>) -> Self {
+        let base = project.map(|project| project_path(project, ""));
+        let of_project = |base: &String| Place::OF_PROJECT.map(|place| place.entry(base, current)).into();
+        let settings = base.as_deref().filter(|_| session.is_administrator());
+        let of_installation = Place::OF_INSTALLATION.iter().filter(|_| session.is_administrator());
+        Self {
+            csrf: session.csrf_token.clone(),
+            project: project.map(|project| project.name.clone()),
+            of_project: base.as_ref().map(of_project).unwrap_or_default(),
+            settings: settings.map(|base| Place::Settings.entry(base, current)),
+            of_installation: of_installation.map(|place| place.entry("", current)).collect(),
+        }
+    }
+}
+
+/// A page as a response.
 ///
 /// # Errors
 /// [`Error::Internal`] where it cannot be rendered.
@@ -87,11 +155,25 @@ pub(super) fn html(page: &impl Template) -> Result<Response, Error> {
     let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], body).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    // A form's Origin would be null under no-referrer; to other sites both say nothing.
+    // A form's Origin would be null under no-referrer; other sites learn nothing with either.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(X_DNS_PREFETCH_CONTROL, HeaderValue::from_static("off"));
     headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
     headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
+    Ok(response)
+}
+
+/// The page of a form again, with the reason why it was refused.
+///
+/// # Errors
+/// An internal error, which is not the fault of the form.
+pub(super) fn again<T: Template>(error: Error, page: impl FnOnce(String) -> T) -> Result<Response, Error> {
+    if matches!(error, Error::Internal(_)) {
+        return Err(error);
+    }
+    let mut response = html(&page(sentence(&error)))?;
+    *response.status_mut() = error.status();
+    response.headers_mut().extend(error.header());
     Ok(response)
 }
 
@@ -100,12 +182,58 @@ pub(super) fn see(path: &str) -> Response {
     Redirect::to(path).into_response()
 }
 
-/// A path with a query of those parameters that are not empty.
-pub(super) fn with_query(path: &str, parameters: &[(&str, &str)]) -> String {
+/// A path of a project.
+pub(super) fn project_path(project: &Project, rest: &str) -> String {
+    format!("/projects/{}{rest}", project.id)
+}
+
+/// A path with a query of those parameters that are there and not empty.
+pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(parameters.iter().filter(|(_, value)| !value.is_empty()));
+    let given = parameters.iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
+    query.extend_pairs(given);
     match query.finish().as_str() {
         "" => path.to_owned(),
         query => format!("{path}?{query}"),
+    }
+}
+
+/// An inbox id as one segment of a path: it may contain every character of an atom, a slash among them.
+pub(super) fn path_segment(id: &str) -> String {
+    let mut segment = String::with_capacity(id.len());
+    for byte in id.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            segment.push(char::from(byte));
+        } else {
+            let _ = write!(segment, "%{byte:02X}");
+        }
+    }
+    segment
+}
+
+/// A subject as it is shown.
+pub(super) fn subject(subject: &str) -> &str {
+    if subject.trim().is_empty() { "(no subject)" } else { subject }
+}
+
+/// A text that is there.
+pub(super) fn given(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_is_one_segment() {
+        assert_eq!(path_segment("sign-up.1_~"), "sign-up.1_~");
+        assert_eq!(path_segment("a/b?c#d%é"), "a%2Fb%3Fc%23d%25%C3%A9");
+    }
+
+    #[test]
+    fn absent_parameters_are_left_out() {
+        assert_eq!(with_query("/a", &[("q", None), ("r", Some(""))]), "/a");
+        assert_eq!(with_query("/a", &[("q", Some("b c")), ("r", None), ("s", Some("1"))]), "/a?q=b+c&s=1");
     }
 }

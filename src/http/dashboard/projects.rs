@@ -4,19 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use askama::Template;
-use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::{Failure, again};
-use super::guard::Visit;
-use super::page::{Shell, html, see};
+use super::failure::Failure;
+use super::page::{Place, Shell, again, html, see};
+use super::visit::{Form, ProjectPage, SignedIn};
 use super::when::{When, size};
 use crate::http::App;
 use crate::http::error::Error;
 use crate::model::{ApiKey, Project};
 
-/// How long the former keys of a project go on where an overlap is asked for.
+/// How long the former keys of a project still work where the form asks for an overlap.
 const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Template)]
@@ -24,9 +23,9 @@ const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 struct ProjectsPage {
     shell: Shell,
     projects: Vec<Row>,
-    /// The project that was asked for, and why there is none.
+    /// A project that was refused, and why.
     name: String,
-    problem: String,
+    problem: Option<String>,
 }
 
 struct Row {
@@ -45,7 +44,7 @@ struct Row {
 struct SettingsPage {
     shell: Shell,
     project: Row,
-    problem: String,
+    problem: Option<String>,
 }
 
 #[derive(Template)]
@@ -56,112 +55,96 @@ struct KeyPage {
     key: String,
     /// A first request with the key.
     curl: String,
-    /// What happens to the former keys; empty where there were none.
-    former: &'static str,
+    /// What happens to the former keys, where there were any.
+    former: Option<&'static str>,
     back: String,
 }
 
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    Ok(html(&projects_page(&app, &visit).await?)?)
+pub(super) async fn list(State(app): State<Arc<App>>, viewer: SignedIn) -> Result<Response, Failure> {
+    Ok(html(&projects_page(&app, &viewer).await?)?)
 }
 
-pub(super) async fn create(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    let name = visit.field("name").trim();
+pub(super) async fn create(State(app): State<Arc<App>>, viewer: SignedIn, form: Form) -> Result<Response, Failure> {
+    let name = form.text("name").trim();
     match app.service.projects().create(name).await {
-        Ok(key) => Ok(show_key(&app, &visit, name, &key, "", "/projects".to_owned())?),
+        Ok(key) => {
+            let shell = viewer.shell(format!("API key of {name}"), Place::Projects);
+            Ok(show_key(&app, shell, name, &key, None, "/projects".to_owned())?)
+        }
         Err(error) => {
-            let page = projects_page(&app, &visit).await?;
-            Ok(again(error.into(), |problem| ProjectsPage { name: name.to_owned(), problem, ..page })?)
+            let page = projects_page(&app, &viewer).await?;
+            let again =
+                again(error.into(), |problem| ProjectsPage { name: name.to_owned(), problem: Some(problem), ..page });
+            Ok(again?)
         }
     }
 }
 
-pub(super) async fn settings(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    Ok(html(&settings_page(&app, &visit).await?)?)
+pub(super) async fn settings(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, Failure> {
+    Ok(html(&settings_page(&app, &page).await?)?)
 }
 
-pub(super) async fn rename(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    let project = visit.project()?;
-    let renamed = app.service.projects().rename(project, visit.field("name").trim()).await;
-    match renamed {
-        Ok(()) => Ok(see(&format!("/projects/{}/settings", project.id))),
-        Err(error) => not_done(&app, &visit, error.into()).await,
+pub(super) async fn rename(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, Failure> {
+    match app.service.projects().rename(&page.project, form.text("name").trim()).await {
+        Ok(()) => Ok(see(&page.path("/settings"))),
+        Err(error) => refused(&app, &page, error.into()).await,
     }
 }
 
-pub(super) async fn rotate(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    let project = visit.project()?;
-    let (overlap, former) = match visit.field("overlap") {
-        "" => (Duration::ZERO, "The former keys have stopped working."),
-        _ => (OVERLAP, "The former keys go on working for 24 hours."),
+pub(super) async fn rotate(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, Failure> {
+    let name = &page.project.name;
+    let (overlap, former) = match form.given("overlap") {
+        None => (Duration::ZERO, "The former keys have stopped working."),
+        Some(_) => (OVERLAP, "The former keys work for another 24 hours."),
     };
-    let key = app.service.projects().rotate_key(&project.name, overlap).await?;
-    let back = format!("/projects/{}/settings", project.id);
-    Ok(show_key(&app, &visit, &project.name, &key, former, back)?)
+    let key = app.service.projects().rotate_key(name, overlap).await?;
+    let shell = page.shell(format!("API key of {name}"), Place::Settings);
+    Ok(show_key(&app, shell, name, &key, Some(former), page.path("/settings"))?)
 }
 
-/// Deletes where the form repeats the project's name.
-pub(super) async fn delete(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    let project = visit.project()?;
-    if visit.field("name") != project.name {
+/// Deletes the project if the form repeats its name.
+pub(super) async fn delete(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, Failure> {
+    let name = &page.project.name;
+    if form.text("name") != name {
         let error = Error::Refused("type the name of the project exactly to delete it".to_owned());
-        return not_done(&app, &visit, error).await;
+        return refused(&app, &page, error).await;
     }
-    match app.service.projects().delete(&project.name).await {
+    match app.service.projects().delete(name).await {
         Ok(()) => Ok(see("/projects")),
-        Err(error) => not_done(&app, &visit, error.into()).await,
+        Err(error) => refused(&app, &page, error.into()).await,
     }
 }
 
-async fn projects_page(app: &App, visit: &Visit) -> Result<ProjectsPage, Error> {
+async fn projects_page(app: &App, viewer: &SignedIn) -> Result<ProjectsPage, Error> {
     let mut projects = Vec::new();
     for project in app.service.projects().list().await? {
         projects.push(row(app, project).await?);
     }
-    let shell = Shell::new(visit, "Projects", "projects");
-    Ok(ProjectsPage { shell, projects, name: String::new(), problem: String::new() })
+    let shell = viewer.shell("Projects", Place::Projects);
+    Ok(ProjectsPage { shell, projects, name: String::new(), problem: None })
 }
 
-async fn settings_page(app: &App, visit: &Visit) -> Result<SettingsPage, Error> {
-    let project = visit.project()?;
-    let shell = Shell::new(visit, format!("Settings of {}", project.name), "settings");
-    Ok(SettingsPage { shell, project: row(app, project.clone()).await?, problem: String::new() })
+async fn settings_page(app: &App, page: &ProjectPage) -> Result<SettingsPage, Error> {
+    let shell = page.shell(format!("Settings of {}", page.project.name), Place::Settings);
+    Ok(SettingsPage { shell, project: row(app, page.project.clone()).await?, problem: None })
 }
 
-/// The settings again, saying why nothing was changed.
-async fn not_done(app: &App, visit: &Visit, error: Error) -> Result<Response, Failure> {
-    let page = settings_page(app, visit).await?;
-    Ok(again(error, |problem| SettingsPage { problem, ..page })?)
+/// The settings again, with the reason why nothing was changed.
+async fn refused(app: &App, page: &ProjectPage, error: Error) -> Result<Response, Failure> {
+    let page = settings_page(app, page).await?;
+    Ok(again(error, |problem| SettingsPage { problem: Some(problem), ..page })?)
 }
 
 fn show_key(
     app: &App,
-    visit: &Visit,
+    shell: Shell,
     name: &str,
     key: &ApiKey,
-    former: &'static str,
+    former: Option<&'static str>,
     back: String,
 ) -> Result<Response, Error> {
     html(&KeyPage {
-        shell: Shell::new(visit, format!("API key of {name}"), "projects"),
+        shell,
         name: name.to_owned(),
         key: key.as_str().to_owned(),
         curl: format!("curl -X POST -H 'Authorization: Bearer {}' \\\n  {}/v1/inboxes", key.as_str(), app.base_url),

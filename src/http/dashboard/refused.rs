@@ -1,17 +1,17 @@
-//! What was refused over SMTP: of a project, or for the administrator of all.
+//! Mail that was refused over SMTP: of a project, or for the administrator of all.
 
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::Failure;
-use super::guard::Visit;
-use super::page::{Shell, html};
+use super::page::{Place, Shell, given, html};
+use super::visit::{ProjectPage, SignedIn};
 use super::when::When;
 use crate::http::App;
+use crate::http::error::Error;
 use crate::model::{ProjectId, RefusedMail, Timestamp};
 use crate::store::Watched;
 
@@ -23,45 +23,46 @@ struct RefusedPage {
 }
 
 struct Row {
-    refused: RefusedMail,
     reason: String,
+    reply: String,
+    /// Where the client got so far.
+    sender: Option<String>,
+    recipient: Option<String>,
+    client: String,
     when: When,
 }
 
-pub(super) async fn of_project(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    let project = visit.project()?.id;
-    page(&app, &visit, Some(project), &format!("/projects/{project}/refused/events"), "refused").await
-}
-
-pub(super) async fn all(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    page(&app, &visit, None, "/refused/events", "all-refused").await
-}
-
-async fn page(
-    app: &App,
-    visit: &Visit,
-    project: Option<ProjectId>,
-    events: &str,
-    active: &'static str,
-) -> Result<Response, Failure> {
-    let seen = app.service.mark(&Watched::Refused(project)).await?;
-    let now = app.service.clock().now();
-    let rows = app.service.refusals(project).await?.into_iter().map(|refused| row(refused, now)).collect();
-    let shell = Shell::new(visit, "Refused mail", active).live(events, seen);
+pub(super) async fn of_project(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, Failure> {
+    let (seen, rows) = read(&app, Some(page.project.id)).await?;
+    let shell = page.shell("Refused mail", Place::Refused).live(page.path("/refused/events"), seen);
     Ok(html(&RefusedPage { shell, rows })?)
 }
 
-fn row(mut refused: RefusedMail, now: Timestamp) -> Row {
-    for path in [&mut refused.sender, &mut refused.recipient] {
-        if let Some(address) = path.strip_prefix('<').and_then(|path| path.strip_suffix('>')) {
-            *path = address.to_owned();
-        }
+pub(super) async fn all(State(app): State<Arc<App>>, viewer: SignedIn) -> Result<Response, Failure> {
+    let (seen, rows) = read(&app, None).await?;
+    let shell = viewer.shell("Refused mail", Place::AllRefused).live("/refused/events", seen);
+    Ok(html(&RefusedPage { shell, rows })?)
+}
+
+/// The mark before the list was read, and the list.
+async fn read(app: &App, project: Option<ProjectId>) -> Result<(String, Vec<Row>), Error> {
+    let seen = app.service.mark(&Watched::Refused(project)).await?;
+    let now = app.service.clock().now();
+    let refusals = app.service.refusals(project).await?;
+    Ok((seen, refusals.into_iter().map(|refused| row(refused, now)).collect()))
+}
+
+fn row(refused: RefusedMail, now: Timestamp) -> Row {
+    let bare = |path: String| {
+        let address = path.strip_prefix('<').and_then(|path| path.strip_suffix('>')).map(str::to_owned);
+        given(address.unwrap_or(path))
+    };
+    Row {
+        reason: refused.reason.replace('_', " "),
+        reply: refused.reply,
+        sender: bare(refused.sender),
+        recipient: bare(refused.recipient),
+        client: refused.peer,
+        when: When::new(refused.refused_at, now),
     }
-    Row { reason: refused.reason.replace('_', " "), when: When::new(refused.refused_at, now), refused }
 }

@@ -1,4 +1,4 @@
-//! Signing in with an API key or the administrator's token, and out again, here or everywhere.
+//! Signing in with an API key or the administrator's token, and signing out, here or everywhere.
 
 use std::sync::Arc;
 
@@ -9,78 +9,71 @@ use axum::http::HeaderValue;
 use axum::http::header::SET_COOKIE;
 use axum::response::Response;
 
-use super::failure::{Failure, sentence};
-use super::guard::{COOKIE_NAME, Visit};
-use super::page::{Shell, html, see};
+use super::client::Client;
+use super::failure::Failure;
+use super::guard::COOKIE_NAME;
+use super::page::{Shell, again, html, see};
+use super::visit::{Form, SignedIn, Visit};
 use crate::http::App;
 use crate::http::error::Error;
+use crate::http::query::Query;
+use crate::service::SignInError;
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 struct SignInPage {
     shell: Shell,
-    next: String,
-    problem: String,
+    /// The page that the visitor wanted.
+    next: Option<String>,
+    problem: Option<String>,
 }
 
-pub(super) async fn show(Extension(visit): Extension<Arc<Visit>>) -> Result<Response, Failure> {
-    if visit.session_if_any().is_some() {
+pub(super) async fn show(Extension(visit): Extension<Arc<Visit>>, query: Query) -> Result<Response, Failure> {
+    if visit.session.is_some() {
         return Ok(see("/"));
     }
-    let page =
-        SignInPage { shell: Shell::bare("Sign in"), next: visit.query("next").to_owned(), problem: String::new() };
-    Ok(html(&page)?)
+    Ok(html(&SignInPage { shell: Shell::bare("Sign in"), next: query.first("next"), problem: None })?)
 }
 
 pub(super) async fn sign_in(
     State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
+    Client(client): Client,
+    form: Form,
 ) -> Result<Response, Failure> {
-    let lockout = app.service.lockout();
-    if let Some(wait) = lockout.wait(visit.peer) {
-        return refused(&visit, &Error::TooManyAttempts(wait.as_secs() + 1));
-    }
-    let Some(cookie) = app.service.sign_in(visit.field("secret").trim()).await? else {
-        lockout.failed(visit.peer);
-        tracing::info!(peer = %visit.peer, "a sign-in failed");
-        return refused(&visit, &Error::SignInFailed);
+    let next = form.given("next");
+    let error = match app.service.sign_in(form.text("secret").trim(), client).await {
+        Ok(cookie) => {
+            let mut response = see(next.map_or("/", local_path));
+            set_cookie(&app, &mut response, &cookie, "")?;
+            return Ok(response);
+        }
+        Err(SignInError::LockedOut(wait)) => Error::TooManyAttempts(wait.as_secs() + 1),
+        Err(SignInError::WrongSecret) => {
+            tracing::info!(%client, "a sign-in failed");
+            Error::SignInFailed
+        }
+        Err(SignInError::Store(error)) => error.into(),
     };
-    lockout.succeeded(visit.peer);
-    let mut response = see(local_path(visit.field("next")));
-    set_cookie(&app, &mut response, &cookie, "")?;
-    Ok(response)
+    let (shell, next) = (Shell::bare("Sign in"), next.map(str::to_owned));
+    Ok(again(error, |problem| SignInPage { shell, next, problem: Some(problem) })?)
 }
 
-pub(super) async fn sign_out(
-    State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
-) -> Result<Response, Failure> {
-    app.service.sign_out(visit.session()?).await?;
+pub(super) async fn sign_out(State(app): State<Arc<App>>, SignedIn(session): SignedIn) -> Result<Response, Failure> {
+    app.service.sign_out(&session).await?;
     signed_out(&app)
 }
 
 pub(super) async fn sign_out_everywhere(
     State(app): State<Arc<App>>,
-    Extension(visit): Extension<Arc<Visit>>,
+    SignedIn(session): SignedIn,
 ) -> Result<Response, Failure> {
-    app.service.sign_out_everywhere(visit.session()?).await?;
+    app.service.sign_out_everywhere(&session).await?;
     signed_out(&app)
 }
 
 fn signed_out(app: &App) -> Result<Response, Failure> {
     let mut response = see("/sign-in");
     set_cookie(app, &mut response, "", "; Max-Age=0")?;
-    Ok(response)
-}
-
-/// The form again, saying what was wrong.
-fn refused(visit: &Visit, error: &Error) -> Result<Response, Failure> {
-    let (next, problem) = (visit.field("next").to_owned(), sentence(&error.to_string()));
-    let mut response = html(&SignInPage { shell: Shell::bare("Sign in"), next, problem })?;
-    *response.status_mut() = error.status();
-    if let Some((name, value)) = error.header() {
-        response.headers_mut().insert(name, value);
-    }
     Ok(response)
 }
 
@@ -94,7 +87,7 @@ fn set_cookie(app: &App, response: &mut Response, value: &str, more: &str) -> Re
 
 /// Where to go after signing in: a path of ours, never another site. Browsers read `//x` and `/\x` as a host.
 fn local_path(next: &str) -> &str {
-    let plain = next.bytes().all(|octet| octet.is_ascii_graphic() && octet != b'\\');
+    let plain = next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     if next.starts_with('/') && !next.starts_with("//") && plain { next } else { "/" }
 }
 
@@ -103,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_sent_to_another_site() {
+    fn no_sign_in_leads_to_another_site() {
         assert_eq!(local_path("/projects/1/inboxes?q=a"), "/projects/1/inboxes?q=a");
         for next in ["", "//evil.example", "/\\evil.example", "https://evil.example", "/a\r\nb", "javascript:1"] {
             assert_eq!(local_path(next), "/", "{next}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::model::Timestamp;
 
-/// An instant: from now, exactly, and for the script.
+/// An instant: relative to now, and exact.
 pub(super) struct When {
     pub(super) relative: String,
     pub(super) exact: String,
@@ -17,10 +17,15 @@ impl When {
         } else if now.since(instant) < Duration::from_secs(5) {
             "now".to_owned()
         } else {
-            format!("{} ago", span(now.since(instant)))
+            ago(now.since(instant))
         };
         Self { relative, exact: instant.to_string() }
     }
+}
+
+/// How long ago something was, as in "5 min ago".
+pub(super) fn ago(duration: Duration) -> String {
+    format!("{} ago", span(duration))
 }
 
 /// One number and one unit.
@@ -35,12 +40,12 @@ fn span(duration: Duration) -> String {
 }
 
 /// A size in the unit that suits it.
-pub(super) fn size(octets: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    if octets < 1_024 {
-        return format!("{octets} B");
+    if bytes < 1_024 {
+        return format!("{bytes} B");
     }
-    let (mut tenths, mut unit) = (octets * 10 / 1_024, 0);
+    let (mut tenths, mut unit) = (bytes * 10 / 1_024, 0);
     while tenths >= 10_240 && unit + 1 < UNITS.len() {
         tenths /= 1_024;
         unit += 1;
@@ -53,9 +58,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_are_told_from_now() {
+    fn instants_are_relative_to_now() {
         let now = Timestamp::from_millis(1_795_167_000_123);
-        let told = |seconds: i64| When::new(Timestamp::from_millis(now.as_millis() + seconds * 1_000), now).relative;
+        let relative =
+            |seconds: i64| When::new(Timestamp::from_millis(now.as_millis() + seconds * 1_000), now).relative;
         for (seconds, expected) in [
             (0, "now"),
             (-4, "now"),
@@ -65,14 +71,14 @@ mod tests {
             (90, "in 1 min"),
             (-200_000, "2 d ago"),
         ] {
-            assert_eq!(told(seconds), expected);
+            assert_eq!(relative(seconds), expected);
         }
     }
 
     #[test]
     fn sizes_have_one_decimal() {
-        for (octets, expected) in [(0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (26_214_400, "25.0 MiB")] {
-            assert_eq!(size(octets), expected);
+        for (bytes, expected) in [(0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (26_214_400, "25.0 MiB")] {
+            assert_eq!(size(bytes), expected);
         }
     }
 }

@@ -36,6 +36,9 @@ pub enum Rule {
     SixDigits,
 }
 
+/// Lines with the code that are tried for the one that shows why it was recognised.
+const LINES_TRIED: usize = 100;
+
 /// A code, and by what it was recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recognised {
@@ -52,13 +55,18 @@ pub(super) fn find(subject: &str, text: &str, page_text: &str) -> String {
     search(subject, text, page_text).map(|(code, _)| code).unwrap_or_default()
 }
 
-/// The same, with the reason.
+/// The same, with the reason and the line that shows it.
 pub(super) fn recognise(subject: &str, text: &str, page_text: &str) -> Option<Recognised> {
     let (code, rule) = search(subject, text, page_text)?;
     let sources = [subject, text, page_text].map(|source| normalize::normalized(searched(source)));
     let digits = |line: &str| line.chars().filter(char::is_ascii_digit).collect::<String>();
-    let mut lines = sources.iter().flat_map(|source| source.lines());
-    let line = lines.find(|line| digits(line).contains(&code)).unwrap_or_default().trim().to_owned();
+    // Words of six digits are not looked for in the subject.
+    let sources = if rule == Rule::SixDigits { &sources[1..] } else { &sources };
+    let lines = sources.iter().flat_map(|source| source.lines()).filter(|line| digits(line).contains(&code));
+    // The digits may be on several lines: the one on which the rule holds by itself, else the shortest.
+    let holds = |line: &&str| labelled(&[(*line).to_owned()]) == Some((code.clone(), rule));
+    let line = lines.clone().take(LINES_TRIED).find(holds).or_else(|| lines.clone().min_by_key(|line| line.len()));
+    let line = line.unwrap_or_default().trim().to_owned();
     Some(Recognised { code, rule, line })
 }
 

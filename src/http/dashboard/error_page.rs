@@ -1,0 +1,66 @@
+//! A refusal as a page that keeps the viewer's navigation and says what happened.
+
+use askama::Template;
+use axum::response::{IntoResponse, Response};
+
+use super::failure::{Failure, sentence};
+use super::page::{Shell, html};
+use super::visit::Visit;
+use super::when::ago;
+use crate::http::App;
+use crate::http::error::{Cause, Error};
+use crate::service::Viewer;
+use crate::store::InboxEnd;
+
+#[derive(Template)]
+#[template(path = "failure.html")]
+struct FailurePage {
+    shell: Shell,
+    message: String,
+}
+
+/// The page for what was refused to this visit, as far as the visit is known.
+pub(super) async fn render(app: &App, visit: &Visit, Failure(error): Failure) -> Response {
+    let title = if error.status() == Error::NotFound.status() { "Not found" } else { "Not possible" };
+    let shell = shell(app, visit, title).await.unwrap_or_else(|_| Shell::bare(title));
+    let page = FailurePage { shell, message: message(app, visit, &error).await };
+    let mut response = html(&page).unwrap_or_else(IntoResponse::into_response);
+    *response.status_mut() = error.status();
+    response.headers_mut().extend(error.header());
+    if let Error::Internal(cause) = &*error {
+        response.extensions_mut().insert(Cause(cause.clone()));
+    }
+    response
+}
+
+async fn shell(app: &App, visit: &Visit, title: &str) -> Result<Shell, Error> {
+    let Some(session) = &visit.session else { return Ok(Shell::bare(title)) };
+    // A project's viewer keeps its navigation on every page.
+    let project = match (&visit.project, session.viewer) {
+        (None, Viewer::Project(own)) => app.service.projects().find(own).await?,
+        (project, _) => project.clone(),
+    };
+    Ok(Shell::new(session, project.as_ref(), title, None))
+}
+
+async fn message(app: &App, visit: &Visit, error: &Error) -> String {
+    match error {
+        Error::NotFound => "There is no such page.".to_owned(),
+        Error::InboxNotFound => match inbox_end(app, visit).await {
+            Some(end) => format!("This inbox {end}, and its messages with it."),
+            None => "There is no such inbox. An inbox that has expired is gone with its messages.".to_owned(),
+        },
+        Error::MessageNotFound => "There is no such message. Messages are deleted with their inbox.".to_owned(),
+        Error::Internal(_) => "Something went wrong on the server. Its log says what.".to_owned(),
+        error => sentence(error),
+    }
+}
+
+async fn inbox_end(app: &App, visit: &Visit) -> Option<String> {
+    let (project, inbox) = (visit.project.as_ref()?.id, visit.inbox.as_deref()?);
+    let since = |instant| ago(app.service.clock().now().since(instant));
+    Some(match app.service.inbox_end(project, inbox).await.ok()?? {
+        InboxEnd::Expired(at) => format!("expired {}", since(at)),
+        InboxEnd::Deleted(at) => format!("was deleted {}", since(at)),
+    })
+}

@@ -1,0 +1,267 @@
+//! An open message with its tabs. Only the tab that is shown is prepared.
+
+use askama::Template;
+
+use super::page::{given, subject, with_query};
+use super::parts::{PartRow, part_rows};
+use super::visit::InboxPage;
+use super::when::When;
+use crate::http::App;
+use crate::http::error::Error;
+use crate::http::query::Query;
+use crate::model::{Message, Parts};
+use crate::memory::Room;
+use crate::service::ServiceError;
+use crate::store::Source;
+use restante_mail::{Recognised, Rule, anatomy};
+
+/// Bytes of text or raw message that a page shows; the download has all of it.
+const SHOWN_BYTES: usize = 1024 * 1024;
+/// A message with so many links may have more: the parser stops at 10,000 links or 4 MiB of them, and one has at most
+/// 64 KiB.
+const MOST_LINKS: usize = 10_000;
+const MOST_LINK_BYTES: usize = (4 * 1024 - 64) * 1024;
+
+/// The widths at which the HTML is shown; the first takes all the room there is.
+const WIDTHS: [&str; 4] = ["Fit", "Phone", "Tablet", "Desktop"];
+
+/// A view of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tab {
+    Html,
+    Text,
+    Links,
+    Code,
+    Headers,
+    Parts,
+    Source,
+}
+
+impl Tab {
+    const ALL: [Self; 7] = [Self::Html, Self::Text, Self::Links, Self::Code, Self::Headers, Self::Parts, Self::Source];
+
+    /// Its label, which is its name in the query too.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Html => "HTML",
+            Self::Text => "Text",
+            Self::Links => "Links",
+            Self::Code => "Code",
+            Self::Headers => "Headers",
+            Self::Parts => "Parts",
+            Self::Source => "Source",
+        }
+    }
+}
+
+/// How the query wants the message shown.
+pub(super) struct ReaderQuery {
+    /// The search of the list, which links keep.
+    search: Option<String>,
+    tab: Option<Tab>,
+    width: &'static str,
+    is_dark: bool,
+}
+
+impl ReaderQuery {
+    pub(super) fn new(query: &Query, search: Option<String>) -> Self {
+        let named = |name: &str, label: &str| query.first(name).is_some_and(|value| value.eq_ignore_ascii_case(label));
+        Self {
+            search,
+            tab: Tab::ALL.into_iter().find(|tab| named("tab", tab.label())),
+            width: WIDTHS.into_iter().find(|width| named("width", width)).unwrap_or(WIDTHS[0]),
+            is_dark: named("scheme", "dark"),
+        }
+    }
+}
+
+/// An open message.
+#[derive(Template)]
+#[template(path = "message.html")]
+pub(super) struct MessageView {
+    from: String,
+    subject: String,
+    received: When,
+    address: String,
+    inbox_url: String,
+    reply_url: String,
+    eml_url: String,
+    code: Option<String>,
+    over_budget: Option<String>,
+    tabs: Vec<Choice>,
+    view: View,
+}
+
+/// A link to another view, or to the present one.
+struct Choice {
+    label: &'static str,
+    url: String,
+    count: usize,
+    is_current: bool,
+}
+
+/// What the chosen tab shows.
+enum View {
+    Html { url: String, width: String, is_dark: bool, widths: Vec<Choice>, schemes: Vec<Choice> },
+    Text { text: Option<String>, is_cut: bool },
+    Links { links: Vec<String>, is_cut: bool },
+    Code(Option<CodeView>),
+    Headers(Vec<(String, String)>),
+    Parts(Vec<PartRow>),
+    Source { source: String, is_cut: bool },
+}
+
+struct CodeView {
+    code: String,
+    rule: Option<&'static str>,
+    line: Option<String>,
+}
+
+/// A message with what reading its source has found.
+struct Opened {
+    /// The URL of the message in its inbox.
+    url: String,
+    /// The URL of its parts.
+    parts_url: String,
+    trace: String,
+    /// The memory that the message takes.
+    _room: Room,
+    raw: Vec<u8>,
+    anatomy: anatomy::Anatomy,
+    recognised: Option<Recognised>,
+    parts: Parts,
+}
+
+impl MessageView {
+    pub(super) async fn read(
+        app: &App,
+        page: &InboxPage,
+        message: Message,
+        query: &ReaderQuery,
+    ) -> Result<Self, Error> {
+        let opened = Opened::read(app, page, &message).await?;
+        let has_html = !opened.parts.html.is_empty();
+        let tab = query.tab.unwrap_or(if has_html { Tab::Html } else { Tab::Text });
+        let tab = if tab == Tab::Html && !has_html { Tab::Text } else { tab };
+        let inbox_url = page.path();
+        Ok(Self {
+            from: message.from,
+            subject: subject(&message.subject).to_owned(),
+            received: When::new(message.received_at, app.service.clock().now()),
+            address: page.inbox.address(app.service.mail_domain()),
+            reply_url: format!("{inbox_url}/send?reply={}", message.id),
+            inbox_url,
+            eml_url: format!("{}/eml", opened.parts_url),
+            code: given(opened.parts.otp.clone()),
+            over_budget: opened.anatomy.over_budget.map(|budget| budget.to_string()),
+            tabs: opened.tabs(tab, has_html, query.search.as_deref()),
+            view: opened.view(tab, query),
+        })
+    }
+}
+
+impl Opened {
+    async fn read(app: &App, page: &InboxPage, message: &Message) -> Result<Self, Error> {
+        let Source { trace, raw, room } = app.service.message_source(&page.of.caller(), &message.id.to_string()).await?;
+        // A large message takes a while, so it is read on a thread where that blocks nobody.
+        let reading =
+            tokio::task::spawn_blocking(move || (anatomy::dissect(&raw), restante_mail::recognise_code(&raw), raw));
+        let (anatomy, recognised, raw) = reading.await.map_err(Error::internal)?;
+        Ok(Self {
+            url: format!("{}/messages/{}", page.path(), message.id),
+            parts_url: page.of.path(&format!("/messages/{}", message.id)),
+            trace,
+            _room: room,
+            raw,
+            anatomy,
+            recognised,
+            parts: message.parts.read().map_err(ServiceError::from)?,
+        })
+    }
+
+    fn tabs(&self, current: Tab, has_html: bool, search: Option<&str>) -> Vec<Choice> {
+        let tabs = Tab::ALL.into_iter().filter(|tab| has_html || *tab != Tab::Html);
+        let choice = |tab: Tab| {
+            let url = with_query(&self.url, &[("q", search), ("tab", Some(tab.label()))]);
+            Choice { label: tab.label(), url, count: self.count(tab), is_current: tab == current }
+        };
+        tabs.map(choice).collect()
+    }
+
+    fn count(&self, tab: Tab) -> usize {
+        match tab {
+            Tab::Links => self.parts.links.len(),
+            Tab::Parts => self.anatomy.parts.iter().filter(|part| part.is_attachment || part.is_image).count(),
+            _ => 0,
+        }
+    }
+
+    fn view(self, tab: Tab, query: &ReaderQuery) -> View {
+        match tab {
+            Tab::Html => self.html(query),
+            Tab::Text => {
+                let is_cut = self.parts.text.len() > SHOWN_BYTES;
+                View::Text { text: given(shown(self.parts.text)), is_cut }
+            }
+            Tab::Links => {
+                let links = self.parts.links;
+                let bytes: usize = links.iter().map(String::len).sum();
+                View::Links { is_cut: links.len() >= MOST_LINKS || bytes > MOST_LINK_BYTES, links }
+            }
+            Tab::Code => View::Code(code_view(self.parts.otp, self.recognised)),
+            Tab::Headers => {
+                // The fields that this server has added come first.
+                let mut fields = anatomy::dissect(self.trace.as_bytes()).fields;
+                fields.extend(self.anatomy.fields);
+                View::Headers(fields)
+            }
+            Tab::Parts => View::Parts(part_rows(&self.anatomy.parts, &self.parts_url)),
+            Tab::Source => {
+                let is_cut = self.raw.len() > SHOWN_BYTES;
+                View::Source { source: shown(String::from_utf8_lossy(&self.raw).into_owned()), is_cut }
+            }
+        }
+    }
+
+    fn html(&self, query: &ReaderQuery) -> View {
+        let choice = |label, width: &str, is_dark: bool| {
+            let (search, scheme) = (query.search.as_deref(), is_dark.then_some("dark"));
+            let parameters = [("q", search), ("tab", Some("HTML")), ("width", Some(width)), ("scheme", scheme)];
+            let is_current = width == query.width && is_dark == query.is_dark;
+            Choice { label, url: with_query(&self.url, &parameters), count: 0, is_current }
+        };
+        View::Html {
+            url: format!("{}/html", self.parts_url),
+            width: query.width.to_ascii_lowercase(),
+            is_dark: query.is_dark,
+            widths: WIDTHS.map(|width| choice(width, width, query.is_dark)).into(),
+            schemes: vec![choice("Light", query.width, false), choice("Dark", query.width, true)],
+        }
+    }
+}
+
+/// As much of a text as a page shows.
+fn shown(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(SHOWN_BYTES));
+    text
+}
+
+/// The code that the API answers, with the reason where that is the reason for this code.
+fn code_view(code: String, recognised: Option<Recognised>) -> Option<CodeView> {
+    let recognised = recognised.filter(|recognised| recognised.code == code);
+    let rule = recognised.as_ref().map(|recognised| explanation(recognised.rule));
+    let line = recognised.and_then(|recognised| given(recognised.line));
+    given(code).map(|code| CodeView { code, rule, line })
+}
+
+fn explanation(rule: Rule) -> &'static str {
+    match rule {
+        Rule::DomainBound => "The last line binds the code to a domain.",
+        Rule::LabelBefore => "A label stands right before the code.",
+        Rule::LabelBehind => "A label follows the code.",
+        Rule::AloneBelowLabel => "The code is alone on its line, and a label is shortly above it.",
+        Rule::SameSentence => "A label is in the same sentence as the code.",
+        Rule::AloneAboveLabel => "The code is alone on its line, and a label is on the next line.",
+        Rule::SixDigits => "Nothing is labelled as a code; this is the first word of six digits.",
+    }
+}

@@ -1,0 +1,152 @@
+//! What a handler receives: extractors for what the guard has checked, for what the path names, and for the form.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use super::failure::Failure;
+use super::page::{Place, Shell, path_segment, project_path};
+use crate::http::App;
+use crate::http::error::Error;
+use crate::memory::Room;
+use crate::model::{Inbox, Project};
+use crate::service::{Caller, Session};
+use crate::store::Watched;
+
+/// What the guard knows about a request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Visit {
+    /// The session, where the visitor is signed in.
+    pub(super) session: Option<Session>,
+    /// The project of the path, which the viewer may see.
+    pub(super) project: Option<Project>,
+    /// The inbox id of the path; it may not exist.
+    pub(super) inbox: Option<String>,
+}
+
+/// The session of a visitor who is signed in.
+pub(super) struct SignedIn(pub(super) Session);
+
+/// A page of a project.
+pub(super) struct ProjectPage {
+    pub(super) session: Session,
+    pub(super) project: Project,
+}
+
+/// A page of an inbox.
+pub(super) struct InboxPage {
+    pub(super) of: ProjectPage,
+    pub(super) inbox: Inbox,
+}
+
+/// The parameters of the path that a page knows by name. A path that does not fit them does not exist.
+pub(super) struct Params<T>(pub(super) T);
+
+/// The form of a change, whose token the guard has checked.
+#[derive(Clone, Debug)]
+pub(super) struct Form {
+    fields: Arc<Vec<(String, String)>>,
+    /// The memory that the form takes.
+    _room: Room,
+}
+
+impl SignedIn {
+    pub(super) fn shell(&self, title: impl Into<String>, place: Place) -> Shell {
+        Shell::new(&self.0, None, title, Some(place))
+    }
+}
+
+impl ProjectPage {
+    pub(super) fn shell(&self, title: impl Into<String>, place: Place) -> Shell {
+        Shell::new(&self.session, Some(&self.project), title, Some(place))
+    }
+
+    /// A path of the project.
+    pub(super) fn path(&self, rest: &str) -> String {
+        project_path(&self.project, rest)
+    }
+
+    /// The viewer as a caller of the project.
+    pub(super) fn caller(&self) -> Caller {
+        self.session.caller(self.project.id)
+    }
+}
+
+impl InboxPage {
+    /// The path of the inbox.
+    pub(super) fn path(&self) -> String {
+        self.of.path(&format!("/inboxes/{}", path_segment(self.inbox.id.as_str())))
+    }
+
+    pub(super) fn watched(&self) -> Watched {
+        Watched::Inbox(self.inbox.project, self.inbox.id.clone())
+    }
+}
+
+impl Form {
+    pub(super) fn new(fields: Vec<(String, String)>, room: Room) -> Self {
+        Self { fields: Arc::new(fields), _room: room }
+    }
+
+    /// A field; empty where the form has none of this name.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.fields.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+    }
+
+    /// A field that is not empty.
+    pub(super) fn given(&self, name: &str) -> Option<&str> {
+        Some(self.text(name)).filter(|text| !text.is_empty())
+    }
+}
+
+fn visit(parts: &Parts) -> Result<&Visit, Failure> {
+    Ok(parts.extensions.get::<Arc<Visit>>().ok_or(Error::Unauthorized)?)
+}
+
+impl<S: Sync> FromRequestParts<S> for SignedIn {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Failure> {
+        Ok(Self(visit(parts)?.session.clone().ok_or(Error::Unauthorized)?))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for ProjectPage {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Failure> {
+        let visit = visit(parts)?;
+        let session = visit.session.clone().ok_or(Error::Unauthorized)?;
+        Ok(Self { session, project: visit.project.clone().ok_or(Error::NotFound)? })
+    }
+}
+
+impl FromRequestParts<Arc<App>> for InboxPage {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Failure> {
+        let of = ProjectPage::from_request_parts(parts, app).await?;
+        let id = visit(parts)?.inbox.as_deref().ok_or(Error::NotFound)?;
+        let inbox = app.service.inbox(&of.caller(), id).await?;
+        Ok(Self { of, inbox })
+    }
+}
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let Path(params) = Path::from_request_parts(parts, state).await.map_err(|_| Error::NotFound)?;
+        Ok(Self(params))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Form {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Failure> {
+        Ok(parts.extensions.get::<Self>().cloned().ok_or(Error::StaleForm)?)
+    }
+}
