@@ -115,7 +115,7 @@ impl Case {
     }
 }
 
-/// One octet a character: the inputs hold octets that are no UTF-8.
+/// One byte a character: the inputs hold bytes that are no UTF-8.
 fn latin1(text: &str) -> Vec<u8> {
     text.chars().filter_map(|character| u8::try_from(u32::from(character)).ok()).collect()
 }

@@ -1,6 +1,6 @@
 //! The body as a mail client shows it: which parts, in which order, as text and as HTML.
 
-use crate::budget::{BODY_OCTETS, Budget};
+use crate::budget::{BODY_BYTES, Budget};
 use crate::charset;
 use crate::flowed;
 use crate::html::{self, Page};
@@ -36,7 +36,7 @@ pub(super) fn choose(structure: &Structure<'_>) -> Body {
     } else if !html_in_text.is_empty() {
         append_rendered(&mut body.text, structure, html_in_text);
     }
-    if body.text.len() >= BODY_OCTETS || body.html.len() >= BODY_OCTETS {
+    if body.text.len() >= BODY_BYTES || body.html.len() >= BODY_BYTES {
         body.over_budget = Some(Budget::BodySize);
     }
     body
@@ -120,21 +120,21 @@ fn joined(structure: &Structure<'_>, parts: impl Iterator<Item = usize>) -> Stri
         let text = decoded(&structure.parts[part]);
         if joined.is_empty() {
             joined = text;
-        } else if !text.is_empty() && joined.len() < BODY_OCTETS {
+        } else if !text.is_empty() && joined.len() < BODY_BYTES {
             joined.push('\n');
             joined.push_str(&text);
         }
     }
-    cut(&mut joined, BODY_OCTETS);
+    cut(&mut joined, BODY_BYTES);
     joined
 }
 
 /// The text of a part: decoded, line ends `\n`, none at the end, no NUL.
 fn decoded(part: &Part<'_>) -> String {
-    let octets = part.encoding.decode(part.body);
+    let bytes = part.encoding.decode(part.body);
     let label = part.content_type.parameter("charset").map(str::to_owned);
-    let label = label.or_else(|| (part.kind == Kind::Html).then(|| html::declared_charset(&octets)).flatten());
-    let mut text = normalized(charset::decode(octets, label.as_deref()));
+    let label = label.or_else(|| (part.kind == Kind::Html).then(|| html::declared_charset(&bytes)).flatten());
+    let mut text = normalized(charset::decode(bytes, label.as_deref()));
     let is = |name: &str, value: &str| {
         part.content_type.parameter(name).is_some_and(|given| given.trim().eq_ignore_ascii_case(value))
     };
@@ -149,28 +149,28 @@ fn decoded(part: &Part<'_>) -> String {
 fn normalized(text: String) -> String {
     let text = if text.contains('\0') { without_nul(&text) } else { text };
     let Some(first) = text.find('\r') else { return text };
-    let mut octets = text.into_bytes();
+    let mut bytes = text.into_bytes();
     let (mut read, mut written) = (first, first);
     // Each round begins at a CR and takes over what stands up to the next.
-    while read < octets.len() {
-        if octets.get(read + 1) != Some(&b'\n') {
-            octets[written] = b'\n';
+    while read < bytes.len() {
+        if bytes.get(read + 1) != Some(&b'\n') {
+            bytes[written] = b'\n';
             written += 1;
         }
         read += 1;
-        let run = memchr::memchr(b'\r', &octets[read..]).unwrap_or(octets.len() - read);
-        octets.copy_within(read..read + run, written);
+        let run = memchr::memchr(b'\r', &bytes[read..]).unwrap_or(bytes.len() - read);
+        bytes.copy_within(read..read + run, written);
         (read, written) = (read + run, written + run);
     }
-    octets.truncate(written);
-    String::from_utf8(octets).unwrap_or_default()
+    bytes.truncate(written);
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 fn without_nul(text: &str) -> String {
-    let grown = text.len() + text.bytes().filter(|&octet| octet == 0).count() * 2;
-    let mut replaced = String::with_capacity(grown.min(BODY_OCTETS));
+    let grown = text.len() + text.bytes().filter(|&byte| byte == 0).count() * 2;
+    let mut replaced = String::with_capacity(grown.min(BODY_BYTES));
     for (index, piece) in text.split('\0').enumerate() {
-        if replaced.len() + piece.len() + char::len_utf8('\u{FFFD}') > BODY_OCTETS {
+        if replaced.len() + piece.len() + char::len_utf8('\u{FFFD}') > BODY_BYTES {
             break;
         }
         if index > 0 {
@@ -181,7 +181,7 @@ fn without_nul(text: &str) -> String {
     replaced
 }
 
-/// Shortens `text` to at most `limit` octets.
+/// Shortens `text` to at most `limit` bytes.
 pub(super) fn cut(text: &mut String, limit: usize) {
     text.truncate(text.floor_char_boundary(limit));
 }

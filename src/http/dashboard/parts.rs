@@ -46,7 +46,7 @@ pub(super) fn part_rows(parts: &[PartSummary], base: &str) -> Vec<PartRow> {
         content_type: if part.content_type.is_empty() { "text/plain".to_owned() } else { part.content_type.clone() },
         charset: part.charset.clone().unwrap_or_default(),
         name: part.file_name.as_deref().map(safe_name).unwrap_or_default(),
-        size: size(part.octets as u64),
+        size: size(part.bytes as u64),
         is_attachment: part.is_attachment,
         url: if part.is_multipart { String::new() } else { format!("{base}/parts/{index}") },
         image_url: if part.is_image { format!("{base}/images/{index}") } else { String::new() },
@@ -70,7 +70,7 @@ pub(super) async fn download(
     let (part, room) = find(&app, &visit).await?;
     let name = part.file_name.as_deref().map(safe_name).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("part-{}", visit.param("part")));
-    Ok(attachment("application/octet-stream", &name, room.hold(part.octets))?)
+    Ok(attachment("application/octet-stream", &name, room.hold(part.bytes))?)
 }
 
 pub(super) async fn image(
@@ -80,7 +80,7 @@ pub(super) async fn image(
     let (part, room) = find(&app, &visit).await?;
     let content_type = part.image_type.ok_or(Error::NotFound)?;
     let headers = [(CONTENT_TYPE, content_type), (CONTENT_SECURITY_POLICY, POLICY)];
-    Ok((headers, room.hold(part.octets)).into_response())
+    Ok((headers, room.hold(part.bytes)).into_response())
 }
 
 async fn find(app: &App, visit: &Visit) -> Result<(PartContent, Room), Error> {

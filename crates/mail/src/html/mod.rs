@@ -21,7 +21,7 @@ pub(super) struct Page {
     pub(super) references: Vec<Reference>,
     /// The `href` of the first `base`.
     pub(super) base: Option<String>,
-    /// The octets of `text` that are the words of a link and have a URL in them.
+    /// The bytes of `text` that are the words of a link and have a URL in them.
     pub(super) linked: Vec<(usize, usize)>,
     /// The spellings in `references`.
     seen: HashSet<String>,
@@ -30,7 +30,7 @@ pub(super) struct Page {
 /// A link's target.
 #[derive(Debug)]
 pub(super) struct Reference {
-    /// Octets of the page's text in front of it.
+    /// Bytes of the page's text in front of it.
     pub(super) position: usize,
     /// The attribute, entities decoded.
     pub(super) href: String,
@@ -47,8 +47,8 @@ pub(super) fn read(html: &str) -> Page {
 }
 
 /// The charset that a document declares for itself near its beginning.
-pub(super) fn declared_charset(octets: &[u8]) -> Option<String> {
-    let start = String::from_utf8_lossy(&octets[..octets.len().min(1024)]).to_ascii_lowercase();
+pub(super) fn declared_charset(bytes: &[u8]) -> Option<String> {
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]).to_ascii_lowercase();
     let (_, declared) = start.split_once("charset=")?;
     let name = declared.trim_start_matches(['"', '\'', ' ']);
     let end = name.find(|character: char| !character.is_ascii_alphanumeric() && !"-_:.".contains(character));

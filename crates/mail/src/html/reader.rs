@@ -8,12 +8,12 @@ use super::elements::{self, COUNT, ElementId, Layout};
 use super::hidden::{Region, Style};
 use super::writer::{Gap, Writer};
 use super::{Page, Reference};
-use crate::budget::{LINK_OCTETS, LINKS, NESTED_LAYOUTS};
+use crate::budget::{LINK_BYTES, LINKS, NESTED_LAYOUTS};
 
-/// Octets of a tag or attribute name that are kept: known ones are shorter.
-const NAME_OCTETS: usize = 32;
-/// Octets of a `style` attribute that are read.
-const STYLE_OCTETS: usize = 4 * 1024;
+/// Bytes of a tag or attribute name that are kept: known ones are shorter.
+const NAME_BYTES: usize = 32;
+/// Bytes of a `style` attribute that are read.
+const STYLE_BYTES: usize = 4 * 1024;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Attribute {
@@ -63,7 +63,7 @@ pub(super) struct Reader<'p> {
     writer: Writer,
     tag: Tag,
     last_start_tag: Vec<u8>,
-    /// Octets of a character that the tokenizer cut.
+    /// Bytes of a character that the tokenizer cut.
     cut_character: Vec<u8>,
     open: [u32; COUNT],
     restyled: Vec<Restyled>,
@@ -77,10 +77,10 @@ pub(super) struct Reader<'p> {
 }
 
 impl<'p> Reader<'p> {
-    pub(super) fn new(page: &'p mut Page, octets: usize) -> Self {
+    pub(super) fn new(page: &'p mut Page, bytes: usize) -> Self {
         Self {
             page,
-            writer: Writer::for_document(octets),
+            writer: Writer::for_document(bytes),
             tag: Tag::default(),
             last_start_tag: Vec::new(),
             cut_character: Vec::new(),
@@ -245,7 +245,7 @@ impl<'p> Reader<'p> {
     }
 
     fn note(&mut self, href: String) {
-        let can_lead_elsewhere = !href.trim_start().starts_with('#') && href.len() <= LINK_OCTETS;
+        let can_lead_elsewhere = !href.trim_start().starts_with('#') && href.len() <= LINK_BYTES;
         if can_lead_elsewhere && self.page.references.len() < LINKS && self.page.seen.insert(href.clone()) {
             self.page.references.push(Reference { position: self.writer.position(), href });
         }
@@ -253,22 +253,22 @@ impl<'p> Reader<'p> {
 
     fn end_link(&mut self) {
         if let Some(start) = self.link_start.take()
-            && self.writer.since(start).as_bytes().windows(3).any(|octets| octets == b"://")
+            && self.writer.since(start).as_bytes().windows(3).any(|bytes| bytes == b"://")
         {
             self.page.linked.push((start, self.writer.position()));
         }
     }
 
-    fn write(&mut self, octets: &[u8]) {
+    fn write(&mut self, bytes: &[u8]) {
         if self.hidden.is_some() {
             return;
         }
         if self.cut_character.is_empty()
-            && let Ok(text) = std::str::from_utf8(octets)
+            && let Ok(text) = std::str::from_utf8(bytes)
         {
             return self.writer.write(text);
         }
-        self.cut_character.extend_from_slice(octets);
+        self.cut_character.extend_from_slice(bytes);
         match std::str::from_utf8(&self.cut_character) {
             Err(error) if error.error_len().is_none() && self.cut_character.len() < 4 => {}
             _ => {
@@ -320,7 +320,7 @@ impl Emitter for Reader<'_> {
     }
 
     fn push_tag_name(&mut self, text: &[u8]) {
-        push_bounded(&mut self.tag.name, text, NAME_OCTETS);
+        push_bounded(&mut self.tag.name, text, NAME_BYTES);
     }
 
     fn init_attribute(&mut self) {
@@ -328,14 +328,14 @@ impl Emitter for Reader<'_> {
     }
 
     fn push_attribute_name(&mut self, text: &[u8]) {
-        push_bounded(&mut self.tag.attribute_name, text, NAME_OCTETS);
+        push_bounded(&mut self.tag.attribute_name, text, NAME_BYTES);
     }
 
     fn push_attribute_value(&mut self, text: &[u8]) {
         match self.attribute() {
-            Attribute::Href => push_bounded(self.tag.href.get_or_insert_default(), text, LINK_OCTETS + 1),
-            Attribute::Style => push_bounded(self.tag.style.get_or_insert_default(), text, STYLE_OCTETS),
-            Attribute::Start => push_bounded(self.tag.start.get_or_insert_default(), text, NAME_OCTETS),
+            Attribute::Href => push_bounded(self.tag.href.get_or_insert_default(), text, LINK_BYTES + 1),
+            Attribute::Style => push_bounded(self.tag.style.get_or_insert_default(), text, STYLE_BYTES),
+            Attribute::Start => push_bounded(self.tag.start.get_or_insert_default(), text, NAME_BYTES),
             Attribute::Hidden | Attribute::Other => {}
         }
     }

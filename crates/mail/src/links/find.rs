@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 /// A scheme has no more characters than this.
 const SCHEME_CHARACTERS: usize = 32;
 
-/// The octets of each URL in `text`, in order. Each character is looked at a bounded number of times.
+/// The bytes of each URL in `text`, in order. Each character is looked at a bounded number of times.
 pub(crate) fn urls(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let separators = Finder::new("://");
     let mut searched = 0;
@@ -33,9 +33,9 @@ fn is_web(scheme: &str) -> bool {
 
 /// Where the scheme in front of `separator` begins (RFC 3986, section 3.1).
 fn scheme_start(text: &str, from: usize, separator: usize) -> Option<usize> {
-    let is_scheme = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'+' | b'-' | b'.');
+    let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     let before = &text.as_bytes()[from..separator];
-    let length = before.iter().rev().take(SCHEME_CHARACTERS).take_while(|octet| is_scheme(octet)).count();
+    let length = before.iter().rev().take(SCHEME_CHARACTERS).take_while(|byte| is_scheme(byte)).count();
     let scheme = &text[separator - length..separator];
     // "seehttps://" is a typing error, "xhttps://" too; the web's own schemes are found in any text.
     for web in ["https", "http", "ftp"] {

@@ -10,7 +10,7 @@ pub(super) use find::{is_unspaced, urls};
 
 use std::collections::HashSet;
 
-use super::budget::{ALL_LINKS_OCTETS, LINK_OCTETS, LINKS};
+use super::budget::{ALL_LINKS_BYTES, LINK_BYTES, LINKS};
 use super::html::Page;
 
 /// Collects the links of a page and of a text. `page_text` is the page's visible text.
@@ -41,7 +41,7 @@ pub(super) fn collect(page: &Page, page_text: &str, text: &str) -> Vec<String> {
 
 /// The URI that stands in text as `url`.
 fn written(url: &str) -> Option<String> {
-    if url.len() > LINK_OCTETS { None } else { uri::normalized(url) }
+    if url.len() > LINK_BYTES { None } else { uri::normalized(url) }
 }
 
 fn is_cut_short(behind: &str) -> bool {
@@ -52,15 +52,15 @@ fn is_cut_short(behind: &str) -> bool {
 struct Links {
     found: Vec<String>,
     seen: HashSet<String>,
-    octets: usize,
+    bytes: usize,
 }
 
 impl Links {
     fn add(&mut self, link: Option<String>) {
         let Some(link) = link else { return };
-        let within = self.found.len() < LINKS && self.octets + link.len() <= ALL_LINKS_OCTETS;
+        let within = self.found.len() < LINKS && self.bytes + link.len() <= ALL_LINKS_BYTES;
         if within && !self.seen.contains(&link) {
-            self.octets += link.len();
+            self.bytes += link.len();
             self.seen.insert(link.clone());
             self.found.push(link);
         }

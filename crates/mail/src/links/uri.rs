@@ -43,7 +43,7 @@ fn split_before(text: &str, separator: char) -> (&str, &str) {
 
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.bytes().all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'+' | b'-' | b'.'))
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
 /// The URI that an `href` means in a document with this base.
@@ -166,7 +166,7 @@ fn idna_host(host: &str) -> Option<String> {
 
 /// Whether a host can stand in a URI as it is (RFC 3986, section 3.2.2).
 fn is_name(host: &str) -> bool {
-    host.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&octet))
+    host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte))
 }
 
 /// The host, and the port with its colon; nothing where either is malformed.
@@ -184,26 +184,26 @@ fn is_port(text: &str) -> bool {
     text.is_empty()
         || text
             .strip_prefix(':')
-            .is_some_and(|digits| digits.len() <= 5 && digits.bytes().all(|octet| octet.is_ascii_digit()))
+            .is_some_and(|digits| digits.len() <= 5 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Copies `text` with everything percent-encoded that is neither unreserved, a sub-delimiter, nor in `also`.
 fn escape(text: &str, also: &str, uri: &mut String) {
-    let octets = text.as_bytes();
-    for (index, &octet) in octets.iter().enumerate() {
+    let bytes = text.as_bytes();
+    for (index, &byte) in bytes.iter().enumerate() {
         let is_escape =
-            || octets.get(index + 1..index + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
-        let stays = match octet {
+            || bytes.get(index + 1..index + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let stays = match byte {
             b'%' => is_escape(),
             _ => {
-                octet.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&octet) || also.as_bytes().contains(&octet)
+                byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte) || also.as_bytes().contains(&byte)
             }
         };
         if stays {
-            uri.push(char::from(octet));
+            uri.push(char::from(byte));
         } else {
             // Writing to a string cannot fail.
-            let _ = write!(uri, "%{octet:02X}");
+            let _ = write!(uri, "%{byte:02X}");
         }
     }
 }

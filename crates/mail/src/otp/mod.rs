@@ -10,11 +10,11 @@ mod numbers;
 mod pairing;
 mod vocabulary;
 
-use super::budget::CODE_SEARCH_OCTETS;
+use super::budget::CODE_SEARCH_BYTES;
 use pairing::{Labelled, Pairing};
 use vocabulary::VOCABULARY;
 
-/// Octets of text that are looked at together, in a few instructions.
+/// Bytes of text that are looked at together, in a few instructions.
 const PIECE: usize = 16;
 
 /// By what a code was recognised, the surest first.
@@ -93,10 +93,10 @@ fn rule(pairing: Pairing) -> Rule {
 
 /// Whether a digit of some script may be in the text.
 fn may_have_digits(text: &str) -> bool {
-    text.bytes().any(|octet| !octet.is_ascii() || octet.is_ascii_digit())
+    text.bytes().any(|byte| !byte.is_ascii() || byte.is_ascii_digit())
 }
 
 /// The part of a text that is searched.
 fn searched(text: &str) -> &str {
-    &text[..text.floor_char_boundary(CODE_SEARCH_OCTETS)]
+    &text[..text.floor_char_boundary(CODE_SEARCH_BYTES)]
 }

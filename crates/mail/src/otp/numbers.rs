@@ -82,9 +82,9 @@ fn runs(text: &str) -> Vec<Run> {
 fn digits(text: &[u8]) -> impl Iterator<Item = usize> {
     // Most pieces have none.
     let has_digit =
-        |(_, piece): &(usize, &[u8])| piece.iter().fold(false, |has_digit, octet| has_digit | octet.is_ascii_digit());
+        |(_, piece): &(usize, &[u8])| piece.iter().fold(false, |has_digit, byte| has_digit | byte.is_ascii_digit());
     text.chunks(PIECE).enumerate().filter(has_digit).flat_map(|(number, piece)| {
-        let digits = piece.iter().enumerate().filter(|(_, octet)| octet.is_ascii_digit());
+        let digits = piece.iter().enumerate().filter(|(_, byte)| byte.is_ascii_digit());
         digits.map(move |(index, _)| number * PIECE + index)
     })
 }

@@ -20,11 +20,11 @@ pub(super) enum Pairing {
     Above,
 }
 
-/// Octets between a label and an adjacent number.
+/// Bytes between a label and an adjacent number.
 const ADJACENT: usize = 120;
-/// Octets between a number and the label that names it.
+/// Bytes between a number and the label that names it.
 const NAMED: usize = 160;
-/// Octets, and lines with text, between a label and a number that stands alone.
+/// Bytes, and lines with text, between a label and a number that stands alone.
 const ALONE: usize = 600;
 const LINES: usize = 4;
 /// Characters between label and number in one sentence.
@@ -120,7 +120,7 @@ impl<'a> Labelled<'a> {
         let word = word.trim_matches(|character: char| !character.is_alphanumeric());
         let has = |is: fn(&char) -> bool| word.chars().any(|character| is(&character));
         (4..=16).contains(&word.len())
-            && word.bytes().all(|octet| octet.is_ascii_alphanumeric() || octet == b'-')
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
             && has(char::is_ascii_digit)
             && has(char::is_ascii_alphabetic)
     }

@@ -123,8 +123,8 @@ impl Beginnings {
 
     /// Words that differ only in the number behind them have the same.
     fn index(word: &str) -> usize {
-        let mut octets = word.bytes().map(|octet| if octet.is_ascii_digit() { 0 } else { usize::from(octet) });
-        let mut next = || octets.next().unwrap_or(0);
+        let mut bytes = word.bytes().map(|byte| if byte.is_ascii_digit() { 0 } else { usize::from(byte) });
+        let mut next = || bytes.next().unwrap_or(0);
         (next() * 961 + next() * 31 + next()) % 4096
     }
 }
@@ -172,7 +172,7 @@ fn first_word(text: &str) -> &str {
     let ascii = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let end = match text.as_bytes().get(ascii) {
         None => ascii,
-        Some(octet) if octet.is_ascii() => ascii.max(1),
+        Some(byte) if byte.is_ascii() => ascii.max(1),
         Some(_) => word_end(text),
     };
     &text[..end]
