@@ -35,13 +35,22 @@ impl TransferEncoding {
     }
 }
 
-/// Some senders say base64 and write plain text: its first line then has spaces or other characters in it.
+/// Some senders say base64 and write plain text: its first line then has other characters in it, or spaces and no
+/// text once it is decoded.
 fn looks_like_base64(body: &[u8]) -> bool {
     let line = body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
     let Some(line) = line else { return true };
     let sample = &line[..line.len().min(256)];
-    let strange = sample.iter().filter(|&&byte| sextet(byte).is_none() && byte != b'=').count();
-    strange * 8 <= sample.len()
+    let spaces = sample.iter().filter(|&&byte| byte == b' ').count();
+    let strange = sample.iter().filter(|&&byte| sextet(byte).is_none() && byte != b'=' && byte != b' ').count();
+    if spaces == 0 { strange * 8 <= sample.len() } else { strange == 0 && looks_like_text(&base64(sample)) }
+}
+
+fn looks_like_text(bytes: &[u8]) -> bool {
+    let is_control = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x1b);
+    // The sample may have cut the last character.
+    let is_utf8 = std::str::from_utf8(bytes).err().is_none_or(|error| error.error_len().is_none());
+    is_utf8 && !bytes.iter().any(is_control)
 }
 
 /// Decodes base64. Characters outside the alphabet are passed over (RFC 2045, section 6.8); padding ends a group, and
@@ -168,6 +177,8 @@ mod tests {
         assert_eq!(decoded(base64, "SGVsbG8"), "Hello");
         assert_eq!(decoded(base64, "SGVs*bG8="), "Hello");
         assert_eq!(decoded(base64, "SGVsbG8=\nIHdvcmxkIQ==\n"), "Hello world!");
+        assert_eq!(decoded(base64, "SGVs bG8s IHdv\n cmxk IQ==\n"), "Hello, world!");
+        assert_eq!(decoded(base64, "Hello there\nthis is plain text\n"), "Hello there\nthis is plain text\n");
         assert_eq!(decoded(base64, "SGVsbG8=\n\n_____\nThe list's footer.\n"), "Hello");
         assert_eq!(decoded(base64, "This was never encoded, honestly.\n"), "This was never encoded, honestly.\n");
     }

@@ -8,32 +8,21 @@ mod hidden;
 mod reader;
 mod writer;
 
-use std::collections::HashSet;
-
 use html5gum::Tokenizer;
+use indexmap::IndexMap;
 
 /// What an HTML document shows.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     /// The visible text: paragraphs apart, list items marked, table cells separated by a tab.
     pub(super) text: String,
-    /// The `href` of every visible `a` and `area`, each spelling once, in order.
-    pub(super) references: Vec<Reference>,
+    /// The `href` of every visible `a` and `area`, entities decoded, each spelling once, in order, with the bytes of
+    /// `text` in front of it.
+    pub(super) references: IndexMap<String, usize>,
     /// The `href` of the first `base`.
     pub(super) base: Option<String>,
     /// The bytes of `text` that are the words of a link and have a URL in them.
     pub(super) linked: Vec<(usize, usize)>,
-    /// The spellings in `references`.
-    seen: HashSet<String>,
-}
-
-/// A link's target.
-#[derive(Debug)]
-pub(super) struct Reference {
-    /// Bytes of the page's text in front of it.
-    pub(super) position: usize,
-    /// The attribute, entities decoded.
-    pub(super) href: String,
 }
 
 /// Reads a document.
@@ -41,7 +30,6 @@ pub(super) fn read(html: &str) -> Page {
     let mut page = Page::default();
     if !html.is_empty() {
         let Ok(()) = Tokenizer::new_with_emitter(html, reader::Reader::new(&mut page, html.len())).finish();
-        page.seen = HashSet::new();
     }
     page
 }
@@ -123,7 +111,7 @@ mod tests {
         let page = read(
             "x <a href=' https://a.example/?a=1&amp;b=2 '>y</a><map><area href=/z></map><base href=https://b.example>",
         );
-        let found: Vec<_> = page.references.iter().map(|link| (link.position, link.href.as_str())).collect();
+        let found: Vec<_> = page.references.iter().map(|(href, &position)| (position, href.as_str())).collect();
         assert_eq!(found, [(1, " https://a.example/?a=1&b=2 "), (3, "/z")]);
         assert_eq!(page.base.as_deref(), Some("https://b.example"));
     }

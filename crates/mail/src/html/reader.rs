@@ -7,7 +7,7 @@ use html5gum::{Emitter, Error, State};
 use super::elements::{self, COUNT, ElementId, Layout};
 use super::hidden::{Region, Style};
 use super::writer::{Gap, Writer};
-use super::{Page, Reference};
+use super::Page;
 use crate::budget::{LINK_BYTES, LINKS, NESTED_LAYOUTS};
 
 /// Bytes of a tag or attribute name that are kept: known ones are shorter.
@@ -112,7 +112,9 @@ impl<'p> Reader<'p> {
             self.open[id] = self.open[id].saturating_add(1);
             self.restyle(id, layout, style);
         }
-        self.follow_link();
+        if !(style.hides || self.tag.hidden) {
+            self.follow_link();
+        }
         self.begin(style.layout.filter(|_| layout.has_content() && layout != Layout::Cell).unwrap_or(layout));
     }
 
@@ -246,8 +248,8 @@ impl<'p> Reader<'p> {
 
     fn note(&mut self, href: String) {
         let can_lead_elsewhere = !href.trim_start().starts_with('#') && href.len() <= LINK_BYTES;
-        if can_lead_elsewhere && self.page.references.len() < LINKS && self.page.seen.insert(href.clone()) {
-            self.page.references.push(Reference { position: self.writer.position(), href });
+        if can_lead_elsewhere && self.page.references.len() < LINKS {
+            self.page.references.entry(href).or_insert(self.writer.position());
         }
     }
 
