@@ -4,6 +4,9 @@
 use super::PIECE;
 use crate::links;
 
+/// What ends a line.
+pub(super) const LINE_ENDS: [char; 3] = ['\n', '\u{2028}', '\u{2029}'];
+
 /// Stands for a URL or a mail address: no letter, no digit, no punctuation.
 const BLANK: char = '\u{fffc}';
 
@@ -24,7 +27,7 @@ pub(super) fn normalized(text: &str) -> String {
         let Some(character) = characters.next() else { break };
         rest = characters.as_str();
         match character {
-            '\n' | '\u{2028}' | '\u{2029}' => {
+            _ if LINE_ENDS.contains(&character) => {
                 trim_line(&mut normalized);
                 normalized.push('\n');
             }
@@ -32,6 +35,7 @@ pub(super) fn normalized(text: &str) -> String {
             '\t' => push_separator(&mut normalized, '\t'),
             _ if character.is_whitespace() || character.is_control() => push_separator(&mut normalized, ' '),
             '\u{2010}'..='\u{2012}' | '\u{2212}' | '\u{ff0d}' => normalized.push('-'),
+            '\u{2019}' => normalized.push('\''),
             _ => normalized.push(ascii_digit(character).unwrap_or_else(|| lower_case(character))),
         }
     }
