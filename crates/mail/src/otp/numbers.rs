@@ -141,16 +141,19 @@ fn whole(text: &str, run: Run) -> Option<Number> {
     if (4..=8).contains(&digits.len()) { number(text, run.start, run.end, is_weak) } else { None }
 }
 
-/// A telephone number: a plus sign, or a leading zero and nine digits or more in several groups.
+/// A telephone number: a plus sign, or a leading zero and nine digits or more in several groups. Or an international
+/// bank account number: two letters and two digits begin it.
 fn is_telephone(text: &str, chain: &[Run]) -> bool {
     let digits: usize = chain.iter().map(|run| run.len()).sum();
     let (Some(first), longest) = (chain.first(), chain.iter().map(|run| run.len()).max().unwrap_or(0)) else {
         return false;
     };
     let is_international = text[..first.start].ends_with('+');
+    let letters = text[..first.start].bytes().rev().take_while(u8::is_ascii_alphanumeric).count();
+    let is_account = first.len() == 2 && letters == 2;
     let is_area = text[..first.start].ends_with(") ") || text[..first.start].ends_with("00");
     chain.len() > 1
-        && (is_international || is_area || digits >= 9 && (longest < 6 || text[first.start..].starts_with('0')))
+        && (is_international || is_account || is_area || digits >= 9 && (longest < 6 || text[first.start..].starts_with('0')))
 }
 
 /// The number at this place, unless what touches it makes it something else.
@@ -282,6 +285,7 @@ mod tests {
             "$1234 1234 € usd 5000 5000kr 1234%",
             "+49 30 1234567 0800 123456 (555) 123-4567 4111 1111 1111 1111",
             "v1.2345 abc-123456 123456-ab file_123456",
+            "de12 5001 0517 5407 3249 31, es91 2100 0418",
             "****1234 •1234 © 2026",
         ] {
             assert_eq!(found(text), Vec::<String>::new(), "{text}");

@@ -143,16 +143,19 @@ impl<'a> Labelled<'a> {
         let before = self.phrases[..next].iter().rev().take(8);
         before
             .filter(|phrase| phrase.end <= number.start)
-            .find(|phrase| phrase.meaning == Meaning::Label && !self.is_answered(phrase))
+            .find(|phrase| phrase.meaning == Meaning::Label && !self.is_answered(phrase, number))
     }
 
-    /// Whether a code with letters in it follows the label: "use code SAVE20".
-    fn is_answered(&self, label: &Phrase) -> bool {
-        let rest = &self.text[label.end..];
+    /// Whether another code follows the label than the number: "use code SAVE20", "failed with code 2".
+    fn is_answered(&self, label: &Phrase, number: Number) -> bool {
+        let rest = &self.text[label.end..number.start];
         let rest = &rest[..rest.floor_char_boundary(ADJACENT)];
         let Some(word) = rest.split([' ', '\n', '\t', ':', '*', '"']).find(|word| !self.vocabulary.joins(word)) else {
             return false;
         };
+        if word.bytes().all(|byte| byte.is_ascii_digit()) {
+            return true;
+        }
         let word = word.trim_matches(|character: char| !character.is_alphanumeric());
         let has = |is: fn(&char) -> bool| word.chars().any(|character| is(&character));
         (4..=16).contains(&word.len())
