@@ -1,5 +1,6 @@
 //! Listens to the tokenizer: tags change the layout or hide what follows, text is written, links are noted.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use html5gum::{Emitter, Error, State};
@@ -25,26 +26,50 @@ enum Attribute {
     Other,
 }
 
-/// The tag that is being read.
+/// The tag that is being read. Its memory is used again for the next.
 #[derive(Debug, Default)]
 struct Tag {
     name: Vec<u8>,
     is_end: bool,
     attribute_name: Vec<u8>,
     attribute: Option<Attribute>,
-    href: Option<Vec<u8>>,
-    style: Option<Vec<u8>>,
-    start: Option<Vec<u8>>,
+    href: Value,
+    style: Value,
+    start: Value,
     hidden: bool,
 }
 
 impl Tag {
-    /// Begins a new tag; the memory of the last one is used again.
+    /// Begins a new tag.
     fn clear(&mut self, is_end: bool) {
-        let Self { mut name, mut attribute_name, .. } = std::mem::take(self);
-        name.clear();
-        attribute_name.clear();
-        *self = Self { name, attribute_name, is_end, ..Self::default() };
+        self.is_end = is_end;
+        self.attribute = None;
+        self.hidden = false;
+        for text in [&mut self.name, &mut self.attribute_name] {
+            text.clear();
+        }
+        for value in [&mut self.href, &mut self.style, &mut self.start] {
+            value.is_given = false;
+            value.text.clear();
+        }
+    }
+}
+
+/// The value of an attribute.
+#[derive(Debug, Default)]
+struct Value {
+    text: Vec<u8>,
+    is_given: bool,
+}
+
+impl Value {
+    fn push(&mut self, text: &[u8], limit: usize) {
+        self.is_given = true;
+        push_bounded(&mut self.text, text, limit);
+    }
+
+    fn get(&self) -> Option<Cow<'_, str>> {
+        self.is_given.then(|| String::from_utf8_lossy(&self.text))
     }
 }
 
@@ -101,8 +126,7 @@ impl<'p> Reader<'p> {
             }
             self.leave_hidden();
         }
-        let style =
-            self.tag.style.take().map(|style| Style::parse(&String::from_utf8_lossy(&style))).unwrap_or_default();
+        let style = self.tag.style.get().map(|style| Style::parse(&style)).unwrap_or_default();
         let layout = id.map_or(Layout::Inline, elements::layout);
         if layout.has_content() && (layout == Layout::Never || style.hides || self.tag.hidden) {
             self.hidden = Some(Region::new(&self.tag.name));
@@ -141,8 +165,7 @@ impl<'p> Reader<'p> {
                 self.writer.preformatted += 1;
             }
             Layout::List | Layout::NumberedList => {
-                let number =
-                    self.tag.start.take().and_then(|start| String::from_utf8_lossy(&start).trim().parse().ok());
+                let number = self.tag.start.get().and_then(|start| start.trim().parse().ok());
                 if self.lists.len() < NESTED_LAYOUTS {
                     self.lists.push((layout == Layout::NumberedList).then_some(number.unwrap_or(1)));
                 } else {
@@ -230,8 +253,7 @@ impl<'p> Reader<'p> {
     }
 
     fn follow_link(&mut self) {
-        let Some(href) = self.tag.href.take() else { return };
-        let href = String::from_utf8_lossy(&href).into_owned();
+        let Some(href) = self.tag.href.get().map(Cow::into_owned) else { return };
         match self.tag.name.as_slice() {
             b"base" => {
                 self.page.base.get_or_insert(href);
@@ -288,9 +310,9 @@ impl<'p> Reader<'p> {
     /// The attribute that is being read; the first of a name counts (HTML, section 13.2.5.33).
     fn attribute(&mut self) -> Attribute {
         let attribute = match self.tag.attribute_name.as_slice() {
-            b"href" if self.tag.href.is_none() => Attribute::Href,
-            b"style" if self.tag.style.is_none() => Attribute::Style,
-            b"start" if self.tag.start.is_none() => Attribute::Start,
+            b"href" if !self.tag.href.is_given => Attribute::Href,
+            b"style" if !self.tag.style.is_given => Attribute::Style,
+            b"start" if !self.tag.start.is_given => Attribute::Start,
             b"hidden" => Attribute::Hidden,
             _ => Attribute::Other,
         };
@@ -335,9 +357,9 @@ impl Emitter for Reader<'_> {
 
     fn push_attribute_value(&mut self, text: &[u8]) {
         match self.attribute() {
-            Attribute::Href => push_bounded(self.tag.href.get_or_insert_default(), text, LINK_BYTES + 1),
-            Attribute::Style => push_bounded(self.tag.style.get_or_insert_default(), text, STYLE_BYTES),
-            Attribute::Start => push_bounded(self.tag.start.get_or_insert_default(), text, NAME_BYTES),
+            Attribute::Href => self.tag.href.push(text, LINK_BYTES + 1),
+            Attribute::Style => self.tag.style.push(text, STYLE_BYTES),
+            Attribute::Start => self.tag.start.push(text, NAME_BYTES),
             Attribute::Hidden | Attribute::Other => {}
         }
     }
