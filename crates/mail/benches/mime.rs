@@ -1,5 +1,5 @@
-//! Parsing must cost what a message's size is worth, whatever it holds: the worst inputs at four sizes, with the
-//! memory that each takes. `cargo bench --bench mime`.
+//! The time and the memory of parsing must grow linearly with the size of any message: the worst inputs at four sizes.
+//! `cargo bench --bench mime`.
 
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher};

@@ -81,7 +81,7 @@ impl EmailAddress {
         &self.local_part
     }
 
-    /// The part behind the `@`.
+    /// The part after the `@`.
     #[must_use]
     pub fn domain(&self) -> &Domain {
         &self.domain

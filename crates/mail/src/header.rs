@@ -95,12 +95,12 @@ impl<'a> Section<'a> {
     }
 
     /// Whether a line without a field name still belongs to the header: a continuation, the "From " line of a mailbox
-    /// file, or one that a careless sender broke, with more of the header behind it.
-    fn is_stray_line(&self, line: &[u8], behind: &[u8], position: usize) -> bool {
+    /// file, or one that a careless sender broke, with more of the header after it.
+    fn is_stray_line(&self, line: &[u8], after: &[u8], position: usize) -> bool {
         starts_with_space(line)
             || position == 0 && (line.starts_with(b"From ") || line.starts_with(b">From "))
             || !self.fields.is_empty() && {
-                let next = line_at(behind, 0);
+                let next = line_at(after, 0);
                 field_colon(next).is_some_and(|colon| next[..colon].contains(&b'-'))
             }
     }
@@ -117,7 +117,7 @@ fn starts_with_space(line: &[u8]) -> bool {
     matches!(line.first(), Some(b' ' | b'\t'))
 }
 
-/// Where the colon behind a field name stands, if the line begins with one.
+/// Where the colon after a field name stands, if the line begins with one.
 fn field_colon(line: &[u8]) -> Option<usize> {
     let colon = line.iter().position(|byte| !matches!(byte, 33..=57 | 59..=126))?;
     let spaces = line[colon..].iter().position(|byte| !matches!(byte, b' ' | b'\t'))?;

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Everything here is pure: bytes go in, values come out. [`parse`] never fails and never panics, and its cost grows
-//! linearly with the size of the message, whatever the message holds: see [`Budget`].
+//! linearly with the size of the message, for any message: see [`Budget`].
 //!
 //! A message goes through these steps: [`structure`] finds the parts, [`body`] chooses those that a mail client would
 //! show and decodes them ([`transfer`], [`charset`], [`flowed`]), [`html`] tells what a person sees of the HTML,

@@ -1,7 +1,7 @@
 //! The parts of a message (RFC 2046, section 5.1), found in one pass over its lines.
 //!
 //! The pass keeps the boundaries that are open and looks each line up among them, so that it costs the size of the
-//! message whatever the message says. A message inside the message is a leaf: nothing of it is ever shown.
+//! message for any input. A message inside the message is a leaf: nothing of it is ever shown.
 
 use std::collections::HashMap;
 
@@ -125,8 +125,7 @@ impl<'a> Walk<'a> {
 
     /// Reads the header of a part of the multipart at `index`; returns where its body begins.
     fn read_part(&mut self, position: usize, index: usize) -> usize {
-        let section =
-            Section::read(&self.raw[position..], HEADER_SECTION_BYTES, |line| self.delimiter(line).is_some());
+        let section = Section::read(&self.raw[position..], HEADER_SECTION_BYTES, |line| self.delimiter(line).is_some());
         self.part_header_bytes += section.length;
         self.note(&section);
         self.begin(&section, position, self.open.get(index).map(|open| open.part));

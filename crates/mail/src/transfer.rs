@@ -54,7 +54,7 @@ fn looks_like_text(bytes: &[u8]) -> bool {
 }
 
 /// Decodes base64. Characters outside the alphabet are passed over (RFC 2045, section 6.8); padding ends a group, and
-/// a line of something else behind the padding, as list servers append it, ends the data.
+/// a line of something else after the padding, as list servers append it, ends the data.
 pub(super) fn base64(text: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(text.len() / 4 * 3 + 3);
     let mut group: u32 = 0;

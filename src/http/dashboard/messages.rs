@@ -246,7 +246,7 @@ fn recognised_view(recognised: Recognised) -> RecognisedView {
     let rule = match recognised.rule {
         Rule::DomainBound => "The last line binds the code to a domain.",
         Rule::LabelBefore => "A label stands right before the code.",
-        Rule::LabelBehind => "The label follows the code.",
+        Rule::LabelAfter => "The label follows the code.",
         Rule::AloneBelowLabel => "The code stands alone, a label shortly above it.",
         Rule::SameSentence => "The code shares a sentence with a label.",
         Rule::AloneAboveLabel => "The code stands alone, a label below it.",

@@ -75,8 +75,8 @@ fn utf7(bytes: &[u8]) -> String {
         let units = units.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]]));
         text.extend(char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
         rest = &rest[length..];
-        if let Some(behind) = rest.strip_prefix(b"-") {
-            rest = behind;
+        if let Some(after) = rest.strip_prefix(b"-") {
+            rest = after;
             if length == 0 {
                 text.push('+');
             }
@@ -117,8 +117,8 @@ fn shifted_korean(bytes: &[u8]) -> Vec<u8> {
     let mut shifted = false;
     let mut converted = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
         match byte {
             0x1b if rest.starts_with(b"$)C") => rest = &rest[3..],
             0x0e => shifted = true,
@@ -135,8 +135,8 @@ fn hz_chinese(bytes: &[u8]) -> Vec<u8> {
     let mut chinese = false;
     let mut converted = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
         match (byte, rest.first()) {
             (b'~', Some(b'{')) => (chinese, rest) = (true, &rest[1..]),
             (b'~', Some(b'}')) => (chinese, rest) = (false, &rest[1..]),

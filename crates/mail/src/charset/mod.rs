@@ -82,7 +82,8 @@ fn named(label: &str) -> Option<Charset> {
 /// The digits of `cp850`, `ibm-850`, `windows1252` and the like.
 fn code_page(label: &str) -> Option<&str> {
     let name = label.trim_start_matches("cs");
-    let digits = ["cp", "ibm", "dos", "oem", "pc", "win", "windows"].iter().find_map(|start| name.strip_prefix(start))?;
+    let digits =
+        ["cp", "ibm", "dos", "oem", "pc", "win", "windows"].iter().find_map(|start| name.strip_prefix(start))?;
     let digits = digits.trim_start_matches('-');
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
 }
@@ -140,7 +141,7 @@ fn guess(bytes: &[u8]) -> &'static Encoding {
     if is_utf8(bytes) && !bytes.contains(&0x1b) {
         return UTF_8;
     }
-    // The telling bytes may stand behind pages of ASCII.
+    // The telling bytes may come after pages of ASCII.
     let first = bytes.iter().position(|&byte| byte >= 0x80 || byte == 0x1b).unwrap_or(0);
     let sample = &bytes[first.saturating_sub(256)..];
     detector.feed(&sample[..sample.len().min(CHUNK)], true);

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_is_left_out() {
+    fn hidden_text_is_left_out() {
         for html in [
             "<head><title>no</title><style>no{}</style></head>yes",
             "<script>if (a<b) no()</script>yes<!-- no -->",

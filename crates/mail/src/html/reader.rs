@@ -5,10 +5,10 @@ use std::convert::Infallible;
 
 use html5gum::{Emitter, Error, State};
 
+use super::Page;
 use super::elements::{self, COUNT, ElementId, Layout};
 use super::hidden::{Region, Style};
 use super::writer::{Gap, Writer};
-use super::Page;
 use crate::budget::{LINK_BYTES, LINKS, NESTED_LAYOUTS};
 
 /// Bytes of a tag or attribute name that are kept: known ones are shorter.

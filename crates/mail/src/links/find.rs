@@ -62,9 +62,9 @@ fn length(rest: &str, before: Option<char>, is_web: bool) -> usize {
     if !(has_host || !is_web && rest.starts_with('/')) {
         return 0;
     }
-    let behind = &rest[authority..];
-    let continues = behind.starts_with(['/', '?', '#']);
-    let end = authority + if continues { path_length(behind, before) } else { 0 };
+    let after = &rest[authority..];
+    let continues = after.starts_with(['/', '?', '#']);
+    let end = authority + if continues { path_length(after, before) } else { 0 };
     trimmed(&rest[..end])
 }
 
@@ -124,7 +124,8 @@ fn path_length(rest: &str, before: Option<char>) -> usize {
 
 fn begins_web_url(text: &str) -> bool {
     WEB.iter().any(|web| {
-        text.get(..web.len()).is_some_and(|start| start.eq_ignore_ascii_case(web)) && text[web.len()..].starts_with("://")
+        text.get(..web.len()).is_some_and(|start| start.eq_ignore_ascii_case(web))
+            && text[web.len()..].starts_with("://")
     })
 }
 
@@ -133,7 +134,7 @@ fn trimmed(url: &str) -> usize {
     url.trim_end_matches(|character| ".,;:!?'*_~([{$&|\u{200c}\u{200d}\u{fe0f}".contains(character)).len()
 }
 
-/// Punctuation that is not ASCII, and marks that nobody sees. Of scripts without spaces every character ends a URL.
+/// Punctuation that is not ASCII, and invisible marks. Of scripts without spaces every character ends a URL.
 fn is_punctuation(character: char) -> bool {
     matches!(character,
         // Latin, and what all scripts share; the zero-width joiners are part of emoji.

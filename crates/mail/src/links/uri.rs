@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Schemes that lead nowhere a test could go, whatever follows them.
+/// Schemes that lead nowhere a test could go.
 const NEVER: &[&str] = &["about", "blob", "cid", "data", "javascript", "mailto", "mid", "sms", "tel", "vbscript"];
 
 /// The pieces of a URI reference (RFC 3986, appendix B).
@@ -24,7 +24,7 @@ impl<'a> Pieces<'a> {
         let (rest, fragment) = split_before(reference, '#');
         let (rest, query) = split_before(rest, '?');
         let (scheme, rest) = match rest.split_once(':') {
-            Some((scheme, behind)) if is_scheme(scheme) => (Some(scheme), behind),
+            Some((scheme, after)) if is_scheme(scheme) => (Some(scheme), after),
             _ => (None, rest),
         };
         let (authority, path) = match rest.strip_prefix("//") {

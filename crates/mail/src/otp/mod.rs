@@ -6,7 +6,7 @@
 //! 2. **Normalise** ([`normalize`]). Lower case; every digit becomes ASCII; invisible marks go; spaces, hyphens and
 //!    apostrophes become one kind; URLs and mail addresses are blanked. Lines and table cells stay apart.
 //! 3. **Numbers** ([`numbers`]). A candidate has 4 to 8 digits: whole, in groups (`123 456`, `12-34-56`) or a digit at a
-//!    time, perhaps behind a prefix (`G-`). What touches letters is none, and neither are prices, times, decimals,
+//!    time, perhaps after a prefix (`G-`). What touches letters is none, and neither are prices, times, decimals,
 //!    percentages, versions and telephone numbers. Years and dates are weak: they count only right after a label.
 //! 4. **Words** ([`vocabulary`]). The phrases near the candidates are looked up in `languages.txt`, whole words only, the
 //!    longest first: labels ("code"), phrases that only look like labels ("promo code"), owners ("order"), purposes ("to
@@ -49,7 +49,7 @@ pub enum Rule {
     /// A label stands right before it.
     LabelBefore,
     /// The label follows it: "123456 is your code".
-    LabelBehind,
+    LabelAfter,
     /// It stands alone on its line or in its cell, a label a few lines above.
     AloneBelowLabel,
     /// It shares a sentence with a label.
@@ -101,8 +101,7 @@ fn search(sources: [&str; 3]) -> Option<Found> {
     if let Some(found) = domain_bound(sources) {
         return Some(found);
     }
-    let sources =
-        sources.map(|text| if may_have_digits(text) { normalize::normalized(text) } else { String::new() });
+    let sources = sources.map(|text| if may_have_digits(text) { normalize::normalized(text) } else { String::new() });
     labelled(&sources).or_else(|| six_digits(&sources))
 }
 
@@ -132,19 +131,14 @@ impl Found {
     fn at(sources: &[String; 3], source: usize, place: Range<usize>, rule: Rule) -> Self {
         let text = &sources[source];
         let line = |place: usize| text[..place].matches('\n').count();
-        Self {
-            code: numbers::digits(&text[place.clone()]),
-            rule,
-            source,
-            lines: (line(place.start), line(place.end)),
-        }
+        Self { code: numbers::digits(&text[place.clone()]), rule, source, lines: (line(place.start), line(place.end)) }
     }
 }
 
 fn rule(pairing: Pairing) -> Rule {
     match pairing {
         Pairing::Adjacent => Rule::LabelBefore,
-        Pairing::Named => Rule::LabelBehind,
+        Pairing::Named => Rule::LabelAfter,
         Pairing::Alone => Rule::AloneBelowLabel,
         Pairing::Sentence => Rule::SameSentence,
         Pairing::Above => Rule::AloneAboveLabel,

@@ -153,7 +153,10 @@ fn is_telephone(text: &str, chain: &[Run]) -> bool {
     let is_account = first.len() == 2 && letters == 2;
     let is_area = text[..first.start].ends_with(") ") || text[..first.start].ends_with("00");
     chain.len() > 1
-        && (is_international || is_account || is_area || digits >= 9 && (longest < 6 || text[first.start..].starts_with('0')))
+        && (is_international
+            || is_account
+            || is_area
+            || digits >= 9 && (longest < 6 || text[first.start..].starts_with('0')))
 }
 
 /// The number at this place, unless what touches it makes it something else.
@@ -256,7 +259,9 @@ mod tests {
     fn found(text: &str) -> Vec<String> {
         candidates(text)
             .into_iter()
-            .map(|number| format!("{}{}", digits(&text[number.start..number.end]), if number.is_weak { "?" } else { "" }))
+            .map(|number| {
+                format!("{}{}", digits(&text[number.start..number.end]), if number.is_weak { "?" } else { "" })
+            })
             .collect()
     }
 

@@ -52,8 +52,7 @@ pub(super) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::n
 impl Vocabulary {
     fn new() -> Self {
         // Later ones win: a phrase that is excluded in one language and names an owner in another owns its number.
-        let meanings: HashMap<_, _> =
-            entries().filter_map(|(row, phrase)| Some((phrase, meaning(row)?))).collect();
+        let meanings: HashMap<_, _> = entries().filter_map(|(row, phrase)| Some((phrase, meaning(row)?))).collect();
         let mut phrases: HashMap<_, Vec<_>> = HashMap::new();
         for (phrase, meaning) in meanings {
             phrases.entry(first_word(phrase)).or_default().push((phrase, meaning));
@@ -122,7 +121,7 @@ impl Beginnings {
         self.0[Self::index(word)]
     }
 
-    /// Words that differ only in the number behind them have the same.
+    /// Words that differ only in the number after them have the same.
     fn index(word: &str) -> usize {
         let mut bytes = word.bytes().map(|byte| if byte.is_ascii_digit() { 0 } else { usize::from(byte) });
         let mut next = || bytes.next().unwrap_or(0);
@@ -138,7 +137,7 @@ impl<'a> FromIterator<&'a str> for Beginnings {
     }
 }
 
-/// Single words. Those of scripts without spaces may have more behind them.
+/// Single words. Those of scripts without spaces may have more after them.
 struct Words {
     whole: HashSet<&'static str>,
     unspaced: Vec<&'static str>,
@@ -210,7 +209,7 @@ fn word_end(text: &str) -> usize {
     }
 }
 
-/// The word without the number that stands right behind it: "otp" of "otp123456".
+/// The word without the number that stands right after it: "otp" of "otp123456".
 fn before_digits(word: &str) -> &str {
     word.trim_end_matches(|character: char| character.is_ascii_digit())
 }
@@ -235,7 +234,8 @@ fn is_punctuation(word: &str) -> bool {
 
 /// A letter or a digit, or a mark that is written on letters.
 fn is_word(character: char) -> bool {
-    character.is_alphanumeric() || matches!(character, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{963}' | '\u{966}'..='\u{dff}')
+    character.is_alphanumeric()
+        || matches!(character, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{963}' | '\u{966}'..='\u{dff}')
 }
 
 /// Letters of scripts without spaces may touch a word; others make it part of a longer one.

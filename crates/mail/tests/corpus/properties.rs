@@ -1,4 +1,4 @@
-//! What holds of every message, whatever its bytes: it is read without a panic, the same way each time, and every
+//! What holds of every message: it is read without a panic, the same way each time, and every
 //! field has its form.
 
 use proptest::prelude::*;
