@@ -39,6 +39,21 @@ fn the_protocol_and_the_parser_are_pure() {
 }
 
 #[test]
+fn the_pure_crates_depend_on_no_runtime() {
+    let tree = std::process::Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--offline", "--edges", "normal", "--prefix", "none", "--package", "restante-mail"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    assert!(tree.starts_with("restante-mail "), "{tree}");
+    for impure in ["tokio", "mio", "socket2", "async-std", "smol", "time", "chrono", "jiff"] {
+        let depends = tree.lines().any(|line| line.split(' ').next() == Some(impure));
+        assert!(!depends, "restante-mail depends on {impure}:\n{tree}");
+    }
+}
+
+#[test]
 fn every_file_says_what_it_is_for() {
     for source in sources(&["src", "crates", "tests", "benches"]) {
         assert!(source.text.starts_with("//! "), "{} does not begin with //!", source.path.display());

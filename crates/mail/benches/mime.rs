@@ -1,5 +1,5 @@
-//! Parsing must cost what a message's size is worth, whatever it holds: the worst inputs at four sizes, with the
-//! memory that each takes. `cargo bench --bench mime`.
+//! The time and the memory of parsing must grow linearly with the size of any message: the worst inputs at four sizes.
+//! `cargo bench --bench mime`.
 
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher};
@@ -115,7 +115,7 @@ impl Case {
     }
 }
 
-/// One octet a character: the inputs hold octets that are no UTF-8.
+/// One byte a character: the inputs hold bytes that are no UTF-8.
 fn latin1(text: &str) -> Vec<u8> {
     text.chars().filter_map(|character| u8::try_from(u32::from(character)).ok()).collect()
 }

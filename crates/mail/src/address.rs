@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// A local part may have this many octets (RFC 5321, section 4.5.3.1.1).
-const LOCAL_PART_OCTETS: usize = 64;
-/// A path may have 256 octets with its angle brackets (RFC 5321, section 4.5.3.1.3).
-const ADDRESS_OCTETS: usize = 254;
+/// A local part may have this many bytes (RFC 5321, section 4.5.3.1.1).
+const LOCAL_PART_BYTES: usize = 64;
+/// A path may have 256 bytes with its angle brackets (RFC 5321, section 4.5.3.1.3).
+const ADDRESS_BYTES: usize = 254;
 
 /// The text is not an address that mail can be sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -59,7 +59,7 @@ impl EmailAddress {
     /// a length is over its limit.
     pub fn new(local_part: &str, domain: Domain) -> Result<Self, InvalidAddress> {
         let too_long =
-            local_part.len() > LOCAL_PART_OCTETS || local_part.len() + 1 + domain.as_str().len() > ADDRESS_OCTETS;
+            local_part.len() > LOCAL_PART_BYTES || local_part.len() + 1 + domain.as_str().len() > ADDRESS_BYTES;
         if too_long || !is_dot_atom(local_part) {
             return Err(InvalidAddress);
         }
@@ -81,7 +81,7 @@ impl EmailAddress {
         &self.local_part
     }
 
-    /// The part behind the `@`.
+    /// The part after the `@`.
     #[must_use]
     pub fn domain(&self) -> &Domain {
         &self.domain

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::budget::{BODY_OCTETS, Budget};
+use crate::budget::{BODY_BYTES, Budget};
 use crate::header;
 use crate::structure::{Part, Structure};
 use crate::{charset, encoded_word};
 
 /// Image types that are shown: those in which browsers run nothing.
 const SHOWN_IMAGES: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"];
-/// Octets that the references to images may make the HTML grow by.
-const GROWTH: usize = BODY_OCTETS;
+/// Bytes that the references to images may make the HTML grow by.
+const GROWTH: usize = BODY_BYTES;
 
 /// What a message consists of. Everything in it is hostile text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,8 +43,8 @@ pub struct PartSummary {
     pub is_multipart: bool,
     /// Whether it is an image that can be shown.
     pub is_image: bool,
-    /// Octets of its decoded content; zero where it consists of other parts.
-    pub octets: usize,
+    /// Bytes of its decoded content; zero where it consists of other parts.
+    pub bytes: usize,
 }
 
 /// A part with its content.
@@ -55,7 +55,7 @@ pub struct PartContent {
     /// The file name that it says it has, decoded: never a path.
     pub file_name: Option<String>,
     /// The decoded content.
-    pub octets: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 /// Takes a message apart. Never fails, as [`super::parse`] never does.
@@ -63,7 +63,7 @@ pub struct PartContent {
 pub fn dissect(raw: &[u8]) -> Anatomy {
     let structure = Structure::read(raw);
     let fields = structure.fields.iter().map(|field| {
-        let name = charset::decode_unlabelled(field.name);
+        let name = charset::decode_unlabelled(field.name).into_owned();
         (name, header::text(field.bounded_value()))
     });
     let depths = depths(&structure);
@@ -75,7 +75,7 @@ pub fn dissect(raw: &[u8]) -> Anatomy {
         is_attachment: part.attachment,
         is_multipart: !part.children.is_empty(),
         is_image: image_type(part).is_some(),
-        octets: if part.children.is_empty() { part.encoding.decode(part.body).len() } else { 0 },
+        bytes: if part.children.is_empty() { part.encoding.decode(part.body).len() } else { 0 },
     });
     Anatomy { fields: fields.collect(), parts: parts.collect(), over_budget: structure.over_budget }
 }
@@ -85,8 +85,8 @@ pub fn dissect(raw: &[u8]) -> Anatomy {
 pub fn part(raw: &[u8], index: usize) -> Option<PartContent> {
     let structure = Structure::read(raw);
     let part = structure.parts.get(index)?;
-    let octets = part.encoding.decode(part.body).into_owned();
-    Some(PartContent { image_type: image_type(part), file_name: file_name(part), octets })
+    let bytes = part.encoding.decode(part.body).into_owned();
+    Some(PartContent { image_type: image_type(part), file_name: file_name(part), bytes })
 }
 
 /// `html` with the `cid:` references to images of the message (RFC 2392) replaced by the images themselves.
@@ -141,7 +141,7 @@ fn image_type(part: &Part<'_>) -> Option<&'static str> {
 }
 
 fn file_name(part: &Part<'_>) -> Option<String> {
-    part.file_name.as_deref().map(encoded_word::decode).filter(|name| !name.trim().is_empty())
+    part.file_name.as_deref().map(|name| encoded_word::decode(name).into_owned()).filter(|name| !name.trim().is_empty())
 }
 
 /// How many parts each part lies in. A part stands before its children.
@@ -156,21 +156,21 @@ fn depths(structure: &Structure<'_>) -> Vec<usize> {
 }
 
 fn percent_decoded(text: &str) -> Vec<u8> {
-    let mut octets = text.bytes();
+    let mut bytes = text.bytes();
     let mut decoded = Vec::with_capacity(text.len());
-    while let Some(octet) = octets.next() {
-        let mut ahead = octets.clone();
-        let escaped = (octet == b'%').then(|| Some(hex(ahead.next()?)? << 4 | hex(ahead.next()?)?)).flatten();
+    while let Some(byte) = bytes.next() {
+        let mut ahead = bytes.clone();
+        let escaped = (byte == b'%').then(|| Some(hex(ahead.next()?)? << 4 | hex(ahead.next()?)?)).flatten();
         if escaped.is_some() {
-            octets = ahead;
+            bytes = ahead;
         }
-        decoded.push(escaped.unwrap_or(octet));
+        decoded.push(escaped.unwrap_or(byte));
     }
     decoded
 }
 
-fn hex(octet: u8) -> Option<u8> {
-    char::from(octet).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+fn hex(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 #[cfg(test)]
@@ -188,14 +188,14 @@ mod tests {
         let anatomy = dissect(MESSAGE);
         assert_eq!(anatomy.fields[0], ("Subject".to_owned(), "café".to_owned()));
         let parts: Vec<_> =
-            anatomy.parts.iter().map(|part| (part.depth, part.content_type.as_str(), part.octets)).collect();
+            anatomy.parts.iter().map(|part| (part.depth, part.content_type.as_str(), part.bytes)).collect();
         assert_eq!(
             parts,
             [(0, "multipart/related", 0), (1, "text/html", 17), (1, "image/png", 4), (1, "image/svg+xml", 6)]
         );
         assert_eq!(anatomy.parts[2].file_name.as_deref(), Some("../../x.png"));
         assert!(anatomy.parts[2].is_image && !anatomy.parts[3].is_image && anatomy.parts[3].is_attachment);
-        assert_eq!(part(MESSAGE, 2).unwrap().octets, b"\x89PNG");
+        assert_eq!(part(MESSAGE, 2).unwrap().bytes, b"\x89PNG");
         assert_eq!(part(MESSAGE, 4), None);
     }
 

@@ -1,10 +1,13 @@
 //! The body as a mail client shows it: which parts, in which order, as text and as HTML.
 
-use crate::budget::{BODY_OCTETS, Budget};
+use crate::budget::{BODY_BYTES, Budget};
 use crate::charset;
 use crate::flowed;
 use crate::html::{self, Page};
 use crate::structure::{Kind, Part, Structure};
+
+/// A part of more bytes than this is not empty.
+const BLANK_BYTES: usize = 4 * 1024;
 
 /// What a person would see.
 #[derive(Default)]
@@ -23,33 +26,45 @@ pub(super) struct Body {
 /// Chooses the parts to show and decodes them.
 pub(super) fn choose(structure: &Structure<'_>) -> Body {
     let mut body = Body::default();
+    let is = |kind: Kind| move |&part: &usize| structure.parts[part].kind == kind;
     let html_view = Chooser { structure, view: View::Html, files: false }.shown_or_files();
     let text_view = Chooser { structure, view: View::Text, files: false }.shown_or_files();
-    body.html = joined(structure, html_view.into_iter().filter(|&part| structure.parts[part].kind == Kind::Html));
+    body.html = joined(structure, html_view.into_iter().filter(is(Kind::Html)));
     body.page = html::read(&body.html);
-    body.text = joined(structure, text_view.iter().copied().filter(|&part| structure.parts[part].kind == Kind::Plain));
-    let html_in_text: Vec<usize> =
-        text_view.into_iter().filter(|&part| structure.parts[part].kind == Kind::Html).collect();
+    body.text = joined(structure, text_view.iter().copied().filter(is(Kind::Plain)));
     if body.text.trim().is_empty() && !body.html.is_empty() {
         body.text = std::mem::take(&mut body.page.text);
         body.text_is_from_html = true;
-    } else if !html_in_text.is_empty() {
-        append_rendered(&mut body.text, structure, html_in_text);
+    } else if text_view.iter().any(is(Kind::Html)) {
+        body.text = with_rendered(structure, &text_view, body.text);
     }
-    if body.text.len() >= BODY_OCTETS || body.html.len() >= BODY_OCTETS {
+    if body.text.len() >= BODY_BYTES || body.html.len() >= BODY_BYTES {
         body.over_budget = Some(Budget::BodySize);
     }
     body
 }
 
-/// HTML that stands beside the text, not as its alternative, is shown after it, unless it only says the same again.
-fn append_rendered(text: &mut String, structure: &Structure<'_>, parts: Vec<usize>) {
-    let rendered = html::read(&joined(structure, parts.into_iter())).text;
+/// The text with HTML that stands beside it, not as its alternative, rendered in its place; `text` alone where the HTML
+/// only says the same again.
+fn with_rendered(structure: &Structure<'_>, parts: &[usize], text: String) -> String {
     let squeezed = |text: &str| text.split_whitespace().collect::<String>();
-    if !rendered.is_empty() && squeezed(&rendered) != squeezed(text) {
-        text.push_str("\n\n");
-        text.push_str(&rendered);
+    let plain = squeezed(&text);
+    let mut shown = String::new();
+    for run in parts.chunk_by(|&one, &next| structure.parts[one].kind == structure.parts[next].kind) {
+        let mut piece = joined(structure, run.iter().copied());
+        if structure.parts[run[0]].kind == Kind::Html {
+            piece = html::read(&piece).text;
+            if squeezed(&piece) == plain {
+                return text;
+            }
+        }
+        if !shown.is_empty() && !piece.is_empty() {
+            shown.push_str("\n\n");
+        }
+        shown.push_str(&piece);
     }
+    cut(&mut shown, BODY_BYTES);
+    shown
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,13 +97,12 @@ impl Chooser<'_, '_> {
         if part.attachment {
             return Vec::new();
         }
-        let children = || part.children.iter().map(|&child| self.shown(child, part.kind == Kind::Alternative));
         match &part.kind {
             Kind::Plain | Kind::Html if part.file_name.is_some() && !is_alternative && !self.files => Vec::new(),
             Kind::Plain | Kind::Html => vec![index],
-            Kind::Multipart => children().flatten().collect(),
+            Kind::Multipart => part.children.iter().flat_map(|&child| self.shown(child, false)).collect(),
             Kind::Related(start) => self.shown_root(part, start.as_deref()),
-            Kind::Alternative => self.best(children().filter(|shown| !shown.is_empty()).collect()),
+            Kind::Alternative => self.best(part),
             Kind::Opaque => Vec::new(),
         }
     }
@@ -104,13 +118,36 @@ impl Chooser<'_, '_> {
         candidates.find_map(shown).unwrap_or_default()
     }
 
-    /// The last alternative that the view understands (RFC 2046, section 5.1.4), else the last one.
-    fn best(&self, mut alternatives: Vec<Vec<usize>>) -> Vec<usize> {
+    /// The last alternative that the view understands (RFC 2046, section 5.1.4) and that is not empty, else the last one.
+    fn best(&self, part: &Part<'_>) -> Vec<usize> {
+        let alternatives = part.children.iter().filter(|&&child| !self.is_beyond_us(child));
+        let mut shown: Vec<_> = alternatives.map(|&child| self.shown(child, true)).collect();
+        shown.retain(|shown| shown.iter().any(|&part| !is_blank(&self.structure.parts[part])));
         let has_html = |shown: &[usize]| shown.iter().any(|&part| self.structure.parts[part].kind == Kind::Html);
         let understood = |shown: &Vec<usize>| has_html(shown) == (self.view == View::Html);
-        let best = alternatives.iter().rposition(understood).or(alternatives.len().checked_sub(1));
-        best.map(|best| alternatives.swap_remove(best)).unwrap_or_default()
+        let best = shown.iter().rposition(understood).or(shown.len().checked_sub(1));
+        best.map(|best| shown.swap_remove(best)).unwrap_or_default()
     }
+
+    /// Whether an alternative says it in a kind of text that is not shown, so that the rest of it is not the whole.
+    fn is_beyond_us(&self, index: usize) -> bool {
+        let is_unknown_text = |&child: &usize| {
+            let part = &self.structure.parts[child];
+            part.kind == Kind::Opaque && !part.attachment && is_rich_text(&part.content_type.value)
+        };
+        let part = &self.structure.parts[index];
+        part.kind == Kind::Multipart && part.children.iter().any(is_unknown_text)
+    }
+}
+
+fn is_rich_text(content_type: &str) -> bool {
+    matches!(content_type, "text/richtext" | "text/enriched" | "text/rtf" | "application/rtf")
+}
+
+/// Whether a part shows nothing. What is larger than a few pages is not looked at.
+fn is_blank(part: &Part<'_>) -> bool {
+    part.body.trim_ascii().is_empty()
+        || part.body.len() <= BLANK_BYTES && part.encoding.decode(part.body).trim_ascii().is_empty()
 }
 
 /// The decoded parts, one below the other.
@@ -120,21 +157,21 @@ fn joined(structure: &Structure<'_>, parts: impl Iterator<Item = usize>) -> Stri
         let text = decoded(&structure.parts[part]);
         if joined.is_empty() {
             joined = text;
-        } else if !text.is_empty() && joined.len() < BODY_OCTETS {
+        } else if !text.is_empty() && joined.len() < BODY_BYTES {
             joined.push('\n');
             joined.push_str(&text);
         }
     }
-    cut(&mut joined, BODY_OCTETS);
+    cut(&mut joined, BODY_BYTES);
     joined
 }
 
 /// The text of a part: decoded, line ends `\n`, none at the end, no NUL.
 fn decoded(part: &Part<'_>) -> String {
-    let octets = part.encoding.decode(part.body);
-    let label = part.content_type.parameter("charset").map(str::to_owned);
-    let label = label.or_else(|| (part.kind == Kind::Html).then(|| html::declared_charset(&octets)).flatten());
-    let mut text = normalized(charset::decode(octets, label.as_deref()));
+    let bytes = part.encoding.decode(part.body);
+    let label = part.content_type.parameter("charset");
+    let declared = if label.is_none() && part.kind == Kind::Html { html::declared_charset(&bytes) } else { None };
+    let mut text = normalized(charset::decode(bytes, label.or(declared.as_deref())));
     let is = |name: &str, value: &str| {
         part.content_type.parameter(name).is_some_and(|given| given.trim().eq_ignore_ascii_case(value))
     };
@@ -149,28 +186,28 @@ fn decoded(part: &Part<'_>) -> String {
 fn normalized(text: String) -> String {
     let text = if text.contains('\0') { without_nul(&text) } else { text };
     let Some(first) = text.find('\r') else { return text };
-    let mut octets = text.into_bytes();
+    let mut bytes = text.into_bytes();
     let (mut read, mut written) = (first, first);
     // Each round begins at a CR and takes over what stands up to the next.
-    while read < octets.len() {
-        if octets.get(read + 1) != Some(&b'\n') {
-            octets[written] = b'\n';
+    while read < bytes.len() {
+        if bytes.get(read + 1) != Some(&b'\n') {
+            bytes[written] = b'\n';
             written += 1;
         }
         read += 1;
-        let run = memchr::memchr(b'\r', &octets[read..]).unwrap_or(octets.len() - read);
-        octets.copy_within(read..read + run, written);
+        let run = memchr::memchr(b'\r', &bytes[read..]).unwrap_or(bytes.len() - read);
+        bytes.copy_within(read..read + run, written);
         (read, written) = (read + run, written + run);
     }
-    octets.truncate(written);
-    String::from_utf8(octets).unwrap_or_default()
+    bytes.truncate(written);
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 fn without_nul(text: &str) -> String {
-    let grown = text.len() + text.bytes().filter(|&octet| octet == 0).count() * 2;
-    let mut replaced = String::with_capacity(grown.min(BODY_OCTETS));
+    let grown = text.len() + text.bytes().filter(|&byte| byte == 0).count() * 2;
+    let mut replaced = String::with_capacity(grown.min(BODY_BYTES));
     for (index, piece) in text.split('\0').enumerate() {
-        if replaced.len() + piece.len() + char::len_utf8('\u{FFFD}') > BODY_OCTETS {
+        if replaced.len() + piece.len() + char::len_utf8('\u{FFFD}') > BODY_BYTES {
             break;
         }
         if index > 0 {
@@ -181,7 +218,7 @@ fn without_nul(text: &str) -> String {
     replaced
 }
 
-/// Shortens `text` to at most `limit` octets.
+/// Shortens `text` to at most `limit` bytes.
 pub(super) fn cut(text: &mut String, limit: usize) {
     text.truncate(text.floor_char_boundary(limit));
 }

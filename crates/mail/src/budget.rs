@@ -4,30 +4,30 @@
 
 use std::fmt;
 
-/// Octets of the top header section that are read, and octets of all part headers together.
-pub(super) const HEADER_SECTION_OCTETS: usize = 1024 * 1024;
-/// Octets of one header field that are read.
-pub(super) const HEADER_FIELD_OCTETS: usize = 100 * 1024;
-/// Octets of a field with parameters that are read: a boundary has at most 70 (RFC 2046, section 5.1.1), the rest is
+/// Bytes of the top header section that are read, and bytes of all part headers together.
+pub(super) const HEADER_SECTION_BYTES: usize = 1024 * 1024;
+/// Bytes of one header field that are read.
+pub(super) const HEADER_FIELD_BYTES: usize = 100 * 1024;
+/// Bytes of a field with parameters that are read: a boundary has at most 70 (RFC 2046, section 5.1.1), the rest is
 /// file names, and putting their RFC 2231 pieces together costs the square of their number.
-pub(super) const PARAMETERS_OCTETS: usize = 4 * 1024;
+pub(super) const PARAMETERS_BYTES: usize = 4 * 1024;
 /// Parts that are looked at.
 pub(super) const PARTS: usize = 1_000;
 /// Multiparts that may lie within one another.
 pub(super) const DEPTH: usize = 100;
-/// Octets of the text, and of the HTML, in UTF-8. Only a message near the default size limit that grows when its
+/// Bytes of the text, and of the HTML, in UTF-8. Only a message near the default size limit that grows when its
 /// charset is decoded can reach this.
-pub(super) const BODY_OCTETS: usize = 25 * 1024 * 1024;
+pub(super) const BODY_BYTES: usize = 25 * 1024 * 1024;
 /// Links of one message.
 pub(super) const LINKS: usize = 10_000;
-/// Octets of one link as it stands in the message.
-pub(super) const LINK_OCTETS: usize = 64 * 1024;
-/// Octets of all links of one message together.
-pub(super) const ALL_LINKS_OCTETS: usize = 4 * 1024 * 1024;
+/// Bytes of one link as it stands in the message.
+pub(super) const LINK_BYTES: usize = 64 * 1024;
+/// Bytes of all links of one message together.
+pub(super) const ALL_LINKS_BYTES: usize = 4 * 1024 * 1024;
 /// Elements within one another whose style or numbers are kept; what lies deeper is laid out without.
 pub(super) const NESTED_LAYOUTS: usize = 1_000;
-/// Octets of the visible text that are searched for a one-time code.
-pub(super) const CODE_SEARCH_OCTETS: usize = 256 * 1024;
+/// Bytes of the visible text that are searched for a one-time code.
+pub(super) const CODE_SEARCH_BYTES: usize = 256 * 1024;
 
 /// The bound at which reading a message ended; what lies before it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

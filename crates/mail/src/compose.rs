@@ -50,7 +50,7 @@ pub enum ComposeError {
     Build(#[from] lettre::error::Error),
 }
 
-/// Writes a message, lines ended by CR LF and at most 998 octets long.
+/// Writes a message, lines ended by CR LF and at most 998 bytes long.
 ///
 /// # Errors
 /// [`ComposeError`] for addresses that do not parse and for control characters in a header: nothing in a draft can

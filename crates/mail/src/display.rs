@@ -70,7 +70,7 @@ impl Display {
     }
 
     fn attribute(&mut self, element: &[u8], name: &[u8], value: &str) {
-        let plain = |octet: &u8| octet.is_ascii_alphanumeric() || b"-_:.".contains(octet);
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_:.".contains(byte);
         if !name.iter().all(plain) || name.starts_with(b"on") {
             return;
         }
@@ -147,7 +147,7 @@ impl Display {
 }
 
 fn is_tag_left_out(name: &[u8]) -> bool {
-    let plain = |octet: &u8| octet.is_ascii_alphanumeric() || b"-:".contains(octet);
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-:".contains(byte);
     TAGS_LEFT_OUT.contains(&name) || !name.iter().all(plain)
 }
 

@@ -1,5 +1,5 @@
-//! Encoded-words (RFC 2047) in header values, also the broken ones: words that split a character between them, that
-//! hold spaces, that touch their neighbours, that never end.
+//! Encoded-words (RFC 2047) in header values, also broken ones: words that split a character between them, that hold
+//! spaces, that touch their neighbours, that never end.
 
 use std::borrow::Cow;
 
@@ -7,19 +7,22 @@ use crate::charset;
 use crate::transfer;
 
 /// A charset name in an encoded-word is no longer than this.
-const CHARSET_OCTETS: usize = 64;
+const CHARSET_BYTES: usize = 64;
 
 struct Word<'a> {
     charset: &'a str,
-    octets: Vec<u8>,
-    /// Octets of the word in the text.
+    bytes: Vec<u8>,
+    /// Bytes of the word in the text.
     length: usize,
 }
 
 /// Replaces every encoded-word by the text that it stands for.
-pub(super) fn decode(text: &str) -> String {
+pub(super) fn decode(text: &str) -> Cow<'_, str> {
+    if !text.contains("=?") {
+        return Cow::Borrowed(text);
+    }
     let mut decoded = String::with_capacity(text.len());
-    // Words of one charset are decoded together: senders cut between the octets of a character.
+    // Words of one charset are decoded together: senders cut between the bytes of a character.
     let mut pending: Option<(&str, Vec<u8>)> = None;
     let mut rest = text;
     while let Some(start) = rest.find("=?") {
@@ -38,29 +41,29 @@ pub(super) fn decode(text: &str) -> String {
             decoded.push_str(before);
         }
         match &mut pending {
-            Some((charset, octets)) if charset.eq_ignore_ascii_case(word.charset) => octets.extend(word.octets),
+            Some((charset, bytes)) if charset.eq_ignore_ascii_case(word.charset) => bytes.extend(word.bytes),
             _ => {
                 flush(&mut pending, &mut decoded);
-                pending = Some((word.charset, word.octets));
+                pending = Some((word.charset, word.bytes));
             }
         }
         rest = &from_word[word.length..];
     }
     flush(&mut pending, &mut decoded);
     decoded.push_str(rest);
-    decoded
+    Cow::Owned(decoded)
 }
 
 fn flush(pending: &mut Option<(&str, Vec<u8>)>, decoded: &mut String) {
-    if let Some((charset, octets)) = pending.take() {
-        decoded.push_str(&charset::decode(Cow::Owned(octets), Some(charset)));
+    if let Some((charset, bytes)) = pending.take() {
+        decoded.push_str(&charset::decode(Cow::Owned(bytes), Some(charset)));
     }
 }
 
 /// Reads the encoded-word at the start of `text`.
 fn read(text: &str) -> Option<Word<'_>> {
     let body = text.strip_prefix("=?")?;
-    let (charset, rest) = split_at_question_mark(body, CHARSET_OCTETS)?;
+    let (charset, rest) = split_at_question_mark(body, CHARSET_BYTES)?;
     let (encoding, rest) = split_at_question_mark(rest, 1)?;
     if charset.is_empty() || charset.contains(char::is_whitespace) {
         return None;
@@ -70,27 +73,31 @@ fn read(text: &str) -> Option<Word<'_>> {
         (data, true) => (data, data_start + data.len() + 2),
         (data, false) => (data, data_start + data.len()),
     };
-    let octets = match encoding {
+    let bytes = match encoding {
         "q" | "Q" => transfer::q_encoding(data.as_bytes()),
         "b" | "B" => transfer::base64(data.as_bytes()),
         _ => return None,
     };
-    Some(Word { charset, octets, length })
+    Some(Word { charset, bytes, length })
 }
 
 /// The encoded text, and whether `?=` ends it; without that it ends at the next space.
 fn encoded_text(rest: &str) -> (&str, bool) {
-    // No further than the next word: looking for the end of each among many would take the square of their number.
-    let limit = rest.find("=?").map_or(rest.len(), |next| next + 1);
-    let end = rest.get(..limit).unwrap_or(rest).find("?=").filter(|&end| end < limit);
-    match end {
-        Some(end) => (&rest[..end], true),
-        None => (rest.split(char::is_whitespace).next().unwrap_or_default(), false),
+    // No further than the next word: looking for the end of each among many would take the square of their number. In
+    // `=?=` the first equals sign is padding.
+    for mark in memchr::memchr_iter(b'?', rest.as_bytes()) {
+        if rest[mark..].starts_with("?=") {
+            return (&rest[..mark], true);
+        }
+        if rest[..mark].ends_with('=') {
+            break;
+        }
     }
+    (rest.split(char::is_whitespace).next().unwrap_or_default(), false)
 }
 
 fn split_at_question_mark(text: &str, limit: usize) -> Option<(&str, &str)> {
-    let end = text.bytes().take(limit + 1).position(|octet| octet == b'?')?;
+    let end = text.bytes().take(limit + 1).position(|byte| byte == b'?')?;
     Some((&text[..end], &text[end + 1..]))
 }
 
@@ -108,6 +115,12 @@ mod tests {
             ("=?iso-8859-1*de?q?gr=FC=DFe?= from =?koi8-r?q?=F1?=", "grüße from Я"),
             ("=?iso-8859-1?q?a?= =?utf-8?q?b?=", "ab"),
             ("plain =?utf-8?q?a?=, b", "plain a, b"),
+            ("=?UTF-8?B?Q2Fmw6k=?=. Mail failure.", "Café. Mail failure."),
+            ("=?UTF-8?B?8J+UkSA=?=482913 is your code", "🔑 482913 is your code"),
+            (
+                "=?ISO-2022-JP?B?GyRCM05HJyUzITwlSSROJCpDTiRpJDsbKEI=?= =?ISO-2022-JP?B?GyRCJEckORsoQg==?=",
+                "確認コードのお知らせです",
+            ),
         ] {
             assert_eq!(decode(text), expected, "{text}");
         }

@@ -10,7 +10,7 @@ pub(super) fn unwrapped(text: &str, delete_space: bool) -> String {
     // The quote depth of a line that goes on.
     let mut flowing: Option<usize> = None;
     for (index, line) in text.split('\n').enumerate() {
-        let depth = line.bytes().take_while(|&octet| octet == b'>').count();
+        let depth = line.bytes().take_while(|&byte| byte == b'>').count();
         let content = &line[depth..];
         let content = content.strip_prefix(' ').unwrap_or(content);
         let goes_on = flowing == Some(depth) && content != SIGNATURE_SEPARATOR && !content.is_empty();

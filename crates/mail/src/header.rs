@@ -1,9 +1,11 @@
 //! Header sections: their fields (RFC 5322, section 2.2), and what the fields that matter here say.
 
-use mail_parser::parsers::MessageStream;
-use mail_parser::{Address, ContentType as ParsedContentType, HeaderValue};
+use std::borrow::Cow;
 
-use crate::budget::{HEADER_FIELD_OCTETS, PARAMETERS_OCTETS};
+use mail_parser::parsers::MessageStream;
+use mail_parser::{ContentType as ParsedContentType, HeaderValue};
+
+use crate::budget::{HEADER_FIELD_BYTES, PARAMETERS_BYTES};
 use crate::charset;
 use crate::encoded_word;
 
@@ -19,16 +21,16 @@ impl<'a> Field<'a> {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
-    /// The value's octets within the budget of one field.
+    /// The value's bytes within the budget of one field.
     pub(super) fn bounded_value(&self) -> &'a [u8] {
-        &self.value[..self.value.len().min(HEADER_FIELD_OCTETS)]
+        &self.value[..self.value.len().min(HEADER_FIELD_BYTES)]
     }
 }
 
 /// A header section taken from the front of a message or part.
 pub(super) struct Section<'a> {
     pub(super) fields: Vec<Field<'a>>,
-    /// Octets up to the body.
+    /// Bytes up to the body.
     pub(super) length: usize,
     /// Whether the field budget or the limit of the section was passed.
     pub(super) field_too_long: bool,
@@ -37,7 +39,7 @@ pub(super) struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// Reads fields up to the empty line, a line that cannot belong to a header, or one that `ends` says ends the part.
-    /// Only fields that begin within the first `limit` octets are kept.
+    /// Only fields that begin within the first `limit` bytes are kept.
     pub(super) fn read(text: &'a [u8], limit: usize, ends: impl Fn(&[u8]) -> bool) -> Self {
         let mut section = Self { fields: Vec::new(), length: 0, field_too_long: false, section_too_long: false };
         let mut position = 0;
@@ -88,17 +90,17 @@ impl<'a> Section<'a> {
         if let Some(field) = self.fields.last_mut() {
             let start = field.value.as_ptr() as usize - text.as_ptr() as usize;
             field.value = &text[start..end];
-            self.field_too_long |= field.value.len() > HEADER_FIELD_OCTETS;
+            self.field_too_long |= field.value.len() > HEADER_FIELD_BYTES;
         }
     }
 
     /// Whether a line without a field name still belongs to the header: a continuation, the "From " line of a mailbox
-    /// file, or one that a careless sender broke, with more of the header behind it.
-    fn is_stray_line(&self, line: &[u8], behind: &[u8], position: usize) -> bool {
+    /// file, or one that a careless sender broke, with more of the header after it.
+    fn is_stray_line(&self, line: &[u8], after: &[u8], position: usize) -> bool {
         starts_with_space(line)
             || position == 0 && (line.starts_with(b"From ") || line.starts_with(b">From "))
             || !self.fields.is_empty() && {
-                let next = line_at(behind, 0);
+                let next = line_at(after, 0);
                 field_colon(next).is_some_and(|colon| next[..colon].contains(&b'-'))
             }
     }
@@ -107,7 +109,7 @@ impl<'a> Section<'a> {
 /// The line at `position` with its line end.
 pub(super) fn line_at(text: &[u8], position: usize) -> &[u8] {
     let rest = &text[position..];
-    let length = rest.iter().position(|&octet| octet == b'\n').map_or(rest.len(), |end| end + 1);
+    let length = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |end| end + 1);
     &rest[..length]
 }
 
@@ -115,55 +117,32 @@ fn starts_with_space(line: &[u8]) -> bool {
     matches!(line.first(), Some(b' ' | b'\t'))
 }
 
-/// Where the colon behind a field name stands, if the line begins with one.
+/// Where the colon after a field name stands, if the line begins with one.
 fn field_colon(line: &[u8]) -> Option<usize> {
-    let colon = line.iter().position(|octet| !matches!(octet, 33..=57 | 59..=126))?;
-    let spaces = line[colon..].iter().position(|octet| !matches!(octet, b' ' | b'\t'))?;
+    let colon = line.iter().position(|byte| !matches!(byte, 33..=57 | 59..=126))?;
+    let spaces = line[colon..].iter().position(|byte| !matches!(byte, b' ' | b'\t'))?;
     (colon > 0 && line[colon + spaces] == b':').then_some(colon + spaces)
 }
 
 /// An unstructured value as one line of text: decoded, unfolded, control characters turned into spaces.
 pub(super) fn text(value: &[u8]) -> String {
     let text = charset::decode_unlabelled(value);
-    let decoded = encoded_word::decode(&unfolded(&text));
-    let one_line: String =
-        decoded.chars().map(|character| if is_control(character) { ' ' } else { character }).collect();
-    one_line.trim().replace('\0', "\u{FFFD}")
-}
-
-fn is_control(character: char) -> bool {
-    character != '\0' && character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
+    let unfolded = unfolded(text.trim());
+    let decoded = encoded_word::decode(&unfolded);
+    let shown = |character| match character {
+        '\0' => char::REPLACEMENT_CHARACTER,
+        '\u{2028}' | '\u{2029}' => ' ',
+        _ if character.is_control() => ' ',
+        _ => character,
+    };
+    let line: String = decoded.trim().chars().map(shown).collect();
+    // What was a control character may be a space at an end now.
+    if line.trim().len() == line.len() { line } else { line.trim().to_owned() }
 }
 
 /// Takes the line ends out: the white space that follows each stays (RFC 5322, section 2.2.3).
-fn unfolded(text: &str) -> String {
-    text.trim().chars().filter(|&character| character != '\r' && character != '\n').collect()
-}
-
-/// The first address of a From field.
-pub(super) fn address(value: &[u8]) -> Option<String> {
-    let text = charset::decode_unlabelled(value);
-    first_address(&text).or_else(|| first_address(&encoded_word::decode(&unfolded(&text))))
-}
-
-fn first_address(text: &str) -> Option<String> {
-    let line = format!("{}\n", text.trim_end());
-    let HeaderValue::Address(address) = MessageStream::new(line.as_bytes()).parse_address() else { return None };
-    let mut addresses: Box<dyn Iterator<Item = _>> = match &address {
-        Address::List(list) => Box::new(list.iter()),
-        Address::Group(groups) => Box::new(groups.iter().flat_map(|group| group.addresses.iter())),
-    };
-    addresses.find_map(|entry| entry.address.as_deref().filter(|address| is_address(address)).map(str::to_owned))
-}
-
-fn is_address(text: &str) -> bool {
-    text.rsplit_once('@').is_some_and(|(local_part, domain)| {
-        !local_part.is_empty()
-            && (!local_part.contains('@') || local_part.starts_with('"'))
-            && !domain.is_empty()
-            && !text.chars().any(|character| character.is_control() || "<>,;".contains(character))
-            && !domain.contains(char::is_whitespace)
-    })
+fn unfolded(text: &str) -> Cow<'_, str> {
+    if text.contains(['\r', '\n']) { Cow::Owned(text.replace(['\r', '\n'], "")) } else { Cow::Borrowed(text) }
 }
 
 /// A Content-Type or Content-Disposition field: a value, and parameters by name in lower case.
@@ -177,7 +156,7 @@ pub(super) struct Parameterized {
 impl Parameterized {
     /// Reads a field. What cannot be read has an empty value.
     pub(super) fn parse(value: &[u8]) -> Self {
-        let value = &value[..value.len().min(PARAMETERS_OCTETS)];
+        let value = &value[..value.len().min(PARAMETERS_BYTES)];
         let mut line = value.trim_ascii().to_vec();
         line.push(b'\n');
         match MessageStream::new(&line).parse_content_type() {
@@ -227,21 +206,6 @@ mod tests {
         assert_eq!(text(b" =?utf-8?q?caf=C3=A9?=\r\n =?utf-8?b?IQ==?= now\r\n"), "café! now");
         assert_eq!(text(b" one\r\n\ttwo\x07 \xc3\xa9\n"), "one two  é");
         assert_eq!(text(b" caf\xe9\n"), "café");
-    }
-
-    #[test]
-    fn addresses_are_found_in_what_from_fields_hold() {
-        for (value, expected) in [
-            ("a@b.example", Some("a@b.example")),
-            ("\"Doe, J.\" <j.doe@b.example>\r\n", Some("j.doe@b.example")),
-            ("=?utf-8?q?J=C3=B6rg_=3Cj=40b=2Eexample=3E?=", Some("j@b.example")),
-            ("Friends: a@b.example, c@d.example;", Some("a@b.example")),
-            ("<a@b><c@d>@e.example", None),
-            ("Nobody", None),
-            ("", None),
-        ] {
-            assert_eq!(address(value.as_bytes()).as_deref(), expected, "{value}");
-        }
     }
 
     #[test]

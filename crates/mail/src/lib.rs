@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Everything here is pure: bytes go in, values come out. [`parse`] never fails and never panics, and its cost grows
-//! linearly with the size of the message, whatever the message holds: see [`Budget`].
+//! linearly with the size of the message, for any message: see [`Budget`].
 //!
 //! A message goes through these steps: [`structure`] finds the parts, [`body`] chooses those that a mail client would
 //! show and decodes them ([`transfer`], [`charset`], [`flowed`]), [`html`] tells what a person sees of the HTML,
@@ -29,6 +29,7 @@ mod header;
 mod html;
 mod links;
 mod otp;
+mod sender;
 mod structure;
 mod threading;
 mod transfer;
@@ -79,7 +80,7 @@ pub fn recognise_code(raw: &[u8]) -> Option<Recognised> {
 pub fn parse(raw: &[u8]) -> ParsedMessage {
     let structure = Structure::read(raw);
     let fields_named = |name: &'static str| structure.fields.iter().filter(move |field| field.is(name));
-    let from = fields_named("from").find_map(|field| header::address(field.bounded_value()));
+    let from = fields_named("from").find_map(|field| sender::address(field.bounded_value()));
     let subject = fields_named("subject").next().map(|field| header::text(field.bounded_value())).unwrap_or_default();
     let body = body::choose(&structure);
     let (own_text, page_text) =

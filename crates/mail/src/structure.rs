@@ -1,16 +1,16 @@
 //! The parts of a message (RFC 2046, section 5.1), found in one pass over its lines.
 //!
 //! The pass keeps the boundaries that are open and looks each line up among them, so that it costs the size of the
-//! message whatever the message says. A message inside the message is a leaf: nothing of it is ever shown.
+//! message for any input. A message inside the message is a leaf: nothing of it is ever shown.
 
 use std::collections::HashMap;
 
-use crate::budget::{Budget, DEPTH, HEADER_SECTION_OCTETS, PARTS};
+use crate::budget::{Budget, DEPTH, HEADER_SECTION_BYTES, PARTS};
 use crate::header::{Field, Parameterized, Section, line_at};
 use crate::transfer::TransferEncoding;
 
 /// A multipart without a boundary is searched this far for the first line that could be one.
-const BOUNDARY_SEARCH_OCTETS: usize = 4 * 1024;
+const BOUNDARY_SEARCH_BYTES: usize = 4 * 1024;
 
 /// What a part is, as far as showing it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) struct Part<'a> {
     pub(super) attachment: bool,
     /// It has a file name, still encoded.
     pub(super) file_name: Option<String>,
-    /// The octets between its header and what ends it, still encoded.
+    /// The bytes between its header and what ends it, still encoded.
     pub(super) body: &'a [u8],
     pub(super) children: Vec<usize>,
 }
@@ -57,7 +57,7 @@ impl<'a> Structure<'a> {
     /// Takes a message apart. Never fails: what is broken is read as well as it can be.
     pub(super) fn read(raw: &'a [u8]) -> Self {
         let mut walk = Walk::new(raw);
-        let section = Section::read(raw, HEADER_SECTION_OCTETS, |_| false);
+        let section = Section::read(raw, HEADER_SECTION_BYTES, |_| false);
         walk.note(&section);
         walk.begin(&section, 0, None);
         walk.run(section.length);
@@ -81,7 +81,7 @@ struct Walk<'a> {
     boundaries: HashMap<Vec<u8>, usize>,
     /// The leaf that the lines belong to, and where its body begins.
     leaf: Option<(usize, usize)>,
-    part_header_octets: usize,
+    part_header_bytes: usize,
     over_budget: Option<Budget>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
             open: Vec::new(),
             boundaries: HashMap::new(),
             leaf: None,
-            part_header_octets: 0,
+            part_header_bytes: 0,
             over_budget: None,
         }
     }
@@ -112,7 +112,7 @@ impl<'a> Walk<'a> {
             if closes {
                 continue;
             }
-            if self.parts.len() >= PARTS || self.part_header_octets > HEADER_SECTION_OCTETS {
+            if self.parts.len() >= PARTS || self.part_header_bytes > HEADER_SECTION_BYTES {
                 let reason = if self.parts.len() >= PARTS { Budget::Parts } else { Budget::HeaderSection };
                 self.over_budget.get_or_insert(reason);
                 break;
@@ -125,9 +125,8 @@ impl<'a> Walk<'a> {
 
     /// Reads the header of a part of the multipart at `index`; returns where its body begins.
     fn read_part(&mut self, position: usize, index: usize) -> usize {
-        let section =
-            Section::read(&self.raw[position..], HEADER_SECTION_OCTETS, |line| self.delimiter(line).is_some());
-        self.part_header_octets += section.length;
+        let section = Section::read(&self.raw[position..], HEADER_SECTION_BYTES, |line| self.delimiter(line).is_some());
+        self.part_header_bytes += section.length;
         self.note(&section);
         self.begin(&section, position, self.open.get(index).map(|open| open.part));
         position + section.length
@@ -180,7 +179,7 @@ impl<'a> Walk<'a> {
             return Some(boundary.as_bytes().to_vec());
         }
         let body = &self.raw[body_start..];
-        let mut lines = body[..body.len().min(BOUNDARY_SEARCH_OCTETS)].split(|&octet| octet == b'\n');
+        let mut lines = body[..body.len().min(BOUNDARY_SEARCH_BYTES)].split(|&byte| byte == b'\n');
         let line = lines.find(|line| line.starts_with(b"--") && line.trim_ascii_end().len() > 2)?;
         Some(line[2..].trim_ascii_end().to_vec())
     }

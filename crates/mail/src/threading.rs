@@ -1,10 +1,10 @@
 //! What a reply must know of the message that it answers (RFC 5322, section 3.6.4).
 
-use crate::budget::HEADER_SECTION_OCTETS;
+use crate::budget::HEADER_SECTION_BYTES;
 use crate::header::{Field, Section};
 
 /// A longer message id is not repeated: with its header name it would not fit on a line (RFC 5322, section 2.1.1).
-const ID_OCTETS: usize = 900;
+const ID_BYTES: usize = 900;
 /// References that are kept: the first, which began the thread, and the latest.
 const REFERENCES: usize = 20;
 
@@ -20,7 +20,7 @@ pub struct Threading {
 /// Reads the threading of a message from its header section.
 #[must_use]
 pub fn threading(raw: &[u8]) -> Threading {
-    let section = Section::read(raw, HEADER_SECTION_OCTETS, |_| false);
+    let section = Section::read(raw, HEADER_SECTION_BYTES, |_| false);
     let ids_of = |name: &str| section.field(name).map(ids).unwrap_or_default();
     let mut references = ids_of("references");
     if references.is_empty() {
@@ -49,8 +49,8 @@ fn ids(field: Field<'_>) -> Vec<String> {
 pub(super) fn is_bracketed_id(id: &str) -> bool {
     let inner = id.strip_prefix('<').and_then(|id| id.strip_suffix('>'));
     inner.is_some_and(|inner| {
-        (1..=ID_OCTETS).contains(&inner.len())
-            && inner.bytes().all(|octet| octet.is_ascii_graphic() && !matches!(octet, b'<' | b'>'))
+        (1..=ID_BYTES).contains(&inner.len())
+            && inner.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>'))
     })
 }
 

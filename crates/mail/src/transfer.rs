@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// How the octets of a body are encoded.
+/// How the bytes of a body are encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TransferEncoding {
     /// 7bit, 8bit, binary, and every name that is unknown.
@@ -15,7 +15,7 @@ pub(super) enum TransferEncoding {
 impl TransferEncoding {
     /// Reads the value of a Content-Transfer-Encoding field.
     pub(super) fn parse(value: &[u8]) -> Self {
-        let name = value.split(|&octet| octet == b';' || octet == b'(').next().unwrap_or_default().trim_ascii();
+        let name = value.split(|&byte| byte == b';' || byte == b'(').next().unwrap_or_default().trim_ascii();
         if name.eq_ignore_ascii_case(b"base64") {
             Self::Base64
         } else if name.eq_ignore_ascii_case(b"quoted-printable") {
@@ -25,7 +25,7 @@ impl TransferEncoding {
         }
     }
 
-    /// The octets that `body` stands for.
+    /// The bytes that `body` stands for.
     pub(super) fn decode(self, body: &[u8]) -> Cow<'_, [u8]> {
         match self {
             Self::Base64 if looks_like_base64(body) => Cow::Owned(base64(body)),
@@ -35,35 +35,44 @@ impl TransferEncoding {
     }
 }
 
-/// Some senders say base64 and write plain text: its first line then has spaces or other characters in it.
+/// Some senders say base64 and write plain text: its first line then has other characters in it, or spaces and no
+/// text once it is decoded.
 fn looks_like_base64(body: &[u8]) -> bool {
-    let line = body.split(|&octet| octet == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
+    let line = body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
     let Some(line) = line else { return true };
     let sample = &line[..line.len().min(256)];
-    let strange = sample.iter().filter(|&&octet| sextet(octet).is_none() && octet != b'=').count();
-    strange * 8 <= sample.len()
+    let spaces = sample.iter().filter(|&&byte| byte == b' ').count();
+    let strange = sample.iter().filter(|&&byte| sextet(byte).is_none() && byte != b'=' && byte != b' ').count();
+    if spaces == 0 { strange * 8 <= sample.len() } else { strange == 0 && looks_like_text(&base64(sample)) }
+}
+
+fn looks_like_text(bytes: &[u8]) -> bool {
+    let is_control = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x1b);
+    // The sample may have cut the last character.
+    let is_utf8 = std::str::from_utf8(bytes).err().is_none_or(|error| error.error_len().is_none());
+    is_utf8 && !bytes.iter().any(is_control)
 }
 
 /// Decodes base64. Characters outside the alphabet are passed over (RFC 2045, section 6.8); padding ends a group, and
-/// a line of something else behind the padding, as list servers append it, ends the data.
+/// a line of something else after the padding, as list servers append it, ends the data.
 pub(super) fn base64(text: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(text.len() / 4 * 3 + 3);
     let mut group: u32 = 0;
     let mut sextets = 0;
     let mut padded = false;
-    for line in text.split(|&octet| octet == b'\n') {
-        if padded && line.trim_ascii().iter().any(|&octet| sextet(octet).is_none() && octet != b'=') {
+    for line in text.split(|&byte| byte == b'\n') {
+        if padded && line.trim_ascii().iter().any(|&byte| sextet(byte).is_none() && byte != b'=') {
             break;
         }
-        for &octet in line {
-            if let Some(value) = sextet(octet) {
+        for &byte in line {
+            if let Some(value) = sextet(byte) {
                 group = group << 6 | u32::from(value);
                 sextets += 1;
                 if sextets == 4 {
                     decoded.extend_from_slice(&group.to_be_bytes()[1..]);
                     (group, sextets) = (0, 0);
                 }
-            } else if octet == b'=' {
+            } else if byte == b'=' {
                 flush(&mut decoded, group, sextets);
                 (group, sextets, padded) = (0, 0, true);
             }
@@ -73,7 +82,7 @@ pub(super) fn base64(text: &[u8]) -> Vec<u8> {
     decoded
 }
 
-/// Writes the octets of a group that ended early.
+/// Writes the bytes of a group that ended early.
 fn flush(decoded: &mut Vec<u8>, group: u32, sextets: u32) {
     match sextets {
         2 => decoded.extend_from_slice(&(group << 12).to_be_bytes()[1..2]),
@@ -82,11 +91,11 @@ fn flush(decoded: &mut Vec<u8>, group: u32, sextets: u32) {
     }
 }
 
-fn sextet(octet: u8) -> Option<u8> {
-    match octet {
-        b'A'..=b'Z' => Some(octet - b'A'),
-        b'a'..=b'z' => Some(octet - b'a' + 26),
-        b'0'..=b'9' => Some(octet - b'0' + 52),
+pub(super) fn sextet(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
         b'+' => Some(62),
         b'/' => Some(63),
         _ => None,
@@ -96,7 +105,7 @@ fn sextet(octet: u8) -> Option<u8> {
 /// Decodes quoted-printable. An equals sign that begins no escape stays as it is (RFC 2045, section 6.7).
 fn quoted_printable(text: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(text.len());
-    for line in text.split_inclusive(|&octet| octet == b'\n') {
+    for line in text.split_inclusive(|&byte| byte == b'\n') {
         let content = line.trim_ascii_end();
         let ended = line.ends_with(b"\n");
         // White space at the end of a line was added on the way (rule 3); an equals sign there joins the lines.
@@ -115,7 +124,7 @@ fn quoted_printable(text: &[u8]) -> Vec<u8> {
 /// Decodes the Q encoding of an encoded-word (RFC 2047, section 4.2).
 pub(super) fn q_encoding(text: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(text.len());
-    for (index, piece) in text.split(|&octet| octet == b'_').enumerate() {
+    for (index, piece) in text.split(|&byte| byte == b'_').enumerate() {
         if index > 0 {
             decoded.push(b' ');
         }
@@ -124,14 +133,14 @@ pub(super) fn q_encoding(text: &[u8]) -> Vec<u8> {
     decoded
 }
 
-/// Copies `text` with each `escape` and two hexadecimal digits replaced by the octet they name.
+/// Copies `text` with each `escape` and two hexadecimal digits replaced by the byte they name.
 fn unescape(text: &[u8], escape: u8, decoded: &mut Vec<u8>) {
     let mut rest = text;
-    while let Some(position) = rest.iter().position(|&octet| octet == escape) {
+    while let Some(position) = rest.iter().position(|&byte| byte == escape) {
         decoded.extend_from_slice(&rest[..position]);
         rest = &rest[position..];
-        if let Some(octet) = escaped_octet(rest) {
-            decoded.push(octet);
+        if let Some(byte) = escaped_byte(rest) {
+            decoded.push(byte);
             rest = &rest[3..];
         } else {
             decoded.push(escape);
@@ -141,8 +150,8 @@ fn unescape(text: &[u8], escape: u8, decoded: &mut Vec<u8>) {
     decoded.extend_from_slice(rest);
 }
 
-fn escaped_octet(text: &[u8]) -> Option<u8> {
-    let digit = |index: usize| text.get(index).and_then(|&octet| char::from(octet).to_digit(16));
+fn escaped_byte(text: &[u8]) -> Option<u8> {
+    let digit = |index: usize| text.get(index).and_then(|&byte| char::from(byte).to_digit(16));
     u8::try_from(digit(1)? * 16 + digit(2)?).ok()
 }
 
@@ -168,6 +177,8 @@ mod tests {
         assert_eq!(decoded(base64, "SGVsbG8"), "Hello");
         assert_eq!(decoded(base64, "SGVs*bG8="), "Hello");
         assert_eq!(decoded(base64, "SGVsbG8=\nIHdvcmxkIQ==\n"), "Hello world!");
+        assert_eq!(decoded(base64, "SGVs bG8s IHdv\n cmxk IQ==\n"), "Hello, world!");
+        assert_eq!(decoded(base64, "Hello there\nthis is plain text\n"), "Hello there\nthis is plain text\n");
         assert_eq!(decoded(base64, "SGVsbG8=\n\n_____\nThe list's footer.\n"), "Hello");
         assert_eq!(decoded(base64, "This was never encoded, honestly.\n"), "This was never encoded, honestly.\n");
     }

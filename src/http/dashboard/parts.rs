@@ -59,7 +59,7 @@ pub(super) fn part_rows(parts: &[PartSummary], base: &str) -> Vec<PartRow> {
         content_type: given(part.content_type.clone()).unwrap_or_else(|| "text/plain".to_owned()),
         charset: part.charset.clone().and_then(given),
         name: part.file_name.as_deref().map(safe_name).and_then(given),
-        size: size(part.octets as u64),
+        size: size(part.bytes as u64),
         is_attachment: part.is_attachment,
         url: (!part.is_multipart).then(|| format!("{base}/parts/{index}")),
         image_url: part.is_image.then(|| format!("{base}/images/{index}")),
@@ -85,7 +85,7 @@ pub(super) async fn download(
     let (part, room) = find(&app, &page, &path).await?;
     let name = part.file_name.as_deref().map(safe_name).and_then(given);
     let name = name.unwrap_or_else(|| format!("part-{}", path.part));
-    Ok(attachment("application/octet-stream", &name, room.hold(part.octets))?)
+    Ok(attachment("application/octet-stream", &name, room.hold(part.bytes))?)
 }
 
 pub(super) async fn image(
@@ -96,7 +96,7 @@ pub(super) async fn image(
     let (part, room) = find(&app, &page, &path).await?;
     let content_type = part.image_type.ok_or(Error::NotFound)?;
     let headers = [(CONTENT_TYPE, content_type), (CONTENT_SECURITY_POLICY, POLICY)];
-    Ok((headers, room.hold(part.octets)).into_response())
+    Ok((headers, room.hold(part.bytes)).into_response())
 }
 
 async fn find(app: &App, page: &ProjectPage, path: &PartPath) -> Result<(PartContent, Room), Error> {

@@ -9,8 +9,8 @@ use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Message, Parts};
 use crate::memory::Room;
+use crate::model::{Message, Parts};
 use crate::service::ServiceError;
 use crate::store::Source;
 use restante_mail::{Recognised, Rule, anatomy};
@@ -162,7 +162,8 @@ impl MessageView {
 
 impl Opened {
     async fn read(app: &App, page: &InboxPage, message: &Message) -> Result<Self, Error> {
-        let Source { trace, raw, room } = app.service.message_source(&page.of.caller(), &message.id.to_string()).await?;
+        let Source { trace, raw, room } =
+            app.service.message_source(&page.of.caller(), &message.id.to_string()).await?;
         // A large message takes a while, so it is read on a thread where that blocks nobody.
         let reading =
             tokio::task::spawn_blocking(move || (anatomy::dissect(&raw), restante_mail::recognise_code(&raw), raw));
@@ -258,7 +259,7 @@ fn explanation(rule: Rule) -> &'static str {
     match rule {
         Rule::DomainBound => "The last line binds the code to a domain.",
         Rule::LabelBefore => "A label stands right before the code.",
-        Rule::LabelBehind => "A label follows the code.",
+        Rule::LabelAfter => "A label follows the code.",
         Rule::AloneBelowLabel => "The code is alone on its line, and a label is shortly above it.",
         Rule::SameSentence => "A label is in the same sentence as the code.",
         Rule::AloneAboveLabel => "The code is alone on its line, and a label is on the next line.",

@@ -130,12 +130,12 @@ const NAMES: [u128; COUNT] = {
     names
 };
 
-/// A name of at most 16 octets as a number.
+/// A name of at most 16 bytes as a number.
 const fn number(name: &[u8]) -> u128 {
-    let mut octets = [0; 16];
-    let (filled, _) = octets.split_at_mut(name.len());
+    let mut bytes = [0; 16];
+    let (filled, _) = bytes.split_at_mut(name.len());
     filled.copy_from_slice(name);
-    u128::from_be_bytes(octets)
+    u128::from_be_bytes(bytes)
 }
 
 /// The element of this lower-case name.

@@ -25,18 +25,18 @@ impl Style {
             let Some((property, value)) = declaration.split_once(':') else { continue };
             let property = property.trim();
             let Some(property) = READ.iter().find(|read| read.eq_ignore_ascii_case(property)) else { continue };
-            let value = value.to_ascii_lowercase();
-            let value = value.trim().trim_end_matches("!important").trim();
+            let value = value.split('!').next().unwrap_or_default().trim();
+            let is = |word: &&str| value.eq_ignore_ascii_case(word);
             match *property {
                 "display" => {
-                    parsed.hides |= value == "none";
+                    parsed.hides |= is(&"none");
                     parsed.layout = display(value);
                 }
-                "visibility" => parsed.hides |= matches!(value, "hidden" | "collapse"),
+                "visibility" => parsed.hides |= ["hidden", "collapse"].iter().any(is),
                 "opacity" => parsed.hides |= value.parse() == Ok(0.0),
                 "max-height" | "max-width" | "height" | "width" => is_flat |= is_zero(value),
-                "overflow" => clips |= value == "hidden",
-                "white-space" => parsed.keeps_white_space |= value.starts_with("pre"),
+                "overflow" => clips |= is(&"hidden"),
+                "white-space" => parsed.keeps_white_space |= ["pre", "pre-wrap", "pre-line"].iter().any(is),
                 _ => {}
             }
         }
@@ -46,11 +46,13 @@ impl Style {
 }
 
 fn display(value: &str) -> Option<Layout> {
-    match value {
-        "inline-block" | "inline-flex" | "inline-table" | "inline" => Some(Layout::Inline),
-        "block" | "flex" | "grid" | "table" | "list-item" | "table-row" => Some(Layout::Block),
-        "table-cell" => Some(Layout::Cell),
-        _ => None,
+    let is_one_of = |words: &[&str]| words.iter().any(|word| value.eq_ignore_ascii_case(word));
+    if is_one_of(&["inline-block", "inline-flex", "inline-table", "inline"]) {
+        Some(Layout::Inline)
+    } else if is_one_of(&["block", "flex", "grid", "table", "list-item", "table-row"]) {
+        Some(Layout::Block)
+    } else {
+        is_one_of(&["table-cell"]).then_some(Layout::Cell)
     }
 }
 

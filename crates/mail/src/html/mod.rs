@@ -8,32 +8,21 @@ mod hidden;
 mod reader;
 mod writer;
 
-use std::collections::HashSet;
-
 use html5gum::Tokenizer;
+use indexmap::IndexMap;
 
 /// What an HTML document shows.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     /// The visible text: paragraphs apart, list items marked, table cells separated by a tab.
     pub(super) text: String,
-    /// The `href` of every visible `a` and `area`, each spelling once, in order.
-    pub(super) references: Vec<Reference>,
+    /// The `href` of every visible `a` and `area`, entities decoded, each spelling once, in order, with the bytes of
+    /// `text` in front of it.
+    pub(super) references: IndexMap<String, usize>,
     /// The `href` of the first `base`.
     pub(super) base: Option<String>,
-    /// The octets of `text` that are the words of a link and have a URL in them.
+    /// The bytes of `text` that are the words of a link and have a URL in them.
     pub(super) linked: Vec<(usize, usize)>,
-    /// The spellings in `references`.
-    seen: HashSet<String>,
-}
-
-/// A link's target.
-#[derive(Debug)]
-pub(super) struct Reference {
-    /// Octets of the page's text in front of it.
-    pub(super) position: usize,
-    /// The attribute, entities decoded.
-    pub(super) href: String,
 }
 
 /// Reads a document.
@@ -41,14 +30,13 @@ pub(super) fn read(html: &str) -> Page {
     let mut page = Page::default();
     if !html.is_empty() {
         let Ok(()) = Tokenizer::new_with_emitter(html, reader::Reader::new(&mut page, html.len())).finish();
-        page.seen = HashSet::new();
     }
     page
 }
 
 /// The charset that a document declares for itself near its beginning.
-pub(super) fn declared_charset(octets: &[u8]) -> Option<String> {
-    let start = String::from_utf8_lossy(&octets[..octets.len().min(1024)]).to_ascii_lowercase();
+pub(super) fn declared_charset(bytes: &[u8]) -> Option<String> {
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]).to_ascii_lowercase();
     let (_, declared) = start.split_once("charset=")?;
     let name = declared.trim_start_matches(['"', '\'', ' ']);
     let end = name.find(|character: char| !character.is_ascii_alphanumeric() && !"-_:.".contains(character));
@@ -83,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_is_left_out() {
+    fn hidden_text_is_left_out() {
         for html in [
             "<head><title>no</title><style>no{}</style></head>yes",
             "<script>if (a<b) no()</script>yes<!-- no -->",
@@ -123,7 +111,7 @@ mod tests {
         let page = read(
             "x <a href=' https://a.example/?a=1&amp;b=2 '>y</a><map><area href=/z></map><base href=https://b.example>",
         );
-        let found: Vec<_> = page.references.iter().map(|link| (link.position, link.href.as_str())).collect();
+        let found: Vec<_> = page.references.iter().map(|(href, &position)| (position, href.as_str())).collect();
         assert_eq!(found, [(1, " https://a.example/?a=1&b=2 "), (3, "/z")]);
         assert_eq!(page.base.as_deref(), Some("https://b.example"));
     }

@@ -1,19 +1,20 @@
 //! Listens to the tokenizer: tags change the layout or hide what follows, text is written, links are noted.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use html5gum::{Emitter, Error, State};
 
+use super::Page;
 use super::elements::{self, COUNT, ElementId, Layout};
 use super::hidden::{Region, Style};
 use super::writer::{Gap, Writer};
-use super::{Page, Reference};
-use crate::budget::{LINK_OCTETS, LINKS, NESTED_LAYOUTS};
+use crate::budget::{LINK_BYTES, LINKS, NESTED_LAYOUTS};
 
-/// Octets of a tag or attribute name that are kept: known ones are shorter.
-const NAME_OCTETS: usize = 32;
-/// Octets of a `style` attribute that are read.
-const STYLE_OCTETS: usize = 4 * 1024;
+/// Bytes of a tag or attribute name that are kept: known ones are shorter.
+const NAME_BYTES: usize = 32;
+/// Bytes of a `style` attribute that are read.
+const STYLE_BYTES: usize = 4 * 1024;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Attribute {
@@ -25,26 +26,50 @@ enum Attribute {
     Other,
 }
 
-/// The tag that is being read.
+/// The tag that is being read. Its memory is used again for the next.
 #[derive(Debug, Default)]
 struct Tag {
     name: Vec<u8>,
     is_end: bool,
     attribute_name: Vec<u8>,
     attribute: Option<Attribute>,
-    href: Option<Vec<u8>>,
-    style: Option<Vec<u8>>,
-    start: Option<Vec<u8>>,
+    href: Value,
+    style: Value,
+    start: Value,
     hidden: bool,
 }
 
 impl Tag {
-    /// Begins a new tag; the memory of the last one is used again.
+    /// Begins a new tag.
     fn clear(&mut self, is_end: bool) {
-        let Self { mut name, mut attribute_name, .. } = std::mem::take(self);
-        name.clear();
-        attribute_name.clear();
-        *self = Self { name, attribute_name, is_end, ..Self::default() };
+        self.is_end = is_end;
+        self.attribute = None;
+        self.hidden = false;
+        for text in [&mut self.name, &mut self.attribute_name] {
+            text.clear();
+        }
+        for value in [&mut self.href, &mut self.style, &mut self.start] {
+            value.is_given = false;
+            value.text.clear();
+        }
+    }
+}
+
+/// The value of an attribute.
+#[derive(Debug, Default)]
+struct Value {
+    text: Vec<u8>,
+    is_given: bool,
+}
+
+impl Value {
+    fn push(&mut self, text: &[u8], limit: usize) {
+        self.is_given = true;
+        push_bounded(&mut self.text, text, limit);
+    }
+
+    fn get(&self) -> Option<Cow<'_, str>> {
+        self.is_given.then(|| String::from_utf8_lossy(&self.text))
     }
 }
 
@@ -63,7 +88,7 @@ pub(super) struct Reader<'p> {
     writer: Writer,
     tag: Tag,
     last_start_tag: Vec<u8>,
-    /// Octets of a character that the tokenizer cut.
+    /// Bytes of a character that the tokenizer cut.
     cut_character: Vec<u8>,
     open: [u32; COUNT],
     restyled: Vec<Restyled>,
@@ -77,10 +102,10 @@ pub(super) struct Reader<'p> {
 }
 
 impl<'p> Reader<'p> {
-    pub(super) fn new(page: &'p mut Page, octets: usize) -> Self {
+    pub(super) fn new(page: &'p mut Page, bytes: usize) -> Self {
         Self {
             page,
-            writer: Writer::for_document(octets),
+            writer: Writer::for_document(bytes),
             tag: Tag::default(),
             last_start_tag: Vec::new(),
             cut_character: Vec::new(),
@@ -101,8 +126,7 @@ impl<'p> Reader<'p> {
             }
             self.leave_hidden();
         }
-        let style =
-            self.tag.style.take().map(|style| Style::parse(&String::from_utf8_lossy(&style))).unwrap_or_default();
+        let style = self.tag.style.get().map(|style| Style::parse(&style)).unwrap_or_default();
         let layout = id.map_or(Layout::Inline, elements::layout);
         if layout.has_content() && (layout == Layout::Never || style.hides || self.tag.hidden) {
             self.hidden = Some(Region::new(&self.tag.name));
@@ -112,7 +136,9 @@ impl<'p> Reader<'p> {
             self.open[id] = self.open[id].saturating_add(1);
             self.restyle(id, layout, style);
         }
-        self.follow_link();
+        if !(style.hides || self.tag.hidden) {
+            self.follow_link();
+        }
         self.begin(style.layout.filter(|_| layout.has_content() && layout != Layout::Cell).unwrap_or(layout));
     }
 
@@ -139,8 +165,7 @@ impl<'p> Reader<'p> {
                 self.writer.preformatted += 1;
             }
             Layout::List | Layout::NumberedList => {
-                let number =
-                    self.tag.start.take().and_then(|start| String::from_utf8_lossy(&start).trim().parse().ok());
+                let number = self.tag.start.get().and_then(|start| start.trim().parse().ok());
                 if self.lists.len() < NESTED_LAYOUTS {
                     self.lists.push((layout == Layout::NumberedList).then_some(number.unwrap_or(1)));
                 } else {
@@ -228,8 +253,7 @@ impl<'p> Reader<'p> {
     }
 
     fn follow_link(&mut self) {
-        let Some(href) = self.tag.href.take() else { return };
-        let href = String::from_utf8_lossy(&href).into_owned();
+        let Some(href) = self.tag.href.get().map(Cow::into_owned) else { return };
         match self.tag.name.as_slice() {
             b"base" => {
                 self.page.base.get_or_insert(href);
@@ -245,30 +269,30 @@ impl<'p> Reader<'p> {
     }
 
     fn note(&mut self, href: String) {
-        let can_lead_elsewhere = !href.trim_start().starts_with('#') && href.len() <= LINK_OCTETS;
-        if can_lead_elsewhere && self.page.references.len() < LINKS && self.page.seen.insert(href.clone()) {
-            self.page.references.push(Reference { position: self.writer.position(), href });
+        let can_lead_elsewhere = !href.trim_start().starts_with('#') && href.len() <= LINK_BYTES;
+        if can_lead_elsewhere && self.page.references.len() < LINKS {
+            self.page.references.entry(href).or_insert(self.writer.position());
         }
     }
 
     fn end_link(&mut self) {
         if let Some(start) = self.link_start.take()
-            && self.writer.since(start).as_bytes().windows(3).any(|octets| octets == b"://")
+            && self.writer.since(start).as_bytes().windows(3).any(|bytes| bytes == b"://")
         {
             self.page.linked.push((start, self.writer.position()));
         }
     }
 
-    fn write(&mut self, octets: &[u8]) {
+    fn write(&mut self, bytes: &[u8]) {
         if self.hidden.is_some() {
             return;
         }
         if self.cut_character.is_empty()
-            && let Ok(text) = std::str::from_utf8(octets)
+            && let Ok(text) = std::str::from_utf8(bytes)
         {
             return self.writer.write(text);
         }
-        self.cut_character.extend_from_slice(octets);
+        self.cut_character.extend_from_slice(bytes);
         match std::str::from_utf8(&self.cut_character) {
             Err(error) if error.error_len().is_none() && self.cut_character.len() < 4 => {}
             _ => {
@@ -286,9 +310,9 @@ impl<'p> Reader<'p> {
     /// The attribute that is being read; the first of a name counts (HTML, section 13.2.5.33).
     fn attribute(&mut self) -> Attribute {
         let attribute = match self.tag.attribute_name.as_slice() {
-            b"href" if self.tag.href.is_none() => Attribute::Href,
-            b"style" if self.tag.style.is_none() => Attribute::Style,
-            b"start" if self.tag.start.is_none() => Attribute::Start,
+            b"href" if !self.tag.href.is_given => Attribute::Href,
+            b"style" if !self.tag.style.is_given => Attribute::Style,
+            b"start" if !self.tag.start.is_given => Attribute::Start,
             b"hidden" => Attribute::Hidden,
             _ => Attribute::Other,
         };
@@ -320,7 +344,7 @@ impl Emitter for Reader<'_> {
     }
 
     fn push_tag_name(&mut self, text: &[u8]) {
-        push_bounded(&mut self.tag.name, text, NAME_OCTETS);
+        push_bounded(&mut self.tag.name, text, NAME_BYTES);
     }
 
     fn init_attribute(&mut self) {
@@ -328,14 +352,14 @@ impl Emitter for Reader<'_> {
     }
 
     fn push_attribute_name(&mut self, text: &[u8]) {
-        push_bounded(&mut self.tag.attribute_name, text, NAME_OCTETS);
+        push_bounded(&mut self.tag.attribute_name, text, NAME_BYTES);
     }
 
     fn push_attribute_value(&mut self, text: &[u8]) {
         match self.attribute() {
-            Attribute::Href => push_bounded(self.tag.href.get_or_insert_default(), text, LINK_OCTETS + 1),
-            Attribute::Style => push_bounded(self.tag.style.get_or_insert_default(), text, STYLE_OCTETS),
-            Attribute::Start => push_bounded(self.tag.start.get_or_insert_default(), text, NAME_OCTETS),
+            Attribute::Href => self.tag.href.push(text, LINK_BYTES + 1),
+            Attribute::Style => self.tag.style.push(text, STYLE_BYTES),
+            Attribute::Start => self.tag.start.push(text, NAME_BYTES),
             Attribute::Hidden | Attribute::Other => {}
         }
     }

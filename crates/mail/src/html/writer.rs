@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::budget::BODY_OCTETS;
+use crate::budget::BODY_BYTES;
 
 /// What separates the text before from the text that comes next; the strongest wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,13 +29,13 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// A writer for what a document of `octets` octets shows, which is less than half of it in most.
-    pub(super) fn for_document(octets: usize) -> Self {
+    /// A writer for what a document of `bytes` bytes shows, which is less than half of it in most.
+    pub(super) fn for_document(bytes: usize) -> Self {
         // Doubled once, it holds as much as may be written.
-        Self { text: String::with_capacity(octets.min(BODY_OCTETS) / 2 + 64), ..Self::default() }
+        Self { text: String::with_capacity(bytes.min(BODY_BYTES) / 2 + 64), ..Self::default() }
     }
 
-    /// Octets written.
+    /// Bytes written.
     pub(super) fn position(&self) -> usize {
         self.text.len()
     }
@@ -94,7 +94,7 @@ impl Writer {
     }
 
     fn write_plain(&mut self, text: &str) {
-        if text.is_empty() || self.text.len() + self.mark.len() + text.len() + 2 > BODY_OCTETS {
+        if text.is_empty() || self.text.len() + self.mark.len() + text.len() + 2 > BODY_BYTES {
             return;
         }
         self.close_gap();
@@ -103,7 +103,7 @@ impl Writer {
 
     /// Joiners matter within a word; as padding of a preview line they are dropped.
     fn write_joiner(&mut self, joiner: char) {
-        if self.text.len() < BODY_OCTETS
+        if self.text.len() < BODY_BYTES
             && self.text.chars().next_back().is_some_and(|last| !last.is_whitespace() && !is_joiner(last))
         {
             self.text.push(joiner);
@@ -111,7 +111,7 @@ impl Writer {
     }
 
     fn write_preformatted(&mut self, text: &str) {
-        if self.text.len() + self.mark.len() + text.len() + 2 > BODY_OCTETS {
+        if self.text.len() + self.mark.len() + text.len() + 2 > BODY_BYTES {
             return;
         }
         if !text.is_empty() {
@@ -139,12 +139,12 @@ impl Writer {
 
 /// How much of `text` is written as it stands: words, and single spaces between them.
 fn plain_length(text: &str) -> usize {
-    let octets = text.as_bytes();
+    let bytes = text.as_bytes();
     let mut length = 0;
-    while let Some(&octet) = octets.get(length) {
-        match octet {
+    while let Some(&byte) = bytes.get(length) {
+        match byte {
             b'!'..=0x7f => length += 1,
-            b' ' if length > 0 && octets.get(length + 1).is_some_and(|next| matches!(next, b'!'..=0x7f)) => length += 1,
+            b' ' if length > 0 && bytes.get(length + 1).is_some_and(|next| matches!(next, b'!'..=0x7f)) => length += 1,
             0x80.. => match text[length..].chars().next().filter(|character| !is_odd(*character)) {
                 Some(character) => length += character.len_utf8(),
                 None => return length,

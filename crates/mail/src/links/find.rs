@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 /// A scheme has no more characters than this.
 const SCHEME_CHARACTERS: usize = 32;
 
-/// The octets of each URL in `text`, in order. Each character is looked at a bounded number of times.
+/// The bytes of each URL in `text`, in order. Each character is looked at a bounded number of times.
 pub(crate) fn urls(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let separators = Finder::new("://");
     let mut searched = 0;
@@ -27,21 +27,26 @@ pub(crate) fn urls(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
+/// The schemes of the web, each before those that it ends with.
+const WEB: [&str; 3] = ["https", "http", "ftp"];
+
 fn is_web(scheme: &str) -> bool {
-    ["http", "https", "ftp"].iter().any(|web| scheme.eq_ignore_ascii_case(web))
+    WEB.iter().any(|web| scheme.eq_ignore_ascii_case(web))
 }
 
 /// Where the scheme in front of `separator` begins (RFC 3986, section 3.1).
 fn scheme_start(text: &str, from: usize, separator: usize) -> Option<usize> {
-    let is_scheme = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'+' | b'-' | b'.');
+    let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     let before = &text.as_bytes()[from..separator];
-    let length = before.iter().rev().take(SCHEME_CHARACTERS).take_while(|octet| is_scheme(octet)).count();
+    let length = before.iter().rev().take(SCHEME_CHARACTERS).take_while(|byte| is_scheme(byte)).count();
     let scheme = &text[separator - length..separator];
-    // "seehttps://" is a typing error, "xhttps://" too; the web's own schemes are found in any text.
-    for web in ["https", "http", "ftp"] {
-        if scheme.len() > web.len() && scheme.to_ascii_lowercase().ends_with(web) {
-            let glued = scheme.as_bytes()[scheme.len() - web.len() - 1];
-            return (!matches!(glued, b'+' | b'-' | b'.') || glued == b'.').then_some(separator - web.len());
+    // The web's own schemes are found in any text, also where a space is missing: "see:-https://", "550-http://". Only
+    // a plus sign makes them part of another: "git+https://".
+    for web in WEB {
+        let start = scheme.len().saturating_sub(web.len());
+        let is_web = scheme.get(start..).is_some_and(|end| end.eq_ignore_ascii_case(web));
+        if is_web && !scheme[..start].ends_with('+') {
+            return Some(separator - web.len());
         }
     }
     let trimmed = scheme.trim_start_matches(|character: char| !character.is_ascii_alphabetic());
@@ -57,9 +62,9 @@ fn length(rest: &str, before: Option<char>, is_web: bool) -> usize {
     if !(has_host || !is_web && rest.starts_with('/')) {
         return 0;
     }
-    let behind = &rest[authority..];
-    let continues = behind.starts_with(['/', '?', '#']);
-    let end = authority + if continues { path_length(behind, before) } else { 0 };
+    let after = &rest[authority..];
+    let continues = after.starts_with(['/', '?', '#']);
+    let end = authority + if continues { path_length(after, before) } else { 0 };
     trimmed(&rest[..end])
 }
 
@@ -88,7 +93,7 @@ fn authority_length(rest: &str) -> usize {
 }
 
 /// Path, query and fragment: up to white space, a delimiter (RFC 3986, appendix C), a bracket that was never opened,
-/// or a letter of a script without spaces.
+/// punctuation of another script, a letter of a script without spaces, or a comma with the next URL after it.
 fn path_length(rest: &str, before: Option<char>) -> usize {
     let closing_quote = before.filter(|&quote| quote == '\'' || quote == '`');
     let mut open = [0_u32; 3];
@@ -104,10 +109,11 @@ fn path_length(rest: &str, before: Option<char>) -> usize {
                 open[place / 2] = open[place / 2].saturating_sub(1);
                 was_open
             }
-            ('<' | '>' | '"' | '\\' | '^' | '`' | '|', _) => false,
+            ('<' | '>' | '"' | '\\' | '^' | '`', _) => false,
+            (',', _) => !begins_web_url(&rest[index + 1..]),
             _ if character.is_whitespace() || character.is_control() => false,
             _ if character.is_ascii() => Some(character) != closing_quote,
-            _ => is_word(character) && !is_unspaced(character),
+            _ => !is_unspaced(character) && !is_punctuation(character),
         };
         if !belongs {
             return index;
@@ -116,14 +122,32 @@ fn path_length(rest: &str, before: Option<char>) -> usize {
     rest.len()
 }
 
-/// Leaves out what ends a sentence rather than a URL, and brackets that nothing closes.
-fn trimmed(url: &str) -> usize {
-    url.trim_end_matches(|character| ".,;:!?'*_~([{$&".contains(character)).len()
+fn begins_web_url(text: &str) -> bool {
+    WEB.iter().any(|web| {
+        text.get(..web.len()).is_some_and(|start| start.eq_ignore_ascii_case(web))
+            && text[web.len()..].starts_with("://")
+    })
 }
 
-fn is_word(character: char) -> bool {
-    // Combining marks are part of words in many scripts.
-    character.is_alphanumeric() || matches!(character, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{dff}')
+/// Leaves out what ends a sentence rather than a URL, brackets that nothing closes, and joiners that join nothing.
+fn trimmed(url: &str) -> usize {
+    url.trim_end_matches(|character| ".,;:!?'*_~([{$&|\u{200c}\u{200d}\u{fe0f}".contains(character)).len()
+}
+
+/// Punctuation that is not ASCII, and invisible marks. Of scripts without spaces every character ends a URL.
+fn is_punctuation(character: char) -> bool {
+    matches!(character,
+        // Latin, and what all scripts share; the zero-width joiners are part of emoji.
+        '\u{a1}' | '\u{ab}' | '\u{ad}' | '\u{b6}' | '\u{bb}' | '\u{bf}' | '\u{200b}' | '\u{200e}'..='\u{206f}'
+        | '\u{2e00}'..='\u{2e7f}' | '\u{feff}' | '\u{fffc}' | '\u{fffd}'
+        // Greek, Armenian, Hebrew, Arabic, Syriac, N'Ko
+        | '\u{37e}' | '\u{387}' | '\u{55a}'..='\u{55f}' | '\u{589}' | '\u{58a}' | '\u{5be}' | '\u{5c0}' | '\u{5c3}' | '\u{5c6}'
+        | '\u{5f3}' | '\u{5f4}' | '\u{60c}' | '\u{60d}' | '\u{61b}'..='\u{61f}' | '\u{66a}'..='\u{66d}' | '\u{6d4}'
+        | '\u{700}'..='\u{70d}' | '\u{7f7}'..='\u{7f9}'
+        // India and Sri Lanka, Tibet, Georgia, Ethiopia, Canada, Mongolia, Java, Manipur
+        | '\u{964}' | '\u{965}' | '\u{970}' | '\u{df4}' | '\u{f04}'..='\u{f14}' | '\u{10fb}' | '\u{1361}'..='\u{1368}'
+        | '\u{166e}' | '\u{1800}'..='\u{180a}' | '\u{1c3b}'..='\u{1c3f}' | '\u{1c7e}' | '\u{1c7f}'
+        | '\u{a9c1}'..='\u{a9cd}' | '\u{aaf0}' | '\u{abeb}')
 }
 
 /// Letters of Chinese, Japanese, Korean, Thai and their neighbours, which are written without spaces or take endings.

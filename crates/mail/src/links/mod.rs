@@ -8,9 +8,9 @@ mod uri;
 
 pub(super) use find::{is_unspaced, urls};
 
-use std::collections::HashSet;
+use indexmap::IndexSet;
 
-use super::budget::{ALL_LINKS_OCTETS, LINK_OCTETS, LINKS};
+use super::budget::{ALL_LINKS_BYTES, LINK_BYTES, LINKS};
 use super::html::Page;
 
 /// Collects the links of a page and of a text. `page_text` is the page's visible text.
@@ -20,8 +20,8 @@ pub(super) fn collect(page: &Page, page_text: &str, text: &str) -> Vec<String> {
     let mut references = page.references.iter().peekable();
     let mut linked = page.linked.iter().peekable();
     for found in urls(page_text) {
-        while let Some(reference) = references.next_if(|reference| reference.position <= found.start) {
-            links.add(uri::resolved(&reference.href, base.as_deref()));
+        while let Some((href, _)) = references.next_if(|&(_, &position)| position <= found.start) {
+            links.add(uri::resolved(href, base.as_deref()));
         }
         while linked.next_if(|&&(_, end)| end <= found.start).is_some() {}
         let in_link = linked.peek().is_some_and(|&&(start, _)| start <= found.start);
@@ -30,39 +30,37 @@ pub(super) fn collect(page: &Page, page_text: &str, text: &str) -> Vec<String> {
             links.add(written(&page_text[found]));
         }
     }
-    for reference in references {
-        links.add(uri::resolved(&reference.href, base.as_deref()));
+    for (href, _) in references {
+        links.add(uri::resolved(href, base.as_deref()));
     }
     for found in urls(text) {
         links.add(written(&text[found]));
     }
-    links.found
+    links.found.into_iter().collect()
 }
 
 /// The URI that stands in text as `url`.
 fn written(url: &str) -> Option<String> {
-    if url.len() > LINK_OCTETS { None } else { uri::normalized(url) }
+    if url.len() > LINK_BYTES { None } else { uri::normalized(url) }
 }
 
-fn is_cut_short(behind: &str) -> bool {
-    behind.starts_with('…') || behind.starts_with("...")
+fn is_cut_short(after: &str) -> bool {
+    after.starts_with('…') || after.starts_with("...")
 }
 
 #[derive(Default)]
 struct Links {
-    found: Vec<String>,
-    seen: HashSet<String>,
-    octets: usize,
+    found: IndexSet<String>,
+    bytes: usize,
 }
 
 impl Links {
     fn add(&mut self, link: Option<String>) {
         let Some(link) = link else { return };
-        let within = self.found.len() < LINKS && self.octets + link.len() <= ALL_LINKS_OCTETS;
-        if within && !self.seen.contains(&link) {
-            self.octets += link.len();
-            self.seen.insert(link.clone());
-            self.found.push(link);
+        let length = link.len();
+        let within = self.found.len() < LINKS && self.bytes + length <= ALL_LINKS_BYTES;
+        if within && self.found.insert(link) {
+            self.bytes += length;
         }
     }
 }

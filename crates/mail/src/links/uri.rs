@@ -1,9 +1,10 @@
 //! From what stands in a message to a valid URI (RFC 3986): resolved, escaped where a URI cannot hold a character,
 //! escapes that are there left alone.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Schemes that lead nowhere a test could go, whatever follows them.
+/// Schemes that lead nowhere a test could go.
 const NEVER: &[&str] = &["about", "blob", "cid", "data", "javascript", "mailto", "mid", "sms", "tel", "vbscript"];
 
 /// The pieces of a URI reference (RFC 3986, appendix B).
@@ -23,7 +24,7 @@ impl<'a> Pieces<'a> {
         let (rest, fragment) = split_before(reference, '#');
         let (rest, query) = split_before(rest, '?');
         let (scheme, rest) = match rest.split_once(':') {
-            Some((scheme, behind)) if is_scheme(scheme) => (Some(scheme), behind),
+            Some((scheme, after)) if is_scheme(scheme) => (Some(scheme), after),
             _ => (None, rest),
         };
         let (authority, path) = match rest.strip_prefix("//") {
@@ -43,7 +44,7 @@ fn split_before(text: &str, separator: char) -> (&str, &str) {
 
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.bytes().all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'+' | b'-' | b'.'))
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
 /// The URI that an `href` means in a document with this base.
@@ -113,12 +114,18 @@ pub(super) fn normalized(text: &str) -> Option<String> {
         return None;
     }
     let is_web = ["http", "https", "ftp"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
-    let mut uri = format!("{scheme}://{}", authority(pieces.authority?, is_web)?);
+    let mut uri = String::with_capacity(text.len());
+    uri.push_str(scheme);
+    uri.push_str("://");
+    push_authority(pieces.authority?, is_web, &mut uri)?;
     if uri.ends_with("://") && pieces.path.len() < 2 {
         return None;
     }
-    let path = if is_web { pieces.path.replace('\\', "/") } else { pieces.path.to_owned() };
-    escape(&path, "/:@", &mut uri);
+    if is_web && pieces.path.contains('\\') {
+        escape(&pieces.path.replace('\\', "/"), "/:@", &mut uri);
+    } else {
+        escape(pieces.path, "/:@", &mut uri);
+    }
     escape(pieces.query, "/:@?", &mut uri);
     if !pieces.fragment.is_empty() {
         uri.push('#');
@@ -128,35 +135,35 @@ pub(super) fn normalized(text: &str) -> Option<String> {
 }
 
 /// Browsers drop white space around a URL, and line ends and tabs within it.
-fn cleaned(text: &str) -> String {
+fn cleaned(text: &str) -> Cow<'_, str> {
     let text = text.trim_matches(|character: char| character.is_whitespace() || character.is_control());
-    text.chars().filter(|character| !matches!(character, '\t' | '\n' | '\r')).collect()
+    let breaks = ['\t', '\n', '\r'];
+    if text.contains(breaks) { Cow::Owned(text.replace(breaks, "")) } else { Cow::Borrowed(text) }
 }
 
-/// User information, host and port; an internationalised host as IDNA ASCII.
-fn authority(text: &str, is_web: bool) -> Option<String> {
+/// Writes user information, host and port; an internationalised host as IDNA ASCII.
+fn push_authority(text: &str, is_web: bool, uri: &mut String) -> Option<()> {
     let (user, rest) = match text.rsplit_once('@') {
         Some((user, rest)) => (Some(user), rest),
         None => (None, text),
     };
     let (host, port) = split_port(rest)?;
-    let mut authority = String::new();
     if let Some(user) = user {
-        escape(user, ":", &mut authority);
-        authority.push('@');
+        escape(user, ":", uri);
+        uri.push('@');
     }
     if host.starts_with('[') {
-        authority.push_str(host);
+        uri.push_str(host);
     } else if host.is_ascii() && !host.contains('%') {
         if !is_name(host) || is_web && !host.starts_with(|first: char| first.is_ascii_alphanumeric()) {
             return None;
         }
-        authority.push_str(host);
+        uri.push_str(host);
     } else {
-        authority.push_str(&idna_host(host)?);
+        uri.push_str(&idna_host(host)?);
     }
-    authority.push_str(port);
-    Some(authority)
+    uri.push_str(port);
+    Some(())
 }
 
 fn idna_host(host: &str) -> Option<String> {
@@ -166,7 +173,7 @@ fn idna_host(host: &str) -> Option<String> {
 
 /// Whether a host can stand in a URI as it is (RFC 3986, section 3.2.2).
 fn is_name(host: &str) -> bool {
-    host.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&octet))
+    host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte))
 }
 
 /// The host, and the port with its colon; nothing where either is malformed.
@@ -184,28 +191,30 @@ fn is_port(text: &str) -> bool {
     text.is_empty()
         || text
             .strip_prefix(':')
-            .is_some_and(|digits| digits.len() <= 5 && digits.bytes().all(|octet| octet.is_ascii_digit()))
+            .is_some_and(|digits| digits.len() <= 5 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Copies `text` with everything percent-encoded that is neither unreserved, a sub-delimiter, nor in `also`.
 fn escape(text: &str, also: &str, uri: &mut String) {
-    let octets = text.as_bytes();
-    for (index, &octet) in octets.iter().enumerate() {
-        let is_escape =
-            || octets.get(index + 1..index + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
-        let stays = match octet {
-            b'%' => is_escape(),
-            _ => {
-                octet.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&octet) || also.as_bytes().contains(&octet)
-            }
-        };
-        if stays {
-            uri.push(char::from(octet));
+    let is_kept = |byte: u8| {
+        byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte) || also.as_bytes().contains(&byte)
+    };
+    let mut rest = text;
+    while let Some(index) = rest.bytes().position(|byte| !is_kept(byte)) {
+        uri.push_str(&rest[..index]);
+        let character = rest[index..].chars().next().unwrap_or_default();
+        let digits = rest.as_bytes().get(index + 1..index + 3);
+        if character == '%' && digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
+            uri.push('%');
         } else {
-            // Writing to a string cannot fail.
-            let _ = write!(uri, "%{octet:02X}");
+            for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                // Writing to a string cannot fail.
+                let _ = write!(uri, "%{byte:02X}");
+            }
         }
+        rest = &rest[index + character.len_utf8()..];
     }
+    uri.push_str(rest);
 }
 
 #[cfg(test)]

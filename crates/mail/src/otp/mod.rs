@@ -1,20 +1,44 @@
 //! The one-time code of a message: a labelled code of 4 to 8 digits, else the first word of 6 digits, else nothing.
 //!
-//! The search goes step by step through visible text only: [`normalize`] makes it uniform and blanks addresses,
-//! [`numbers`] finds what could be a code, [`vocabulary`] finds the words of [`labels`], [`pairing`] puts the two
-//! together. A new sender's phrasing is a new word in [`labels`], and a new line in `tests/otp`.
+//! The search reads three texts: the subject, the plain text, and the visible text of the HTML. It goes in steps:
+//!
+//! 1. **The domain-bound form.** A last line `@example.com #123456` is made for programs and wins at once.
+//! 2. **Normalise** ([`normalize`]). Lower case; every digit becomes ASCII; invisible marks go; spaces, hyphens and
+//!    apostrophes become one kind; URLs and mail addresses are blanked. Lines and table cells stay apart.
+//! 3. **Numbers** ([`numbers`]). A candidate has 4 to 8 digits: whole, in groups (`123 456`, `12-34-56`) or a digit at a
+//!    time, perhaps after a prefix (`G-`). What touches letters is none, and neither are prices, times, decimals,
+//!    percentages, versions and telephone numbers. Years and dates are weak: they count only right after a label.
+//! 4. **Words** ([`vocabulary`]). The phrases near the candidates are looked up in `languages.txt`, whole words only, the
+//!    longest first: labels ("code"), phrases that only look like labels ("promo code"), owners ("order"), purposes ("to
+//!    sign in") and words for codes that are no longer good ("previous", "has expired").
+//! 5. **Pairs** ([`pairing`]). For each candidate the first rule that holds decides:
+//!    - it is called old, expired or cancelled: no code;
+//!    - a label stands before it with at most punctuation, joining words ("is") or a line break between. On a line of
+//!      its own other words may follow the number: "Your PIN is⏎5093. Keep it safe.";
+//!    - an owner stands before it in the same way, or a unit follows ("15000 points"): no code;
+//!    - a label or a purpose follows: "123456 is your code", "123456 to sign in"; after an owner in that place: no code;
+//!    - it stands alone on its line or in its cell, with a label at most four lines above;
+//!    - a label stands in the same sentence, within 90 characters;
+//!    - it stands alone on its line, with a label in the next.
+//!
+//!    The candidate with the best rule wins, among equals the one in the earlier text, then the first.
+//! 6. **Without any label** the first word of six digits of the text, then of the HTML.
+//!
+//! A new sender's phrasing is a new word in `languages.txt` and a new line in `tests/otp`. Every step is linear in the
+//! size of the text.
 
-mod labels;
 mod normalize;
 mod numbers;
 mod pairing;
 mod vocabulary;
 
-use super::budget::CODE_SEARCH_OCTETS;
+use std::ops::Range;
+
+use super::budget::CODE_SEARCH_BYTES;
 use pairing::{Labelled, Pairing};
 use vocabulary::VOCABULARY;
 
-/// Octets of text that are looked at together, in a few instructions.
+/// Bytes of text that are looked at together, in a few instructions.
 const PIECE: usize = 16;
 
 /// By what a code was recognised, the surest first.
@@ -25,7 +49,7 @@ pub enum Rule {
     /// A label stands right before it.
     LabelBefore,
     /// The label follows it: "123456 is your code".
-    LabelBehind,
+    LabelAfter,
     /// It stands alone on its line or in its cell, a label a few lines above.
     AloneBelowLabel,
     /// It shares a sentence with a label.
@@ -36,9 +60,6 @@ pub enum Rule {
     SixDigits,
 }
 
-/// Lines with the code that are tried for the one that shows why it was recognised.
-const LINES_TRIED: usize = 100;
-
 /// A code, and by what it was recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recognised {
@@ -46,53 +67,78 @@ pub struct Recognised {
     pub code: String,
     /// By what.
     pub rule: Rule,
-    /// The line that it stands in, where it was found.
+    /// The line that it stands in, as it was written; several where its digits stand on several.
     pub line: String,
+}
+
+/// A code and the place where it was found.
+struct Found {
+    code: String,
+    rule: Rule,
+    /// Which of the texts that were searched has it.
+    source: usize,
+    /// The first and the last of its lines there.
+    lines: (usize, usize),
 }
 
 /// Finds the code in the subject, the text and the visible text of the HTML; empty where there is none.
 pub(super) fn find(subject: &str, text: &str, page_text: &str) -> String {
-    search(subject, text, page_text).map(|(code, _)| code).unwrap_or_default()
+    search([subject, text, page_text]).map(|found| found.code).unwrap_or_default()
 }
 
 /// The same, with the reason and the line that shows it.
 pub(super) fn recognise(subject: &str, text: &str, page_text: &str) -> Option<Recognised> {
-    let (code, rule) = search(subject, text, page_text)?;
-    let sources = [subject, text, page_text].map(|source| normalize::normalized(searched(source)));
-    let digits = |line: &str| line.chars().filter(char::is_ascii_digit).collect::<String>();
-    // Words of six digits are not looked for in the subject.
-    let sources = if rule == Rule::SixDigits { &sources[1..] } else { &sources };
-    let lines = sources.iter().flat_map(|source| source.lines()).filter(|line| digits(line).contains(&code));
-    // The digits may be on several lines: the one on which the rule holds by itself, else the shortest.
-    let holds = |line: &&str| labelled(&[(*line).to_owned()]) == Some((code.clone(), rule));
-    let line = lines.clone().take(LINES_TRIED).find(holds).or_else(|| lines.clone().min_by_key(|line| line.len()));
-    let line = line.unwrap_or_default().trim().to_owned();
+    let sources = [subject, text, page_text];
+    let Found { code, rule, source, lines: (first, last) } = search(sources)?;
+    // Normalising keeps the lines.
+    let lines = sources[source].split(normalize::LINE_ENDS).skip(first).take(last + 1 - first);
+    let line = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
     Some(Recognised { code, rule, line })
 }
 
-fn search(subject: &str, text: &str, page_text: &str) -> Option<(String, Rule)> {
-    let [subject, text, page_text] = [subject, text, page_text].map(searched);
-    let bound = [text, page_text].into_iter().find_map(normalize::domain_bound);
-    let sources = [subject, text, page_text]
-        .map(|text| if may_have_digits(text) { normalize::normalized(text) } else { String::new() });
-    let six_digits = || sources[1..].iter().find_map(|text| numbers::first_six_digit_word(text));
-    bound
-        .map(|code| (code, Rule::DomainBound))
-        .or_else(|| labelled(&sources))
-        .or_else(|| six_digits().map(|code| (code, Rule::SixDigits)))
+fn search(sources: [&str; 3]) -> Option<Found> {
+    let sources = sources.map(searched);
+    if let Some(found) = domain_bound(sources) {
+        return Some(found);
+    }
+    let sources = sources.map(|text| if may_have_digits(text) { normalize::normalized(text) } else { String::new() });
+    labelled(&sources).or_else(|| six_digits(&sources))
+}
+
+/// The code in the last line `@example.com #123456`.
+fn domain_bound(sources: [&str; 3]) -> Option<Found> {
+    let (source, code) = (1..3).find_map(|source| Some((source, normalize::domain_bound(sources[source])?)))?;
+    let last = sources[source].trim_end().matches(normalize::LINE_ENDS).count();
+    Some(Found { code, rule: Rule::DomainBound, source, lines: (last, last) })
 }
 
 /// The best labelled code of all sources; of equals the one in the earlier source.
-fn labelled(sources: &[String]) -> Option<(String, Rule)> {
+fn labelled(sources: &[String; 3]) -> Option<Found> {
     let best = |text: &String| Labelled::new(text, &VOCABULARY, numbers::candidates(text)).best();
-    let (pairing, digits) = sources.iter().filter_map(best).min_by_key(|&(pairing, _)| pairing)?;
-    Some((digits, rule(pairing)))
+    let found = sources.iter().enumerate().filter_map(|(source, text)| Some((source, best(text)?)));
+    let (source, (pairing, number)) = found.min_by_key(|&(_, (pairing, _))| pairing)?;
+    Some(Found::at(sources, source, number.start..number.end, rule(pairing)))
+}
+
+/// The first word of six digits of the text, else of the HTML.
+fn six_digits(sources: &[String; 3]) -> Option<Found> {
+    let word = |source: usize| Some((source, numbers::first_six_digit_word(&sources[source])?));
+    let (source, place) = (1..3).find_map(word)?;
+    Some(Found::at(sources, source, place, Rule::SixDigits))
+}
+
+impl Found {
+    fn at(sources: &[String; 3], source: usize, place: Range<usize>, rule: Rule) -> Self {
+        let text = &sources[source];
+        let line = |place: usize| text[..place].matches('\n').count();
+        Self { code: numbers::digits(&text[place.clone()]), rule, source, lines: (line(place.start), line(place.end)) }
+    }
 }
 
 fn rule(pairing: Pairing) -> Rule {
     match pairing {
         Pairing::Adjacent => Rule::LabelBefore,
-        Pairing::Named => Rule::LabelBehind,
+        Pairing::Named => Rule::LabelAfter,
         Pairing::Alone => Rule::AloneBelowLabel,
         Pairing::Sentence => Rule::SameSentence,
         Pairing::Above => Rule::AloneAboveLabel,
@@ -101,10 +147,10 @@ fn rule(pairing: Pairing) -> Rule {
 
 /// Whether a digit of some script may be in the text.
 fn may_have_digits(text: &str) -> bool {
-    text.bytes().any(|octet| !octet.is_ascii() || octet.is_ascii_digit())
+    text.bytes().any(|byte| !byte.is_ascii() || byte.is_ascii_digit())
 }
 
 /// The part of a text that is searched.
 fn searched(text: &str) -> &str {
-    &text[..text.floor_char_boundary(CODE_SEARCH_OCTETS)]
+    &text[..text.floor_char_boundary(CODE_SEARCH_BYTES)]
 }

@@ -4,14 +4,17 @@
 use super::PIECE;
 use crate::links;
 
+/// What ends a line.
+pub(super) const LINE_ENDS: [char; 3] = ['\n', '\u{2028}', '\u{2029}'];
+
 /// Stands for a URL or a mail address: no letter, no digit, no punctuation.
 const BLANK: char = '\u{fffc}';
 
-/// Octets of a local part, and of a domain (RFC 5321, section 4.5.3.1).
+/// Bytes of a local part, and of a domain (RFC 5321, section 4.5.3.1).
 const LOCAL_PART: usize = 64;
 const DOMAIN: usize = 255;
 
-/// Octets that are taken over at once, so that none is looked at for every word before it.
+/// Bytes that are taken over at once, so that none is looked at for every word before it.
 const STRETCH: usize = 16 * PIECE;
 
 /// Normalises visible text: spaces in a line collapse, lines and table cells (tabs) stay apart.
@@ -24,7 +27,7 @@ pub(super) fn normalized(text: &str) -> String {
         let Some(character) = characters.next() else { break };
         rest = characters.as_str();
         match character {
-            '\n' | '\u{2028}' | '\u{2029}' => {
+            _ if LINE_ENDS.contains(&character) => {
                 trim_line(&mut normalized);
                 normalized.push('\n');
             }
@@ -32,6 +35,7 @@ pub(super) fn normalized(text: &str) -> String {
             '\t' => push_separator(&mut normalized, '\t'),
             _ if character.is_whitespace() || character.is_control() => push_separator(&mut normalized, ' '),
             '\u{2010}'..='\u{2012}' | '\u{2212}' | '\u{ff0d}' => normalized.push('-'),
+            '\u{2019}' => normalized.push('\''),
             _ => normalized.push(ascii_digit(character).unwrap_or_else(|| lower_case(character))),
         }
     }
@@ -40,7 +44,7 @@ pub(super) fn normalized(text: &str) -> String {
 }
 
 /// Takes over the words at the start of `text` that need no more than lower case, most of most text, and answers how many
-/// octets they have.
+/// bytes they have.
 fn push_plain(text: &str, normalized: &mut String) -> usize {
     let stretch = &text.as_bytes()[..text.len().min(STRETCH)];
     let printable = &text[..printable(stretch)];
@@ -57,12 +61,12 @@ fn push_plain(text: &str, normalized: &mut String) -> usize {
     plain
 }
 
-/// How many octets at the start are graphic characters of ASCII or spaces.
+/// How many bytes at the start are graphic characters of ASCII or spaces.
 fn printable(text: &[u8]) -> usize {
-    let is_printable = |octet: &u8| matches!(octet, b' '..=b'~');
-    let are_printable = |piece: &&[u8]| piece.iter().fold(true, |are, octet| are & is_printable(octet));
+    let is_printable = |byte: &u8| matches!(byte, b' '..=b'~');
+    let are_printable = |piece: &&[u8]| piece.iter().fold(true, |are, byte| are & is_printable(byte));
     let whole = text.chunks_exact(PIECE).take_while(are_printable).count() * PIECE;
-    whole + text[whole..].iter().take_while(|octet| is_printable(octet)).count()
+    whole + text[whole..].iter().take_while(|byte| is_printable(byte)).count()
 }
 
 /// Spaces collapse; a cell's edge wins over the spaces around it.
@@ -128,8 +132,8 @@ fn blank_mail_addresses(text: &str, blanked: &mut String) {
         if at < position {
             continue;
         }
-        let local_part = text[position..at].bytes().rev().take(LOCAL_PART).take_while(is_address_octet).count();
-        let domain = text[at + 1..].bytes().take(DOMAIN).take_while(is_address_octet).count();
+        let local_part = text[position..at].bytes().rev().take(LOCAL_PART).take_while(is_address_byte).count();
+        let domain = text[at + 1..].bytes().take(DOMAIN).take_while(is_address_byte).count();
         if local_part > 0 && domain > 0 {
             blanked.push_str(&text[position..at - local_part]);
             blanked.push(BLANK);
@@ -139,8 +143,8 @@ fn blank_mail_addresses(text: &str, blanked: &mut String) {
     blanked.push_str(&text[position..]);
 }
 
-fn is_address_octet(octet: &u8) -> bool {
-    octet.is_ascii_alphanumeric() || b".+-_%'".contains(octet)
+fn is_address_byte(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b".+-_%'".contains(byte)
 }
 
 /// The code of the domain-bound form: a last line `@host #123456`.
@@ -148,8 +152,8 @@ pub(super) fn domain_bound(text: &str) -> Option<String> {
     let line = text.trim_end().rsplit('\n').next()?;
     let (host, code) = line.trim().strip_prefix('@')?.split_once(" #")?;
     let code = code.split(' ').next()?;
-    let is_host = !host.is_empty() && host.bytes().all(|octet| octet.is_ascii_alphanumeric() || b".-".contains(&octet));
-    let is_code = (4..=8).contains(&code.len()) && code.bytes().all(|octet| octet.is_ascii_digit());
+    let is_host = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
+    let is_code = (4..=8).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_digit());
     (is_host && is_code).then(|| code.to_owned())
 }
 

@@ -1,5 +1,7 @@
 //! The numbers in a text that could be codes: whole, grouped, or a digit at a time.
 
+use std::ops::Range;
+
 use super::PIECE;
 use crate::links::is_unspaced;
 
@@ -10,17 +12,15 @@ const CURRENCY_SIGNS: &str = "$€£¥₹₽₩₺₴₫₪₦฿₱₲¢￥";
 const CURRENCIES: &[&str] = &[
     "usd", "eur", "gbp", "chf", "jpy", "cny", "rmb", "inr", "rs", "rs.", "rub", "brl", "r$", "pln", "czk", "sek",
     "dkk", "nok", "try", "idr", "rp", "rp.", "vnd", "thb", "krw", "aed", "sar", "ils", "uah", "kr", "zł", "kč", "tl",
-    "nt$", "hk$", "us$", "cad", "aud", "mxn", "руб", "грн",
+    "nt$", "hk$", "us$", "cad", "aud", "mxn", "руб", "грн", "rm", "php", "ft", "huf", "ron", "lei", "bgn", "лв", "myr",
 ];
 
 /// A number that could be a code.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
-    /// Where it stands, a prefix included.
+    /// Where it stands, a prefix included. It has 4 to 8 digits.
     pub(super) start: usize,
     pub(super) end: usize,
-    /// 4 to 8 digits.
-    pub(super) digits: String,
     /// It reads as a year or a date, or has a number sign: counts only with a label directly before it.
     pub(super) is_weak: bool,
 }
@@ -56,20 +56,25 @@ pub(super) fn candidates(text: &str) -> Vec<Number> {
     numbers
 }
 
+/// The digits of a number, or of another part of the text.
+pub(super) fn digits(text: &str) -> String {
+    text.chars().filter(char::is_ascii_digit).collect()
+}
+
 /// The first whole word of six digits.
-pub(super) fn first_six_digit_word(text: &str) -> Option<String> {
+pub(super) fn first_six_digit_word(text: &str) -> Option<Range<usize>> {
     let is_word = |run: &&Run| {
         let (before, after) = around(text, run.start, run.end);
         let touches =
             |character: Option<char>| character.is_some_and(|character| is_letter(character) || character == '_');
         run.len() == 6 && !touches(before) && !touches(after)
     };
-    runs(text).iter().find(is_word).map(|run| text[run.start..run.end].to_owned())
+    runs(text).iter().find(is_word).map(|run| run.start..run.end)
 }
 
 fn runs(text: &str) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for index in digits(text.as_bytes()) {
+    for index in digit_places(text.as_bytes()) {
         match runs.last_mut() {
             Some(run) if run.end == index => run.end += 1,
             _ => runs.push(Run { start: index, end: index + 1 }),
@@ -79,12 +84,12 @@ fn runs(text: &str) -> Vec<Run> {
 }
 
 /// Where digits stand.
-fn digits(text: &[u8]) -> impl Iterator<Item = usize> {
+fn digit_places(text: &[u8]) -> impl Iterator<Item = usize> {
     // Most pieces have none.
     let has_digit =
-        |(_, piece): &(usize, &[u8])| piece.iter().fold(false, |has_digit, octet| has_digit | octet.is_ascii_digit());
+        |(_, piece): &(usize, &[u8])| piece.iter().fold(false, |has_digit, byte| has_digit | byte.is_ascii_digit());
     text.chunks(PIECE).enumerate().filter(has_digit).flat_map(|(number, piece)| {
-        let digits = piece.iter().enumerate().filter(|(_, octet)| octet.is_ascii_digit());
+        let digits = piece.iter().enumerate().filter(|(_, byte)| byte.is_ascii_digit());
         digits.map(move |(index, _)| number * PIECE + index)
     })
 }
@@ -121,46 +126,52 @@ fn grouped(text: &str, chain: &[Run]) -> Option<Number> {
         4..=8 => all(1),
         _ => false,
     };
-    let digits: String = chain.iter().map(|run| &text[run.start..run.end]).collect();
-    if !is_grouped || !(4..=8).contains(&digits.len()) {
+    let digits: usize = chain.iter().map(|run| run.len()).sum();
+    if !is_grouped || !(4..=8).contains(&digits) {
         return None;
     }
     let is_years = chain.len() == 2 && chain.iter().all(|&run| is_year(&text[run.start..run.end]));
     let has_dashes = text[first.start..last.end].contains('-');
-    number(text, first.start, last.end, digits, is_years || all(2) && (has_dashes || chain.len() == 2))
+    number(text, first.start, last.end, is_years || all(2) && (has_dashes || chain.len() == 2))
 }
 
 fn whole(text: &str, run: Run) -> Option<Number> {
     let digits = &text[run.start..run.end];
     let is_weak = is_year(digits) || is_date(digits);
-    if (4..=8).contains(&digits.len()) { number(text, run.start, run.end, digits.to_owned(), is_weak) } else { None }
+    if (4..=8).contains(&digits.len()) { number(text, run.start, run.end, is_weak) } else { None }
 }
 
-/// A telephone number: a plus sign, or a leading zero and nine digits or more in several groups.
+/// A telephone number: a plus sign, or a leading zero and nine digits or more in several groups. Or an international
+/// bank account number: two letters and two digits begin it.
 fn is_telephone(text: &str, chain: &[Run]) -> bool {
     let digits: usize = chain.iter().map(|run| run.len()).sum();
     let (Some(first), longest) = (chain.first(), chain.iter().map(|run| run.len()).max().unwrap_or(0)) else {
         return false;
     };
     let is_international = text[..first.start].ends_with('+');
+    let letters = text[..first.start].bytes().rev().take_while(u8::is_ascii_alphanumeric).count();
+    let is_account = first.len() == 2 && letters == 2;
     let is_area = text[..first.start].ends_with(") ") || text[..first.start].ends_with("00");
     chain.len() > 1
-        && (is_international || is_area || digits >= 9 && (longest < 6 || text[first.start..].starts_with('0')))
+        && (is_international
+            || is_account
+            || is_area
+            || digits >= 9 && (longest < 6 || text[first.start..].starts_with('0')))
 }
 
 /// The number at this place, unless what touches it makes it something else.
-fn number(text: &str, start: usize, end: usize, digits: String, is_weak: bool) -> Option<Number> {
+fn number(text: &str, start: usize, end: usize, is_weak: bool) -> Option<Number> {
     let (start, has_prefix) = with_prefix(text, start);
     let before = &text[..start];
     let after = &text[end..];
     if is_emphasized(before, after) {
-        return Some(Number { start, end, digits, is_weak });
+        return Some(Number { start, end, is_weak });
     }
     let has_sign = before.ends_with('#') || before.ends_with('№') || before.trim_end().ends_with('№');
     if !has_prefix && !may_follow(before) || !may_precede(after) {
         return None;
     }
-    Some(Number { start, end, digits, is_weak: is_weak || has_sign })
+    Some(Number { start, end, is_weak: is_weak || has_sign })
 }
 
 /// Markdown's bold and italic.
@@ -233,7 +244,7 @@ fn is_year(digits: &str) -> bool {
 
 /// Eight digits that are a date: `20261120` or `20112026`.
 fn is_date(digits: &str) -> bool {
-    let within = |range: std::ops::Range<usize>, limit: u32| {
+    let within = |range: Range<usize>, limit: u32| {
         digits.get(range).and_then(|part| part.parse().ok()).is_some_and(|value: u32| (1..=limit).contains(&value))
     };
     digits.len() == 8
@@ -248,7 +259,9 @@ mod tests {
     fn found(text: &str) -> Vec<String> {
         candidates(text)
             .into_iter()
-            .map(|number| format!("{}{}", number.digits, if number.is_weak { "?" } else { "" }))
+            .map(|number| {
+                format!("{}{}", digits(&text[number.start..number.end]), if number.is_weak { "?" } else { "" })
+            })
             .collect()
     }
 
@@ -277,6 +290,7 @@ mod tests {
             "$1234 1234 € usd 5000 5000kr 1234%",
             "+49 30 1234567 0800 123456 (555) 123-4567 4111 1111 1111 1111",
             "v1.2345 abc-123456 123456-ab file_123456",
+            "de12 5001 0517 5407 3249 31, es91 2100 0418",
             "****1234 •1234 © 2026",
         ] {
             assert_eq!(found(text), Vec::<String>::new(), "{text}");
@@ -285,8 +299,8 @@ mod tests {
 
     #[test]
     fn the_fallback_looks_only_at_what_touches() {
-        assert_eq!(first_six_digit_word("a123456 1234567 $654321").as_deref(), Some("654321"));
-        assert_eq!(first_six_digit_word("验证码123456是").as_deref(), Some("123456"));
+        assert_eq!(first_six_digit_word("a123456 1234567 $654321"), Some(17..23));
+        assert_eq!(first_six_digit_word("验证码123456是"), Some(9..15));
         assert_eq!(first_six_digit_word("12345"), None);
     }
 }

@@ -20,11 +20,11 @@ pub(super) enum Pairing {
     Above,
 }
 
-/// Octets between a label and an adjacent number.
+/// Bytes between a label and an adjacent number.
 const ADJACENT: usize = 120;
-/// Octets between a number and the label that names it.
+/// Bytes between a number and the label that names it.
 const NAMED: usize = 160;
-/// Octets, and lines with text, between a label and a number that stands alone.
+/// Bytes, and lines with text, between a label and a number that stands alone.
 const ALONE: usize = 600;
 const LINES: usize = 4;
 /// Characters between label and number in one sentence.
@@ -32,10 +32,10 @@ const SENTENCE: usize = 90;
 /// A line this long may have been wrapped: its sentence goes on in the next.
 const WRAPPED: usize = 50;
 
-/// How far before a number, and behind it, a phrase may begin that says something about it: more than any distance above,
-/// and in front also than the longest phrase beside it.
+/// How far before a number, and after it, a phrase may begin that says something about it: more than any distance above,
+/// and before it also more than the longest phrase.
 const BEFORE: usize = 700;
-const BEHIND: usize = 400;
+const AFTER: usize = 400;
 
 /// A normalised text with its numbers, and the phrases near them.
 pub(super) struct Labelled<'a> {
@@ -52,20 +52,19 @@ impl<'a> Labelled<'a> {
     }
 
     /// The number that is labelled best, the first of equals.
-    pub(super) fn best(&self) -> Option<(Pairing, String)> {
-        let labelled = self.numbers.iter().filter_map(|number| Some((self.pairing(number)?, number)));
-        let best = labelled.min_by_key(|(pairing, number)| (*pairing, number.start));
-        best.map(|(pairing, number)| (pairing, number.digits.clone()))
+    pub(super) fn best(&self) -> Option<(Pairing, Number)> {
+        let labelled = self.numbers.iter().filter_map(|&number| Some((self.pairing(number)?, number)));
+        labelled.min_by_key(|(pairing, number)| (*pairing, number.start))
     }
 
-    fn pairing(&self, number: &Number) -> Option<Pairing> {
+    fn pairing(&self, number: Number) -> Option<Pairing> {
         let next = self.phrases.partition_point(|phrase| phrase.start < number.end);
-        let before = self.phrases[..next]
-            .iter()
-            .rev()
-            .find(|phrase| phrase.end <= number.start && phrase.meaning != Meaning::Purpose);
-        let before_is_label = before.is_some_and(|phrase| phrase.meaning == Meaning::Label);
-        if before.is_some_and(|phrase| before_is_label && self.is_adjacent(phrase, number)) {
+        if self.is_stale(next, number) {
+            return None;
+        }
+        let says_what = |phrase: &&Phrase| phrase.meaning != Meaning::Purpose && !is_stale_word(phrase);
+        let before = self.phrases[..next].iter().rev().filter(says_what).find(|phrase| phrase.end <= number.start);
+        if before.is_some_and(|phrase| phrase.meaning == Meaning::Label && self.is_adjacent(phrase, number)) {
             return Some(Pairing::Adjacent);
         }
         if before.is_some_and(|phrase| phrase.meaning == Meaning::Owner && self.owns(phrase, number))
@@ -73,10 +72,11 @@ impl<'a> Labelled<'a> {
         {
             return None;
         }
-        match self.phrases.get(next).filter(|phrase| self.is_named_by(phrase, number)).map(|phrase| phrase.meaning) {
+        let named_by = self.phrases[next..].iter().find(|phrase| !is_stale_word(phrase));
+        match named_by.filter(|phrase| self.is_named_by(phrase, number)).map(|phrase| phrase.meaning) {
             Some(Meaning::Label | Meaning::Purpose) => return Some(Pairing::Named),
             Some(Meaning::Owner) => return None,
-            Some(Meaning::Nothing) | None => {}
+            Some(Meaning::Old | Meaning::Expired | Meaning::Nothing) | None => {}
         }
         if number.is_weak {
             return None;
@@ -87,7 +87,43 @@ impl<'a> Labelled<'a> {
         self.loose_pairing(next, number)
     }
 
-    fn loose_pairing(&self, next: usize, number: &Number) -> Option<Pairing> {
+    /// Whether the words around the number call it previous, expired or cancelled: "your old code 1234", "1234 has
+    /// expired", "1234 is your old code".
+    fn is_stale(&self, next: usize, number: Number) -> bool {
+        let after = self.phrases.get(next).is_some_and(|phrase| {
+            let between = || &self.text[number.end..phrase.start];
+            is_stale_word(phrase)
+                && self.touches(number.end, phrase.start)
+                && (phrase.meaning == Meaning::Expired || between().contains(char::is_alphabetic))
+        });
+        let mut before = self.phrases[..next].iter().rev().filter(|phrase| phrase.end <= number.start);
+        let is_described = |phrase: &Phrase, end: usize| {
+            is_stale_word(phrase) && self.touches(phrase.end, end) && !self.describes_another(phrase)
+        };
+        after
+            || before.next().is_some_and(|nearest| {
+                is_described(nearest, number.start)
+                    || nearest.meaning == Meaning::Label
+                        && self.touches(nearest.end, number.start)
+                        && before.next().is_some_and(|phrase| is_described(phrase, nearest.start))
+            })
+    }
+
+    /// Whether the phrase says of a number before it that it has expired.
+    fn describes_another(&self, phrase: &Phrase) -> bool {
+        let before = self.numbers.partition_point(|number| number.end <= phrase.start);
+        let number = before.checked_sub(1).map(|index| self.numbers[index]);
+        phrase.meaning == Meaning::Expired && number.is_some_and(|number| self.touches(number.end, phrase.start))
+    }
+
+    /// Whether only joining words and punctuation stand between two places of a sentence.
+    fn touches(&self, start: usize, end: usize) -> bool {
+        slice(self.text, start, end, ADJACENT).is_some_and(|between| {
+            self.vocabulary.joins(between) && !between.contains('\n') && !has_sentence_end(between)
+        })
+    }
+
+    fn loose_pairing(&self, next: usize, number: Number) -> Option<Pairing> {
         let is_label = |phrase: &&Phrase| phrase.meaning == Meaning::Label;
         let label_after = self.phrases[next..].iter().take(3).find(is_label);
         let before = self.label_before(next, number).is_some_and(|label| self.is_one_sentence(label.end, number.start));
@@ -103,44 +139,50 @@ impl<'a> Labelled<'a> {
     }
 
     /// The nearest label before the number that no other code has already answered.
-    fn label_before(&self, next: usize, number: &Number) -> Option<&Phrase> {
+    fn label_before(&self, next: usize, number: Number) -> Option<&Phrase> {
         let before = self.phrases[..next].iter().rev().take(8);
         before
             .filter(|phrase| phrase.end <= number.start)
-            .find(|phrase| phrase.meaning == Meaning::Label && !self.is_answered(phrase))
+            .find(|phrase| phrase.meaning == Meaning::Label && !self.is_answered(phrase, number))
     }
 
-    /// Whether a code with letters in it follows the label: "use code SAVE20".
-    fn is_answered(&self, label: &Phrase) -> bool {
-        let rest = &self.text[label.end..];
+    /// Whether another code follows the label than the number: "use code SAVE20", "failed with code 2".
+    fn is_answered(&self, label: &Phrase, number: Number) -> bool {
+        let rest = &self.text[label.end..number.start];
         let rest = &rest[..rest.floor_char_boundary(ADJACENT)];
         let Some(word) = rest.split([' ', '\n', '\t', ':', '*', '"']).find(|word| !self.vocabulary.joins(word)) else {
             return false;
         };
+        if word.bytes().all(|byte| byte.is_ascii_digit()) {
+            return true;
+        }
         let word = word.trim_matches(|character: char| !character.is_alphanumeric());
         let has = |is: fn(&char) -> bool| word.chars().any(|character| is(&character));
         (4..=16).contains(&word.len())
-            && word.bytes().all(|octet| octet.is_ascii_alphanumeric() || octet == b'-')
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
             && has(char::is_ascii_digit)
             && has(char::is_ascii_alphabetic)
     }
 
-    fn is_adjacent(&self, label: &Phrase, number: &Number) -> bool {
+    /// "Your code is 123456". After a line break the number is alone on its line, or begins it.
+    fn is_adjacent(&self, label: &Phrase, number: Number) -> bool {
         let Some(between) = slice(self.text, label.end, number.start, ADJACENT) else { return false };
+        let after = &self.text[number.end..];
         let breaks_line = between.contains(['\n', '\t']);
         self.vocabulary.joins(between)
             && between.matches('\n').count() <= 3
-            && (!breaks_line || self.is_alone(number))
-            && (breaks_line || !self.vocabulary.counts(&self.text[number.end..]))
+            && (breaks_line && self.is_alone(number)
+                || !self.vocabulary.counts(after)
+                    && (!breaks_line || !number.is_weak && !has_sentence_end(between) && is_announced(between, after)))
     }
 
-    fn owns(&self, owner: &Phrase, number: &Number) -> bool {
+    fn owns(&self, owner: &Phrase, number: Number) -> bool {
         slice(self.text, owner.end, number.start, ADJACENT)
             .is_some_and(|between| self.vocabulary.joins(between) && between.matches('\n').count() <= 1)
     }
 
     /// "123456 is your … code": in one sentence, the first word saying so, or nothing but punctuation between.
-    fn is_named_by(&self, phrase: &Phrase, number: &Number) -> bool {
+    fn is_named_by(&self, phrase: &Phrase, number: Number) -> bool {
         let Some(between) = slice(self.text, number.end, phrase.start, NAMED) else { return false };
         let is_near = match phrase.meaning {
             Meaning::Purpose => between == " ",
@@ -149,7 +191,7 @@ impl<'a> Labelled<'a> {
         is_near && !between.contains(['\n', '\t', '\u{fffc}']) && !has_sentence_end(between)
     }
 
-    fn is_alone_below(&self, label: &Phrase, number: &Number) -> bool {
+    fn is_alone_below(&self, label: &Phrase, number: Number) -> bool {
         self.is_alone(number)
             && slice(self.text, label.end, number.start, ALONE).is_some_and(|between| {
                 let lines = between.split('\n').skip(1).filter(|line| !line.trim().is_empty()).count();
@@ -157,13 +199,13 @@ impl<'a> Labelled<'a> {
             })
     }
 
-    /// Whether nothing but punctuation stands beside the number on its line or in its cell.
-    fn is_alone(&self, number: &Number) -> bool {
+    /// Whether nothing but punctuation, or a remark in brackets, stands beside the number on its line or in its cell.
+    fn is_alone(&self, number: Number) -> bool {
         let is_word =
             |text: &str| text.contains(|character: char| character.is_alphanumeric() || character == '\u{fffc}');
         let before = self.text[..number.start].rsplit(['\n', '\t']).next().unwrap_or_default();
         let after = self.text[number.end..].split(['\n', '\t']).next().unwrap_or_default();
-        !is_word(before) && !is_word(after)
+        !is_word(before) && (!is_word(after) || after.trim_start().starts_with(['(', '（', '[']))
     }
 
     fn is_one_sentence(&self, start: usize, end: usize) -> bool {
@@ -181,13 +223,17 @@ impl<'a> Labelled<'a> {
     }
 }
 
+fn is_stale_word(phrase: &Phrase) -> bool {
+    matches!(phrase.meaning, Meaning::Old | Meaning::Expired)
+}
+
 /// The parts of the text that are near a number, each from the start of a word, none touching the next.
 fn near(text: &str, numbers: &[Number]) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     for number in numbers {
         let start = text.floor_char_boundary(number.start.saturating_sub(BEFORE));
         let start = text[..start].rfind([' ', '\n', '\t']).unwrap_or(0);
-        let end = number.end + BEHIND;
+        let end = number.end + AFTER;
         match parts.last_mut() {
             Some(part) if start <= part.end => part.end = end,
             _ => parts.push(start..end),
@@ -196,12 +242,19 @@ fn near(text: &str, numbers: &[Number]) -> Vec<Range<usize>> {
     parts
 }
 
+/// Whether the number on the next line is what the label announces, and does not begin something else, like an address
+/// below a button: "Your PIN is", "Your code:", or "5093. Keep it safe".
+fn is_announced(between: &str, after: &str) -> bool {
+    between.contains(|character: char| character.is_alphabetic() || matches!(character, ':' | '：'))
+        || after.trim_start_matches(' ').starts_with(|next: char| !next.is_alphanumeric() && next != ',')
+}
+
 fn slice(text: &str, start: usize, end: usize, limit: usize) -> Option<&str> {
     if end < start || end - start > limit { None } else { text.get(start..end) }
 }
 
 fn has_sentence_end(text: &str) -> bool {
-    text.contains(['。', '！', '？', '।', '؟'])
+    text.contains(['。', '！', '？', '।', '॥', '؟', '۔', '։', '።', '។'])
         || text.char_indices().any(|(index, character)| {
             matches!(character, '.' | '!' | '?') && text[index + 1..].chars().next().is_none_or(char::is_whitespace)
         })

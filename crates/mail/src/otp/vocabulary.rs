@@ -1,4 +1,4 @@
-//! The words around codes, ready to be looked up in text.
+//! The words around codes, ready to be looked up in text. `languages.txt` is the table that they come from.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -6,8 +6,10 @@ use std::iter;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::labels::{LANGUAGES, Language, PURPOSES};
 use crate::links::is_unspaced;
+
+/// The words of all languages; the file explains itself.
+const TABLE: &str = include_str!("languages.txt");
 
 /// What a phrase says about the number beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,10 @@ pub(super) enum Meaning {
     Owner,
     /// It opens something.
     Purpose,
+    /// It comes before the code that counts: "previous".
+    Old,
+    /// It is no longer good: "has expired".
+    Expired,
     /// Nothing, although a label's word is in it.
     Nothing,
 }
@@ -33,7 +39,7 @@ pub(super) struct Phrase {
 /// All phrases of all languages.
 pub(super) struct Vocabulary {
     /// The phrases by their first words, the longest first.
-    phrases: HashMap<String, Vec<(String, Meaning)>>,
+    phrases: HashMap<&'static str, Vec<(&'static str, Meaning)>>,
     beginnings: Beginnings,
     between: HashSet<&'static str>,
     after: Words,
@@ -45,25 +51,20 @@ pub(super) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::n
 
 impl Vocabulary {
     fn new() -> Self {
-        let mut meanings = HashMap::new();
         // Later ones win: a phrase that is excluded in one language and names an owner in another owns its number.
-        for (phrases, meaning) in
-            [(PURPOSES, Meaning::Purpose)].into_iter().chain(LANGUAGES.iter().flat_map(meanings_of))
-        {
-            meanings.extend(split(phrases).map(|phrase| (phrase.replace('-', " "), meaning)));
-        }
-        let mut phrases: HashMap<String, Vec<(String, Meaning)>> = HashMap::new();
+        let meanings: HashMap<_, _> = entries().filter_map(|(row, phrase)| Some((phrase, meaning(row)?))).collect();
+        let mut phrases: HashMap<_, Vec<_>> = HashMap::new();
         for (phrase, meaning) in meanings {
-            phrases.entry(first_word(&phrase).to_owned()).or_default().push((phrase, meaning));
+            phrases.entry(first_word(phrase)).or_default().push((phrase, meaning));
         }
         phrases.values_mut().for_each(|phrases| phrases.sort_by_key(|(phrase, _)| Reverse(phrase.len())));
-        let words = |of: fn(&Language) -> &'static str| LANGUAGES.iter().flat_map(move |language| split(of(language)));
+        let words = |name| entries().filter(move |&(row, _)| row == name).map(|(_, word)| word);
         Self {
-            beginnings: phrases.keys().map(String::as_str).collect(),
+            beginnings: phrases.keys().copied().collect(),
             phrases,
-            between: words(|language| language.between).collect(),
-            after: words(|language| language.after).collect(),
-            units: words(|language| language.units).collect(),
+            between: words("between").collect(),
+            after: words("after").collect(),
+            units: words("units").collect(),
         }
     }
 
@@ -107,9 +108,8 @@ impl Vocabulary {
     /// Whether what follows a number says what it counts.
     pub(super) fn counts(&self, text: &str) -> bool {
         let text = text.trim_start_matches([' ', '-', '+']);
-        let word = &text
-            [..text.find(|character: char| !character.is_alphanumeric() && character != '"').unwrap_or(text.len())];
-        self.units.has(word)
+        let is_outside = |character: char| !is_word(character) && character != '"';
+        self.units.has(&text[..text.find(is_outside).unwrap_or(text.len())])
     }
 }
 
@@ -121,10 +121,10 @@ impl Beginnings {
         self.0[Self::index(word)]
     }
 
-    /// Words that differ only in the number behind them have the same.
+    /// Words that differ only in the number after them have the same.
     fn index(word: &str) -> usize {
-        let mut octets = word.bytes().map(|octet| if octet.is_ascii_digit() { 0 } else { usize::from(octet) });
-        let mut next = || octets.next().unwrap_or(0);
+        let mut bytes = word.bytes().map(|byte| if byte.is_ascii_digit() { 0 } else { usize::from(byte) });
+        let mut next = || bytes.next().unwrap_or(0);
         (next() * 961 + next() * 31 + next()) % 4096
     }
 }
@@ -137,7 +137,7 @@ impl<'a> FromIterator<&'a str> for Beginnings {
     }
 }
 
-/// Single words. Those of scripts without spaces may have more behind them.
+/// Single words. Those of scripts without spaces may have more after them.
 struct Words {
     whole: HashSet<&'static str>,
     unspaced: Vec<&'static str>,
@@ -158,12 +158,35 @@ impl FromIterator<&'static str> for Words {
     }
 }
 
-fn meanings_of(language: &'static Language) -> [(&'static str, Meaning); 3] {
-    [(language.labels, Meaning::Label), (language.not_labels, Meaning::Nothing), (language.owners, Meaning::Owner)]
+/// The phrases of the table, each with the name of its row.
+fn entries() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let mut row = "";
+    let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let phrases = lines.flat_map(move |line| {
+        // A line that is indented goes on with the row.
+        let phrases = match line.split_once(':') {
+            Some((name, phrases)) if !line.starts_with(' ') => {
+                row = name;
+                phrases
+            }
+            _ => line,
+        };
+        phrases.split(',').map(move |phrase| (row, phrase.trim()))
+    });
+    phrases.filter(|(_, phrase)| !phrase.is_empty())
 }
 
-fn split(phrases: &'static str) -> impl Iterator<Item = &'static str> {
-    phrases.split(',').map(str::trim).filter(|phrase| !phrase.is_empty())
+/// What the phrases in a row of the table mean; none for rows of single words.
+fn meaning(row: &str) -> Option<Meaning> {
+    Some(match row {
+        "purposes" => Meaning::Purpose,
+        "labels" => Meaning::Label,
+        "not labels" => Meaning::Nothing,
+        "owners" => Meaning::Owner,
+        "old" => Meaning::Old,
+        "expired" => Meaning::Expired,
+        _ => return None,
+    })
 }
 
 /// What a phrase is looked up by: the letters and digits that `text` begins with; one character where that is none of
@@ -172,7 +195,7 @@ fn first_word(text: &str) -> &str {
     let ascii = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let end = match text.as_bytes().get(ascii) {
         None => ascii,
-        Some(octet) if octet.is_ascii() => ascii.max(1),
+        Some(byte) if byte.is_ascii() => ascii.max(1),
         Some(_) => word_end(text),
     };
     &text[..end]
@@ -186,7 +209,7 @@ fn word_end(text: &str) -> usize {
     }
 }
 
-/// The word without the number that stands right behind it: "otp" of "otp123456".
+/// The word without the number that stands right after it: "otp" of "otp123456".
 fn before_digits(word: &str) -> &str {
     word.trim_end_matches(|character: char| character.is_ascii_digit())
 }
@@ -209,6 +232,12 @@ fn is_punctuation(word: &str) -> bool {
     !word.contains(|character: char| character.is_alphanumeric())
 }
 
+/// A letter or a digit, or a mark that is written on letters.
+fn is_word(character: char) -> bool {
+    character.is_alphanumeric()
+        || matches!(character, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{963}' | '\u{966}'..='\u{dff}')
+}
+
 /// Letters of scripts without spaces may touch a word; others make it part of a longer one.
 fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
     let touches = |outer: Option<char>, inner: Option<char>| {
@@ -224,6 +253,14 @@ fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_has_only_rows_that_are_read() {
+        for (row, phrase) in entries() {
+            assert!(meaning(row).is_some() || ["between", "after", "units"].contains(&row), "{row}: {phrase}");
+            assert!(!phrase.contains(['-', '\u{2019}', ':']), "no text that is searched has this: {phrase}");
+        }
+    }
 
     #[test]
     fn every_phrase_is_found_as_it_stands_in_the_table() {

@@ -1,9 +1,9 @@
 //! The corpus of one-time codes: every line of `tests/otp/*.jsonl` is a message and the code that a person would read
 //! out of it. A new case is a new line.
 
-use std::path::Path;
-
 use serde::Deserialize;
+
+use crate::files;
 
 #[derive(Deserialize)]
 struct Case {
@@ -32,14 +32,7 @@ impl Case {
 }
 
 fn cases() -> Vec<Case> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/otp");
-    let mut files: Vec<_> = directory.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let lines = files.iter().flat_map(|file| {
-        let text = std::fs::read_to_string(file).unwrap();
-        text.lines().map(str::to_owned).collect::<Vec<_>>()
-    });
-    lines.map(|line| serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    files::json_lines("tests/otp")
 }
 
 #[test]

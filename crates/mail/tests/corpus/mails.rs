@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 use restante_mail::parse;
 use serde_json::{Value, json};
 
+use crate::files;
+
 fn messages() -> Vec<PathBuf> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mail");
-    let files = directory.read_dir().unwrap().map(|entry| entry.unwrap().path());
-    let mut messages: Vec<_> = files.filter(|file| file.extension().is_some_and(|ending| ending == "eml")).collect();
-    messages.sort();
-    messages
+    let is_message = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "eml");
+    files::files("tests/mail").into_iter().filter(is_message).collect()
 }
 
 fn fields(message: &Path) -> Value {

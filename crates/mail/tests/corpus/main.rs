@@ -3,5 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod codes;
+mod files;
+mod links;
 mod mails;
 mod properties;

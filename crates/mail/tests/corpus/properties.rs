@@ -1,10 +1,10 @@
-//! What holds of every message, whatever its octets: it is read without a panic, the same way each time, and every
+//! What holds of every message: it is read without a panic, the same way each time, and every
 //! field has its form.
 
 use proptest::prelude::*;
 use restante_mail::{ParsedMessage, parse, threading};
 
-/// Pieces that mean something to the parser; random ones in a row reach deeper than random octets.
+/// Pieces that mean something to the parser; random ones in a row reach deeper than random bytes.
 const PIECES: &[&str] = &[
     "From: ",
     "Subject: ",
@@ -76,7 +76,7 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
 
 fn check(message: &ParsedMessage) -> Result<(), TestCaseError> {
     let code = &message.otp;
-    prop_assert!(code.is_empty() || (4..=8).contains(&code.len()) && code.bytes().all(|octet| octet.is_ascii_digit()));
+    prop_assert!(code.is_empty() || (4..=8).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_digit()));
     prop_assert!(!message.subject.contains(['\r', '\n', '\0']), "{:?}", message.subject);
     for text in [&message.text, &message.html] {
         prop_assert!(!text.contains(['\r', '\0']), "{text:?}");
@@ -91,14 +91,14 @@ fn check(message: &ParsedMessage) -> Result<(), TestCaseError> {
 /// An absolute URI with an authority, of the characters that RFC 3986 knows.
 fn is_absolute_uri(link: &str) -> bool {
     let characters = "-._~:/?#[]@!$&'()*+,;=%";
-    let known = |octet: u8| octet.is_ascii_alphanumeric() || characters.as_bytes().contains(&octet);
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || characters.as_bytes().contains(&byte);
     let escapes_whole = link
         .split('%')
         .skip(1)
         .all(|rest| rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)));
     let Some((scheme, rest)) = link.split_once("://") else { return false };
     let has_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-        && scheme.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"+-.".contains(&octet));
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
     has_scheme && !rest.is_empty() && link.bytes().all(known) && escapes_whole
 }
 
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn random_octets_are_read(raw in prop::collection::vec(any::<u8>(), 0..2_000)) {
+    fn random_bytes_are_read(raw in prop::collection::vec(any::<u8>(), 0..2_000)) {
         check(&parse(&raw))?;
     }
 
