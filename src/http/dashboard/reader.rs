@@ -9,8 +9,8 @@ use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Message, Parts};
 use crate::memory::Room;
+use crate::model::{Message, Parts};
 use crate::service::ServiceError;
 use crate::store::Source;
 use restante_mail::{Recognised, Rule, anatomy};
@@ -162,7 +162,8 @@ impl MessageView {
 
 impl Opened {
     async fn read(app: &App, page: &InboxPage, message: &Message) -> Result<Self, Error> {
-        let Source { trace, raw, room } = app.service.message_source(&page.of.caller(), &message.id.to_string()).await?;
+        let Source { trace, raw, room } =
+            app.service.message_source(&page.of.caller(), &message.id.to_string()).await?;
         // A large message takes a while, so it is read on a thread where that blocks nobody.
         let reading =
             tokio::task::spawn_blocking(move || (anatomy::dissect(&raw), restante_mail::recognise_code(&raw), raw));
