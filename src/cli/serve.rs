@@ -165,6 +165,7 @@ impl Server {
         let stopped = async {
             tokio::join!(http, smtp, sending, monitor);
             self.service.stop().await;
+            self.service.close().await;
         };
         let second_signal = async {
             signals.next().await;
