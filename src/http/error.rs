@@ -150,6 +150,7 @@ impl From<ServiceError> for Error {
             ServiceError::InvalidAfter => Self::InvalidParameter("after"),
             ServiceError::InvalidBefore => Self::InvalidParameter("before"),
             ServiceError::PermanentInbox => Self::PermanentInbox,
+            ServiceError::Unauthorized => Self::Unauthorized,
             ServiceError::TooManyWaits => Self::TooManyWaits,
             ServiceError::TooManySends => Self::TooManySends,
             ServiceError::TooManyStreams => Self::TooManyStreams,

@@ -42,6 +42,9 @@ pub enum ServiceError {
     /// The session of the dashboard has as many live streams open as one may.
     #[error("too many live streams: close some of this dashboard's pages")]
     TooManyStreams,
+    /// The caller's key has stopped working.
+    #[error("unauthorized")]
+    Unauthorized,
     /// The service stops and this wait with it.
     #[error("stopping")]
     Stopping,

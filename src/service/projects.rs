@@ -137,14 +137,26 @@ impl Projects {
 
     pub(super) async fn authenticate(&self, key: &str) -> Result<Option<Caller>, StoreError> {
         let Ok(key) = key.parse::<ApiKey>() else { return Ok(None) };
-        let (key, now) = (key.hash(), self.clock.instant());
-        let known = self.remembered().get(&key).copied();
+        let key = key.hash();
+        Ok(self.working_key(&key).await?.map(|found| Caller { project: found.project, key }))
+    }
+
+    /// Whether the key still works.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub(super) async fn works(&self, key: &KeyHash) -> Result<bool, StoreError> {
+        Ok(self.working_key(key).await?.is_some())
+    }
+
+    async fn working_key(&self, key: &KeyHash) -> Result<Option<Remembered>, StoreError> {
+        let now = self.clock.instant();
+        let known = self.remembered().get(key).copied();
         let found = match known.filter(|known| now < known.ask_at) {
             Some(known) => Some(known),
-            None => self.look_up_key(&key, known).await?,
+            None => self.look_up_key(key, known).await?,
         };
-        let working = found.filter(|found| !found.has_ended(now));
-        Ok(working.map(|found| Caller { project: found.project, key }))
+        Ok(found.filter(|found| !found.has_ended(now)))
     }
 
     async fn look_up_key(&self, key: &KeyHash, known: Option<Remembered>) -> Result<Option<Remembered>, StoreError> {

@@ -1,7 +1,8 @@
 //! The wait: one open request until a message is there.
 //!
-//! The waiter registers with the hub, then looks, then parks; so whatever is committed after the look wakes it. It
-//! parks until the inbox changes, the deadline, the inbox's end, or the end of the service, and looks again each time.
+//! The waiter registers with the hub before it looks, so that a message that is committed after the look wakes it. Only a
+//! request that has to stay open takes a slot. It then waits until the inbox changes, the deadline passes, the inbox ends
+//! or the service stops, and looks again each time.
 
 use std::time::Duration;
 
@@ -12,8 +13,10 @@ use crate::metrics;
 use crate::model::{Inbox, Message};
 use crate::store::Selection;
 
-/// How long a wait rests whose database does not answer before it looks again.
-const ABSENT_PAUSE: Duration = Duration::from_millis(200);
+/// How long a wait pauses before it looks again when the database is unavailable.
+const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(200);
+
+type Looked = Result<Option<Message>, ServiceError>;
 
 impl Service {
     /// The oldest message of `inbox` that matches, as soon as there is one. A `timeout` of zero means one look.
@@ -21,8 +24,8 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::InvalidAfter`], [`ServiceError::TooManyWaits`]; [`ServiceError::Timeout`], or
-    /// [`ServiceError::NoMatchingMessage`] where the timeout is zero; [`ServiceError::InboxNotFound`] once the inbox has
-    /// ended; [`ServiceError::Stopping`].
+    /// [`ServiceError::NoMatchingMessage`] for a timeout of zero; [`ServiceError::InboxNotFound`] once the inbox has
+    /// ended; [`ServiceError::Unauthorized`] once the key has; [`ServiceError::Stopping`].
     pub async fn wait(
         &self,
         caller: &Caller,
@@ -30,41 +33,39 @@ impl Service {
         filter: &MessageFilter,
         timeout: Duration,
     ) -> Result<Message, ServiceError> {
+        let mut open = metrics::OpenWait::begin();
+        let result = self.look_or_wait(caller, inbox, filter, timeout).await;
+        open.ends(outcome(&result));
+        result
+    }
+
+    async fn look_or_wait(
+        &self,
+        caller: &Caller,
+        inbox: &Inbox,
+        filter: &MessageFilter,
+        timeout: Duration,
+    ) -> Result<Message, ServiceError> {
         let selection = self.selection(inbox, filter).await?;
+        let deadline = self.0.clock.instant().after(timeout);
+        let interest = self.0.hub.register(&inbox.id);
+        let looked = match self.look(inbox, &selection).await {
+            Ok(Some(message)) => return Ok(message),
+            Ok(None) if timeout.is_zero() => return Err(ServiceError::NoMatchingMessage),
+            looked => looked,
+        };
         let Some(slot) = self.0.wait_slots.take(&caller.key).await? else {
             metrics::wait_refused();
             return Err(ServiceError::TooManyWaits);
         };
-        let mut open = metrics::OpenWait::begin();
-        let result = self.wait_for(inbox, &selection, timeout).await;
-        open.ends(outcome(&result));
-        // Before the answer: whoever has read it finds the slot free, on every node.
+        let waiter = Waiter { service: self, caller, inbox, selection: &selection, deadline };
+        let result = waiter.wait(interest, looked).await;
+        // Before the answer, so that a caller that has read it finds the slot free on every node.
         slot.release().await;
         result
     }
 
-    async fn wait_for(&self, inbox: &Inbox, selection: &Selection, timeout: Duration) -> Result<Message, ServiceError> {
-        let deadline = self.0.clock.instant().after(timeout);
-        let mut interest = self.0.hub.register(&inbox.id);
-        loop {
-            let looked = self.look(inbox, selection).await;
-            let left = self.0.clock.instant() < deadline;
-            let until = match looked {
-                Ok(Some(message)) => return Ok(message),
-                Ok(None) if timeout.is_zero() => return Err(ServiceError::NoMatchingMessage),
-                Ok(None) if !left => return Err(ServiceError::Timeout),
-                Ok(None) => inbox.expires_at.map_or(deadline, |at| self.0.clock.instant_of(at).min(deadline)),
-                // A wait outlasts the absence of its database.
-                Err(ServiceError::Store(error)) if left && error.is_unavailable() => {
-                    self.0.clock.instant().after(ABSENT_PAUSE).min(deadline)
-                }
-                Err(error) => return Err(error),
-            };
-            self.park(&mut interest, until).await?;
-        }
-    }
-
-    async fn look(&self, inbox: &Inbox, selection: &Selection) -> Result<Option<Message>, ServiceError> {
+    async fn look(&self, inbox: &Inbox, selection: &Selection) -> Looked {
         let found = self.0.store.oldest_match(inbox, selection, self.0.clock.now()).await?;
         if found.is_none() {
             self.check_same_life(inbox).await?;
@@ -78,13 +79,52 @@ impl Service {
         let same = present.is_some_and(|present| present.created_at == inbox.created_at);
         if same { Ok(()) } else { Err(ServiceError::InboxNotFound) }
     }
+}
 
-    async fn park(&self, interest: &mut Interest, until: Instant) -> Result<(), ServiceError> {
+/// A wait that has a slot.
+struct Waiter<'a> {
+    service: &'a Service,
+    caller: &'a Caller,
+    inbox: &'a Inbox,
+    selection: &'a Selection,
+    deadline: Instant,
+}
+
+impl Waiter<'_> {
+    /// Waits and looks in turn, from what the first look found.
+    async fn wait(&self, mut interest: Interest, mut looked: Looked) -> Result<Message, ServiceError> {
+        loop {
+            let clock = &self.service.0.clock;
+            let is_over = clock.instant() >= self.deadline;
+            let until = match looked {
+                Ok(Some(message)) => return Ok(message),
+                Ok(None) if is_over => return Err(ServiceError::Timeout),
+                Ok(None) => self.inbox.expires_at.map_or(self.deadline, |at| clock.instant_of(at).min(self.deadline)),
+                // A wait outlasts an outage of its database.
+                Err(ServiceError::Store(error)) if !is_over && error.is_unavailable() => {
+                    clock.instant().after(UNAVAILABLE_PAUSE).min(self.deadline)
+                }
+                Err(error) => return Err(error),
+            };
+            self.pause(&mut interest, until).await?;
+            looked = self.look_again().await;
+        }
+    }
+
+    async fn pause(&self, interest: &mut Interest, until: Instant) -> Result<(), ServiceError> {
         tokio::select! {
             () = interest.changed() => Ok(()),
-            () = self.0.clock.sleep_until(until) => Ok(()),
-            () = self.0.waits_end.cancelled() => Err(ServiceError::Stopping),
+            () = self.service.0.clock.sleep_until(until) => Ok(()),
+            () = self.service.0.waits_end.cancelled() => Err(ServiceError::Stopping),
         }
+    }
+
+    /// Looks, if the caller's key still works.
+    async fn look_again(&self) -> Looked {
+        if !self.service.0.projects.works(&self.caller.key).await? {
+            return Err(ServiceError::Unauthorized);
+        }
+        self.service.look(self.inbox, self.selection).await
     }
 }
 
@@ -94,6 +134,7 @@ fn outcome(result: &Result<Message, ServiceError>) -> &'static str {
         Err(ServiceError::Timeout | ServiceError::NoMatchingMessage) => "timeout",
         Err(ServiceError::InboxNotFound) => "inbox_ended",
         Err(ServiceError::Stopping) => "stopping",
+        Err(ServiceError::TooManyWaits) => "refused",
         Err(_) => "failed",
     }
 }

@@ -136,7 +136,12 @@ impl Harness {
 
     /// Sends a GET from a task of its own. Aborting the task hangs up.
     pub fn spawn_get(&self, path: &str) -> JoinHandle<Answer> {
-        tokio::spawn(answer(self.router.clone(), request(&self.key, "GET", path, Body::empty())))
+        self.spawn_get_with(&self.key, path)
+    }
+
+    /// The same with `key`.
+    pub fn spawn_get_with(&self, key: &ApiKey, path: &str) -> JoinHandle<Answer> {
+        tokio::spawn(answer(self.router.clone(), request(key, "GET", path, Body::empty())))
     }
 
     /// Creates an inbox and returns its id.

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use futures_util::future::select_all;
 
-use crate::common::{Harness, START};
+use crate::common::{Harness, START, within};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);
@@ -14,11 +15,11 @@ async fn a_wait_ends_in_time_when_the_clock_is_set_back() {
     let api = Harness::start().await;
     let inbox = api.create_inbox().await;
     let started = api.clock.instant();
-    let wait = api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=3000"));
-    // Lets the wait open first.
-    for _ in 0..10 {
-        api.get("/v1/health").await;
-    }
+    let open = |_| api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=3000"));
+    // Once one of five is refused, the other four are open.
+    let (refused, _, mut waits) = within(select_all((0..5).map(open))).await;
+    assert_eq!(refused.unwrap().status, 429);
+    let wait = waits.remove(0);
     api.clock.set_wall(START.before(HOUR));
     let answer = api.advance_until_done(SECOND, wait).await;
     assert_eq!(answer.error(), (408, "timeout".to_owned()));

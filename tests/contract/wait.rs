@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_util::future::select_all;
+
 use crate::common::{Harness, within};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -182,4 +184,19 @@ async fn a_wait_ends_at_once_when_its_project_is_deleted() {
     let (waited, deleted) = within(async { tokio::join!(waiting, deleting()) }).await;
     deleted.unwrap();
     assert!(matches!(waited.status, 401 | 404), "{waited:?}");
+}
+
+#[tokio::test]
+async fn a_wait_whose_key_was_revoked_gets_no_message() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox_with(&api.other_key).await;
+    let path = format!("/v1/inboxes/{inbox}/messages/wait?timeout=120000");
+    let open = |_| api.spawn_get_with(&api.other_key, &path);
+    // Once one of five is refused, the other four are open.
+    let (refused, _, mut waits) = within(select_all((0..5).map(open))).await;
+    assert_eq!(refused.unwrap().status, 429);
+    api.service.projects().rotate_key("other", Duration::ZERO).await.unwrap();
+    api.deliver(&inbox, "Hello").await;
+    let answer = within(waits.remove(0)).await.unwrap();
+    assert_eq!(answer.error(), (401, "unauthorized".to_owned()));
 }

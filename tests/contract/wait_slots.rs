@@ -3,6 +3,8 @@
 //! That four waits hold their places shows by the fifth: of five that nothing answers, exactly one is refused, and when
 //! it is, the others are in.
 
+use std::time::Duration;
+
 use futures_util::future::select_all;
 use tokio::task::JoinHandle;
 
@@ -30,32 +32,41 @@ pub(super) async fn four_waits_by(
     inboxes.into_iter().zip(waits).collect()
 }
 
-/// What a wait that only looks once hears on a new inbox.
-async fn look_once(api: &Harness) -> (u16, String) {
+/// The answer to a wait of a moment on a new inbox.
+async fn one_more(api: &Harness) -> (u16, String) {
     let inbox = api.create_inbox().await;
-    api.get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0")).await.error()
+    let wait = api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=1"));
+    api.advance_until_done(Duration::from_millis(1), wait).await.error()
 }
 
 fn too_many() -> (u16, String) {
     (429, "too many concurrent waits".to_owned())
 }
 
-fn no_match() -> (u16, String) {
-    (404, "no matching message".to_owned())
+fn timed_out() -> (u16, String) {
+    (408, "timeout".to_owned())
 }
 
 #[tokio::test]
-async fn the_fifth_wait_is_refused_also_one_that_only_looks_once() {
+async fn the_fifth_wait_that_has_to_stay_open_is_refused() {
     let api = Harness::start().await;
     let waits = four_waits(&api).await;
-    assert_eq!(look_once(&api).await, too_many());
-    let stored = api.create_inbox().await;
-    api.deliver(&stored, "Hello").await;
-    let refused = api.get(&format!("/v1/inboxes/{stored}/messages/wait")).await;
-    assert_eq!(refused.error(), too_many(), "also where the message is already there");
+    assert_eq!(one_more(&api).await, too_many());
     for (_, wait) in waits {
         assert!(!wait.is_finished());
     }
+}
+
+#[tokio::test]
+async fn a_wait_that_can_be_answered_at_once_needs_no_place() {
+    let api = Harness::start().await;
+    let _waits = four_waits(&api).await;
+    let stored = api.create_inbox().await;
+    let id = api.deliver(&stored, "Hello").await;
+    assert_eq!(api.get(&format!("/v1/inboxes/{stored}/messages/wait")).await.text("id"), id);
+    let empty = api.create_inbox().await;
+    let looked = api.get(&format!("/v1/inboxes/{empty}/messages/wait?timeout=0")).await;
+    assert_eq!(looked.error(), (404, "no matching message".to_owned()));
 }
 
 #[tokio::test]
@@ -72,9 +83,10 @@ async fn each_key_has_its_own_four() {
     let api = Harness::start().await;
     let _waits = four_waits(&api).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
-    let path = format!("/v1/inboxes/{theirs}/messages/wait?timeout=0");
-    assert_eq!(api.call_with(&api.other_key, "GET", &path, "").await.error(), no_match());
-    assert_eq!(look_once(&api).await, too_many());
+    let path = format!("/v1/inboxes/{theirs}/messages/wait?timeout=60000");
+    let wait = api.spawn_get_with(&api.other_key, &path);
+    assert_eq!(api.advance_until_done(Duration::from_secs(1), wait).await.error(), timed_out());
+    assert_eq!(one_more(&api).await, too_many());
 }
 
 #[tokio::test]
@@ -83,7 +95,7 @@ async fn a_place_is_free_as_soon_as_its_wait_is_answered() {
     for (inbox, wait) in four_waits(&api).await {
         let id = api.deliver(&inbox, "Hello").await;
         assert_eq!(wait.await.unwrap().text("id"), id);
-        assert_eq!(look_once(&api).await, no_match());
+        assert_eq!(one_more(&api).await, timed_out());
     }
 }
 
@@ -93,7 +105,7 @@ async fn a_place_is_free_as_soon_as_the_client_hangs_up() {
     for (_, wait) in four_waits(&api).await {
         wait.abort();
         assert!(wait.await.unwrap_err().is_cancelled());
-        assert_eq!(look_once(&api).await, no_match());
+        assert_eq!(one_more(&api).await, timed_out());
     }
     four_waits(&api).await;
 }
@@ -104,7 +116,7 @@ async fn a_place_is_free_as_soon_as_the_inbox_is_deleted() {
     for (inbox, wait) in four_waits(&api).await {
         assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
         assert_eq!(within(wait).await.unwrap().status, 404);
-        assert_eq!(look_once(&api).await, no_match());
+        assert_eq!(one_more(&api).await, timed_out());
     }
 }
 
@@ -113,7 +125,7 @@ async fn a_refused_wait_takes_no_place() {
     let api = Harness::start().await;
     let waits = four_waits(&api).await;
     for _ in 0..10 {
-        assert_eq!(look_once(&api).await, too_many());
+        assert_eq!(one_more(&api).await, too_many());
     }
     for (inbox, wait) in waits {
         api.deliver(&inbox, "Hello").await;
