@@ -14,7 +14,7 @@ use super::trace::Trace;
 use crate::metrics;
 use crate::model::{EmailAddress, MessageId, ProjectId, RefusedMail};
 use crate::service::{DeliverError, Incoming, prepare};
-use crate::smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
+use restante_smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
 
 /// How long the client waits for the service before it is told to try again later.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -52,9 +52,9 @@ impl Answers {
             Event::Authenticate(credentials) => {
                 let project = self.authenticate(&credentials).await;
                 self.project = project.ok();
-                session.authenticated(project);
+                session.authenticated(project.map(drop));
             }
-            Event::Sender { .. } => session.sender(self.sender().await),
+            Event::Sender(_) => session.sender(self.sender().await),
             Event::Recipient(address) => session.recipient(self.recipient(&address).await),
             Event::Deliver(envelope, raw) => session.delivered(self.deliver(envelope, raw, arrival).await),
             Event::Refused { envelope, size, refusal } => self.log_message(&envelope, size, &Err(refusal)),
@@ -157,7 +157,7 @@ impl Answers {
         Incoming {
             reverse_path: EmailAddress::parse(envelope.reverse_path.as_str()).ok(),
             recipients: envelope.recipients.clone(),
-            project: envelope.project,
+            project: self.project.filter(|_| envelope.authenticated),
             trace: trace.to_string(),
             raw,
         }
@@ -222,7 +222,7 @@ impl Answers {
     /// Remembers whom the session's messages are from and to.
     fn follow(&mut self, event: &Event) {
         match event {
-            Event::Sender { reverse_path, .. } => self.sender_path = reverse_path.to_string(),
+            Event::Sender(reverse_path) => self.sender_path = reverse_path.to_string(),
             Event::Recipient(address) => self.recipient = address.to_string(),
             Event::Refused { envelope, .. } | Event::Deliver(envelope, _) => {
                 self.recipient = joined(&envelope.recipients);

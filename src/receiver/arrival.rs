@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::Context;
 use super::memory::{MessageMemory, Share};
 use crate::clock::{Clock, Instant};
-use crate::smtp::Progress;
+use restante_smtp::Progress;
 
 /// How often the pace of a large message is looked at.
 const PACE_INTERVAL: Duration = Duration::from_secs(10);
-/// What has to come in that time, in octets, while others wait for memory.
-const PACE_OCTETS: u64 = 64 * 1024;
+/// What has to come in that time, in bytes, while others wait for memory.
+const PACE_BYTES: u64 = 64 * 1024;
 
 /// A message between DATA and its end.
 pub(super) struct Arrival {
@@ -60,7 +60,7 @@ impl Arrival {
         self.share.has_seat()
     }
 
-    /// How many octets may be read.
+    /// How many bytes may be read.
     pub(super) fn room(&self) -> usize {
         let room = if self.discarded { u64::MAX } else { self.share.covered().saturating_sub(self.received) };
         usize::try_from(room).unwrap_or(usize::MAX)
@@ -81,7 +81,7 @@ impl Arrival {
         if now < self.pace_due() || !self.share.is_large() {
             return now >= self.deadline;
         }
-        let slow = self.received - self.pace_received < PACE_OCTETS;
+        let slow = self.received - self.pace_received < PACE_BYTES;
         self.restart_pace(now);
         now >= self.deadline || (slow && self.memory.is_short())
     }

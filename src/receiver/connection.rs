@@ -1,4 +1,4 @@
-//! One connection: moves octets between its socket and its session, and watches the time.
+//! One connection: moves bytes between its socket and its session, and watches the time.
 
 use std::future::poll_fn;
 use std::io::{self, Write as _};
@@ -20,12 +20,12 @@ use super::arrival::Arrival;
 use super::listener::Slot;
 use crate::clock::Instant;
 use crate::config::Settings;
-use crate::smtp::{Event, Refusal, Reply, Session, SessionConfig, Transport};
+use restante_smtp::{Event, Refusal, Reply, Session, SessionConfig, Transport};
 
-/// Octets read at once. They are on the stack while there is something to read, so a silent client costs none.
-const READ_OCTETS: usize = 16 * 1024;
-/// Octets of most replies.
-const REPLY_OCTETS: usize = 64;
+/// Bytes read at once. They are on the stack while there is something to read, so a silent client costs none.
+const READ_BYTES: usize = 16 * 1024;
+/// Bytes of most replies.
+const REPLY_BYTES: usize = 64;
 /// How long a client may take to close its side once it has the last reply.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -60,7 +60,7 @@ enum End {
 
 /// What came of waiting for the client.
 enum Input {
-    Octets(usize),
+    Bytes(usize),
     Silence,
     Stop,
 }
@@ -137,7 +137,7 @@ impl Connection {
 
     fn keep_reply(&mut self, reply: &Reply) {
         self.answers.log_refusal(reply);
-        self.replies.reserve(REPLY_OCTETS);
+        self.replies.reserve(REPLY_BYTES);
         // Into memory, this cannot fail.
         let _ = write!(self.replies, "{reply}");
     }
@@ -171,9 +171,9 @@ impl Connection {
         let silent_until = self.now().after(self.context.limits.idle_timeout);
         loop {
             match self.wait(stream, attention, silent_until).await? {
-                Input::Octets(0) => return Ok(false),
-                Input::Octets(_) if self.context.stop.is_cancelled() => self.session.shut_down(),
-                Input::Octets(_) => {}
+                Input::Bytes(0) => return Ok(false),
+                Input::Bytes(_) if self.context.stop.is_cancelled() => self.session.shut_down(),
+                Input::Bytes(_) => {}
                 Input::Stop => self.session.close(Refusal::ShuttingDown),
                 Input::Silence if self.is_time_up(silent_until) => self.session.close(Refusal::TimedOut),
                 Input::Silence => continue,
@@ -216,16 +216,16 @@ impl Connection {
     ) -> io::Result<Input> {
         let Self { context, session, arrival, .. } = self;
         let due = arrival.as_ref().map_or(silent_until, |arrival| arrival.due().min(silent_until));
-        let room = arrival.as_ref().map_or(READ_OCTETS, |arrival| arrival.room().min(READ_OCTETS));
+        let room = arrival.as_ref().map_or(READ_BYTES, |arrival| arrival.room().min(READ_BYTES));
         // A message under way is finished; whoever is between messages is told at once that the server stops.
         let may_stop = arrival.is_none();
         if let Some(count) = try_for(attention, || read_into(stream, session, room).now_or_never()).await {
-            return Ok(Input::Octets(count?));
+            return Ok(Input::Bytes(count?));
         }
         tokio::select! {
             biased;
             () = context.stop.cancelled(), if may_stop => Ok(Input::Stop),
-            count = read_into(stream, session, room) => Ok(Input::Octets(count?)),
+            count = read_into(stream, session, room) => Ok(Input::Bytes(count?)),
             () = context.service.clock().sleep_until(due) => Ok(Input::Silence),
         }
     }
@@ -254,11 +254,11 @@ async fn try_for<T>(attention: Duration, mut attempt: impl FnMut() -> Option<T>)
     None
 }
 
-/// Gives the session what the socket has, at most `room` octets; answers how many there were.
+/// Gives the session what the socket has, at most `room` bytes; answers how many there were.
 async fn read_into<S: AsyncRead + Unpin>(stream: &mut S, session: &mut Session, room: usize) -> io::Result<usize> {
     poll_fn(|task| {
-        let mut octets = [MaybeUninit::uninit(); READ_OCTETS];
-        let mut read = ReadBuf::uninit(&mut octets[..room]);
+        let mut bytes = [MaybeUninit::uninit(); READ_BYTES];
+        let mut read = ReadBuf::uninit(&mut bytes[..room]);
         ready!(Pin::new(&mut *stream).poll_read(task, &mut read))?;
         session.receive(read.filled());
         Poll::Ready(Ok(read.filled().len()))
@@ -266,7 +266,7 @@ async fn read_into<S: AsyncRead + Unpin>(stream: &mut S, session: &mut Session, 
     .await
 }
 
-/// Closes so that the last reply arrives: were the socket closed with octets unread, the client would get a reset.
+/// Closes so that the last reply arrives: were the socket closed with bytes unread, the client would get a reset.
 async fn close<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
     let closed = tokio::time::timeout(LINGER, async {
         stream.shutdown().await?;
@@ -300,8 +300,8 @@ mod tests {
         let (mut server, mut client) = tokio::io::duplex(64);
         // There is one thread: this runs where the attempts give way.
         let said = tokio::spawn(async move { client.write_all(b"NOOP\r\n").await });
-        let mut octets = [0; 64];
-        let read = try_for(Duration::from_secs(3_600), || server.read(&mut octets).now_or_never()).await;
+        let mut bytes = [0; 64];
+        let read = try_for(Duration::from_secs(3_600), || server.read(&mut bytes).now_or_never()).await;
         assert_eq!(read.unwrap().unwrap(), 6);
         said.await.unwrap().unwrap();
     }
@@ -309,8 +309,8 @@ mod tests {
     #[tokio::test]
     async fn whoever_is_silent_is_not_looked_at_for_ever() {
         let (mut server, _client) = tokio::io::duplex(64);
-        let mut octets = [0; 64];
-        let read = try_for(Duration::from_micros(1), || server.read(&mut octets).now_or_never()).await;
+        let mut bytes = [0; 64];
+        let read = try_for(Duration::from_micros(1), || server.read(&mut bytes).now_or_never()).await;
         assert!(read.is_none());
     }
 }

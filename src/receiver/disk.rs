@@ -25,7 +25,7 @@ struct Measured {
 }
 
 impl Disk {
-    /// Watches the disk of `path`, which is full with less than `least_free` octets left.
+    /// Watches the disk of `path`, which is full with less than `least_free` bytes left.
     pub(super) fn new(path: PathBuf, least_free: u64, clock: Clock) -> Self {
         Self { path, least_free, clock, measured: Mutex::new(None) }
     }
@@ -47,7 +47,7 @@ impl Disk {
     /// A disk that cannot be measured is not called full: the store will say what is wrong with it.
     async fn measure(&self) -> bool {
         let path = self.path.clone();
-        match tokio::task::spawn_blocking(move || free_octets(&path)).await {
+        match tokio::task::spawn_blocking(move || free_bytes(&path)).await {
             Ok(Ok(free)) => free < self.least_free,
             Ok(Err(error)) => {
                 tracing::warn!(%error, path = %self.path.display(), "cannot tell how much disk is free");
@@ -62,7 +62,7 @@ impl Disk {
 }
 
 /// What an unprivileged process can still write.
-fn free_octets(path: &Path) -> rustix::io::Result<u64> {
+fn free_bytes(path: &Path) -> rustix::io::Result<u64> {
     let disk = rustix::fs::statvfs(path)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }

@@ -12,7 +12,7 @@ use super::Context;
 use super::connection;
 use crate::config::Limits;
 use crate::metrics;
-use crate::smtp::{Event, Refusal, Session, Transport};
+use restante_smtp::{Event, Refusal, Session, Transport};
 
 /// How long to wait for file descriptors or memory to come free.
 const PAUSE: Duration = Duration::from_millis(100);

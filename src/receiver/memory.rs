@@ -1,9 +1,9 @@
-//! The message octets that all sessions together may hold in memory. A session asks before it reads; where there is
+//! The message bytes that all sessions together may hold in memory. A session asks before it reads; where there is
 //! no room it waits, and its socket is not read.
 //!
 //! The budget is split three ways:
 //!
-//! - *Every connection's own*: the first octets of a message, set aside for each connection there may be. A small
+//! - *Every connection's own*: the first bytes of a message, set aside for each connection there may be. A small
 //!   message never waits, whatever the others do.
 //! - *The pool*: everybody's, drawn in steps as a message grows, first come, first served.
 //! - *The seats*: each has room for a whole message. Whoever finds the pool empty queues for the pool and for a seat;
@@ -15,7 +15,7 @@
 //! its end: no circle of waiting sessions can form. A slow sender cannot sit on a seat for long either: while others
 //! wait, the driver gives up on whoever holds memory and sends too little ([`MessageMemory::is_short`]).
 //!
-//! What it takes to read a message beyond its own octets (its parsed parts, the compressed copy) is bounded as well: large
+//! What it takes to read a message beyond its own bytes (its parsed parts, the compressed copy) is bounded as well: large
 //! messages that are being read at once are together no larger than the largest one may be ([`MessageMemory::workspace`]).
 //! What is left of a message that was read is smaller than the message, and its share covers it until it is stored.
 
@@ -26,11 +26,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Limits;
 
-/// The most that is set aside for each connection, in octets.
+/// The most that is set aside for each connection, in bytes.
 const OWN_MOST: u64 = 16 * 1024;
-/// What a growing message draws from the pool at once, in octets.
+/// What a growing message draws from the pool at once, in bytes.
 const STEP: u32 = 64 * 1024;
-/// A message up to this size is read without asking for workspace, in octets.
+/// A message up to this size is read without asking for workspace, in bytes.
 const SMALL_DELIVERY: usize = 256 * 1024;
 
 /// The budget.
@@ -39,7 +39,7 @@ pub(super) struct MessageMemory {
     pool: Arc<Semaphore>,
     seats: Arc<Semaphore>,
     workspace: Arc<Semaphore>,
-    workspace_octets: u32,
+    workspace_bytes: u32,
     waiting: AtomicUsize,
 }
 
@@ -52,13 +52,13 @@ impl MessageMemory {
         let seats = (limits.message_memory / 2 / limits.message_size.max(1)).max(1);
         let set_aside = own.saturating_mul(connections).saturating_add(seats.saturating_mul(limits.message_size));
         let pool = limits.message_memory.saturating_sub(set_aside);
-        let workspace_octets = u32::try_from(limits.message_size).unwrap_or(u32::MAX);
+        let workspace_bytes = u32::try_from(limits.message_size).unwrap_or(u32::MAX);
         Arc::new(Self {
             own,
             pool: Arc::new(semaphore(pool)),
             seats: Arc::new(semaphore(seats)),
-            workspace: Arc::new(semaphore(workspace_octets.into())),
-            workspace_octets,
+            workspace: Arc::new(semaphore(workspace_bytes.into())),
+            workspace_bytes,
             waiting: AtomicUsize::new(0),
         })
     }
@@ -73,12 +73,12 @@ impl MessageMemory {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until a message of `octets` may be read. The permit is held until it has been.
-    pub(super) async fn workspace(&self, octets: usize) -> Option<OwnedSemaphorePermit> {
-        if octets <= SMALL_DELIVERY {
+    /// Waits until a message of `bytes` may be read. The permit is held until it has been.
+    pub(super) async fn workspace(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        if bytes <= SMALL_DELIVERY {
             return None;
         }
-        let wanted = u32::try_from(octets).unwrap_or(u32::MAX).min(self.workspace_octets);
+        let wanted = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.workspace_bytes);
         // Nobody closes the semaphore; were it closed, nothing would be left to wait for.
         Arc::clone(&self.workspace).acquire_many_owned(wanted).await.ok()
     }
@@ -98,14 +98,14 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Waits until the session may hold `octets`. Dropping the future gives up the place in the queue.
-    pub(super) async fn cover(&mut self, octets: u64) {
-        while self.covered() < octets {
+    /// Waits until the session may hold `bytes`. Dropping the future gives up the place in the queue.
+    pub(super) async fn cover(&mut self, bytes: u64) {
+        while self.covered() < bytes {
             self.grow().await;
         }
     }
 
-    /// How many octets the session may hold; without end for a seat's holder.
+    /// How many bytes the session may hold; without end for a seat's holder.
     pub(super) fn covered(&self) -> u64 {
         if self.has_seat() { u64::MAX } else { self.covered }
     }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_budget_is_spent_to_the_octet_and_not_beyond() {
+    fn the_default_budget_is_spent_to_the_byte_and_not_beyond() {
         let limits = Limits::default();
         let memory = MessageMemory::new(&limits);
         let seats = memory.seats.available_permits() as u64;
@@ -222,8 +222,8 @@ mod tests {
             let memory = Arc::clone(&memory);
             tokio::spawn(async move {
                 let mut share = memory.share();
-                for octets in (0..=MIB).step_by(4096) {
-                    share.cover(octets).await;
+                for bytes in (0..=MIB).step_by(4096) {
+                    share.cover(bytes).await;
                     tokio::task::yield_now().await;
                 }
             })

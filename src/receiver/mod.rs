@@ -1,7 +1,7 @@
-//! SMTP over tokio: drives one pure [`Session`](crate::smtp::Session) for each connection and answers its questions
+//! SMTP over tokio: drives one pure [`Session`](restante_smtp::Session) for each connection and answers its questions
 //! with the service.
 //!
-//! `listener` takes connections, `connection` is the loop that moves octets and watches the time, `answers` puts the
+//! `listener` takes connections, `connection` is the loop that moves bytes and watches the time, `answers` puts the
 //! session's questions to the service, `arrival` is the account of a message under way, `memory` bounds what all of
 //! them hold together, `refusal_log` sums up refusals, `disk` watches the disk, `tls` holds the certificate, `trace` writes what this hop adds.
 
@@ -32,8 +32,8 @@ use self::tls::Certificate;
 pub use self::tls::TlsError;
 use crate::config::{Limits, Settings};
 use crate::service::Service;
-use crate::smtp::SessionConfig;
 use crate::tcp;
+use restante_smtp::SessionConfig;
 
 /// How long a client's socket is looked at again and again behind a reply, before its task sleeps. A client on the same
 /// machine has its next command ready sooner than a task that sleeps is woken.

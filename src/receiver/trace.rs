@@ -4,10 +4,10 @@ use std::fmt;
 use std::net::IpAddr;
 
 use crate::model::{Domain, Timestamp};
-use crate::smtp::Envelope;
+use restante_smtp::Envelope;
 
-/// The longest name of a client that is repeated, in octets (RFC 5321, section 4.5.3.1.2).
-const CLIENT_NAME_OCTETS: usize = 255;
+/// The longest name of a client that is repeated, in bytes (RFC 5321, section 4.5.3.1.2).
+const CLIENT_NAME_BYTES: usize = 255;
 
 /// How one message came; `Display` writes the fields, each ended by CR LF.
 pub(super) struct Trace<'a> {
@@ -38,9 +38,9 @@ impl fmt::Display for Trace<'_> {
 impl Trace<'_> {
     /// The client's name, if it has the form of a domain or an address literal; nothing else gets into a header.
     fn client_name(&self) -> Option<&str> {
-        let name = self.envelope.client_name.as_str();
-        let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"-._:[]".contains(&octet);
-        let usable = (1..=CLIENT_NAME_OCTETS).contains(&name.len()) && name.bytes().all(plain);
+        let name = &*self.envelope.client_name;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+        let usable = (1..=CLIENT_NAME_BYTES).contains(&name.len()) && name.bytes().all(plain);
         usable.then_some(name)
     }
 }
@@ -61,19 +61,17 @@ impl fmt::Display for AddressLiteral {
 mod tests {
     use super::*;
     use crate::model::EmailAddress;
-    use crate::smtp::ReversePath;
+    use restante_smtp::ReversePath;
 
     fn trace(client_name: &str, peer: &str, recipients: &[&str]) -> String {
         let recipients = recipients.iter().map(|text| EmailAddress::parse(text).unwrap());
         let envelope = Envelope {
             reverse_path: ReversePath::parse("<a@b.example>").unwrap().0,
             recipients: recipients.collect(),
-            client_name: client_name.to_owned(),
+            client_name: client_name.into(),
             extended: true,
             encrypted: true,
-            project: None,
-            declared_size: None,
-            body: None,
+            authenticated: false,
             smtputf8: false,
         };
         let (mail_domain, peer) = (&Domain::parse("restante.test").unwrap(), peer.parse().unwrap());

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
-use crate::dialog::{API_KEY, MAIL_DOMAIN};
+use restante_dialogs::{API_KEY, MAIL_DOMAIN};
 
 /// How long running sessions may take to end.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
@@ -113,8 +113,8 @@ impl Server {
         let mut raw = Vec::new();
         while let Some(page) = pages.next_page().await.unwrap() {
             for message in page {
-                let octets = self.store.raw_message(caller.project, message.id, self.clock.now()).await.unwrap();
-                raw.push(octets.unwrap());
+                let bytes = self.store.raw_message(caller.project, message.id, self.clock.now()).await.unwrap();
+                raw.push(bytes.unwrap());
             }
         }
         raw.reverse();

@@ -13,8 +13,8 @@ use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{ClientConnection, StreamOwned};
 
 use crate::client::client_config;
-use crate::dialog::{Delivery, Dialog, MAIL_DOMAIN, Peer, ServerEvent};
 use crate::server::Server;
+use restante_dialogs::{Delivery, Dialog, MAIL_DOMAIN, Peer, ServerEvent};
 
 /// Nothing takes that long but a defect.
 const AT_MOST: Duration = Duration::from_secs(20);
@@ -113,11 +113,11 @@ impl<'a> SocketPeer<'a> {
 }
 
 impl Peer for SocketPeer<'_> {
-    fn send(&mut self, octets: &[u8]) {
+    fn send(&mut self, bytes: &[u8]) {
         // Whether the server still listens shows in its replies.
         let _ = match &mut self.connection {
-            Connection::Plain(stream) => stream.get_mut().write_all(octets),
-            Connection::Encrypted(stream) => stream.get_mut().write_all(octets),
+            Connection::Plain(stream) => stream.get_mut().write_all(bytes),
+            Connection::Encrypted(stream) => stream.get_mut().write_all(bytes),
             Connection::None => Ok(()),
         };
     }
