@@ -7,14 +7,11 @@ use tokio::task::JoinSet;
 
 use crate::figures::{Sample, mebibytes};
 use crate::http::{Http, create_inboxes};
-use crate::ingest::{Run, Sending};
-use crate::options::{Cli, Command, Traffic, Waits};
-use crate::server::{Server, new_data_dir, pin_load, runtime};
+use crate::options::{Traffic, Waits};
+use crate::sending::{Recipients, Run, Sending};
+use crate::server::{Server, WAITS_A_KEY, new_data_dir, pin_load, runtime};
 use crate::store::create_keys;
 
-use clap::Parser;
-
-const WAITS_A_KEY: usize = 4;
 /// Within it, what was woken has answered and what was sent has been registered.
 const SETTLED: Duration = Duration::from_secs(1);
 
@@ -22,21 +19,22 @@ const SETTLED: Duration = Duration::from_secs(1);
 type Answered = (usize, Instant);
 
 pub(crate) fn run(options: &Waits) -> bool {
-    pin_load(&options.place);
+    pin_load(&options.program.place);
     runtime().block_on(measure(options))
 }
 
 async fn measure(options: &Waits) -> bool {
-    let data = new_data_dir(&options.place);
+    let (place, program) = (&options.program.place, &options.program.restante);
+    let data = new_data_dir(place);
     let keys = create_keys(data.path(), options.waits.div_ceil(WAITS_A_KEY)).await;
-    let server = Server::start_on(&options.place, data, &[]);
+    let server = Server::start_on(place, program, data, &[]);
     let key = |inbox: usize| keys[inbox / WAITS_A_KEY].as_str();
     let inboxes = create_inboxes(&server.http, (0..options.waits).map(key)).await;
     let addresses: Vec<String> = inboxes.iter().map(|inbox| format!("{inbox}@restante.test")).collect();
 
-    let (before, begun) = (server.process().resident(), Instant::now());
+    let (before, started) = (server.process().resident(), Instant::now());
     let mut waiting = open(&server, &inboxes, key).await;
-    let opened = begun.elapsed();
+    let opened = started.elapsed();
     tokio::time::sleep(SETTLED).await;
     let each = (server.process().resident() - before) / options.waits as u64 * 1_000;
     println!("{} waits opened in {:.2} s; memory for 1,000: {}", options.waits, opened.as_secs_f64(), mebibytes(each));
@@ -73,20 +71,19 @@ async fn open<'a>(server: &Server, inboxes: &[String], key: impl Fn(usize) -> &'
 
 /// One message to each address.
 async fn send(server: &Server, addresses: &[String], sessions: usize) -> Sending {
-    let Some(Command::Ingest(defaults)) = Cli::parse_from(["load", "ingest"]).command else { unreachable!() };
-    let traffic = Traffic { sessions, messages: addresses.len() as u64, ..defaults.traffic };
-    Run::new(&traffic, server.smtp.clone(), addresses.to_vec()).send(Vec::new()).await
+    let traffic = Traffic::count(sessions, addresses.len() as u64);
+    Run::new(&traffic, server.smtp.clone(), Recipients::Each(addresses.into())).send(Vec::new()).await
 }
 
 fn report(sending: &Sending, answers: &[Answered]) {
-    let last = answers.iter().map(|(_, at)| *at).max().unwrap_or(sending.begun);
+    let last = answers.iter().map(|(_, at)| *at).max().unwrap_or(sending.started);
     // The first address had its message before.
     let at: HashMap<usize, Instant> = answers.iter().map(|(number, at)| (number - 1, *at)).collect();
     let pairs =
         || sending.sent().filter_map(|(number, _, sent)| Some((sent, at.get(&usize::try_from(*number).ok()?)?)));
     let dot = Sample::new(pairs().map(|(sent, at)| at.saturating_duration_since(sent.dot)).collect());
     let acknowledged = Sample::new(pairs().map(|(sent, at)| at.saturating_duration_since(sent.answered)).collect());
-    let took = last.saturating_duration_since(sending.begun).as_secs_f64();
+    let took = last.saturating_duration_since(sending.started).as_secs_f64();
     println!("{} messages to {} waits: all answered within {took:.2} s", sending.sent().count(), answers.len());
     println!("  final dot to answer   {}", dot.line());
     println!("  250 to answer         {}", acknowledged.line());

@@ -27,11 +27,6 @@ impl Sample {
         let [p50, p99, p999, most] = [50.0, 99.0, 99.9, 100.0].map(|percent| self.percentile(percent));
         format!("p50 {p50:.2}  p99 {p99:.2}  p99.9 {p999:.2}  max {most:.2} ms")
     }
-
-    pub(crate) fn json(&self) -> serde_json::Value {
-        let [p50, p99, p999, most] = [50.0, 99.0, 99.9, 100.0].map(|percent| self.percentile(percent));
-        serde_json::json!({"p50_ms": p50, "p99_ms": p99, "p999_ms": p999, "max_ms": most})
-    }
 }
 
 /// The middle one.
@@ -48,6 +43,6 @@ pub(crate) fn grouped(number: f64) -> String {
     groups.join(",")
 }
 
-pub(crate) fn mebibytes(octets: u64) -> String {
-    format!("{:.1} MiB", octets as f64 / f64::from(1 << 20))
+pub(crate) fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }

@@ -108,3 +108,14 @@ pub(crate) async fn create_inboxes<'a>(address: &str, keys: impl Iterator<Item =
 pub(crate) fn parsed(body: &[u8]) -> Value {
     serde_json::from_slice(body).unwrap()
 }
+
+/// Opens waits that nothing is sent to.
+pub(crate) async fn hold<'a>(http: &str, waits: impl Iterator<Item = (&'a String, &'a str)>) -> Vec<Http> {
+    let mut held = Vec::new();
+    for (inbox, key) in waits {
+        let mut connection = Http::connect(http).await.unwrap();
+        connection.write("GET", &format!("/v1/inboxes/{inbox}/messages/wait?timeout=120000"), key).await.unwrap();
+        held.push(connection);
+    }
+    held
+}

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
-
 use crate::figures::{Sample, mebibytes};
-use crate::ingest::{Run, Sending};
-use crate::options::{Cli, Command, Soak, Traffic};
+use crate::options::{Soak, Traffic};
+use crate::sending::{Recipients, Run, Sending};
 use crate::server::{Server, pin_load, runtime};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -18,18 +16,17 @@ const LEVEL_AFTER: usize = 3;
 const LEVEL: f64 = 1.2;
 
 pub(crate) fn run(options: &Soak) -> bool {
-    pin_load(&options.place);
+    pin_load(&options.program.place);
     runtime().block_on(measure(options))
 }
 
 async fn measure(options: &Soak) -> bool {
-    let server = Arc::new(Server::start(&options.place, &["--inbox-lifetime", &options.inbox_lifetime]));
+    let (place, program) = (&options.program.place, &options.program.restante);
+    let server = Arc::new(Server::start(place, program, &["--inbox-lifetime", &options.inbox_lifetime]));
     let watch = tokio::spawn(watch(Arc::clone(&server), options.minutes));
-    let Some(Command::Ingest(defaults)) = Cli::parse_from(["load", "ingest"]).command else { unreachable!() };
-    let (rate, seconds) = (Some(options.rate), Some(options.minutes * 60));
-    let traffic = Traffic { sessions: SESSIONS, rate, seconds, ..defaults.traffic };
-    let addresses = (0..options.rate * options.minutes * 60).map(|number| format!("soak{number}@restante.test"));
-    let sending = Run::new(&traffic, server.smtp.clone(), addresses.collect()).send(Vec::new()).await;
+    let traffic = Traffic { rate: Some(options.rate), ..Traffic::flat_out(SESSIONS, options.minutes * 60) };
+    let recipients = Recipients::new_inboxes("restante.test");
+    let sending = Run::new(&traffic, server.smtp.clone(), recipients).send(Vec::new()).await;
     report(options, &sending, &watch.await.unwrap())
 }
 
@@ -47,7 +44,7 @@ async fn watch(server: Arc<Server>, minutes: u64) -> Vec<(u64, u64)> {
 
 fn report(options: &Soak, sending: &Sending, seen: &[(u64, u64)]) -> bool {
     let outcome = sending.outcome();
-    outcome.print(false);
+    outcome.print();
     println!("\n| minute | memory | files | final dot to 250, p50 | p99 | max |\n|---|---|---|---|---|---|");
     let mut acks = Vec::new();
     for (minute, (memory, files)) in seen.iter().enumerate() {
