@@ -1,4 +1,4 @@
-//! A server behind a real socket as the other end of a dialog.
+//! A server with a real socket as the other end of a dialog.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -26,7 +26,7 @@ pub(crate) struct SocketPeer<'a> {
     server: &'a Server,
     runtime: Handle,
     connection: Connection,
-    /// What should be delivered: whatever else there is shows in the number of messages.
+    /// What should be delivered: anything else shows in the number of messages.
     expected: &'a [Delivery],
     /// A line that was read before the dialog asked for it.
     early_line: Option<String>,

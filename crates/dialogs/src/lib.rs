@@ -1,4 +1,4 @@
-//! Dialogs as files: what they say, and how they are played against anything that speaks SMTP.
+//! SMTP sessions as files, and the player that compares a server with them.
 //!
 //! The README describes the format. A [`Dialog`] is played in lockstep over any [`Peer`]; its
 //! [`Dialog::pipelined`] form sends all it can before it looks at the replies.
@@ -42,7 +42,7 @@ pub struct Conditions {
     pub faults: Vec<Fault>,
 }
 
-/// Something that the service behind the session refuses.
+/// Something that the service refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub question: Question,
@@ -140,7 +140,7 @@ impl Dialog {
         bytes(&self.steps).concat().len()
     }
 
-    /// Plays the dialog, and answers the first thing that was not as it should be.
+    /// Plays the dialog. An error is the first difference.
     pub fn play(&self, peer: &mut impl Peer) -> Result<(), String> {
         for step in &self.steps {
             self.play_step(step, peer).map_err(|problem| format!("{}:{}: {problem}", self.name, step.line))?;

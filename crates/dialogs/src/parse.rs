@@ -80,7 +80,7 @@ fn question(word: &str) -> Result<Question, String> {
         "recipient" => Ok(Question::Recipient),
         "message" => Ok(Question::Message),
         "password" => Ok(Question::Password),
-        _ => Err(format!("nobody asks about a {word}")),
+        _ => Err(format!("no such question: {word}")),
     }
 }
 
@@ -146,7 +146,7 @@ fn escaped(mut text: &str, in_braces: bool) -> Result<(Vec<u8>, &str), String> {
     }
 }
 
-/// Reads one escape from behind its backslash.
+/// Reads one escape after its backslash.
 fn escape<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, String> {
     if let Some(inner) = text.strip_prefix("base64{") {
         let (inner, rest) = escaped(inner, true)?;

@@ -1,4 +1,4 @@
-//! The pure session as the other end of a dialog, with the network between them cut where a test wants it.
+//! The pure session as the other end of a dialog. What the client sends arrives cut as a test wants it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::{API_KEY, Conditions, Delivery, MAIL_DOMAIN, Peer, Question, ServerEv
 #[derive(Clone, Copy, Debug)]
 pub enum Cut {
     Nowhere,
-    /// Behind every byte.
+    /// After every byte.
     Everywhere,
-    /// Once, behind so many bytes.
-    Behind(usize),
+    /// Once, after this many bytes.
+    After(usize),
 }
 
 pub struct SessionPeer {
@@ -109,13 +109,13 @@ impl Peer for SessionPeer {
         let start = self.sent;
         self.sent += bytes.len();
         match self.cut {
-            Cut::Behind(count) if (start..self.sent).contains(&count) => {
-                let (before, behind) = bytes.split_at(count - start);
+            Cut::After(count) if (start..self.sent).contains(&count) => {
+                let (before, after) = bytes.split_at(count - start);
                 self.receive(before);
-                self.receive(behind);
+                self.receive(after);
             }
             Cut::Everywhere => bytes.chunks(1).for_each(|byte| self.receive(byte)),
-            Cut::Nowhere | Cut::Behind(_) => self.receive(bytes),
+            Cut::Nowhere | Cut::After(_) => self.receive(bytes),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The exchange that follows AUTH (RFC 4954) with the mechanisms PLAIN (RFC 4616) and LOGIN.
+//! The exchange after AUTH (RFC 4954) with the mechanisms PLAIN (RFC 4616) and LOGIN.
 
 use std::fmt;
 
@@ -19,11 +19,11 @@ const PASSWORD: &str = "UGFzc3dvcmQ6";
 pub enum Mechanism {
     /// All in one response.
     Plain,
-    /// User name and password one after the other.
+    /// The user name first, then the password.
     Login,
 }
 
-/// What a client authenticates with.
+/// A client's credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The user name.
@@ -32,14 +32,14 @@ pub struct Credentials {
     pub password: String,
 }
 
-/// What the server waits for.
+/// The response that the server waits for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Exchange {
     /// The response of PLAIN.
     Plain,
     /// The user name of LOGIN.
     Username,
-    /// The password of LOGIN, the user name having come.
+    /// The password of LOGIN, with the user name that came before it.
     Password(String),
 }
 
@@ -48,7 +48,7 @@ pub enum Exchange {
 pub enum Step {
     /// Ask for another response, with this challenge in base64.
     Challenge(&'static str, Exchange),
-    /// All is there.
+    /// Both are known.
     Credentials(Credentials),
 }
 
@@ -83,8 +83,8 @@ impl Exchange {
     /// Takes a response line without its CR LF.
     ///
     /// # Errors
-    /// [`Refusal::AuthenticationCancelled`] for `*`, [`Refusal::MalformedAuthentication`] for what is not base64 of
-    /// UTF-8 in the mechanism's form.
+    /// [`Refusal::AuthenticationCancelled`] for `*`, [`Refusal::MalformedAuthentication`] where the line is not base64
+    /// of UTF-8 in the mechanism's form.
     pub fn answer(self, line: &[u8]) -> Result<Step, Refusal> {
         if line == b"*" {
             return Err(Refusal::AuthenticationCancelled);

@@ -1,12 +1,12 @@
-//! Finds the end of the message data and takes out the transparency dots (RFC 5321, section 4.5.2), byte by byte.
+//! Finds the end of the message data and removes the transparency dots (RFC 5321, section 4.5.2), byte by byte.
 //!
-//! Two mail systems that disagree on where a message ends let a sender smuggle a second one inside the first. Therefore
-//! only CR LF . CR LF ends the data, and a message with a bare CR or LF, the raw material of every such trick, is read
-//! to its real end and refused there.
+//! If two mail systems disagree on where a message ends, a sender can smuggle a second one inside the first. So only
+//! CR LF . CR LF ends the data. A message with a bare CR or LF, which every such trick needs, is read to its real end
+//! and refused there.
 
 use crate::reply::Refusal;
 
-/// A message that passed this many servers is going round (RFC 5321, section 6.3).
+/// A message that passed more servers than this is in a loop (RFC 5321, section 6.3).
 const RECEIVED_FIELDS: usize = 100;
 
 /// Receives the data of one message.
@@ -15,7 +15,7 @@ pub struct BodyReader {
     limits: BodyLimits,
     place: Place,
     bytes: Vec<u8>,
-    /// Bytes of the message so far, the discarded ones too.
+    /// Bytes of the message so far, with the discarded ones.
     size: u64,
     /// Bytes of the line so far.
     line: usize,
@@ -24,7 +24,7 @@ pub struct BodyReader {
     bare_line_end: bool,
 }
 
-/// How much one message may hold, in bytes.
+/// The limits of one message, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyLimits {
     /// The message without its transparency dots and its final dot (RFC 1870, section 3).
@@ -33,25 +33,25 @@ pub struct BodyLimits {
     pub line: usize,
 }
 
-/// Where the next byte stands.
+/// The place of the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// At the start of a line, and at the very start: the CR LF of the DATA command counts.
     LineStart,
     /// Inside a line.
     Line,
-    /// Behind a CR.
+    /// After a CR.
     Cr,
-    /// Behind a dot that starts a line. It is either the end or stuffed, so it is not part of the message.
+    /// After a dot that starts a line. It is either the end or stuffed, so it is not part of the message.
     Dot,
-    /// Behind such a dot and a CR.
+    /// After such a dot and a CR.
     DotCr,
-    /// Behind the end.
+    /// After the end.
     End,
 }
 
 impl BodyReader {
-    /// Starts behind the CR LF of the DATA command.
+    /// Starts after the CR LF of the DATA command.
     #[must_use]
     pub fn new(limits: BodyLimits) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl BodyReader {
         }
     }
 
-    /// Takes bytes up to the end of the data, and answers how many were taken.
+    /// Takes bytes up to the end of the data. Returns how many were taken.
     pub fn read(&mut self, input: &[u8]) -> usize {
         let mut taken = 0;
         if self.bytes.capacity() == 0 && !self.is_discarded() {
@@ -92,7 +92,7 @@ impl BodyReader {
         self.place == Place::End
     }
 
-    /// Bytes of the message so far, the discarded ones too.
+    /// Bytes of the message so far, with the discarded ones.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
@@ -104,11 +104,10 @@ impl BodyReader {
         self.bytes.capacity()
     }
 
-    /// Makes room for a message of `bytes` at once, where there is that much: to grow step by step leaves holes of
-    /// the same size behind.
+    /// Reserves room for a message of `bytes`, where there is that much memory: growing step by step fragments it.
     pub fn reserve(&mut self, bytes: usize) {
         let more = bytes.saturating_sub(self.bytes.len());
-        // Without it, the message grows step by step.
+        // On failure, the message grows step by step.
         let _ = self.bytes.try_reserve_exact(more);
     }
 
@@ -137,7 +136,7 @@ impl BodyReader {
         self.too_large || self.line_too_long || self.bare_line_end
     }
 
-    /// Takes what stands before the next CR or LF, and answers how much that was.
+    /// Takes the bytes before the next CR or LF. Returns how many there were.
     fn read_run(&mut self, input: &[u8]) -> usize {
         let run = memchr::memchr2(b'\r', b'\n', input).unwrap_or(input.len());
         self.keep(&input[..run]);
@@ -165,7 +164,7 @@ impl BodyReader {
         };
     }
 
-    /// Counts bytes of the message, and keeps them as long as it can still be accepted.
+    /// Counts bytes of the message, and keeps them while it can still be accepted.
     fn keep(&mut self, bytes: &[u8]) {
         self.size = self.size.saturating_add(bytes.len() as u64);
         self.line = self.line.saturating_add(bytes.len());

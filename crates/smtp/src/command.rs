@@ -1,4 +1,5 @@
-//! The grammar of commands (RFC 5321, section 4.1.1): a line becomes a verb, and a verb's arguments a typed [`Command`].
+//! The grammar of commands (RFC 5321, section 4.1.1): a line becomes a verb, and a verb's arguments a typed
+//! [`Command`].
 
 use crate::auth::Mechanism;
 use crate::path::{ForwardPath, ReversePath};
@@ -70,10 +71,10 @@ const VERBS: [(&str, Verb, Order); 12] = [
 /// Verbs of the standards that this server answers with 502.
 const NOT_IMPLEMENTED: [&str; 9] = ["EXPN", "BDAT", "TURN", "ETRN", "ATRN", "SEND", "SOML", "SAML", "BURL"];
 
-/// A browser that was led here would send headers and a body, which somebody may have made to look like mail.
+/// A browser that was led here sends headers and a body, which an attacker may have made look like mail.
 const HTTP_METHODS: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
-/// A command line taken apart as far as its verb.
+/// A command line of which only the verb has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandLine<'a> {
     verb: Verb,
@@ -110,7 +111,7 @@ pub enum Command<'a> {
     Quit,
 }
 
-/// What a MAIL command says.
+/// The arguments of a MAIL command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mail {
     /// The sender.
@@ -121,7 +122,7 @@ pub struct Mail {
     pub body: Option<BodyType>,
     /// Whether addresses and headers may hold UTF-8 (RFC 6531).
     pub smtputf8: bool,
-    /// Whether there was a parameter `AUTH=`. Its value is not believed (RFC 4954, section 5).
+    /// Whether there was a parameter `AUTH=`. Its value is not trusted (RFC 4954, section 5).
     pub auth: bool,
 }
 
@@ -135,7 +136,7 @@ pub enum BodyType {
 }
 
 impl<'a> CommandLine<'a> {
-    /// Takes off the verb of a line without its CR LF.
+    /// Reads the verb of a line without its CR LF.
     ///
     /// # Errors
     /// [`Refusal::MalformedLine`] where the line is not UTF-8 or has control characters, otherwise what is wrong with
@@ -173,7 +174,7 @@ impl<'a> CommandLine<'a> {
         self.order
     }
 
-    /// The path as far as the line has one, for the log.
+    /// The path of the line if it has one, for the log.
     #[must_use]
     pub fn path(&self) -> Option<&'a str> {
         let (name, path) = self.arguments.split_once(':')?;
@@ -206,7 +207,7 @@ impl<'a> CommandLine<'a> {
         if self.arguments.is_empty() { Ok(command) } else { Err(Refusal::BadArguments) }
     }
 
-    /// A wrong name is no reason to refuse mail (RFC 5321, section 4.1.4); it only has to be one visible word.
+    /// A wrong name is no reason to refuse mail (RFC 5321, section 4.1.4). It only has to be one visible word.
     fn client_name(&self) -> Result<&'a str, Refusal> {
         let name = self.arguments;
         if name.is_empty() || name.len() > NAME_BYTES || name.contains(char::is_whitespace) {
@@ -265,7 +266,7 @@ impl Mail {
 /// `keyword` or `keyword=value`.
 type Parameter<'a> = (&'a str, Option<&'a str>);
 
-/// Takes off `FROM:` or `TO:`. A space after the colon is wrong, but too common to refuse.
+/// Skips `FROM:` or `TO:`. A space after the colon is wrong, but too common to refuse.
 fn after_prefix<'a>(arguments: &'a str, prefix: &str) -> Result<&'a str, Refusal> {
     match arguments.split_at_checked(prefix.len()) {
         Some((name, path)) if name.eq_ignore_ascii_case(prefix) => Ok(path.trim_start_matches(' ')),
@@ -294,7 +295,7 @@ fn parameter(word: &str) -> Result<Parameter<'_>, Refusal> {
     Ok((keyword, value))
 }
 
-/// Twenty digits may say more than a u64 holds; that is too large in any case.
+/// Twenty digits may not fit into a u64; the size is too large in any case then.
 fn size(value: Option<&str>) -> Result<u64, Refusal> {
     let digits = value.filter(|value| value.len() <= SIZE_DIGITS && value.bytes().all(|byte| byte.is_ascii_digit()));
     Ok(digits.ok_or(Refusal::BadParameter)?.parse().unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-//! The envelope of a message: what the session learned besides the message itself.
+//! The envelope of a message: all that the session knows besides the message itself.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use restante_mail::EmailAddress;
 
 use crate::path::ReversePath;
 
-/// Who sent a message to whom, and how it came.
+/// The sender, the recipients, and how the message came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// The sender.
     pub reverse_path: ReversePath,
-    /// The recipients, all on the mail domain, in the order they were named and as often.
+    /// The recipients, all on the mail domain, in the order of the RCPT commands, with repetitions.
     pub recipients: Vec<EmailAddress>,
-    /// The name that the client gave itself: one word without control characters, and otherwise not to be trusted.
+    /// The name that the client gave itself: one word without control characters. Do not trust it otherwise.
     pub client_name: Arc<str>,
     /// Whether the client said EHLO and not HELO.
     pub extended: bool,

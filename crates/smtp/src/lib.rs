@@ -14,12 +14,12 @@
 //! | [`Event::Authenticate`] | checks the credentials, calls [`Session::authenticated`] |
 //! | [`Event::Sender`] | calls [`Session::sender`] |
 //! | [`Event::Recipient`] | calls [`Session::recipient`] |
-//! | [`Event::Deliver`] | sends the buffer, stores the message, calls [`Session::delivered`] |
+//! | [`Event::Deliver`] | stores the message, calls [`Session::delivered`] |
 //! | [`Event::Refused`] | logs it |
 //! | [`Event::Close`] | sends the buffer, closes the connection |
 //!
-//! The session is built from [`mod@line`] (bytes to lines), [`command`] and [`path`] (lines to typed commands), [`auth`]
-//! (the exchange after AUTH), [`body`] (the end of the data) and [`reply`] (every reply code).
+//! The session is built from [`mod@line`] (bytes to lines), [`command`] and [`path`] (lines to typed commands),
+//! [`auth`] (the exchange after AUTH), [`body`] (the end of the data) and [`reply`] (every reply code).
 
 pub mod auth;
 pub mod body;

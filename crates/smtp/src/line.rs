@@ -1,26 +1,26 @@
-//! Splits what a client sends into command lines, never holding more of one than its limit.
+//! Splits what a client sends into command lines. Never holds more of a line than its limit.
 
 /// A larger line's memory is not kept for the next one.
 const KEPT_BYTES: usize = 256;
 
-/// Gathers one line at a time. Only CR LF ends a line (RFC 5321, section 2.3.8).
+/// Collects one line at a time. Only CR LF ends a line (RFC 5321, section 2.3.8).
 #[derive(Debug, Default)]
 pub struct LineReader {
     line: Vec<u8>,
-    /// Bytes of the line so far, the discarded ones too.
+    /// Bytes of the line so far, with the discarded ones.
     length: usize,
     bare_line_end: bool,
     after_cr: bool,
 }
 
-/// What came up to the next CR LF.
+/// What came before the next CR LF.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// A line without its CR LF.
     Whole(Vec<u8>),
-    /// A line that was longer than its limit and is gone.
+    /// A line that was longer than its limit; it is not kept.
     TooLong,
-    /// A line with a bare CR or LF in it, and gone: the client may have meant several lines, and none is run.
+    /// A line with a bare CR or LF in it; it is not kept. The client may have meant several lines, and none is run.
     BareLineEnd,
 }
 

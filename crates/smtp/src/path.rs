@@ -11,14 +11,14 @@ const PATH_BYTES: usize = 254;
 
 /// The envelope sender as the client wrote it, without angle brackets and source route; empty for the null path `<>`.
 ///
-/// Its local part may be longer than the 64 bytes that an inbox gets: bounce addresses in use are.
+/// Its local part may be longer than the 64 bytes of an inbox: bounce addresses in use are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReversePath(String);
 
-/// A recipient as the client wrote it: well-formed, though not yet known to be an inbox's address.
+/// A recipient as the client wrote it: well-formed, but perhaps not an address that an inbox can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForwardPath<'a> {
-    /// `<postmaster>` in any case: the mail domain's own, which needs no domain (RFC 5321, section 4.1.1.3).
+    /// `<postmaster>` in any case. It belongs to the mail domain and needs no domain (RFC 5321, section 4.1.1.3).
     Postmaster(Cow<'a, str>),
     /// A mailbox at a domain.
     Mailbox {
@@ -31,7 +31,7 @@ pub enum ForwardPath<'a> {
     AddressLiteral,
 }
 
-/// The text is no path.
+/// The text is not a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a path")]
 pub struct InvalidPath;
@@ -91,8 +91,8 @@ impl<'a> ForwardPath<'a> {
     /// The address on the mail domain that the path names.
     ///
     /// # Errors
-    /// [`Refusal::BadRecipient`] where no inbox can have that address, [`Refusal::RelayNotPermitted`] where it is
-    /// another host's.
+    /// [`Refusal::BadRecipient`] where no inbox can have that address, [`Refusal::RelayNotPermitted`] where its domain
+    /// is another one.
     pub fn into_address(self, mail_domain: &Domain) -> Result<EmailAddress, Refusal> {
         let (local_part, domain) = match self {
             Self::AddressLiteral => return Err(Refusal::RelayNotPermitted),
@@ -108,7 +108,7 @@ impl<'a> ForwardPath<'a> {
     }
 }
 
-/// A mailbox and its parts, as they stand in the command.
+/// A mailbox and its parts, as written in the command.
 struct Mailbox<'a> {
     /// The whole of it.
     text: &'a str,
@@ -130,7 +130,7 @@ fn bracketed(text: &str) -> Result<(Mailbox<'_>, &str), InvalidPath> {
     Ok((Mailbox { text, local_part, host }, rest))
 }
 
-/// Leaves out `@one,@two:`, which must be accepted and should be ignored (RFC 5321, section 4.1.1.3 and appendix C).
+/// Skips `@one,@two:`, which must be accepted and should be ignored (RFC 5321, section 4.1.1.3 and appendix C).
 fn skip_route(mut text: &str) -> Result<&str, InvalidPath> {
     if !text.starts_with('@') {
         return Ok(text);
@@ -156,7 +156,7 @@ fn local_part(text: &str) -> Result<(Cow<'_, str>, &str), InvalidPath> {
     if atoms_ok { Ok((Cow::Borrowed(local_part), rest)) } else { Err(InvalidPath) }
 }
 
-/// Reads a quoted string after its first quote, and takes off the quotes and backslashes.
+/// Reads a quoted string after its first quote, and removes the quotes and backslashes.
 fn quoted_string(text: &str) -> Result<(String, &str), InvalidPath> {
     let mut unquoted = String::new();
     let mut characters = text.chars();
@@ -187,7 +187,7 @@ fn host(text: &str) -> Result<(&str, &str), InvalidPath> {
     Ok(text.split_at(end + 1))
 }
 
-/// Reads a domain. Underscores are no part of it, but names of containers have them, and senders are in containers.
+/// Reads a domain. Underscores are not allowed, but the names of containers have them, and senders run in containers.
 fn domain(text: &str) -> Result<(&str, &str), InvalidPath> {
     let is_part = |character: char| {
         character.is_ascii_alphanumeric() || "-_.".contains(character) || is_visible_non_ascii(character)

@@ -1,4 +1,4 @@
-//! Replies, and the one place that knows SMTP codes (RFC 5321, section 4.2) and enhanced status codes (RFC 3463).
+//! Replies. This file alone has SMTP codes (RFC 5321, section 4.2) and enhanced status codes (RFC 3463).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,16 @@ pub struct Reply {
     /// The lines after the first.
     more: Vec<Cow<'static, str>>,
     refusal: Option<Refusal>,
-    path: Option<String>,
+    path: Option<RefusedPath>,
+}
+
+/// The path that a reply refuses, as the client wrote it. It is hostile text without control characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefusedPath {
+    /// Of a MAIL command.
+    Sender(String),
+    /// Of a RCPT command.
+    Recipient(String),
 }
 
 /// The subject and the detail of an enhanced status code; its class is the first digit of the reply code.
@@ -27,7 +36,7 @@ pub enum Refusal {
     MalformedLine,
     /// A verb that no standard knows.
     UnknownCommand,
-    /// A verb that this server does not serve.
+    /// A verb that this server does not implement.
     NotImplemented,
     /// Arguments missing, superfluous or misspelt.
     BadArguments,
@@ -49,7 +58,7 @@ pub enum Refusal {
     AlreadyEncrypted,
     /// AUTH after a successful AUTH.
     AlreadyAuthenticated,
-    /// AUTH on a connection that others could read.
+    /// AUTH on a connection that is not encrypted.
     EncryptionRequired,
     /// An AUTH mechanism that this server does not offer.
     UnknownMechanism,
@@ -59,15 +68,15 @@ pub enum Refusal {
     AuthenticationTooLong,
     /// The client cancelled AUTH.
     AuthenticationCancelled,
-    /// Credentials that open nothing.
+    /// Wrong credentials.
     AuthenticationFailed,
     /// MAIL in a session whose credentials are no longer valid (RFC 4954, section 6).
     AuthenticationRequired,
-    /// Credentials that could not be checked just now.
+    /// Credentials that cannot be checked now.
     AuthenticationUnavailable,
-    /// A reverse-path that is none.
+    /// A malformed reverse-path.
     BadSender,
-    /// A forward-path that is none, or that no inbox can have.
+    /// A malformed forward-path, or one that no inbox can have.
     BadRecipient,
     /// A non-ASCII address in a transaction without SMTPUTF8.
     NonAsciiAddress,
@@ -75,13 +84,13 @@ pub enum Refusal {
     RelayNotPermitted,
     /// One recipient more than a message may have.
     TooManyRecipients,
-    /// The recipient's inbox holds as many messages as it may.
+    /// The recipient's inbox is full.
     InboxFull,
-    /// The recipient's mailbox takes no mail.
+    /// The recipient's mailbox accepts no mail.
     MailboxDisabled,
-    /// The store cannot answer or take the message just now.
+    /// The store cannot answer, or cannot store the message, now.
     StoreFailure,
-    /// Too little free disk to take messages.
+    /// Too little free disk.
     DiskShort,
     /// A message over the size limit, declared or transferred.
     MessageTooLarge,
@@ -89,15 +98,15 @@ pub enum Refusal {
     DataLineTooLong,
     /// A bare CR or LF in the data.
     BareLineEnd,
-    /// So many Received fields that the message must be going round.
+    /// So many Received fields that the message must be in a loop.
     MailLoop,
     /// The server is stopping.
     ShuttingDown,
-    /// The client was silent, or one message under way, for too long.
+    /// The client was idle for too long, or its message took too long.
     TimedOut,
-    /// A connection over a connection limit.
+    /// Over a limit of connections.
     TooManyConnections,
-    /// Too many commands in a row that are none.
+    /// Too many unknown or malformed commands in a row.
     TooManyErrors,
     /// Too many failed authentications.
     TooManyFailedAuthentications,
@@ -123,7 +132,7 @@ impl Reply {
         reply
     }
 
-    /// 250 to a command with nothing more to say.
+    /// 250 to other commands.
     pub(super) fn ok() -> Self {
         Self::enhanced(250, (0, 0), "OK")
     }
@@ -138,7 +147,7 @@ impl Reply {
         Self::enhanced(250, (1, 5), "Recipient OK")
     }
 
-    /// 354: the data may come. Intermediate replies have no class in RFC 3463.
+    /// 354 to DATA. Intermediate replies have no class in RFC 3463.
     pub(super) fn start_data() -> Self {
         Self::plain(354, "End data with <CR><LF>.<CR><LF>")
     }
@@ -150,7 +159,7 @@ impl Reply {
         Self { more: lines.collect(), ..reply }
     }
 
-    /// 252 to VRFY, which tells nothing (RFC 5321, section 7.3).
+    /// 252 to VRFY, which discloses nothing (RFC 5321, section 7.3).
     pub(super) fn cannot_verify() -> Self {
         Self::enhanced(252, (0, 0), "Cannot verify; send a message and see")
     }
@@ -170,7 +179,7 @@ impl Reply {
         Self::enhanced(220, (0, 0), "Ready to start TLS")
     }
 
-    /// 334: the client's turn in AUTH; `challenge` is base64.
+    /// 334 in AUTH; `challenge` is base64.
     pub(super) fn challenge(challenge: &'static str) -> Self {
         Self::plain(334, challenge)
     }
@@ -180,15 +189,20 @@ impl Reply {
         Self::enhanced(235, (7, 0), "Authenticated")
     }
 
-    /// The reply that tells the client of a refusal.
+    /// The reply to something that is refused.
     pub(super) fn refused(refusal: Refusal) -> Self {
         let (code, status, text) = refusal.reply();
         Self { refusal: Some(refusal), ..Self::enhanced(code, status, text) }
     }
 
-    /// The same reply about one path, for the log.
-    pub(super) fn about(self, path: Option<&str>) -> Self {
-        Self { path: path.map(str::to_owned), ..self }
+    /// The reply that refuses a sender; without a path where the command had none.
+    pub(super) fn refused_sender(refusal: Refusal, path: Option<&str>) -> Self {
+        Self { path: path.map(|path| RefusedPath::Sender(path.to_owned())), ..Self::refused(refusal) }
+    }
+
+    /// The reply that refuses a recipient; without a path where the command had none.
+    pub(super) fn refused_recipient(refusal: Refusal, path: Option<&str>) -> Self {
+        Self { path: path.map(|path| RefusedPath::Recipient(path.to_owned())), ..Self::refused(refusal) }
     }
 
     /// The three-digit reply code.
@@ -197,16 +211,16 @@ impl Reply {
         self.code
     }
 
-    /// Why something was refused, where this reply refuses something.
+    /// The reason, where this reply refuses something.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
         self.refusal
     }
 
-    /// The refused path as the client wrote it. It is hostile text without control characters.
+    /// The path that this reply refuses.
     #[must_use]
-    pub fn path(&self) -> Option<&str> {
-        self.path.as_deref()
+    pub fn path(&self) -> Option<&RefusedPath> {
+        self.path.as_ref()
     }
 
     fn enhanced(code: u16, status: Status, text: impl Into<Cow<'static, str>>) -> Self {
@@ -218,7 +232,7 @@ impl Reply {
     }
 }
 
-/// The reply as it goes over the wire, every line ended by CR LF.
+/// The reply as it is sent: every line ends with CR LF.
 impl fmt::Display for Reply {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, line) in std::iter::once(&self.text).chain(&self.more).enumerate() {
@@ -282,7 +296,7 @@ impl Refusal {
         }
     }
 
-    /// Whether the client does not speak SMTP: enough of these in a row end the session.
+    /// Whether the command is unknown or malformed: enough of these in a row end the session.
     pub(super) fn is_gibberish(self) -> bool {
         matches!(self.reply().0, 500 | 501 | 502 | 504 | 555)
     }
@@ -362,10 +376,10 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_with_its_path() {
-        let reply = Reply::refused(Refusal::InboxFull).about(Some("<a@b.example>"));
+    fn a_refusal_has_its_path() {
+        let reply = Reply::refused_recipient(Refusal::InboxFull, Some("<a@b.example>"));
         assert_eq!(reply.refusal(), Some(Refusal::InboxFull));
-        assert_eq!(reply.path(), Some("<a@b.example>"));
+        assert_eq!(reply.path(), Some(&RefusedPath::Recipient("<a@b.example>".to_owned())));
         assert_eq!(reply.code(), 452);
     }
 }

@@ -259,7 +259,7 @@ impl Session {
                 if refusal == Refusal::AuthenticationRequired {
                     self.authentication = Authentication::Expired;
                 }
-                self.refuse(Reply::refused(refusal).about(Some(&mail.reverse_path.to_string())));
+                self.refuse(Reply::refused_sender(refusal, Some(&mail.reverse_path.to_string())));
             }
         }
     }
@@ -307,6 +307,12 @@ impl Session {
             self.input.clear();
             self.send(Reply::refused(reason));
         }
+    }
+
+    /// Whether the client has authenticated, and TLS has not been started since.
+    #[must_use]
+    pub fn is_authenticated(&self) -> bool {
+        self.authentication == Authentication::Valid
     }
 
     /// The state of the message that is being received, if one is.

@@ -10,7 +10,7 @@ use crate::reply::{Refusal, Reply};
 use restante_mail::EmailAddress;
 
 impl Session {
-    /// Runs a whole command line: first whether the command is allowed now, then what it says, then what it does.
+    /// Runs a command line: checks whether the command is allowed now, reads its arguments, executes it.
     pub(super) fn run_command(&mut self, line: &[u8]) {
         let line = match CommandLine::parse(line) {
             Ok(line) => line,
@@ -23,7 +23,7 @@ impl Session {
         match line.command() {
             Ok(command) => self.execute(command),
             Err(refusal) if line.verb() == Verb::Rcpt => self.refuse_recipient(refusal, line.path()),
-            Err(refusal) => self.refuse(Reply::refused(refusal).about(line.path())),
+            Err(refusal) => self.refuse(Reply::refused_sender(refusal, line.path())),
         }
     }
 
@@ -144,7 +144,7 @@ impl Session {
             mail.size.filter(|&size| size > self.config.message_size).map(|_| Refusal::MessageTooLarge)
         };
         if let Some(refusal) = refusal {
-            return self.refuse(Reply::refused(refusal).about(Some(&mail.reverse_path.to_string())));
+            return self.refuse(Reply::refused_sender(refusal, Some(&mail.reverse_path.to_string())));
         }
         self.events.push_back(Event::Sender(mail.reverse_path.clone()));
         self.phase = Phase::Waiting(Question::Sender(mail));
@@ -177,10 +177,10 @@ impl Session {
         if let Some(transaction) = &mut self.transaction {
             transaction.refused = true;
         }
-        self.refuse(Reply::refused(refusal).about(path));
+        self.refuse(Reply::refused_recipient(refusal, path));
     }
 
-    /// A transaction whose recipients were all refused is over; a DATA that came too early changes nothing.
+    /// If all recipients were refused, the transaction is over. A DATA that came too early changes nothing.
     fn data(&mut self) {
         let Some(transaction) = &self.transaction else { return };
         if !transaction.recipients.is_empty() {

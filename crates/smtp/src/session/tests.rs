@@ -1,6 +1,7 @@
-//! What a driver sees of the session besides the dialog itself.
+//! What a caller sees of the session besides the dialog itself.
 
 use super::*;
+use crate::reply::RefusedPath;
 
 fn session() -> Session {
     let config = SessionConfig {
@@ -15,7 +16,7 @@ fn session() -> Session {
     Session::new(Arc::new(config), Transport { encrypted: false, loopback: true })
 }
 
-/// Sends bytes, accepts everything, and answers what happened besides replies.
+/// Sends bytes, accepts everything, and returns the replies and the other events.
 fn run(session: &mut Session, bytes: &str) -> (Vec<Reply>, Vec<Event>) {
     let (mut replies, mut events) = (Vec::new(), Vec::new());
     session.receive(bytes.as_bytes());
@@ -41,7 +42,7 @@ const DATA: &str =
     "EHLO client.example\r\nMAIL FROM:<a@client.example> SIZE=700\r\nRCPT TO:<x@restante.test>\r\nDATA\r\n";
 
 #[test]
-fn progress_is_told_while_a_message_comes() {
+fn progress_is_known_while_a_message_comes() {
     let mut session = session();
     assert_eq!(session.progress(), None);
     run(&mut session, DATA);
@@ -57,7 +58,7 @@ fn progress_is_told_while_a_message_comes() {
 }
 
 #[test]
-fn the_envelope_tells_how_the_message_came() {
+fn the_envelope_has_how_the_message_came() {
     let mut session = session();
     run(&mut session, "EHLO client.example\r\nAUTH PLAIN AHVzZXIAcGFzcw==\r\n");
     let (_, events) =
@@ -69,7 +70,7 @@ fn the_envelope_tells_how_the_message_came() {
 }
 
 #[test]
-fn a_refused_message_is_told_with_its_envelope() {
+fn a_refused_message_has_its_envelope() {
     let mut session = session();
     let (replies, events) = run(&mut session, &format!("{DATA}a\nb\r\n.\r\n"));
     let Some(Event::Refused { envelope, size: 5, refusal: Refusal::BareLineEnd }) = events.last() else {
@@ -80,11 +81,13 @@ fn a_refused_message_is_told_with_its_envelope() {
 }
 
 #[test]
-fn a_refused_path_is_told_with_its_reply() {
+fn a_refused_path_has_its_reply() {
     let mut session = session();
     let (replies, _) = run(&mut session, "HELO c\r\nMAIL FROM:<a@\r\nMAIL FROM:<>\r\nRCPT TO:<b@c>\r\nRCPT TO:<d\r\n");
-    let paths: Vec<_> = replies.iter().filter(|reply| reply.refusal().is_some()).map(Reply::path).collect();
-    assert_eq!(paths, [Some("<a@"), Some("<b@c>"), Some("<d")]);
+    let paths: Vec<_> = replies.iter().filter_map(Reply::path).cloned().collect();
+    let (sender, recipient) =
+        (|path: &str| RefusedPath::Sender(path.into()), |path: &str| RefusedPath::Recipient(path.into()));
+    assert_eq!(paths, [sender("<a@"), recipient("<b@c>"), recipient("<d")]);
 }
 
 #[test]
@@ -98,7 +101,7 @@ fn nothing_moves_while_a_question_is_open() {
     session.receive(b"QUIT\r\n");
     assert_eq!(session.next(), Event::NeedInput);
     session.sender(Err(Refusal::DiskShort));
-    let refused = Reply::refused(Refusal::DiskShort).about(Some("<>"));
+    let refused = Reply::refused_sender(Refusal::DiskShort, Some("<>"));
     for expected in [Event::Send(refused), Event::Send(Reply::ok()), Event::Send(Reply::goodbye()), Event::Close] {
         assert_eq!(session.next(), expected);
     }

@@ -21,7 +21,7 @@ fn play(dialog: &Dialog) -> Result<(), String> {
     play_cut(&pipelined, Cut::Nowhere)?;
     play_cut(&pipelined, Cut::Everywhere)?;
     let step = if pipelined.sent() > CUT_EVERYWHERE { 17 } else { 1 };
-    (0..pipelined.sent()).step_by(step).try_for_each(|place| play_cut(&pipelined, Cut::Behind(place)))
+    (0..pipelined.sent()).step_by(step).try_for_each(|place| play_cut(&pipelined, Cut::After(place)))
 }
 
 fn play_cut(dialog: &Dialog, cut: Cut) -> Result<(), String> {

@@ -244,7 +244,7 @@ impl Model<'_> {
     }
 }
 
-/// Cuts data behind each CR LF.
+/// Cuts data after each CR LF.
 fn lines(mut data: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     while let Some(place) = data.windows(2).position(|window| window == b"\r\n") {
