@@ -13,8 +13,6 @@ pub mod store;
 
 pub mod db;
 
-pub mod smtp;
-
 pub mod clock;
 pub mod config;
 pub mod metrics;

@@ -2,35 +2,35 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use restante::smtp::Refusal;
-use restante::smtp::body::{BodyLimits, BodyReader};
+use restante_smtp::Refusal;
+use restante_smtp::body::{BodyLimits, BodyReader};
 
 const LIMITS: BodyLimits = BodyLimits { message: 200, line: 40 };
 
-fuzz_target!(|octets: &[u8]| {
-    let data = [b"\r\n", octets].concat();
+fuzz_target!(|bytes: &[u8]| {
+    let data = [b"\r\n", bytes].concat();
     let end = data.windows(5).position(|window| window == b"\r\n.\r\n").map(|place| place + 3);
-    let whole = read(octets, octets.len().max(1));
-    assert_eq!(whole.0, end.unwrap_or(octets.len()));
+    let whole = read(bytes, bytes.len().max(1));
+    assert_eq!(whole.0, end.unwrap_or(bytes.len()));
     assert_eq!(whole.1.is_some(), end.is_some());
     for piece in [1, 2, 3, 11] {
-        assert_eq!(read(octets, piece), whole);
+        assert_eq!(read(bytes, piece), whole);
     }
     if let Some(Ok(message)) = whole.1 {
         assert!(message.len() as u64 <= LIMITS.message);
         let stuffed = [&b"\r\n"[..], &message].concat();
         assert!(stuffed.ends_with(b"\r\n"));
-        let lines = message.split(|&octet| octet == b'\n');
+        let lines = message.split(|&byte| byte == b'\n');
         assert!(lines.clone().all(|line| line.is_empty() || line.ends_with(b"\r")));
-        assert!(lines.clone().all(|line| line.iter().filter(|&&octet| octet == b'\r').count() <= 1));
+        assert!(lines.clone().all(|line| line.iter().filter(|&&byte| byte == b'\r').count() <= 1));
     }
 });
 
-/// How many octets were taken, and the message if its end came.
-fn read(octets: &[u8], piece: usize) -> (usize, Option<Result<Vec<u8>, Refusal>>) {
+/// How many bytes were taken, and the message if its end came.
+fn read(bytes: &[u8], piece: usize) -> (usize, Option<Result<Vec<u8>, Refusal>>) {
     let mut reader = BodyReader::new(LIMITS);
     let mut taken = 0;
-    for piece in octets.chunks(piece) {
+    for piece in bytes.chunks(piece) {
         taken += reader.read(piece);
         assert!(reader.memory() as u64 <= 2 * LIMITS.message + piece.len() as u64);
         if reader.has_ended() {

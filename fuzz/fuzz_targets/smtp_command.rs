@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use restante::model::{Domain, EmailAddress};
-use restante::smtp::command::{Command, CommandLine};
+use restante_mail::{Domain, EmailAddress};
+use restante_smtp::command::{Command, CommandLine};
 
 fuzz_target!(|line: &[u8]| {
     let Ok(Ok(command)) = CommandLine::parse(line).map(|line| line.command()) else { return };

@@ -2,14 +2,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use restante::smtp::line::{Line, LineReader};
+use restante_smtp::line::{Line, LineReader};
 
 const LIMIT: usize = 32;
 
-fuzz_target!(|octets: &[u8]| {
-    let whole = lines(octets, octets.len().max(1));
+fuzz_target!(|bytes: &[u8]| {
+    let whole = lines(bytes, bytes.len().max(1));
     for piece in [1, 2, 7] {
-        assert_eq!(lines(octets, piece), whole);
+        assert_eq!(lines(bytes, piece), whole);
     }
     for line in whole {
         if let Line::Whole(line) = line {
@@ -18,10 +18,10 @@ fuzz_target!(|octets: &[u8]| {
     }
 });
 
-fn lines(octets: &[u8], piece: usize) -> Vec<Line> {
+fn lines(bytes: &[u8], piece: usize) -> Vec<Line> {
     let mut reader = LineReader::default();
     let mut lines = Vec::new();
-    for mut piece in octets.chunks(piece) {
+    for mut piece in bytes.chunks(piece) {
         while !piece.is_empty() {
             let (taken, line) = reader.read(piece, LIMIT);
             piece = &piece[taken..];

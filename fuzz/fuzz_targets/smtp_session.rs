@@ -5,26 +5,26 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use restante::model::{Domain, ProjectId};
-use restante::smtp::{Event, Refusal, Session, SessionConfig, Transport};
+use restante_mail::Domain;
+use restante_smtp::{Event, Refusal, Session, SessionConfig, Transport};
 
 const RECIPIENTS: usize = 3;
 
-fuzz_target!(|octets: &[u8]| {
-    let whole = play(octets, octets.len().max(1));
+fuzz_target!(|bytes: &[u8]| {
+    let whole = play(bytes, bytes.len().max(1));
     for piece in [1, 2, 5] {
-        assert_eq!(play(octets, piece), whole);
+        assert_eq!(play(bytes, piece), whole);
     }
 });
 
 /// Answers everything that the session did, as text.
-fn play(octets: &[u8], piece: usize) -> Vec<String> {
+fn play(bytes: &[u8], piece: usize) -> Vec<String> {
     let mut session = session();
     let mut done = Vec::new();
     if !run(&mut session, &mut done) {
         return done;
     }
-    for piece in octets.chunks(piece) {
+    for piece in bytes.chunks(piece) {
         session.receive(piece);
         if !run(&mut session, &mut done) {
             break;
@@ -58,11 +58,10 @@ fn run(session: &mut Session, done: &mut Vec<String>) -> bool {
             Event::Authenticate(credentials) => {
                 let is_good = credentials.password.len() % 2 == 0;
                 done.push(format!("{credentials:?}"));
-                let project = ProjectId(Default::default());
-                session.authenticated(is_good.then_some(project).ok_or(Refusal::AuthenticationFailed));
+                session.authenticated(is_good.then_some(()).ok_or(Refusal::AuthenticationFailed));
             }
-            Event::Sender { reverse_path, size } => {
-                done.push(format!("{reverse_path} {size:?}"));
+            Event::Sender(reverse_path) => {
+                done.push(reverse_path.to_string());
                 session.sender(Ok(()));
             }
             Event::Recipient(address) => {
@@ -72,7 +71,7 @@ fn run(session: &mut Session, done: &mut Vec<String>) -> bool {
             Event::Deliver(envelope, message) => {
                 assert!((1..=RECIPIENTS).contains(&envelope.recipients.len()));
                 done.push(format!("{envelope:?} {message:?}"));
-                session.delivered(Ok(Vec::new()));
+                session.delivered(Ok(Vec::<String>::new()));
             }
         }
     }

@@ -1,24 +1,25 @@
-//! The account of one message under way: its memory and its time.
+//! The account of one message that is being received: its memory and its time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Context;
+use restante_smtp::Progress;
+
+use super::context::Context;
 use super::memory::{MessageMemory, Share};
 use crate::clock::{Clock, Instant};
-use crate::smtp::Progress;
 
-/// How often the pace of a large message is looked at.
+/// How often the pace of a large message is checked.
 const PACE_INTERVAL: Duration = Duration::from_secs(10);
-/// What has to come in that time, in octets, while others wait for memory.
-const PACE_OCTETS: u64 = 64 * 1024;
+/// Bytes that have to come in that time while other messages wait for memory.
+const PACE_BYTES: u64 = 64 * 1024;
 
 /// A message between DATA and its end.
 pub(super) struct Arrival {
     memory: Arc<MessageMemory>,
     share: Share,
     received: u64,
-    /// The message is refused already, and what comes of it is not kept.
+    /// The message is already known to be refused, and the rest of it is not kept.
     discarded: bool,
     deadline: Instant,
     pace_from: Instant,
@@ -26,7 +27,7 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    pub(super) fn begin(context: &Context) -> Self {
+    pub(super) fn start(context: &Context) -> Self {
         let now = context.service.clock().instant();
         Self {
             memory: Arc::clone(&context.memory),
@@ -39,7 +40,7 @@ impl Arrival {
         }
     }
 
-    /// Takes note of how far the message has come.
+    /// Follows the progress of the message.
     pub(super) fn follow(&mut self, progress: Progress) {
         self.received = progress.received;
         let discarded = progress.received > 0 && progress.memory == 0;
@@ -49,44 +50,44 @@ impl Arrival {
         self.discarded = discarded;
     }
 
-    /// Waits until the message may grow; answers whether it may from now on grow to any size.
+    /// Waits until the message may grow. Returns whether it may grow to any size from now on.
     pub(super) async fn make_room(&mut self, clock: &Clock) -> bool {
         if self.room() > 0 {
             return false;
         }
         self.share.cover(self.received + 1).await;
-        // The time that it took was not the client's.
+        // The client did not cause this wait.
         self.restart_pace(clock.instant());
         self.share.has_seat()
     }
 
-    /// How many octets may be read.
+    /// How many bytes may be read.
     pub(super) fn room(&self) -> usize {
         let room = if self.discarded { u64::MAX } else { self.share.covered().saturating_sub(self.received) };
         usize::try_from(room).unwrap_or(usize::MAX)
     }
 
-    /// When the message must be there.
+    /// When the message must be complete.
     pub(super) fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// When to look at the time again.
+    /// When to check the time again.
     pub(super) fn due(&self) -> Instant {
         if self.share.is_large() { self.deadline.min(self.pace_due()) } else { self.deadline }
     }
 
-    /// Whether the message takes too long: all in all, or in a stretch while others wait for what it holds.
+    /// Whether the message takes too long in all, or is too slow while others wait for the memory it holds.
     pub(super) fn is_time_up(&mut self, now: Instant) -> bool {
         if now < self.pace_due() || !self.share.is_large() {
             return now >= self.deadline;
         }
-        let slow = self.received - self.pace_received < PACE_OCTETS;
+        let slow = self.received - self.pace_received < PACE_BYTES;
         self.restart_pace(now);
         now >= self.deadline || (slow && self.memory.is_short())
     }
 
-    /// Hands over what the message holds of the budget.
+    /// Passes on the message's share of the memory.
     pub(super) fn into_share(self) -> Share {
         self.share
     }

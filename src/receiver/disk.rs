@@ -1,5 +1,5 @@
-//! Whether the disk has room for another message. What was measured holds for a second, and nobody measures on the
-//! runtime's threads.
+//! Whether the disk has room for another message. A measurement is valid for a second, and is made on a blocking
+//! thread.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::clock::{Clock, Instant};
 
 const MEASURED_FOR: Duration = Duration::from_secs(1);
 
-/// Watches the disk that the data lies on.
+/// Watches the disk with the data directory.
 pub(super) struct Disk {
     path: PathBuf,
     least_free: u64,
@@ -25,12 +25,12 @@ struct Measured {
 }
 
 impl Disk {
-    /// Watches the disk of `path`, which is full with less than `least_free` octets left.
+    /// Watches the disk of `path`, which counts as full with less than `least_free` bytes left.
     pub(super) fn new(path: PathBuf, least_free: u64, clock: Clock) -> Self {
         Self { path, least_free, clock, measured: Mutex::new(None) }
     }
 
-    /// Whether a message would leave too little room. Those who ask at the same time share one measurement.
+    /// Whether too little is free for another message. Simultaneous callers share one measurement.
     pub(super) async fn is_full(&self) -> bool {
         let mut measured = self.measured.lock().await;
         let now = self.clock.instant();
@@ -44,13 +44,13 @@ impl Disk {
         }
     }
 
-    /// A disk that cannot be measured is not called full: the store will say what is wrong with it.
+    /// A disk that cannot be measured does not count as full: the store will report what is wrong with it.
     async fn measure(&self) -> bool {
         let path = self.path.clone();
-        match tokio::task::spawn_blocking(move || free_octets(&path)).await {
+        match tokio::task::spawn_blocking(move || free_bytes(&path)).await {
             Ok(Ok(free)) => free < self.least_free,
             Ok(Err(error)) => {
-                tracing::warn!(%error, path = %self.path.display(), "cannot tell how much disk is free");
+                tracing::warn!(%error, path = %self.path.display(), "cannot measure the free disk");
                 false
             }
             Err(error) => {
@@ -61,8 +61,8 @@ impl Disk {
     }
 }
 
-/// What an unprivileged process can still write.
-fn free_octets(path: &Path) -> rustix::io::Result<u64> {
+/// The bytes that an unprivileged process can still write.
+fn free_bytes(path: &Path) -> rustix::io::Result<u64> {
     let disk = rustix::fs::statvfs(path)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_measured_holds_for_a_second() {
+    async fn a_measurement_is_valid_for_a_second() {
         let dir = tempfile::tempdir().unwrap();
         let clock = Clock::manual(Timestamp::from_millis(0));
         let mut disk = Disk::new(dir.path().to_owned(), 1, clock.clone());

@@ -1,23 +1,20 @@
-//! The message octets that all sessions together may hold in memory. A session asks before it reads; where there is
+//! Bounds the message bytes that all sessions together hold in memory. A session asks before it reads. Where there is
 //! no room it waits, and its socket is not read.
 //!
-//! The budget is split three ways:
+//! The budget has three parts:
 //!
-//! - *Every connection's own*: the first octets of a message, set aside for each connection there may be. A small
-//!   message never waits, whatever the others do.
-//! - *The pool*: everybody's, drawn in steps as a message grows, first come, first served.
-//! - *The seats*: each has room for a whole message. Whoever finds the pool empty queues for the pool and for a seat;
-//!   whoever has a seat never asks again until the message is done.
+//! - *Own*: the first bytes of a message, set aside for every possible connection. A small message never waits.
+//! - *Pool*: shared, taken in steps as messages grow, first come, first served.
+//! - *Seats*: each has room for a whole message. A session that finds the pool empty waits for the pool or for a seat;
+//!   with a seat it never waits again until its message is done.
 //!
-//! Hence nobody waits for ever. A session that waits holds no seat. A seat's holder waits for nothing but its own
-//! client and the store, both of which have a time limit; when it is done, its seat goes to the first in the queue, and
-//! what it had from the pool goes back. So at every moment either there is room or somebody with a seat is on the way to
-//! its end: no circle of waiting sessions can form. A slow sender cannot sit on a seat for long either: while others
-//! wait, the driver gives up on whoever holds memory and sends too little ([`MessageMemory::is_short`]).
+//! So no session waits for ever. A session that waits holds no seat. A session with a seat waits only for its own
+//! client and the store, which both have a time limit; then its seat goes to the first in the queue. A slow client
+//! cannot keep a seat for long either: while others wait, a session that receives too little is ended
+//! ([`MessageMemory::is_short`]).
 //!
-//! What it takes to read a message beyond its own octets (its parsed parts, the compressed copy) is bounded as well: large
-//! messages that are being read at once are together no larger than the largest one may be ([`MessageMemory::workspace`]).
-//! What is left of a message that was read is smaller than the message, and its share covers it until it is stored.
+//! Parsing takes memory too (the parts, the compressed copy): large messages that are parsed at once are together no
+//! larger than the largest one may be ([`MessageMemory::workspace`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,11 +23,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Limits;
 
-/// The most that is set aside for each connection, in octets.
+/// The most bytes that are set aside for each connection.
 const OWN_MOST: u64 = 16 * 1024;
-/// What a growing message draws from the pool at once, in octets.
+/// The bytes that a growing message takes from the pool at once.
 const STEP: u32 = 64 * 1024;
-/// A message up to this size is read without asking for workspace, in octets.
+/// A message up to this size is parsed without asking for workspace, in bytes.
 const SMALL_DELIVERY: usize = 256 * 1024;
 
 /// The budget.
@@ -39,7 +36,7 @@ pub(super) struct MessageMemory {
     pool: Arc<Semaphore>,
     seats: Arc<Semaphore>,
     workspace: Arc<Semaphore>,
-    workspace_octets: u32,
+    workspace_bytes: u32,
     waiting: AtomicUsize,
 }
 
@@ -52,13 +49,13 @@ impl MessageMemory {
         let seats = (limits.message_memory / 2 / limits.message_size.max(1)).max(1);
         let set_aside = own.saturating_mul(connections).saturating_add(seats.saturating_mul(limits.message_size));
         let pool = limits.message_memory.saturating_sub(set_aside);
-        let workspace_octets = u32::try_from(limits.message_size).unwrap_or(u32::MAX);
+        let workspace_bytes = u32::try_from(limits.message_size).unwrap_or(u32::MAX);
         Arc::new(Self {
             own,
             pool: Arc::new(semaphore(pool)),
             seats: Arc::new(semaphore(seats)),
-            workspace: Arc::new(semaphore(workspace_octets.into())),
-            workspace_octets,
+            workspace: Arc::new(semaphore(workspace_bytes.into())),
+            workspace_bytes,
             waiting: AtomicUsize::new(0),
         })
     }
@@ -73,13 +70,13 @@ impl MessageMemory {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until a message of `octets` may be read. The permit is held until it has been.
-    pub(super) async fn workspace(&self, octets: usize) -> Option<OwnedSemaphorePermit> {
-        if octets <= SMALL_DELIVERY {
+    /// Waits until a message of `bytes` may be parsed. The permit is held until it has been.
+    pub(super) async fn workspace(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        if bytes <= SMALL_DELIVERY {
             return None;
         }
-        let wanted = u32::try_from(octets).unwrap_or(u32::MAX).min(self.workspace_octets);
-        // Nobody closes the semaphore; were it closed, nothing would be left to wait for.
+        let wanted = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.workspace_bytes);
+        // The semaphore is never closed.
         Arc::clone(&self.workspace).acquire_many_owned(wanted).await.ok()
     }
 }
@@ -98,14 +95,14 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Waits until the session may hold `octets`. Dropping the future gives up the place in the queue.
-    pub(super) async fn cover(&mut self, octets: u64) {
-        while self.covered() < octets {
+    /// Waits until the session may hold `bytes`. Dropping the future gives up the place in the queue.
+    pub(super) async fn cover(&mut self, bytes: u64) {
+        while self.covered() < bytes {
             self.grow().await;
         }
     }
 
-    /// How many octets the session may hold; without end for a seat's holder.
+    /// How many bytes the session may hold; without limit with a seat.
     pub(super) fn covered(&self) -> u64 {
         if self.has_seat() { u64::MAX } else { self.covered }
     }
@@ -115,7 +112,7 @@ impl Share {
         self.seat.is_some()
     }
 
-    /// Whether the session holds more than what is its own anyway.
+    /// Whether the session holds more than its own part.
     pub(super) fn is_large(&self) -> bool {
         self.has_seat() || self.pooled.is_some()
     }
@@ -125,8 +122,8 @@ impl Share {
         if let Ok(permit) = Arc::clone(&memory.pool).try_acquire_many_owned(STEP) {
             return self.take_from_pool(permit);
         }
-        let _waiting = Waiting::begin(&memory.waiting);
-        // Nobody closes the semaphores, so what comes is a permit.
+        let _waiting = Waiting::start(&memory.waiting);
+        // The semaphores are never closed, so these are permits.
         tokio::select! {
             biased;
             Ok(permit) = Arc::clone(&memory.pool).acquire_many_owned(STEP) => self.take_from_pool(permit),
@@ -148,7 +145,7 @@ impl Share {
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
-    fn begin(waiting: &'a AtomicUsize) -> Self {
+    fn start(waiting: &'a AtomicUsize) -> Self {
         waiting.fetch_add(1, Ordering::Relaxed);
         Self(waiting)
     }
@@ -180,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_budget_is_spent_to_the_octet_and_not_beyond() {
+    fn the_default_budget_is_spent_to_the_byte_and_not_beyond() {
         let limits = Limits::default();
         let memory = MessageMemory::new(&limits);
         let seats = memory.seats.available_permits() as u64;
@@ -222,8 +219,8 @@ mod tests {
             let memory = Arc::clone(&memory);
             tokio::spawn(async move {
                 let mut share = memory.share();
-                for octets in (0..=MIB).step_by(4096) {
-                    share.cover(octets).await;
+                for bytes in (0..=MIB).step_by(4096) {
+                    share.cover(bytes).await;
                     tokio::task::yield_now().await;
                 }
             })

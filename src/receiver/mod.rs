@@ -1,14 +1,19 @@
-//! SMTP over tokio: drives one pure [`Session`](crate::smtp::Session) for each connection and answers its questions
-//! with the service.
+//! SMTP over tokio: runs one pure [`Session`](restante_smtp::Session) for each connection and answers its events with
+//! the service.
 //!
-//! `listener` takes connections, `connection` is the loop that moves octets and watches the time, `answers` puts the
-//! session's questions to the service, `arrival` is the account of a message under way, `memory` bounds what all of
-//! them hold together, `refusal_log` sums up refusals, `disk` watches the disk, `tls` holds the certificate, `trace` writes what this hop adds.
+//! `listener` accepts connections and `admission` counts them. `connection` is the loop of one connection,
+//! `event_handler` answers the session's events, `trace` writes the header fields that this hop adds. `arrival` is the
+//! account of a message that is being received, `memory` bounds what all of them hold together, `refusal_log`
+//! sums up refusals, `disk` watches the free disk, `tls` holds the certificate, `alarm` is a cheap timer, `context` is
+//! what the connections share.
 
-mod answers;
+mod admission;
+mod alarm;
 mod arrival;
 mod connection;
+mod context;
 mod disk;
+mod event_handler;
 mod listener;
 mod memory;
 mod refusal_log;
@@ -21,23 +26,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use self::disk::Disk;
-use self::memory::MessageMemory;
-use self::refusal_log::RefusalLog;
+use self::context::Context;
 use self::tls::Certificate;
 pub use self::tls::TlsError;
-use crate::config::{Limits, Settings};
+use crate::config::Settings;
 use crate::service::Service;
-use crate::smtp::SessionConfig;
 use crate::tcp;
-
-/// How long a client's socket is looked at again and again behind a reply, before its task sleeps. A client on the same
-/// machine has its next command ready sooner than a task that sleeps is woken.
-const ATTENTION: Duration = Duration::from_micros(100);
 
 /// Why the receiver cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -65,26 +61,9 @@ pub struct Receiver {
     context: Context,
 }
 
-/// What all connections share.
-struct Context {
-    service: Service,
-    limits: Limits,
-    session: Arc<SessionConfig>,
-    memory: Arc<MessageMemory>,
-    disk: Disk,
-    certificate: Certificate,
-    /// See [`ATTENTION`]. None where there is one processor, which the client needs meanwhile.
-    attention: Duration,
-    /// Sessions end where they can.
-    stop: CancellationToken,
-    /// Sessions end where they are.
-    end: CancellationToken,
-    tasks: TaskTracker,
-    refusal_log: RefusalLog,
-}
-
 impl Receiver {
-    /// Binds the socket and reads the certificate, which is made first where none was given and none was kept.
+    /// Binds the socket and reads the certificate. Where none was given, the server's own is used, which is made at the
+    /// first start.
     ///
     /// # Errors
     /// [`ReceiverError`] where the address or the certificate cannot be used.
@@ -94,35 +73,21 @@ impl Receiver {
         let failed = |source| ReceiverError::Listen { address, source };
         let listener = tcp::listen(address).map_err(failed)?;
         let local_addr = listener.local_addr().map_err(failed)?;
-        let limits = settings.limits.clone();
-        let refusal_log = RefusalLog::new(service.clock().clone());
-        let context = Context {
-            memory: MessageMemory::new(&limits),
-            disk: Disk::new(settings.data_dir.clone(), limits.free_disk, service.clock().clone()),
-            session: connection::session_config(settings),
-            certificate,
-            attention: if Handle::current().metrics().num_workers() > 1 { ATTENTION } else { Duration::ZERO },
-            service,
-            limits,
-            stop: CancellationToken::new(),
-            end: CancellationToken::new(),
-            tasks: TaskTracker::new(),
-            refusal_log,
-        };
+        let context = Context::new(settings, service, certificate);
         Ok(Self { listener, local_addr, context })
     }
 
-    /// Where it listens: with the port that was free, if port 0 was asked for.
+    /// The address it listens on, with the real port where the settings say 0.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// Serves until `stop`. Then no connection is taken any more, idle sessions are told 421 and the others at their
-    /// next command; messages on their way are finished within `grace`, and what is left after it is cut off.
+    /// Serves until `stop`. Then it accepts no more connections; idle sessions receive 421 at once and the others at
+    /// their next command. Messages that are being received may finish within `grace`; what is left is cut off.
     pub async fn run(self, stop: CancellationToken, grace: Duration) {
         let context = Arc::new(Context { stop, ..self.context });
-        // Whoever drops this future ends the connections too.
+        // Dropping this future ends the connections too.
         let _end = context.end.clone().drop_guard();
         listener::accept(self.listener, &context).await;
         context.tasks.close();

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::admission::client_of;
 use crate::clock::{Clock, Instant};
 
 /// How long refusals are summed up.
@@ -34,7 +35,7 @@ impl RefusalLog {
 
     /// Counts a refusal; whether it gets a line of its own.
     pub(super) fn admits(&self, client: IpAddr) -> bool {
-        let client = client.to_canonical();
+        let client = client_of(client);
         let mut windows = self.windows();
         if let Some(window) = windows.get_mut(&client) {
             window.refusals += 1;

@@ -1,13 +1,13 @@
-//! The trace that this hop puts in front of a message: `Return-Path` and `Received` (RFC 5321, section 4.4).
+//! The trace that this server puts in front of a message: `Return-Path` and `Received` (RFC 5321, section 4.4).
 
 use std::fmt;
 use std::net::IpAddr;
 
 use crate::model::{Domain, Timestamp};
-use crate::smtp::Envelope;
+use restante_smtp::Envelope;
 
-/// The longest name of a client that is repeated, in octets (RFC 5321, section 4.5.3.1.2).
-const CLIENT_NAME_OCTETS: usize = 255;
+/// A longer name of a client is left out, in bytes (RFC 5321, section 4.5.3.1.2).
+const CLIENT_NAME_BYTES: usize = 255;
 
 /// How one message came; `Display` writes the fields, each ended by CR LF.
 pub(super) struct Trace<'a> {
@@ -27,7 +27,7 @@ impl fmt::Display for Trace<'_> {
             None => write!(formatter, "Received: from {peer} ({peer})\r\n")?,
         }
         write!(formatter, "\tby {mail_domain} with {}", envelope.protocol())?;
-        // One recipient may be named; several would tell each of the others (section 7.6).
+        // With several recipients, each would learn of the others (section 7.6).
         if let [recipient] = envelope.recipients.as_slice() {
             write!(formatter, "\r\n\tfor <{recipient}>")?;
         }
@@ -36,11 +36,11 @@ impl fmt::Display for Trace<'_> {
 }
 
 impl Trace<'_> {
-    /// The client's name, if it has the form of a domain or an address literal; nothing else gets into a header.
+    /// The client's name, if it looks like a domain or an address literal. Nothing else is put into a header.
     fn client_name(&self) -> Option<&str> {
-        let name = self.envelope.client_name.as_str();
-        let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"-._:[]".contains(&octet);
-        let usable = (1..=CLIENT_NAME_OCTETS).contains(&name.len()) && name.bytes().all(plain);
+        let name = &*self.envelope.client_name;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+        let usable = (1..=CLIENT_NAME_BYTES).contains(&name.len()) && name.bytes().all(plain);
         usable.then_some(name)
     }
 }
@@ -61,19 +61,17 @@ impl fmt::Display for AddressLiteral {
 mod tests {
     use super::*;
     use crate::model::EmailAddress;
-    use crate::smtp::ReversePath;
+    use restante_smtp::ReversePath;
 
     fn trace(client_name: &str, peer: &str, recipients: &[&str]) -> String {
         let recipients = recipients.iter().map(|text| EmailAddress::parse(text).unwrap());
         let envelope = Envelope {
             reverse_path: ReversePath::parse("<a@b.example>").unwrap().0,
             recipients: recipients.collect(),
-            client_name: client_name.to_owned(),
+            client_name: client_name.into(),
             extended: true,
             encrypted: true,
-            project: None,
-            declared_size: None,
-            body: None,
+            authenticated: false,
             smtputf8: false,
         };
         let (mail_domain, peer) = (&Domain::parse("restante.test").unwrap(), peer.parse().unwrap());
@@ -94,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn several_recipients_are_not_told_of_each_other() {
+    fn several_recipients_do_not_learn_of_each_other() {
         let traced = trace("[IPv6:2001:db8::2]", "2001:db8::1", &["x@restante.test", "y@restante.test"]);
         assert!(traced.contains("from [IPv6:2001:db8::2] ([IPv6:2001:db8::1])\r\n"));
         assert!(traced.contains("with ESMTPS;\r\n") && !traced.contains("for"));

@@ -24,9 +24,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         Self { stream: BufReader::new(stream) }
     }
 
-    pub(crate) async fn send(&mut self, octets: impl AsRef<[u8]>) {
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let write = async {
-            self.stream.write_all(octets.as_ref()).await.unwrap();
+            self.stream.write_all(bytes.as_ref()).await.unwrap();
             self.stream.flush().await.unwrap();
         };
         tokio::time::timeout(AT_MOST, write).await.expect("the server does not read");
@@ -50,7 +50,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     /// How many whole reply lines the server has sent in one piece.
     pub(crate) async fn received(&mut self) -> usize {
         let read = tokio::time::timeout(AT_MOST, self.stream.fill_buf()).await.expect("no reply").unwrap();
-        read.iter().filter(|&&octet| octet == b'\n').count()
+        read.iter().filter(|&&byte| byte == b'\n').count()
     }
 
     pub(crate) async fn command(&mut self, line: &str) -> String {

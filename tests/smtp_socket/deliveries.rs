@@ -24,7 +24,7 @@ async fn the_reply_names_the_stored_message() {
     let server = Server::start().await;
     let reply = server.greeted().await.message(&["a@restante.test"], "").await;
     let id = reply.trim_end().rsplit(' ').next().unwrap();
-    let caller = server.service.authenticate(crate::dialog::API_KEY).await.unwrap().unwrap();
+    let caller = server.service.authenticate(restante_dialogs::API_KEY).await.unwrap().unwrap();
     let message = server.service.message(&caller, id).await.unwrap();
     assert_eq!(message.inbox_id.as_str(), "a");
 }
@@ -49,6 +49,23 @@ async fn a_key_as_password_picks_the_project() {
     assert!(client.message(&["theirs@restante.test"], "x").await.starts_with("250"));
     assert_eq!(server.messages_of(key.as_str(), "theirs@restante.test").await.len(), 1);
     assert_eq!(server.messages("theirs@restante.test").await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_revoked_key_sends_no_more_mail_from_an_open_session() {
+    let server = Server::start().await;
+    let key = server.new_project("second").await;
+    let mut client = server.greeted().await;
+    assert!(client.command(&plain("", key.as_str())).await.starts_with("235 "));
+    assert!(client.message(&["theirs@restante.test"], "x").await.starts_with("250"));
+    let new_key = server.service.projects().rotate_key("second", Duration::ZERO).await.unwrap();
+    let mail = "MAIL FROM:<app@sender.example>";
+    assert_eq!(client.command(mail).await, "530 5.7.0 Authentication required: the API key is no longer valid\r\n");
+    assert!(client.command(mail).await.starts_with("530 5.7.0"), "without a key it is refused again");
+    assert!(client.command(&plain("", key.as_str())).await.starts_with("535 5.7.8"));
+    assert!(client.command(&plain("", new_key.as_str())).await.starts_with("235 "));
+    assert!(client.message(&["theirs@restante.test"], "y").await.starts_with("250"));
+    assert_eq!(server.messages_of(new_key.as_str(), "theirs@restante.test").await, [b"x\r\n", b"y\r\n"]);
 }
 
 fn plain(user_name: &str, password: &str) -> String {

@@ -7,10 +7,9 @@ use std::collections::HashSet;
 use restante::config::Settings;
 use tokio::runtime::Handle;
 
-use crate::dialog::{Action, Dialog, ServerEvent};
 use crate::server::Server;
-use crate::session_peer::{Cut, SessionPeer};
 use crate::socket_peer::SocketPeer;
+use restante_dialogs::{Action, Cut, Dialog, ServerEvent, SessionPeer};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_lockstep() {

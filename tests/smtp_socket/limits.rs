@@ -49,11 +49,11 @@ async fn a_message_may_be_as_large_as_the_limit_and_no_larger() {
     assert_eq!(stored.iter().map(Vec::len).collect::<Vec<_>>(), [1024 * 1024]);
 }
 
-/// A message of `octets` octets with the CR LF that ends it.
-fn lines(octets: u64) -> String {
-    let octets = usize::try_from(octets).unwrap();
-    let mut text = format!("{}\r\n", "x".repeat(998)).repeat(octets / 1000);
-    text.push_str(&"y".repeat(octets % 1000));
+/// A message of `bytes` bytes with the CR LF that ends it.
+fn lines(bytes: u64) -> String {
+    let bytes = usize::try_from(bytes).unwrap();
+    let mut text = format!("{}\r\n", "x".repeat(998)).repeat(bytes / 1000);
+    text.push_str(&"y".repeat(bytes % 1000));
     let length = text.len() - 2;
     text.truncate(length);
     text

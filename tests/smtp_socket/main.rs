@@ -4,16 +4,9 @@
 
 mod client;
 mod deliveries;
-// Some of the two is for the pure session alone.
-#[allow(dead_code)]
-#[path = "../dialog/mod.rs"]
-mod dialog;
 mod dialogs;
 mod limits;
 mod server;
-#[allow(dead_code)]
-#[path = "../smtp_session/peer.rs"]
-mod session_peer;
 mod socket_peer;
 mod time;
 mod tls;

@@ -1,4 +1,4 @@
-//! A receiver on a free port, with what a test wants to know of the service behind it.
+//! A receiver on a free port, with what a test needs to know of its service.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
-use crate::dialog::{API_KEY, MAIL_DOMAIN};
+use restante_dialogs::{API_KEY, MAIL_DOMAIN};
 
 /// How long running sessions may take to end.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
@@ -72,7 +72,7 @@ impl Server {
         client
     }
 
-    /// Lets `step` pass again and again until `work` is done: the server may not have begun to wait at the first.
+    /// Advances the clock by `step` until `work` is done: the server may not have been waiting at the first step.
     pub(crate) async fn passing<T>(&self, step: Duration, work: impl Future<Output = T>) -> T {
         let passing = async {
             loop {
@@ -90,7 +90,7 @@ impl Server {
         self.stop.cancel();
     }
 
-    /// Waits for the end of a stop that has begun.
+    /// Waits until a stop is complete.
     pub(crate) async fn ended(self) {
         tokio::time::timeout(Duration::from_secs(20), self.running).await.expect("the receiver goes on").unwrap();
     }
@@ -104,7 +104,7 @@ impl Server {
         self.messages_of(API_KEY, address).await
     }
 
-    /// The same for an inbox of whoever holds `key`.
+    /// The same with another key.
     pub(crate) async fn messages_of(&self, key: &str, address: &str) -> Vec<Vec<u8>> {
         let caller = self.service.authenticate(key).await.unwrap().unwrap();
         let id = InboxId::of(&EmailAddress::parse(address).unwrap());
@@ -113,8 +113,8 @@ impl Server {
         let mut raw = Vec::new();
         while let Some(page) = pages.next_page().await.unwrap() {
             for message in page {
-                let octets = self.store.raw_message(caller.project, message.id, self.clock.now()).await.unwrap();
-                raw.push(octets.unwrap());
+                let bytes = self.store.raw_message(caller.project, message.id, self.clock.now()).await.unwrap();
+                raw.push(bytes.unwrap());
             }
         }
         raw.reverse();

@@ -1,4 +1,4 @@
-//! A server behind a real socket as the other end of a dialog.
+//! A server with a real socket as the other end of a dialog.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,8 +13,8 @@ use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{ClientConnection, StreamOwned};
 
 use crate::client::client_config;
-use crate::dialog::{Delivery, Dialog, MAIL_DOMAIN, Peer, ServerEvent};
 use crate::server::Server;
+use restante_dialogs::{Delivery, Dialog, MAIL_DOMAIN, Peer, ServerEvent};
 
 /// Nothing takes that long but a defect.
 const AT_MOST: Duration = Duration::from_secs(20);
@@ -26,7 +26,7 @@ pub(crate) struct SocketPeer<'a> {
     server: &'a Server,
     runtime: Handle,
     connection: Connection,
-    /// What should be delivered: whatever else there is shows in the number of messages.
+    /// What should be delivered: anything else shows in the number of messages.
     expected: &'a [Delivery],
     /// A line that was read before the dialog asked for it.
     early_line: Option<String>,
@@ -113,11 +113,11 @@ impl<'a> SocketPeer<'a> {
 }
 
 impl Peer for SocketPeer<'_> {
-    fn send(&mut self, octets: &[u8]) {
+    fn send(&mut self, bytes: &[u8]) {
         // Whether the server still listens shows in its replies.
         let _ = match &mut self.connection {
-            Connection::Plain(stream) => stream.get_mut().write_all(octets),
-            Connection::Encrypted(stream) => stream.get_mut().write_all(octets),
+            Connection::Plain(stream) => stream.get_mut().write_all(bytes),
+            Connection::Encrypted(stream) => stream.get_mut().write_all(bytes),
             Connection::None => Ok(()),
         };
     }

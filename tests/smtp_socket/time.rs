@@ -21,13 +21,31 @@ async fn an_idle_session_is_ended() {
 }
 
 #[tokio::test]
-async fn whoever_talks_is_not_idle() {
+async fn a_client_that_sends_commands_is_not_idle() {
     let server = Server::start().await;
     let mut client = server.greeted().await;
     for _ in 0..20 {
         server.clock.advance(server.settings.limits.idle_timeout / 2);
         assert_eq!(client.command("NOOP").await, "250 2.0.0 OK\r\n");
     }
+}
+
+#[tokio::test]
+async fn a_command_must_be_complete_in_time() {
+    let server = Server::start().await;
+    let mut client = server.greeted().await;
+    let ended = async {
+        // Never silent, and never done.
+        loop {
+            client.send("N").await;
+            if let Ok(reply) = tokio::time::timeout(Duration::from_millis(20), client.reply()).await {
+                return reply;
+            }
+        }
+    };
+    let step = server.settings.limits.idle_timeout / 10;
+    assert_eq!(server.passing(step, ended).await, TIMED_OUT);
+    assert!(client.is_closed().await);
 }
 
 #[tokio::test]
@@ -50,7 +68,8 @@ async fn a_message_that_takes_too_long_is_given_up() {
     assert_eq!(server.message_count().await, 0);
 }
 
-/// One seat, held by a client that has stopped sending: the next message gets it long before the first one's time is up.
+/// A client that has stopped sending holds the only seat: the next message gets it long before the first one's time
+/// is up.
 #[tokio::test]
 async fn a_slow_sender_loses_its_memory_to_those_who_wait() {
     let server = Server::with(|settings| {
@@ -62,7 +81,7 @@ async fn a_slow_sender_loses_its_memory_to_those_who_wait() {
     slow.begin_message(&["slow@restante.test"]).await;
     slow.send("x".repeat(100_000)).await;
     good.begin_message(&["good@restante.test"]).await;
-    let begun = server.clock.now();
+    let started = server.clock.now();
     let line = format!("{}\r\n", "y".repeat(998));
     let sent = async { tokio::join!(slow.reply(), good.send(line.repeat(2_000))).0 };
     assert_eq!(server.passing(Duration::from_secs(1), sent).await, TIMED_OUT);
@@ -70,7 +89,7 @@ async fn a_slow_sender_loses_its_memory_to_those_who_wait() {
     good.send(".\r\n").await;
     let reply = good.reply().await;
     assert!(reply.starts_with("250 "), "{reply}");
-    assert!(server.clock.now().since(begun) < server.settings.limits.idle_timeout);
+    assert!(server.clock.now().since(started) < server.settings.limits.idle_timeout);
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ async fn tls_1_2_and_1_3_are_spoken() {
 }
 
 #[tokio::test]
-async fn what_stands_behind_starttls_in_clear_is_never_run() {
+async fn what_comes_after_starttls_in_clear_is_never_run() {
     let server = Server::start().await;
     for injected in ["MAIL FROM:<evil@sender.example>\r\n", "NOOP", "\r\n"] {
         let mut client = server.greeted().await;

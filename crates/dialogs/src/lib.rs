@@ -1,0 +1,205 @@
+//! SMTP sessions as files, and the player that compares a server with them.
+//!
+//! The README describes the format. A [`Dialog`] is played in lockstep over any [`Peer`]; its
+//! [`Dialog::pipelined`] form sends all it can before it looks at the replies.
+
+#![allow(missing_docs, reason = "the README describes the dialogs")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod parse;
+mod session_peer;
+
+use restante_smtp::Refusal;
+
+pub use session_peer::{Cut, SessionPeer};
+
+/// The domain that mail is accepted for in dialogs.
+pub const MAIL_DOMAIN: &str = "restante.test";
+/// The password that opens a project in dialogs.
+pub const API_KEY: &str = "rst_live_0123456789abcdef";
+
+/// One file.
+#[derive(Clone, Debug)]
+pub struct Dialog {
+    pub name: String,
+    pub conditions: Conditions,
+    pub steps: Vec<Step>,
+    /// All that is delivered, in order.
+    pub deliveries: Vec<Delivery>,
+}
+
+/// What a dialog wants of the server.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    /// TLS from the first byte on.
+    pub encrypted: bool,
+    pub loopback: bool,
+    pub start_tls: bool,
+    pub message_size: u64,
+    pub recipients: usize,
+    pub command_line: usize,
+    pub data_line: usize,
+    pub faults: Vec<Fault>,
+}
+
+/// Something that the service refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub question: Question,
+    /// The sender, the recipient, a message's first recipient, or the password.
+    pub about: String,
+    pub refusal: Refusal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    Sender,
+    Recipient,
+    Message,
+    Password,
+}
+
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The line of the file, from 1.
+    pub line: usize,
+    pub action: Action,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    Send(Vec<u8>),
+    /// The start of a line of a reply, without CR LF.
+    Expect(String),
+    ExpectClose,
+    Handshake,
+    Server(ServerEvent),
+}
+
+/// What happens on the server's side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerEvent {
+    ShutsDown,
+    TimesOut,
+    RefusesConnection,
+}
+
+/// A message that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The sender and the recipients, each in angle brackets.
+    pub envelope: Vec<String>,
+    pub message: Vec<u8>,
+}
+
+/// The other end of a dialog.
+pub trait Peer {
+    fn send(&mut self, bytes: &[u8]);
+    /// The next line of a reply without CR LF; nothing where the connection is closed or, as far as the peer can
+    /// tell, no line will come.
+    fn reply_line(&mut self) -> Option<String>;
+    fn is_closed(&mut self) -> bool;
+    fn handshake(&mut self);
+    fn server(&mut self, event: ServerEvent);
+    fn deliveries(&self) -> Vec<Delivery>;
+}
+
+impl Dialog {
+    /// Every dialog there is, by name.
+    pub fn all() -> Vec<Self> {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/dialogs");
+        let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        let mut dialogs: Vec<_> = files.filter(|path| path.extension().is_some_and(|it| it == "dialog")).collect();
+        dialogs.sort();
+        dialogs.iter().map(|path| Self::read(path)).collect()
+    }
+
+    fn read(path: &std::path::Path) -> Self {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(path).unwrap();
+        parse::dialog(&name, &text).unwrap_or_else(|problem| panic!("{name}:{problem}"))
+    }
+
+    /// The same dialog with as much as possible sent before a reply is read.
+    pub fn pipelined(&self) -> Self {
+        let is_barrier = |action: &Action| matches!(action, Action::Handshake | Action::Server(_));
+        let mut steps = Vec::new();
+        for part in self.steps.chunk_by(|one, other| !is_barrier(&one.action) && !is_barrier(&other.action)) {
+            let (sent, other): (Vec<_>, Vec<_>) =
+                part.iter().cloned().partition(|step| matches!(step.action, Action::Send(_)));
+            if let Some(first) = sent.first() {
+                steps.push(Step { line: first.line, action: Action::Send(bytes(&sent).concat()) });
+            }
+            steps.extend(other);
+        }
+        Self { steps, ..self.clone() }
+    }
+
+    /// How many bytes the client sends.
+    pub fn sent(&self) -> usize {
+        bytes(&self.steps).concat().len()
+    }
+
+    /// Plays the dialog. An error is the first difference.
+    pub fn play(&self, peer: &mut impl Peer) -> Result<(), String> {
+        for step in &self.steps {
+            self.play_step(step, peer).map_err(|problem| format!("{}:{}: {problem}", self.name, step.line))?;
+        }
+        let deliveries = peer.deliveries();
+        if deliveries != self.deliveries {
+            return Err(format!(
+                "{}: delivered {}\n  expected {}",
+                self.name,
+                show(&deliveries),
+                show(&self.deliveries)
+            ));
+        }
+        Ok(())
+    }
+
+    fn play_step(&self, step: &Step, peer: &mut impl Peer) -> Result<(), String> {
+        match &step.action {
+            Action::Send(bytes) => peer.send(bytes),
+            Action::Expect(expected) => return expect(expected, peer),
+            Action::ExpectClose => return expect_close(peer),
+            Action::Handshake => peer.handshake(),
+            Action::Server(event) => peer.server(*event),
+        }
+        Ok(())
+    }
+}
+
+/// Reads the reply line that starts with `expected`. Lines before the last of a reply may be left out of a dialog.
+fn expect(expected: &str, peer: &mut impl Peer) -> Result<(), String> {
+    loop {
+        match peer.reply_line() {
+            Some(line) if line.starts_with(expected) => return Ok(()),
+            Some(line) if line.get(..3) == expected.get(..3) && line.get(3..4) == Some("-") => {}
+            Some(line) => return Err(format!("got {line:?}, expected {expected:?}")),
+            None => return Err(format!("got nothing, expected {expected:?}")),
+        }
+    }
+}
+
+fn expect_close(peer: &mut impl Peer) -> Result<(), String> {
+    match peer.reply_line() {
+        Some(line) => Err(format!("got {line:?}, expected the connection to be closed")),
+        None if peer.is_closed() => Ok(()),
+        None => Err("the connection is still open".to_owned()),
+    }
+}
+
+fn bytes(steps: &[Step]) -> Vec<&[u8]> {
+    steps
+        .iter()
+        .filter_map(|step| match &step.action {
+            Action::Send(bytes) => Some(bytes.as_slice()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn show(deliveries: &[Delivery]) -> String {
+    let shown = |delivery: &Delivery| format!("{} {}", delivery.envelope.join(" "), delivery.message.escape_ascii());
+    format!("{:#?}", deliveries.iter().map(shown).collect::<Vec<_>>())
+}

@@ -1,0 +1,106 @@
+//! The messages that are offered: prose that compresses as mail does, each with a subject of its own.
+
+/// Digits of the number in a subject.
+const DIGITS: usize = 10;
+const SUBJECT: &str = "Subject: load ";
+
+/// A message with a place for its number. Cloning it and writing the number is all that a message costs.
+#[derive(Clone, Debug)]
+pub(crate) struct Template {
+    bytes: Vec<u8>,
+    number_at: usize,
+}
+
+impl Template {
+    pub(crate) fn new(size: usize) -> Self {
+        let mail = plain(size).into_bytes();
+        let mut bytes = stuffed(&mail);
+        bytes.extend_from_slice(b".\r\n");
+        let subject = bytes.windows(SUBJECT.len()).position(|window| window == SUBJECT.as_bytes()).unwrap();
+        Self { bytes, number_at: subject + SUBJECT.len() }
+    }
+
+    /// The message `number`, ready to be sent after DATA.
+    pub(crate) fn numbered(&mut self, number: u64) -> &[u8] {
+        let digits = format!("{number:0DIGITS$}");
+        self.bytes[self.number_at..self.number_at + DIGITS].copy_from_slice(digits.as_bytes());
+        &self.bytes
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// The number in a subject of ours.
+pub(crate) fn number(subject: &str) -> Option<u64> {
+    subject.strip_prefix(SUBJECT.strip_prefix("Subject: ")?)?.parse().ok()
+}
+
+/// Prose with a code and two links.
+fn plain(size: usize) -> String {
+    let mut mail = head();
+    mail.push_str("Your code is 481516.\r\nhttps://shop.test/confirm?token=f3b1c\r\nhttps://shop.test/help\r\n\r\n");
+    let room = size.saturating_sub(mail.len());
+    mail.push_str(&prose(room));
+    mail.truncate(size.max(200) - 2);
+    if mail.ends_with('\r') {
+        // Cut off within the end of a line, which must not stay bare.
+        mail.replace_range(mail.len() - 1.., ".");
+    }
+    mail.push_str("\r\n");
+    mail
+}
+
+fn head() -> String {
+    format!(
+        "From: Shop <app@shop.test>\r\nTo: You <you@restante.test>\r\n{SUBJECT}{:0DIGITS$}\r\n\
+         Message-ID: <load@shop.test>\r\nDate: Fri, 20 Nov 2026 09:30:00 +0000\r\nMIME-Version: 1.0\r\n\
+         Content-Type: text/plain; charset=utf-8\r\n\r\n",
+        0
+    )
+}
+
+/// About `size` bytes of words in lines, the same each time.
+fn prose(size: usize) -> String {
+    let words: Vec<String> = (3..600).map(|seed| random(seed).take(2 + seed % 9).map(letter).collect()).collect();
+    let (mut text, mut line) = (String::with_capacity(size + 16), 0);
+    for value in random(5) {
+        // Short words are the frequent ones, as in prose.
+        let word = &words[(value % words.len()) * (value / 7 % words.len()) / words.len()];
+        line += word.len() + 1;
+        text.push_str(word);
+        text.push_str(if line > 70 { "\r\n" } else { " " });
+        line = if line > 70 { 0 } else { line };
+        if text.len() >= size {
+            return text;
+        }
+    }
+    text
+}
+
+fn letter(value: usize) -> char {
+    char::from(b"etaoinshrdlucmfwypvbgkjqxz"[(value % 26) * (value / 26 % 26) / 26])
+}
+
+/// A generator of numbers that are the same each time.
+fn random(seed: usize) -> impl Iterator<Item = usize> {
+    let mut state = seed as u64 ^ 0x9e37_79b9_7f4a_7c15;
+    std::iter::repeat_with(move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) as usize
+    })
+}
+
+fn stuffed(mail: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(mail.len() + 64);
+    for line in mail.split_inclusive(|byte| *byte == b'\n') {
+        if line.starts_with(b".") {
+            bytes.push(b'.');
+        }
+        bytes.extend_from_slice(line);
+    }
+    bytes
+}

@@ -1,0 +1,184 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Sends load to Restante, or to another SMTP server, and prints what came of it.
+#[derive(Debug, Parser)]
+#[command(name = "restante-load", arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs the SQLite limit and one or more builds of Restante in turn, and prints a table.
+    Compare(Compare),
+    /// Sends mail. At the end every message that was answered with 250 is looked for.
+    Ingest(Ingest),
+    /// Holds many waits, wakes one, then all.
+    Waits(Waits),
+    /// Reads single messages and lists of ten while many messages are held.
+    Reads(Reads),
+    /// Sends at a steady rate for minutes and prints each minute.
+    Soak(Soak),
+    /// The memory of the server at rest, with open connections, and with open waits.
+    Idle(Idle),
+    #[command(hide = true)]
+    LimitServer(LimitServer),
+}
+
+/// Where the server runs.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Place {
+    /// Runs the server on the first processor and the load on the others.
+    #[arg(long)]
+    pub(crate) pin: bool,
+    /// Where the server's data directory is made.
+    #[arg(long, default_value_os_t = std::env::temp_dir())]
+    pub(crate) directory: PathBuf,
+}
+
+/// The program that is measured.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Program {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// The program that is measured.
+    #[arg(long, default_value_os_t = beside_this_program())]
+    pub(crate) restante: PathBuf,
+}
+
+/// What is sent, and how.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Traffic {
+    /// SMTP sessions at once.
+    #[arg(long, default_value_t = 20)]
+    pub(crate) sessions: usize,
+    /// Bytes of a message: prose with a code and two links.
+    #[arg(long, default_value_t = 4_096)]
+    pub(crate) size: usize,
+    /// Messages in all; without it as many as fit into the time.
+    #[arg(long)]
+    pub(crate) messages: Option<u64>,
+    /// Stops after this many seconds.
+    #[arg(long, default_value_t = 4)]
+    pub(crate) seconds: u64,
+    /// Messages a second; without it as many as possible.
+    #[arg(long)]
+    pub(crate) rate: Option<u64>,
+    /// Sends MAIL, RCPT and DATA together.
+    #[arg(long)]
+    pub(crate) pipelining: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Compare {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// The programs that are measured.
+    #[arg(long, num_args = 1.., default_values_os_t = [beside_this_program()])]
+    pub(crate) restante: Vec<PathBuf>,
+    /// Numbers of sessions.
+    #[arg(long, value_delimiter = ',', default_value = "1,20,100")]
+    pub(crate) sessions: Vec<usize>,
+    /// Runs of each kind; the medians are printed.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) rounds: usize,
+    /// Seconds of each run.
+    #[arg(long, default_value_t = 4)]
+    pub(crate) seconds: u64,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Ingest {
+    #[command(flatten)]
+    pub(crate) program: Program,
+    #[command(flatten)]
+    pub(crate) traffic: Traffic,
+    /// Sends each message to a new inbox.
+    #[arg(long)]
+    pub(crate) new_inboxes: bool,
+    /// Another server, which is already running.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) smtp: Option<String>,
+    /// The domain that the server accepts mail for.
+    #[arg(long, default_value = "restante.test")]
+    pub(crate) domain: String,
+    /// Waits for every message, one open request after the other for each session.
+    #[arg(long)]
+    pub(crate) follow: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Waits {
+    #[command(flatten)]
+    pub(crate) program: Program,
+    /// Open waits, four for each key.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) waits: usize,
+    /// SMTP sessions that send the messages.
+    #[arg(long, default_value_t = 20)]
+    pub(crate) sessions: usize,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Reads {
+    #[command(flatten)]
+    pub(crate) program: Program,
+    /// Messages held, ten in an inbox. They are sent first, over SMTP.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) messages: u64,
+    /// Kept connections.
+    #[arg(long, default_value_t = 32)]
+    pub(crate) connections: usize,
+    /// Seconds of each measurement.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) seconds: u64,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Soak {
+    #[command(flatten)]
+    pub(crate) program: Program,
+    /// How long.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) minutes: u64,
+    /// Messages a second, each to a new inbox.
+    #[arg(long, default_value_t = 1_000)]
+    pub(crate) rate: u64,
+    /// How long an inbox lives.
+    #[arg(long, default_value = "60s")]
+    pub(crate) inbox_lifetime: String,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Idle {
+    #[command(flatten)]
+    pub(crate) program: Program,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LimitServer {
+    #[arg(long)]
+    pub(crate) data_dir: PathBuf,
+}
+
+impl Traffic {
+    /// As many messages as possible for so many seconds.
+    pub(crate) fn flat_out(sessions: usize, seconds: u64) -> Self {
+        Self { sessions, size: 4_096, messages: None, seconds, rate: None, pipelining: false }
+    }
+
+    /// So many messages, however long it takes.
+    pub(crate) fn count(sessions: usize, messages: u64) -> Self {
+        Self { messages: Some(messages), ..Self::flat_out(sessions, u64::from(u32::MAX)) }
+    }
+}
+
+/// Cargo puts the programs of one build side by side.
+fn beside_this_program() -> PathBuf {
+    std::env::current_exe().unwrap().with_file_name("restante")
+}

@@ -1,0 +1,295 @@
+//! Sending mail: many sessions at once, the waits that follow them, and what came of each message.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::figures::{Sample, grouped, mebibytes};
+use crate::http::{Http, parsed};
+use crate::mail::Template;
+use crate::options::Traffic;
+use crate::session::{Sent, Session};
+
+/// What one run came to.
+pub(crate) struct Outcome {
+    pub(crate) taken: u64,
+    pub(crate) failed: usize,
+    /// Why the first of those failed.
+    pub(crate) failure: Option<String>,
+    elapsed: Duration,
+    bytes: u64,
+    ack: Sample,
+    /// From the due time, where there was a rate.
+    late: Sample,
+    dot_to_answer: Sample,
+    ack_to_answer: Sample,
+    /// Seconds of the server's processor time.
+    pub(crate) processor: f64,
+    /// Context switches of the server.
+    pub(crate) switches: u64,
+    /// Frames that the server wrote to SQLite's log.
+    pub(crate) frames: Option<u64>,
+    pub(crate) peak: u64,
+    pub(crate) files: u64,
+    /// Taken, and not there at the end.
+    pub(crate) missing: Option<usize>,
+}
+
+/// Which inbox a message goes to.
+#[derive(Clone, Debug)]
+pub(crate) enum Recipients {
+    /// Each address in turn.
+    Each(Arc<[String]>),
+    /// An inbox of its own for each message, in this domain.
+    New(Arc<str>),
+}
+
+impl Recipients {
+    /// So many inboxes in turn.
+    pub(crate) fn rotation(count: u64, domain: &str) -> Self {
+        Self::Each((0..count).map(|number| format!("load{number}@{domain}")).collect())
+    }
+
+    pub(crate) fn new_inboxes(domain: &str) -> Self {
+        Self::New(domain.into())
+    }
+
+    fn address(&self, number: u64) -> String {
+        match self {
+            Self::Each(addresses) => addresses[number as usize % addresses.len()].clone(),
+            // As random as real ones: inboxes made in a row would lie side by side.
+            Self::New(domain) => format!("n{:016x}@{domain}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        }
+    }
+
+    /// The inbox of message `number`.
+    pub(crate) fn inbox(&self, number: u64) -> String {
+        let address = self.address(number);
+        address.split('@').next().unwrap_or_default().to_owned()
+    }
+}
+
+/// Waits for every message of one session.
+pub(crate) struct Follower {
+    http: String,
+    inbox: String,
+    key: String,
+}
+
+impl Follower {
+    pub(crate) fn new(http: &str, inbox: &str, key: &str) -> Self {
+        Self { http: http.to_owned(), inbox: inbox.to_owned(), key: key.to_owned() }
+    }
+
+    fn address(&self) -> String {
+        format!("{}@restante.test", self.inbox)
+    }
+
+    /// When each message came, until there were as many as were sent.
+    async fn follow(self, mut sent: oneshot::Receiver<usize>) -> Vec<Instant> {
+        let mut http = Http::connect(&self.http).await.unwrap();
+        let (mut answers, mut after, mut expected) = (Vec::new(), String::new(), None);
+        while expected != Some(answers.len()) {
+            let path = format!("/v1/inboxes/{}/messages/wait?timeout=30000{after}", self.inbox);
+            let answer = http.ask("GET", &path, &self.key);
+            tokio::pin!(answer);
+            let (status, body) = loop {
+                tokio::select! {
+                    answer = &mut answer => break answer.unwrap(),
+                    count = &mut sent, if expected.is_none() => {
+                        expected = Some(count.unwrap());
+                        if expected == Some(answers.len()) {
+                            return answers;
+                        }
+                    }
+                }
+            };
+            if status == 200 {
+                answers.push(Instant::now());
+                after = format!("&after={}", parsed(&body)["id"].as_str().unwrap());
+            }
+        }
+        answers
+    }
+}
+
+/// One run of all sessions.
+pub(crate) struct Run {
+    traffic: Traffic,
+    template: Template,
+    address: String,
+    recipients: Recipients,
+    started: Instant,
+    next: AtomicU64,
+    stopped: AtomicBool,
+}
+
+/// What one session did: number, due time, and what came of it.
+type Log = Vec<(u64, Duration, Sent)>;
+
+/// What all sessions did: their logs, why messages failed, and when their followers had each message.
+pub(crate) struct Sending {
+    pub(crate) started: Instant,
+    size: u64,
+    logs: Vec<(Log, Vec<io::Error>, Vec<Instant>)>,
+}
+
+impl Run {
+    pub(crate) fn new(traffic: &Traffic, address: String, recipients: Recipients) -> Self {
+        let (template, started) = (Template::new(traffic.size), Instant::now());
+        let (next, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+        Self { traffic: traffic.clone(), template, address, recipients, started, next, stopped }
+    }
+
+    pub(crate) fn recipients(&self) -> Recipients {
+        self.recipients.clone()
+    }
+
+    pub(crate) async fn send(mut self, followers: Vec<Follower>) -> Sending {
+        let (count, mut followers) = (self.traffic.sessions, followers.into_iter());
+        let (mut sessions, mut tasks) = (Vec::new(), JoinSet::new());
+        for _ in 0..count {
+            sessions.push(Session::open(&self.address).await.unwrap());
+        }
+        self.started = Instant::now();
+        let run = Arc::new(self);
+        for session in sessions {
+            let (told, sent) = oneshot::channel();
+            let following = followers.next().map(|follower| (follower.address(), tokio::spawn(follower.follow(sent))));
+            tasks.spawn(Arc::clone(&run).serve(session, told, following));
+        }
+        let logs = tasks.join_all().await;
+        Sending { started: run.started, size: run.template.size() as u64, logs }
+    }
+
+    /// One session, from its first message to its last, and what its follower saw.
+    async fn serve(
+        self: Arc<Self>,
+        session: Session,
+        told: oneshot::Sender<usize>,
+        following: Option<(String, JoinHandle<Vec<Instant>>)>,
+    ) -> (Log, Vec<io::Error>, Vec<Instant>) {
+        let (mut log, mut failures) = (Log::new(), Vec::new());
+        let (mut session, mut template) = (Some(session), self.template.clone());
+        while let Some((number, due)) = self.take().await {
+            let followed = following.as_ref().map(|(address, _)| address.clone());
+            let recipient = followed.unwrap_or_else(|| self.recipients.address(number));
+            let mut open = match session.take() {
+                Some(open) => open,
+                None => Session::open(&self.address).await.unwrap(),
+            };
+            match open.send(&mut template, number, &recipient, self.traffic.pipelining).await {
+                Ok(sent) => {
+                    log.push((number, due, sent));
+                    session = Some(open);
+                }
+                Err(error) => failures.push(error),
+            }
+        }
+        // Without a follower nobody receives this.
+        let _ = told.send(log.len());
+        let answers = match following {
+            Some((_, following)) => following.await.unwrap(),
+            None => Vec::new(),
+        };
+        (log, failures, answers)
+    }
+
+    /// The next message, once it is due.
+    async fn take(&self) -> Option<(u64, Duration)> {
+        if self.started.elapsed() >= Duration::from_secs(self.traffic.seconds) {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let enough = self.traffic.messages.is_some_and(|messages| number >= messages);
+        if enough || self.stopped.load(Ordering::Relaxed) {
+            return None;
+        }
+        let Some(rate) = self.traffic.rate else { return Some((number, Duration::ZERO)) };
+        let due = Duration::from_secs_f64(number as f64 / rate as f64);
+        tokio::time::sleep_until((self.started + due).into()).await;
+        Some((number, due))
+    }
+}
+
+impl Sending {
+    /// Every message that was taken: its number, when it was due, and what came of it.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = &(u64, Duration, Sent)> {
+        self.logs.iter().flat_map(|(log, ..)| log)
+    }
+
+    pub(crate) fn taken(&self) -> HashSet<u64> {
+        self.sent().map(|(number, ..)| *number).collect()
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        let last = self.sent().map(|(.., sent)| sent.answered).max().unwrap_or(self.started);
+        let paced = self.sent().any(|(_, due, _)| !due.is_zero());
+        let late = |(_, due, sent): &(u64, Duration, Sent)| sent.dot.saturating_duration_since(self.started + *due);
+        let answered = |from: fn(&Sent) -> Instant| {
+            let pairs = self.logs.iter().flat_map(|(log, _, answers)| log.iter().zip(answers));
+            Sample::new(pairs.map(|((.., sent), at)| at.saturating_duration_since(from(sent))).collect())
+        };
+        let taken = self.sent().count() as u64;
+        let failures = || self.logs.iter().flat_map(|(_, failures, _)| failures);
+        Outcome {
+            taken,
+            failed: failures().count(),
+            failure: failures().next().map(ToString::to_string),
+            elapsed: last - self.started,
+            bytes: self.size * taken,
+            ack: Sample::new(self.sent().map(|(.., sent)| sent.answered - sent.dot).collect()),
+            late: Sample::new(self.sent().filter(|_| paced).map(late).collect()),
+            dot_to_answer: answered(|sent| sent.dot),
+            ack_to_answer: answered(|sent| sent.answered),
+            processor: 0.0,
+            switches: 0,
+            frames: None,
+            peak: 0,
+            files: 0,
+            missing: None,
+        }
+    }
+}
+
+impl Outcome {
+    pub(crate) fn rate(&self) -> f64 {
+        self.taken as f64 / self.elapsed.as_secs_f64()
+    }
+
+    pub(crate) fn print(&self) {
+        let (rate, seconds) = (self.rate(), self.elapsed.as_secs_f64());
+        let rate_of_bytes = self.bytes as f64 / 1e6 / seconds;
+        println!("{} messages in {seconds:.1} s: {} a second, {rate_of_bytes:.1} MB/s", self.taken, grouped(rate));
+        println!("  final dot to 250      {}", self.ack.line());
+        for (label, sample) in [
+            ("due to final dot", &self.late),
+            ("final dot to answer", &self.dot_to_answer),
+            ("250 to answer", &self.ack_to_answer),
+        ] {
+            if !sample.is_empty() {
+                println!("  {label:<21} {}", sample.line());
+            }
+        }
+        if self.peak > 0 {
+            let each = |figure: f64| figure / self.taken as f64;
+            let (processor, switches) = (each(self.processor * 1e6), each(self.switches as f64));
+            let frames = self.frames.map_or("?".to_owned(), |frames| format!("{:.2}", each(frames as f64)));
+            println!("  a message: {processor:.0} µs of processor, {switches:.2} switches, {frames} log frames");
+            println!("  peak memory {}, files {}", mebibytes(self.peak), mebibytes(self.files));
+        }
+        match self.missing {
+            Some(0) => println!("  every message that was answered with 250 is there"),
+            Some(missing) => println!("  MISSING: {missing} messages that were answered with 250"),
+            None => {}
+        }
+        if let Some(failure) = &self.failure {
+            println!("  FAILED: {} messages were not taken, the first because {failure}", self.failed);
+        }
+    }
+}

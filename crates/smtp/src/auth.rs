@@ -1,0 +1,164 @@
+//! The exchange after AUTH (RFC 4954) with the mechanisms PLAIN (RFC 4616) and LOGIN.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use crate::reply::Refusal;
+
+/// A response line may have this many bytes: 12,288 of base64 (RFC 4954, section 4) and CR LF.
+pub const RESPONSE_BYTES: usize = 12_290;
+
+/// "Username:" and "Password:" in base64.
+const USERNAME: &str = "VXNlcm5hbWU6";
+const PASSWORD: &str = "UGFzc3dvcmQ6";
+
+/// The mechanisms offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// All in one response.
+    Plain,
+    /// The user name first, then the password.
+    Login,
+}
+
+/// A client's credentials.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user name.
+    pub username: String,
+    /// The password.
+    pub password: String,
+}
+
+/// The response that the server waits for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Exchange {
+    /// The response of PLAIN.
+    Plain,
+    /// The user name of LOGIN.
+    Username,
+    /// The password of LOGIN, with the user name that came before it.
+    Password(String),
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Ask for another response, with this challenge in base64.
+    Challenge(&'static str, Exchange),
+    /// Both are known.
+    Credentials(Credentials),
+}
+
+impl Mechanism {
+    /// Reads a mechanism's name, in any case.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [("PLAIN", Self::Plain), ("LOGIN", Self::Login)]
+            .into_iter()
+            .find_map(|(known, mechanism)| known.eq_ignore_ascii_case(name).then_some(mechanism))
+    }
+
+    /// Starts the exchange, with the initial response if there was one.
+    ///
+    /// # Errors
+    /// See [`Exchange::answer`].
+    pub fn start(self, initial: Option<&str>) -> Result<Step, Refusal> {
+        let (challenge, exchange) = match self {
+            Self::Plain => ("", Exchange::Plain),
+            Self::Login => (USERNAME, Exchange::Username),
+        };
+        match initial {
+            None => Ok(Step::Challenge(challenge, exchange)),
+            // An initial response of no bytes (RFC 4954, section 4).
+            Some("=") => exchange.respond(String::new()),
+            Some(initial) => exchange.answer(initial.as_bytes()),
+        }
+    }
+}
+
+impl Exchange {
+    /// Takes a response line without its CR LF.
+    ///
+    /// # Errors
+    /// [`Refusal::AuthenticationCancelled`] for `*`, [`Refusal::MalformedAuthentication`] where the line is not base64
+    /// of UTF-8 in the mechanism's form.
+    pub fn answer(self, line: &[u8]) -> Result<Step, Refusal> {
+        if line == b"*" {
+            return Err(Refusal::AuthenticationCancelled);
+        }
+        let bytes = BASE64_STANDARD.decode(line).map_err(|_| Refusal::MalformedAuthentication)?;
+        self.respond(String::from_utf8(bytes).map_err(|_| Refusal::MalformedAuthentication)?)
+    }
+
+    fn respond(self, response: String) -> Result<Step, Refusal> {
+        match self {
+            Self::Plain => plain(&response).map(Step::Credentials).ok_or(Refusal::MalformedAuthentication),
+            Self::Username => Ok(Step::Challenge(PASSWORD, Self::Password(response))),
+            Self::Password(username) => Ok(Step::Credentials(Credentials { username, password: response })),
+        }
+    }
+}
+
+/// Reads `[authorization identity] NUL user name NUL password`.
+fn plain(response: &str) -> Option<Credentials> {
+    let mut parts = response.split('\0').skip(1);
+    let (username, password) = (parts.next()?.to_owned(), parts.next()?.to_owned());
+    parts.next().is_none().then_some(Credentials { username, password })
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Credentials").field("username", &self.username).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn credentials(username: &str, password: &str) -> Result<Step, Refusal> {
+        Ok(Step::Credentials(Credentials { username: username.to_owned(), password: password.to_owned() }))
+    }
+
+    fn base64(bytes: &[u8]) -> String {
+        BASE64_STANDARD.encode(bytes)
+    }
+
+    #[test]
+    fn plain_takes_one_response() {
+        let response = base64(b"admin\0user\0secret");
+        assert_eq!(Mechanism::Plain.start(None), Ok(Step::Challenge("", Exchange::Plain)));
+        assert_eq!(Mechanism::Plain.start(Some(&response)), credentials("user", "secret"));
+        assert_eq!(Exchange::Plain.answer(base64(b"\0\0secret").as_bytes()), credentials("", "secret"));
+    }
+
+    #[test]
+    fn login_takes_two() {
+        assert_eq!(Mechanism::Login.start(None), Ok(Step::Challenge("VXNlcm5hbWU6", Exchange::Username)));
+        let Ok(Step::Challenge("UGFzc3dvcmQ6", password)) = Mechanism::Login.start(Some("dXNlcg==")) else { panic!() };
+        assert_eq!(password.answer(b"c2VjcmV0"), credentials("user", "secret"));
+        let empty = Exchange::Password(String::new());
+        assert_eq!(Mechanism::Login.start(Some("=")), Ok(Step::Challenge("UGFzc3dvcmQ6", empty)));
+    }
+
+    #[test]
+    fn refuses_malformed_responses() {
+        for response in [&b"!"[..], b"c2VjcmV0=", b"c2Vj cmV0", b"c", b"=", b"/w=="] {
+            assert_eq!(Exchange::Username.answer(response), Err(Refusal::MalformedAuthentication));
+        }
+        for response in [&b""[..], b"user", b"\0user", b"\0user\0a\0b"] {
+            assert_eq!(Exchange::Plain.answer(base64(response).as_bytes()), Err(Refusal::MalformedAuthentication));
+        }
+        assert_eq!(Mechanism::Plain.start(Some("=")), Err(Refusal::MalformedAuthentication));
+        assert_eq!(Exchange::Plain.answer(b"*"), Err(Refusal::AuthenticationCancelled));
+    }
+
+    #[test]
+    fn debug_output_hides_the_password() {
+        let credentials = Credentials { username: "user".to_owned(), password: "secret".to_owned() };
+        assert!(!format!("{credentials:?}").contains("secret"));
+    }
+}

@@ -1,0 +1,44 @@
+//! The envelope of a message: all that the session knows besides the message itself.
+
+use std::sync::Arc;
+
+use restante_mail::EmailAddress;
+
+use crate::path::ReversePath;
+
+/// The sender, the recipients, and how the message came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// The sender.
+    pub reverse_path: ReversePath,
+    /// The recipients, all on the mail domain, in the order of the RCPT commands, with repetitions.
+    pub recipients: Vec<EmailAddress>,
+    /// The name that the client gave itself: one word without control characters. Do not trust it otherwise.
+    pub client_name: Arc<str>,
+    /// Whether the client said EHLO and not HELO.
+    pub extended: bool,
+    /// Whether the connection was encrypted.
+    pub encrypted: bool,
+    /// Whether the client authenticated.
+    pub authenticated: bool,
+    /// Whether the client asked for SMTPUTF8.
+    pub smtputf8: bool,
+}
+
+impl Envelope {
+    /// The word for the `with` clause of a Received field (RFC 3848; RFC 6531, section 4.3).
+    #[must_use]
+    pub fn protocol(&self) -> &'static str {
+        match (self.smtputf8, self.extended, self.encrypted, self.authenticated) {
+            (true, _, false, false) => "UTF8SMTP",
+            (true, _, true, false) => "UTF8SMTPS",
+            (true, _, false, true) => "UTF8SMTPA",
+            (true, _, true, true) => "UTF8SMTPSA",
+            (false, false, ..) => "SMTP",
+            (false, true, false, false) => "ESMTP",
+            (false, true, true, false) => "ESMTPS",
+            (false, true, false, true) => "ESMTPA",
+            (false, true, true, true) => "ESMTPSA",
+        }
+    }
+}

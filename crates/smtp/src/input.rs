@@ -1,0 +1,66 @@
+//! Bytes that were received and are not read yet.
+
+/// A larger buffer is freed when it is empty.
+const KEPT_BYTES: usize = 4_096;
+
+/// A queue of bytes. Reading from it moves nothing, so many short lines cost no more than a long one.
+#[derive(Debug, Default)]
+pub(super) struct Input {
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+impl Input {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.taken);
+        self.taken = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub(super) fn unread(&self) -> &[u8] {
+        &self.bytes[self.taken..]
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.unread().is_empty()
+    }
+
+    /// Drops `count` bytes from the front. After the last one a large buffer is freed: thousands of sessions that sent
+    /// much once must not hold it for ever.
+    pub(super) fn take(&mut self, count: usize) {
+        self.taken += count;
+        if self.is_empty() {
+            self.clear();
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.taken = 0;
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_out_once_and_in_order() {
+        let mut input = Input::default();
+        input.push(b"abc");
+        input.take(1);
+        input.push(b"d");
+        assert_eq!(input.unread(), b"bcd");
+        input.take(3);
+        assert!(input.is_empty());
+    }
+
+    #[test]
+    fn an_empty_buffer_is_small() {
+        let mut input = Input::default();
+        input.push(&[0; 100_000]);
+        input.take(100_000);
+        assert!(input.bytes.capacity() <= KEPT_BYTES);
+    }
+}

@@ -1,0 +1,122 @@
+//! Splits what a client sends into command lines. Never holds more of a line than its limit.
+
+/// A larger line's memory is not kept for the next one.
+const KEPT_BYTES: usize = 256;
+
+/// Collects one line at a time. Only CR LF ends a line (RFC 5321, section 2.3.8).
+#[derive(Debug, Default)]
+pub struct LineReader {
+    line: Vec<u8>,
+    /// Bytes of the line so far, with the discarded ones.
+    length: usize,
+    bare_line_end: bool,
+    after_cr: bool,
+}
+
+/// What came before the next CR LF.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    /// A line without its CR LF.
+    Whole(Vec<u8>),
+    /// A line that was longer than its limit; it is not kept.
+    TooLong,
+    /// A line with a bare CR or LF in it; it is not kept. The client may have meant several lines, and none is run.
+    BareLineEnd,
+}
+
+impl LineReader {
+    /// Takes bytes up to the end of the line. Returns how many were taken, and the line if its end was among them.
+    /// `limit` is in bytes and includes the CR LF.
+    pub fn read(&mut self, input: &[u8], limit: usize) -> (usize, Option<Line>) {
+        self.line.reserve(input.len().min(limit.saturating_sub(self.line.len())));
+        for (index, &byte) in input.iter().enumerate() {
+            if self.push(byte, limit) {
+                return (index + 1, Some(self.finish(limit)));
+            }
+        }
+        (input.len(), None)
+    }
+
+    /// Takes one byte. Returns whether it ended the line.
+    fn push(&mut self, byte: u8, limit: usize) -> bool {
+        let ended = self.after_cr && byte == b'\n';
+        self.bare_line_end |= (self.after_cr || byte == b'\n') && !ended;
+        self.after_cr = byte == b'\r';
+        self.length = self.length.saturating_add(1);
+        if self.length <= limit {
+            self.line.push(byte);
+        }
+        ended
+    }
+
+    /// Gives a line's memory back for the next one.
+    pub fn reuse(&mut self, mut line: Vec<u8>) {
+        if self.length == 0 && line.capacity() <= KEPT_BYTES {
+            line.clear();
+            self.line = line;
+        }
+    }
+
+    fn finish(&mut self, limit: usize) -> Line {
+        let reader = std::mem::take(self);
+        if reader.length > limit {
+            return Line::TooLong;
+        }
+        if reader.bare_line_end {
+            return Line::BareLineEnd;
+        }
+        let mut line = reader.line;
+        line.truncate(line.len() - b"\r\n".len());
+        Line::Whole(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(input: &[u8]) -> Vec<Line> {
+        let mut reader = LineReader::default();
+        let (mut lines, mut rest) = (Vec::new(), input);
+        while let (taken, Some(line)) = reader.read(rest, 10) {
+            lines.push(line);
+            rest = &rest[taken..];
+        }
+        lines
+    }
+
+    fn whole(text: &str) -> Line {
+        Line::Whole(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn only_cr_lf_ends_a_line() {
+        let table: [(&[u8], Vec<Line>); 12] = [
+            (b"", vec![]),
+            (b"NOOP", vec![]),
+            (b"NOOP\r", vec![]),
+            (b"NOOP\n", vec![]),
+            (b"\r\n", vec![whole("")]),
+            (b"NOOP\r\nQUIT\r\nX", vec![whole("NOOP"), whole("QUIT")]),
+            (b"12345678\r\n", vec![whole("12345678")]),
+            (b"123456789\r\nQUIT\r\n", vec![Line::TooLong, whole("QUIT")]),
+            (b"A\nB\r\nQUIT\r\n", vec![Line::BareLineEnd, whole("QUIT")]),
+            (b"A\rB\r\n", vec![Line::BareLineEnd]),
+            (b"A\r\r\nB\r\n", vec![Line::BareLineEnd, whole("B")]),
+            (b"\n\r\n\r\n", vec![Line::BareLineEnd, whole("")]),
+        ];
+        for (input, expected) in table {
+            assert_eq!(lines(input), expected, "{:?}", input.escape_ascii().to_string());
+        }
+    }
+
+    #[test]
+    fn an_endless_line_takes_no_memory() {
+        let mut reader = LineReader::default();
+        for _ in 0..1_000 {
+            assert_eq!(reader.read(&[b'x'; 1_000], 100), (1_000, None));
+        }
+        assert!(reader.line.capacity() < 256);
+        assert_eq!(reader.read(b"\r\n", 100), (2, Some(Line::TooLong)));
+    }
+}

@@ -1,0 +1,385 @@
+//! Replies. This file alone has SMTP codes (RFC 5321, section 4.2) and enhanced status codes (RFC 3463).
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// One reply of the server: a code, perhaps an enhanced status code, and one line of text or several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    code: u16,
+    status: Option<Status>,
+    text: Cow<'static, str>,
+    /// The lines after the first.
+    more: Vec<Cow<'static, str>>,
+    refusal: Option<Refusal>,
+    path: Option<RefusedPath>,
+}
+
+/// The path that a reply refuses, as the client wrote it. It is hostile text without control characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefusedPath {
+    /// Of a MAIL command.
+    Sender(String),
+    /// Of a RCPT command.
+    Recipient(String),
+}
+
+/// The subject and the detail of an enhanced status code; its class is the first digit of the reply code.
+type Status = (u8, u8);
+
+/// Why a command, a recipient, a message or a whole session was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// A command line over its limit.
+    LineTooLong,
+    /// A bare CR or LF, another control character, or broken UTF-8 in a command line.
+    MalformedLine,
+    /// A verb that no standard knows.
+    UnknownCommand,
+    /// A verb that this server does not implement.
+    NotImplemented,
+    /// Arguments missing, superfluous or misspelt.
+    BadArguments,
+    /// A parameter of MAIL or RCPT with a value it cannot have, or given twice.
+    BadParameter,
+    /// A parameter of MAIL or RCPT that this server does not know.
+    UnknownParameter,
+    /// A command that needs EHLO or HELO first.
+    NotGreeted,
+    /// A command that must not come inside a mail transaction.
+    TransactionOpen,
+    /// A command that needs MAIL first.
+    NoTransaction,
+    /// DATA before any RCPT.
+    NoRecipients,
+    /// DATA after RCPTs that were all refused.
+    NoValidRecipients,
+    /// STARTTLS on an encrypted connection.
+    AlreadyEncrypted,
+    /// AUTH after a successful AUTH.
+    AlreadyAuthenticated,
+    /// AUTH on a connection that is not encrypted.
+    EncryptionRequired,
+    /// An AUTH mechanism that this server does not offer.
+    UnknownMechanism,
+    /// An AUTH response that is not base64 or not of its mechanism's form.
+    MalformedAuthentication,
+    /// An AUTH response line over its limit.
+    AuthenticationTooLong,
+    /// The client cancelled AUTH.
+    AuthenticationCancelled,
+    /// Wrong credentials.
+    AuthenticationFailed,
+    /// MAIL in a session whose credentials are no longer valid (RFC 4954, section 6).
+    AuthenticationRequired,
+    /// Credentials that cannot be checked now.
+    AuthenticationUnavailable,
+    /// A malformed reverse-path.
+    BadSender,
+    /// A malformed forward-path, or one that no inbox can have.
+    BadRecipient,
+    /// A non-ASCII address in a transaction without SMTPUTF8.
+    NonAsciiAddress,
+    /// A recipient that is not on the mail domain.
+    RelayNotPermitted,
+    /// One recipient more than a message may have.
+    TooManyRecipients,
+    /// The recipient's inbox is full.
+    InboxFull,
+    /// The recipient's mailbox accepts no mail.
+    MailboxDisabled,
+    /// The store cannot answer, or cannot store the message, now.
+    StoreFailure,
+    /// Too little free disk.
+    DiskShort,
+    /// A message over the size limit, declared or transferred.
+    MessageTooLarge,
+    /// A data line over its limit.
+    DataLineTooLong,
+    /// A bare CR or LF in the data.
+    BareLineEnd,
+    /// So many Received fields that the message must be in a loop.
+    MailLoop,
+    /// The server is stopping.
+    ShuttingDown,
+    /// The client was idle for too long, or its message took too long.
+    TimedOut,
+    /// Over a limit of connections.
+    TooManyConnections,
+    /// Too many unknown or malformed commands in a row.
+    TooManyErrors,
+    /// Too many failed authentications.
+    TooManyFailedAuthentications,
+    /// An HTTP request where a command should be.
+    HttpRequest,
+}
+
+impl Reply {
+    /// 220: the first words of a session. Greetings carry no enhanced status code (RFC 2034, section 4).
+    pub(super) fn greeting(host_name: &str) -> Self {
+        Self::plain(220, format!("{host_name} ESMTP Restante"))
+    }
+
+    /// 250 to HELO.
+    pub(super) fn hello(host_name: &str) -> Self {
+        Self::plain(250, host_name.to_owned())
+    }
+
+    /// 250 to EHLO, one extension a line.
+    pub(super) fn extensions(host_name: &str, extensions: Vec<Cow<'static, str>>) -> Self {
+        let mut reply = Self::hello(host_name);
+        reply.more = extensions;
+        reply
+    }
+
+    /// 250 to other commands.
+    pub(super) fn ok() -> Self {
+        Self::enhanced(250, (0, 0), "OK")
+    }
+
+    /// 250 to MAIL.
+    pub(super) fn sender_ok() -> Self {
+        Self::enhanced(250, (1, 0), "Sender OK")
+    }
+
+    /// 250 to RCPT.
+    pub(super) fn recipient_ok() -> Self {
+        Self::enhanced(250, (1, 5), "Recipient OK")
+    }
+
+    /// 354 to DATA. Intermediate replies have no class in RFC 3463.
+    pub(super) fn start_data() -> Self {
+        Self::plain(354, "End data with <CR><LF>.<CR><LF>")
+    }
+
+    /// 250 to the end of data: the message is stored, under one id an inbox.
+    pub(super) fn stored<I: fmt::Display>(ids: &[I]) -> Self {
+        let mut lines = ids.iter().map(|id| Cow::Owned(format!("Stored {id}")));
+        let reply = Self::enhanced(250, (0, 0), lines.next().unwrap_or("Stored".into()));
+        Self { more: lines.collect(), ..reply }
+    }
+
+    /// 252 to VRFY, which discloses nothing (RFC 5321, section 7.3).
+    pub(super) fn cannot_verify() -> Self {
+        Self::enhanced(252, (0, 0), "Cannot verify; send a message and see")
+    }
+
+    /// 214 to HELP.
+    pub(super) fn help() -> Self {
+        Self::enhanced(214, (0, 0), "EHLO HELO STARTTLS AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; see RFC 5321")
+    }
+
+    /// 221 to QUIT.
+    pub(super) fn goodbye() -> Self {
+        Self::enhanced(221, (0, 0), "Bye")
+    }
+
+    /// 220 to STARTTLS.
+    pub(super) fn start_tls() -> Self {
+        Self::enhanced(220, (0, 0), "Ready to start TLS")
+    }
+
+    /// 334 in AUTH; `challenge` is base64.
+    pub(super) fn challenge(challenge: &'static str) -> Self {
+        Self::plain(334, challenge)
+    }
+
+    /// 235 to a successful AUTH.
+    pub(super) fn authenticated() -> Self {
+        Self::enhanced(235, (7, 0), "Authenticated")
+    }
+
+    /// The reply to something that is refused.
+    pub(super) fn refused(refusal: Refusal) -> Self {
+        let (code, status, text) = refusal.reply();
+        Self { refusal: Some(refusal), ..Self::enhanced(code, status, text) }
+    }
+
+    /// The reply that refuses a sender; without a path where the command had none.
+    pub(super) fn refused_sender(refusal: Refusal, path: Option<&str>) -> Self {
+        Self { path: path.map(|path| RefusedPath::Sender(path.to_owned())), ..Self::refused(refusal) }
+    }
+
+    /// The reply that refuses a recipient; without a path where the command had none.
+    pub(super) fn refused_recipient(refusal: Refusal, path: Option<&str>) -> Self {
+        Self { path: path.map(|path| RefusedPath::Recipient(path.to_owned())), ..Self::refused(refusal) }
+    }
+
+    /// The three-digit reply code.
+    #[must_use]
+    pub fn code(&self) -> u16 {
+        self.code
+    }
+
+    /// The reason, where this reply refuses something.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.refusal
+    }
+
+    /// The path that this reply refuses.
+    #[must_use]
+    pub fn path(&self) -> Option<&RefusedPath> {
+        self.path.as_ref()
+    }
+
+    fn enhanced(code: u16, status: Status, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { status: Some(status), ..Self::plain(code, text) }
+    }
+
+    fn plain(code: u16, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, status: None, text: text.into(), more: Vec::new(), refusal: None, path: None }
+    }
+}
+
+/// The reply as it is sent: every line ends with CR LF.
+impl fmt::Display for Reply {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, line) in std::iter::once(&self.text).chain(&self.more).enumerate() {
+            let separator = if index == self.more.len() { ' ' } else { '-' };
+            write!(formatter, "{}{separator}", self.code)?;
+            if let Some((subject, detail)) = self.status {
+                write!(formatter, "{}.{subject}.{detail} ", self.code / 100)?;
+            }
+            write!(formatter, "{line}\r\n")?;
+        }
+        Ok(())
+    }
+}
+
+impl Refusal {
+    /// A name in snake case, for logs and metrics.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::LineTooLong => "line_too_long",
+            Self::MalformedLine => "malformed_line",
+            Self::UnknownCommand => "unknown_command",
+            Self::NotImplemented => "not_implemented",
+            Self::BadArguments => "bad_arguments",
+            Self::BadParameter => "bad_parameter",
+            Self::UnknownParameter => "unknown_parameter",
+            Self::NotGreeted => "not_greeted",
+            Self::TransactionOpen => "transaction_open",
+            Self::NoTransaction => "no_transaction",
+            Self::NoRecipients => "no_recipients",
+            Self::NoValidRecipients => "no_valid_recipients",
+            Self::AlreadyEncrypted => "already_encrypted",
+            Self::AlreadyAuthenticated => "already_authenticated",
+            Self::EncryptionRequired => "encryption_required",
+            Self::UnknownMechanism => "unknown_mechanism",
+            Self::MalformedAuthentication => "malformed_authentication",
+            Self::AuthenticationTooLong => "authentication_too_long",
+            Self::AuthenticationCancelled => "authentication_cancelled",
+            Self::AuthenticationFailed => "authentication_failed",
+            Self::AuthenticationRequired => "authentication_required",
+            Self::AuthenticationUnavailable => "authentication_unavailable",
+            Self::BadSender => "bad_sender",
+            Self::BadRecipient => "bad_recipient",
+            Self::NonAsciiAddress => "non_ascii_address",
+            Self::RelayNotPermitted => "relay_not_permitted",
+            Self::TooManyRecipients => "too_many_recipients",
+            Self::InboxFull => "inbox_full",
+            Self::MailboxDisabled => "mailbox_disabled",
+            Self::StoreFailure => "store_failure",
+            Self::DiskShort => "disk_short",
+            Self::MessageTooLarge => "message_too_large",
+            Self::DataLineTooLong => "data_line_too_long",
+            Self::BareLineEnd => "bare_line_end",
+            Self::MailLoop => "mail_loop",
+            Self::ShuttingDown => "shutting_down",
+            Self::TimedOut => "timed_out",
+            Self::TooManyConnections => "too_many_connections",
+            Self::TooManyErrors => "too_many_errors",
+            Self::TooManyFailedAuthentications => "too_many_failed_authentications",
+            Self::HttpRequest => "http_request",
+        }
+    }
+
+    /// Whether the command is unknown or malformed: enough of these in a row end the session.
+    pub(super) fn is_gibberish(self) -> bool {
+        matches!(self.reply().0, 500 | 501 | 502 | 504 | 555)
+    }
+
+    /// The reply code, the status, and the text for the person who reads the client's log.
+    fn reply(self) -> (u16, Status, &'static str) {
+        match self {
+            Self::LineTooLong => (500, (5, 2), "Line too long"),
+            Self::MalformedLine => (500, (5, 2), "Lines are UTF-8 and end with CR LF"),
+            Self::UnknownCommand => (500, (5, 1), "Unknown command"),
+            Self::NotImplemented => (502, (5, 1), "Command not implemented"),
+            Self::BadArguments => (501, (5, 4), "Syntax error in arguments"),
+            Self::BadParameter => (501, (5, 4), "Parameter with a bad value"),
+            Self::UnknownParameter => (555, (5, 4), "Unknown parameter"),
+            Self::NotGreeted => (503, (5, 1), "EHLO first"),
+            Self::TransactionOpen => (503, (5, 1), "Not inside a mail transaction"),
+            Self::NoTransaction => (503, (5, 1), "MAIL first"),
+            Self::NoRecipients => (503, (5, 1), "RCPT first"),
+            Self::NoValidRecipients => (554, (5, 1), "No valid recipients"),
+            Self::AlreadyEncrypted => (503, (5, 1), "Already encrypted"),
+            Self::AlreadyAuthenticated => (503, (5, 1), "Already authenticated"),
+            Self::EncryptionRequired => (538, (7, 11), "Encryption required for authentication"),
+            Self::UnknownMechanism => (504, (5, 4), "Unknown authentication mechanism"),
+            Self::MalformedAuthentication => (501, (5, 2), "Malformed authentication response"),
+            Self::AuthenticationTooLong => (500, (5, 6), "Authentication response too long"),
+            Self::AuthenticationCancelled => (501, (7, 0), "Authentication cancelled"),
+            Self::AuthenticationFailed => (535, (7, 8), "Authentication failed: the password is an API key"),
+            Self::AuthenticationRequired => (530, (7, 0), "Authentication required: the API key is no longer valid"),
+            Self::AuthenticationUnavailable => (454, (7, 0), "Authentication not possible at present"),
+            Self::BadSender => (553, (1, 7), "Malformed sender address"),
+            Self::BadRecipient => (553, (1, 3), "Malformed recipient address"),
+            Self::NonAsciiAddress => (553, (6, 7), "Non-ASCII address without SMTPUTF8"),
+            Self::RelayNotPermitted => (550, (7, 1), "relay not permitted"),
+            Self::TooManyRecipients => (452, (5, 3), "Too many recipients"),
+            Self::InboxFull => (452, (2, 2), "Inbox full"),
+            Self::MailboxDisabled => (550, (2, 1), "Mailbox disabled"),
+            Self::StoreFailure => (451, (3, 0), "Storage failure, try again later"),
+            Self::DiskShort => (452, (3, 1), "Insufficient storage, try again later"),
+            Self::MessageTooLarge => (552, (3, 4), "Message too large"),
+            Self::DataLineTooLong => (552, (6, 0), "Line too long in the message"),
+            Self::BareLineEnd => (550, (6, 11), "Bare CR or LF in the message"),
+            Self::MailLoop => (554, (4, 6), "Too many Received fields: a mail loop"),
+            Self::ShuttingDown => (421, (3, 2), "Service is stopping"),
+            Self::TimedOut => (421, (4, 2), "Timed out"),
+            Self::TooManyConnections => (421, (7, 0), "Too many connections"),
+            Self::TooManyErrors => (421, (7, 0), "Too many errors"),
+            Self::TooManyFailedAuthentications => (421, (7, 0), "Too many failed authentications"),
+            Self::HttpRequest => (421, (7, 0), "This is SMTP, not HTTP"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_written_as_rfc_5321_and_rfc_2034_say() {
+        for (reply, wire) in [
+            (Reply::greeting("mx.example"), "220 mx.example ESMTP Restante\r\n"),
+            (Reply::hello("mx.example"), "250 mx.example\r\n"),
+            (Reply::ok(), "250 2.0.0 OK\r\n"),
+            (Reply::challenge(""), "334 \r\n"),
+            (Reply::stored::<&str>(&[]), "250 2.0.0 Stored\r\n"),
+            (Reply::refused(Refusal::BareLineEnd), "550 5.6.11 Bare CR or LF in the message\r\n"),
+            (Reply::refused(Refusal::RelayNotPermitted), "550 5.7.1 relay not permitted\r\n"),
+        ] {
+            assert_eq!(reply.to_string(), wire);
+        }
+        let extensions = Reply::extensions("mx.example", vec!["PIPELINING".into(), "SIZE 1000".into()]);
+        assert_eq!(extensions.to_string(), "250-mx.example\r\n250-PIPELINING\r\n250 SIZE 1000\r\n");
+    }
+
+    #[test]
+    fn every_message_id_has_a_line() {
+        assert_eq!(Reply::stored(&["a", "b"]).to_string(), "250-2.0.0 Stored a\r\n250 2.0.0 Stored b\r\n");
+    }
+
+    #[test]
+    fn a_refusal_has_its_path() {
+        let reply = Reply::refused_recipient(Refusal::InboxFull, Some("<a@b.example>"));
+        assert_eq!(reply.refusal(), Some(Refusal::InboxFull));
+        assert_eq!(reply.path(), Some(&RefusedPath::Recipient("<a@b.example>".to_owned())));
+        assert_eq!(reply.code(), 452);
+    }
+}

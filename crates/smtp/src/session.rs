@@ -1,0 +1,470 @@
+//! The session: its events, the answers they need, and how it moves from phase to phase. `commands` has what each
+//! command does.
+
+mod commands;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::auth::{Credentials, Exchange, RESPONSE_BYTES};
+use crate::body::{BodyLimits, BodyReader};
+use crate::command::Mail;
+use crate::envelope::Envelope;
+use crate::input::Input;
+use crate::line::{Line, LineReader};
+use crate::path::ReversePath;
+use crate::reply::{Refusal, Reply};
+use restante_mail::{Domain, EmailAddress};
+
+/// The session ends after this many unknown or malformed commands in a row.
+const ERRORS: u32 = 20;
+/// The session ends after this many failed authentications.
+const FAILED_AUTHENTICATIONS: u32 = 3;
+
+/// The settings that all sessions of a server share.
+#[derive(Clone, Debug)]
+pub struct SessionConfig {
+    /// The only domain that mail is accepted for.
+    pub mail_domain: Domain,
+    /// The name of the server in its greeting.
+    pub host_name: String,
+    /// The most bytes of a message.
+    pub message_size: u64,
+    /// The most recipients of a message.
+    pub recipients: usize,
+    /// The most bytes of a command line, with its CR LF.
+    pub command_line: usize,
+    /// The most bytes of a line in a message, with its CR LF.
+    pub data_line: usize,
+    /// Whether there is a certificate, so that STARTTLS can be offered.
+    pub start_tls: bool,
+}
+
+/// What the session needs to know of its connection. AUTH is offered where nobody else can listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transport {
+    /// Whether it is encrypted.
+    pub encrypted: bool,
+    /// Whether the client is on the same host.
+    pub loopback: bool,
+}
+
+/// What the caller has to do next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Send the replies, read from the client, and pass it to [`Session::receive`]. Also while an answer is missing.
+    NeedInput,
+    /// Send a reply. It may wait for the next [`Event::NeedInput`], [`Event::StartTls`] or [`Event::Close`], so that
+    /// the replies to pipelined commands are sent together.
+    Send(Reply),
+    /// Send the replies, start TLS, then call [`Session::tls_started`]. Bytes that were read before the handshake
+    /// belong to the session, never to TLS.
+    StartTls,
+    /// Check the credentials and call [`Session::authenticated`].
+    Authenticate(Credentials),
+    /// The client starts a message from this sender; call [`Session::sender`].
+    Sender(ReversePath),
+    /// The client names a recipient on the mail domain; call [`Session::recipient`].
+    Recipient(EmailAddress),
+    /// Store this message for every recipient and call [`Session::delivered`] once it cannot be lost.
+    Deliver(Envelope, Vec<u8>),
+    /// A message was read to its end and refused. This is for the log: it needs no answer, and the reply comes next.
+    Refused {
+        /// The message's envelope.
+        envelope: Envelope,
+        /// The message's size in bytes.
+        size: u64,
+        /// What was wrong with it.
+        refusal: Refusal,
+    },
+    /// Send the replies and close the connection.
+    Close,
+}
+
+/// The state of the message that is being received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of the message so far.
+    pub received: u64,
+    /// Bytes of memory that the message takes; 0 once it is known to be refused.
+    pub memory: usize,
+}
+
+/// One client's session from the greeting to the close.
+#[derive(Debug)]
+pub struct Session {
+    config: Arc<SessionConfig>,
+    transport: Transport,
+    input: Input,
+    lines: LineReader,
+    events: VecDeque<Event>,
+    phase: Phase,
+    client: Option<Client>,
+    authentication: Authentication,
+    transaction: Option<Transaction>,
+    stopping: bool,
+    errors: u32,
+    failed_authentications: u32,
+}
+
+/// What the next bytes are.
+#[derive(Debug)]
+enum Phase {
+    /// The greeting has not been sent yet.
+    Greeting,
+    /// Commands.
+    Command,
+    /// A response to an AUTH challenge.
+    Exchange(Exchange),
+    /// The message.
+    Data(BodyReader),
+    /// Forbidden: STARTTLS was accepted, and the client has to wait for the handshake.
+    StartTls,
+    /// They are kept until the caller has answered.
+    Waiting(Question),
+    /// They are ignored.
+    Closed,
+}
+
+/// The answer that the session waits for.
+#[derive(Debug)]
+enum Question {
+    Handshake,
+    Credentials,
+    Sender(Mail),
+    /// The last recipient of the transaction, with its path as the client wrote it.
+    Recipient(String),
+    Delivery,
+}
+
+/// Whether the client has authenticated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Authentication {
+    None,
+    Valid,
+    /// It had, but its credentials are no longer valid. It has to authenticate again before it may send: without
+    /// that, its mail would be taken for that of a client that never did.
+    Expired,
+}
+
+/// How the client introduced itself.
+#[derive(Clone, Debug)]
+struct Client {
+    name: Arc<str>,
+    extended: bool,
+}
+
+/// A mail transaction: MAIL was accepted.
+#[derive(Debug)]
+struct Transaction {
+    mail: Mail,
+    recipients: Vec<EmailAddress>,
+    /// Whether a recipient was refused.
+    refused: bool,
+}
+
+impl Transport {
+    fn allows_auth(self) -> bool {
+        self.encrypted || self.loopback
+    }
+}
+
+impl Session {
+    /// Starts a session. Its first event is the greeting.
+    #[must_use]
+    pub fn new(config: Arc<SessionConfig>, transport: Transport) -> Self {
+        Self {
+            config,
+            transport,
+            input: Input::default(),
+            lines: LineReader::default(),
+            events: VecDeque::new(),
+            phase: Phase::Greeting,
+            client: None,
+            authentication: Authentication::None,
+            transaction: None,
+            stopping: false,
+            errors: 0,
+            failed_authentications: 0,
+        }
+    }
+
+    /// Takes bytes from the client.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        match &mut self.phase {
+            Phase::Closed => {}
+            Phase::Waiting(Question::Handshake) if !bytes.is_empty() => self.phase = Phase::Closed,
+            // Past the input, so that a message is copied once.
+            Phase::Data(body) if self.input.is_empty() => {
+                let taken = body.read(bytes);
+                self.input.push(&bytes[taken..]);
+            }
+            _ => self.input.push(bytes),
+        }
+    }
+
+    /// What to do next. [`Event::Close`] repeats for ever.
+    // Not an iterator: it never ends by itself, and its items need answers.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return event;
+            }
+            if !self.advance() {
+                return Event::NeedInput;
+            }
+        }
+    }
+
+    /// TLS has started. All that the client said before is forgotten (RFC 3207, section 4.2).
+    pub fn tls_started(&mut self) {
+        if let Phase::Waiting(Question::Handshake) = self.phase {
+            self.transport.encrypted = true;
+            self.client = None;
+            self.authentication = Authentication::None;
+            self.transaction = None;
+            self.phase = Phase::Command;
+        }
+    }
+
+    /// Answers [`Event::Authenticate`].
+    pub fn authenticated(&mut self, outcome: Result<(), Refusal>) {
+        if !matches!(self.phase, Phase::Waiting(Question::Credentials)) {
+            return;
+        }
+        self.phase = Phase::Command;
+        match outcome {
+            Ok(()) => {
+                self.authentication = Authentication::Valid;
+                self.accept(Reply::authenticated());
+            }
+            Err(refusal) => self.refuse_credentials(refusal),
+        }
+    }
+
+    /// Answers [`Event::Sender`]. [`Refusal::AuthenticationRequired`] says that the credentials of the session are no
+    /// longer valid: the client has to authenticate again.
+    pub fn sender(&mut self, outcome: Result<(), Refusal>) {
+        let Phase::Waiting(Question::Sender(mail)) = &mut self.phase else { return };
+        let mail = std::mem::take(mail);
+        self.phase = Phase::Command;
+        match outcome {
+            Ok(()) => {
+                self.transaction = Some(Transaction { mail, recipients: Vec::new(), refused: false });
+                self.accept(Reply::sender_ok());
+            }
+            Err(refusal) => {
+                if refusal == Refusal::AuthenticationRequired {
+                    self.authentication = Authentication::Expired;
+                }
+                self.refuse(Reply::refused_sender(refusal, Some(&mail.reverse_path.to_string())));
+            }
+        }
+    }
+
+    /// Answers [`Event::Recipient`].
+    pub fn recipient(&mut self, outcome: Result<(), Refusal>) {
+        let Phase::Waiting(Question::Recipient(path)) = &mut self.phase else { return };
+        let path = std::mem::take(path);
+        self.phase = Phase::Command;
+        match outcome {
+            Ok(()) => self.accept(Reply::recipient_ok()),
+            Err(refusal) => {
+                if let Some(transaction) = &mut self.transaction {
+                    transaction.recipients.pop();
+                }
+                self.refuse_recipient(refusal, Some(&path));
+            }
+        }
+    }
+
+    /// Answers [`Event::Deliver`]: the ids under which the message is stored, one an inbox, or why it is not stored.
+    pub fn delivered<I: fmt::Display>(&mut self, outcome: Result<Vec<I>, Refusal>) {
+        if !matches!(self.phase, Phase::Waiting(Question::Delivery)) {
+            return;
+        }
+        self.phase = Phase::Command;
+        match outcome {
+            Ok(ids) => self.accept(Reply::stored(&ids)),
+            Err(refusal) => self.refuse(Reply::refused(refusal)),
+        }
+    }
+
+    /// The server is stopping: the next command is answered with 421. A message under way is still received, stored
+    /// and answered.
+    pub fn shut_down(&mut self) {
+        self.stopping = true;
+    }
+
+    /// Ends the session at once with a last reply: [`Refusal::TimedOut`], or before the greeting
+    /// [`Refusal::TooManyConnections`].
+    pub fn close(&mut self, reason: Refusal) {
+        if !matches!(self.phase, Phase::Closed) {
+            self.phase = Phase::Closed;
+            self.transaction = None;
+            self.input.clear();
+            self.send(Reply::refused(reason));
+        }
+    }
+
+    /// Whether the client has authenticated, and TLS has not been started since.
+    #[must_use]
+    pub fn is_authenticated(&self) -> bool {
+        self.authentication == Authentication::Valid
+    }
+
+    /// The state of the message that is being received, if one is.
+    #[must_use]
+    pub fn progress(&self) -> Option<Progress> {
+        let Phase::Data(body) = &self.phase else { return None };
+        Some(Progress { received: body.size(), memory: body.memory() })
+    }
+
+    /// Reserves room for `bytes` of the message that is being received. The system gives memory when it is written to,
+    /// so this may be more than will come.
+    pub fn reserve(&mut self, bytes: usize) {
+        if let Phase::Data(body) = &mut self.phase {
+            body.reserve(bytes);
+        }
+    }
+
+    /// Does one step of work. Returns whether there was one to do.
+    fn advance(&mut self) -> bool {
+        match &self.phase {
+            Phase::Greeting => {
+                self.phase = Phase::Command;
+                self.send(Reply::greeting(&self.config.host_name));
+                true
+            }
+            Phase::Command => self.read_line(self.config.command_line),
+            Phase::Exchange(_) => self.read_line(RESPONSE_BYTES),
+            Phase::Data(_) => self.read_data(),
+            Phase::StartTls => {
+                self.start_tls();
+                true
+            }
+            Phase::Waiting(_) => false,
+            Phase::Closed => {
+                self.events.push_back(Event::Close);
+                true
+            }
+        }
+    }
+
+    fn read_line(&mut self, limit: usize) -> bool {
+        let (taken, line) = self.lines.read(self.input.unread(), limit);
+        self.input.take(taken);
+        let Some(line) = line else { return false };
+        if self.stopping {
+            self.close(Refusal::ShuttingDown);
+        } else if let Phase::Exchange(exchange) = std::mem::replace(&mut self.phase, Phase::Command) {
+            self.run_response(exchange, line);
+        } else {
+            self.run_line(line);
+        }
+        true
+    }
+
+    fn run_line(&mut self, line: Line) {
+        match line {
+            Line::Whole(line) => {
+                self.run_command(&line);
+                self.lines.reuse(line);
+            }
+            Line::TooLong => self.refuse(Reply::refused(Refusal::LineTooLong)),
+            Line::BareLineEnd => self.refuse(Reply::refused(Refusal::MalformedLine)),
+        }
+    }
+
+    fn run_response(&mut self, exchange: Exchange, line: Line) {
+        let step = match line {
+            Line::Whole(line) => exchange.answer(&line),
+            Line::TooLong => Err(Refusal::AuthenticationTooLong),
+            Line::BareLineEnd => Err(Refusal::MalformedAuthentication),
+        };
+        self.continue_exchange(step);
+    }
+
+    fn read_data(&mut self) -> bool {
+        let Phase::Data(body) = &mut self.phase else { return false };
+        let taken = body.read(self.input.unread());
+        self.input.take(taken);
+        if !body.has_ended() {
+            return false;
+        }
+        if let Phase::Data(body) = std::mem::replace(&mut self.phase, Phase::Command) {
+            self.end_data(body);
+        }
+        true
+    }
+
+    /// Passes the message on or refuses it. In both cases the transaction is over.
+    fn end_data(&mut self, body: BodyReader) {
+        let Some(envelope) = self.take_envelope() else { return };
+        let size = body.size();
+        match body.finish() {
+            Ok(message) => {
+                self.phase = Phase::Waiting(Question::Delivery);
+                self.events.push_back(Event::Deliver(envelope, message));
+            }
+            Err(refusal) => {
+                self.events.push_back(Event::Refused { envelope, size, refusal });
+                self.refuse(Reply::refused(refusal));
+            }
+        }
+    }
+
+    fn take_envelope(&mut self) -> Option<Envelope> {
+        let (transaction, client) = (self.transaction.take()?, self.client.clone()?);
+        Some(Envelope {
+            reverse_path: transaction.mail.reverse_path,
+            recipients: transaction.recipients,
+            client_name: client.name,
+            extended: client.extended,
+            encrypted: self.transport.encrypted,
+            authenticated: self.authentication == Authentication::Valid,
+            smtputf8: transaction.mail.smtputf8,
+        })
+    }
+
+    /// What came after STARTTLS but before the handshake was not protected by it, so an attacker may have put it there
+    /// (CVE-2011-0411). It is not run, and the connection is closed.
+    fn start_tls(&mut self) {
+        if self.input.is_empty() {
+            self.phase = Phase::Waiting(Question::Handshake);
+            self.events.push_back(Event::StartTls);
+        } else {
+            self.phase = Phase::Closed;
+        }
+    }
+
+    fn new_body(&self) -> BodyReader {
+        BodyReader::new(BodyLimits { message: self.config.message_size, line: self.config.data_line })
+    }
+
+    /// Sends a positive reply.
+    fn accept(&mut self, reply: Reply) {
+        self.errors = 0;
+        self.send(reply);
+    }
+
+    fn refuse(&mut self, reply: Reply) {
+        if reply.refusal().is_some_and(Refusal::is_gibberish) {
+            self.errors += 1;
+        }
+        if self.errors >= ERRORS {
+            self.close(Refusal::TooManyErrors);
+        } else {
+            self.send(reply);
+        }
+    }
+
+    fn send(&mut self, reply: Reply) {
+        self.events.push_back(Event::Send(reply));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! A timer for deadlines that move all the time and are seldom reached. It is not started again for each of them: when
+//! it ends too early, it is started for the rest.
+
+use std::pin::Pin;
+
+use crate::clock::{Clock, Instant};
+
+pub(super) struct Alarm {
+    clock: Clock,
+    running: Option<Running>,
+}
+
+struct Running {
+    until: Instant,
+    sleep: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Alarm {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { clock, running: None }
+    }
+
+    /// Waits until `deadline`. Dropping the future leaves the timer running for the next call.
+    pub(super) async fn wait_until(&mut self, deadline: Instant) {
+        loop {
+            let clock = &self.clock;
+            let running = match &mut self.running {
+                Some(running) if running.until <= deadline => running,
+                unfit => unfit.insert(Running::start(clock.clone(), deadline)),
+            };
+            let until = running.until;
+            running.sleep.as_mut().await;
+            self.running = None;
+            if until >= deadline {
+                return;
+            }
+        }
+    }
+}
+
+impl Running {
+    fn start(clock: Clock, until: Instant) -> Self {
+        Self { until, sleep: Box::pin(async move { clock.sleep_until(until).await }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::model::Timestamp;
+
+    #[tokio::test]
+    async fn the_last_deadline_counts() {
+        let clock = Clock::manual(Timestamp::from_millis(0));
+        let mut alarm = Alarm::new(clock.clone());
+        let at = |seconds| Instant::default().after(Duration::from_secs(seconds));
+        for (now, deadline, is_over) in
+            [(0, 10, false), (5, 15, false), (12, 15, false), (13, 13, true), (15, 15, true)]
+        {
+            clock.advance(at(now).since(clock.instant()));
+            assert_eq!(alarm.wait_until(at(deadline)).now_or_never().is_some(), is_over, "{now} of {deadline}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What all connections of a receiver share.
+
+use std::sync::Arc;
+
+use restante_smtp::SessionConfig;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::disk::Disk;
+use super::memory::MessageMemory;
+use super::refusal_log::RefusalLog;
+use super::tls::Certificate;
+use crate::clock::Clock;
+use crate::config::{Limits, Settings};
+use crate::service::Service;
+
+pub(super) struct Context {
+    pub(super) service: Service,
+    pub(super) limits: Limits,
+    pub(super) session: Arc<SessionConfig>,
+    pub(super) memory: Arc<MessageMemory>,
+    pub(super) disk: Disk,
+    pub(super) certificate: Certificate,
+    /// Cancelled when sessions are to end between two messages.
+    pub(super) stop: CancellationToken,
+    /// Cancelled when sessions are to end at once.
+    pub(super) end: CancellationToken,
+    pub(super) tasks: TaskTracker,
+    pub(super) refusal_log: RefusalLog,
+}
+
+impl Context {
+    pub(super) fn new(settings: &Settings, service: Service, certificate: Certificate) -> Self {
+        let limits = settings.limits.clone();
+        Self {
+            memory: MessageMemory::new(&limits),
+            disk: Disk::new(settings.data_dir.clone(), limits.free_disk, service.clock().clone()),
+            session: Arc::new(SessionConfig {
+                mail_domain: settings.mail_domain.clone(),
+                host_name: settings.mail_domain.as_str().to_owned(),
+                message_size: limits.message_size,
+                recipients: limits.recipients,
+                command_line: limits.command_line,
+                data_line: limits.data_line,
+                start_tls: true,
+            }),
+            refusal_log: RefusalLog::new(service.clock().clone()),
+            certificate,
+            service,
+            limits,
+            stop: CancellationToken::new(),
+            end: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        self.service.clock()
+    }
+}

@@ -1,0 +1,296 @@
+//! Answers the session's events with the service, and writes the log: one line for each message, stored or refused, and
+//! one for each refused sender or recipient. Never a body, a code or a key.
+
+use std::fmt::{Display, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use restante_smtp::reply::RefusedPath;
+use restante_smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
+use tokio::task::JoinHandle;
+
+use super::admission::Admitted;
+use super::alarm::Alarm;
+use super::arrival::Arrival;
+use super::context::Context;
+use super::trace::Trace;
+use crate::metrics;
+use crate::model::{EmailAddress, MessageId, ProjectId, RefusedMail};
+use crate::service::{DeliverError, Incoming, prepare};
+
+/// How long the client waits for the service before it is told to try again later.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes of most traces.
+const TRACE_BYTES: usize = 256;
+
+/// Handles the events of one session.
+pub(super) struct EventHandler {
+    peer: SocketAddr,
+    admitted: Arc<Admitted>,
+    context: Arc<Context>,
+    alarm: Alarm,
+    /// A delivery that took longer than the client was kept waiting.
+    unfinished: Option<JoinHandle<()>>,
+    caller: Option<Caller>,
+    /// The sender and the recipients of the current message, for the log.
+    sender: String,
+    recipients: String,
+}
+
+/// The key that the client authenticated with. It is checked again for each message.
+struct Caller {
+    key: String,
+    project: ProjectId,
+}
+
+impl EventHandler {
+    pub(super) fn new(peer: SocketAddr, admitted: Admitted, context: Arc<Context>) -> Self {
+        Self {
+            peer,
+            admitted: Arc::new(admitted),
+            alarm: Alarm::new(context.clock().clone()),
+            context,
+            unfinished: None,
+            caller: None,
+            sender: String::new(),
+            recipients: String::new(),
+        }
+    }
+
+    /// Answers `event` if it needs an answer. `arrival` is the account of the message that has just come.
+    pub(super) async fn handle(&mut self, session: &mut Session, event: Event, arrival: Option<Arrival>) {
+        match event {
+            Event::Authenticate(credentials) => session.authenticated(self.authenticate(credentials).await),
+            Event::Sender(reverse_path) => {
+                write_joined(&mut self.sender, &[reverse_path]);
+                self.recipients.clear();
+                session.sender(self.check_sender(session.is_authenticated()).await);
+            }
+            Event::Recipient(address) => {
+                write_joined(&mut self.recipients, &[&address]);
+                session.recipient(self.check_recipient(&address).await);
+            }
+            Event::Deliver(envelope, raw) => session.delivered(self.deliver(envelope, raw, arrival).await),
+            Event::Refused { envelope, size, refusal } => {
+                write_joined(&mut self.recipients, &envelope.recipients);
+                self.log_message(size, &Err(refusal));
+            }
+            Event::NeedInput | Event::Send(_) | Event::StartTls | Event::Close => {}
+        }
+    }
+
+    /// The password is an API key; the user name is ignored.
+    async fn authenticate(&mut self, credentials: Credentials) -> Result<(), Refusal> {
+        self.caller = None;
+        let unavailable = Refusal::AuthenticationUnavailable;
+        let project = self.project_of(&credentials.password, unavailable).await?;
+        let project = project.ok_or(Refusal::AuthenticationFailed)?;
+        self.caller = Some(Caller { key: credentials.password, project });
+        Ok(())
+    }
+
+    /// The project that a key opens, `unavailable` where that is not known now.
+    async fn project_of(&mut self, key: &str, unavailable: Refusal) -> Result<Option<ProjectId>, Refusal> {
+        let found = within_patience(&mut self.alarm, &self.context, self.context.service.authenticate(key)).await;
+        match found.ok_or(unavailable)? {
+            Ok(caller) => Ok(caller.map(|caller| caller.project)),
+            Err(error) => {
+                tracing::error!(peer = %self.peer, %error, "cannot check a key");
+                Err(unavailable)
+            }
+        }
+    }
+
+    async fn check_sender(&mut self, authenticated: bool) -> Result<(), Refusal> {
+        if self.unfinished.as_ref().is_some_and(|delivery| !delivery.is_finished()) {
+            return Err(Refusal::StoreFailure);
+        }
+        match self.caller.take() {
+            Some(caller) if authenticated => self.check_again(caller).await?,
+            _ => {}
+        }
+        match within_patience(&mut self.alarm, &self.context, self.context.disk.is_full()).await {
+            Some(false) => Ok(()),
+            Some(true) => Err(Refusal::DiskShort),
+            None => Err(Refusal::StoreFailure),
+        }
+    }
+
+    /// A key that was revoked in the meantime opens nothing any more, also in a session that is open.
+    async fn check_again(&mut self, caller: Caller) -> Result<(), Refusal> {
+        let found = self.project_of(&caller.key, Refusal::StoreFailure).await;
+        if let Ok(found) = found
+            && found != Some(caller.project)
+        {
+            return Err(Refusal::AuthenticationRequired);
+        }
+        self.caller = Some(caller);
+        found.map(drop)
+    }
+
+    async fn check_recipient(&mut self, address: &EmailAddress) -> Result<(), Refusal> {
+        let checked = self.context.service.accept_recipient(address);
+        match within_patience(&mut self.alarm, &self.context, checked).await {
+            Some(outcome) => outcome.map_err(|error| self.refusal(&error)),
+            None => Err(Refusal::StoreFailure),
+        }
+    }
+
+    async fn deliver(
+        &mut self,
+        envelope: Envelope,
+        raw: Vec<u8>,
+        arrival: Option<Arrival>,
+    ) -> Result<Vec<MessageId>, Refusal> {
+        write_joined(&mut self.recipients, &envelope.recipients);
+        let size = raw.len() as u64;
+        let mut delivery = Box::pin(self.delivery(envelope, raw, arrival));
+        let started = Instant::now();
+        let outcome = match within_patience(&mut self.alarm, &self.context, &mut delivery).await {
+            Some(delivered) => delivered.map_err(|error| self.refusal(&error)),
+            None => {
+                self.unfinished = Some(self.finish_in_background(delivery));
+                Err(Refusal::StoreFailure)
+            }
+        };
+        if outcome.is_ok() {
+            metrics::message_stored(size, started.elapsed());
+        }
+        self.log_message(size, &outcome);
+        outcome
+    }
+
+    /// A delivery that needs nobody to be completed. It holds the message's memory and the connection's place to its
+    /// end, so that clients who try again at a store that hangs take no more than all connections together may.
+    fn delivery(
+        &self,
+        envelope: Envelope,
+        raw: Vec<u8>,
+        arrival: Option<Arrival>,
+    ) -> impl Future<Output = Result<Vec<MessageId>, DeliverError>> + Send + use<> {
+        let (service, memory) = (self.context.service.clone(), Arc::clone(&self.context.memory));
+        let incoming = self.incoming(envelope, raw);
+        let held = (arrival.map(Arrival::into_share), Arc::clone(&self.admitted));
+        async move {
+            let workspace = memory.workspace(incoming.raw.len()).await;
+            let prepared = prepare(incoming).await;
+            // The next large message is parsed while this one is written.
+            drop(workspace);
+            let delivered = service.store(prepared?).await;
+            drop(held);
+            delivered
+        }
+    }
+
+    /// Lets a delivery finish by itself, because a store that hangs must not keep the client waiting for ever. If it
+    /// commits after the client was told to try again, the message is stored twice. That is allowed; losing it is not.
+    fn finish_in_background<D: Future<Output: Send> + Send + 'static>(&self, delivery: D) -> JoinHandle<()> {
+        let delivery = self.context.end.clone().run_until_cancelled_owned(delivery);
+        self.context.tasks.spawn(async move { drop(delivery.await) })
+    }
+
+    fn incoming(&self, envelope: Envelope, raw: Vec<u8>) -> Incoming {
+        let service = &self.context.service;
+        let fields = Trace {
+            envelope: &envelope,
+            peer: self.peer.ip(),
+            mail_domain: service.mail_domain(),
+            received_at: service.clock().now(),
+        };
+        let mut trace = String::with_capacity(TRACE_BYTES);
+        // Writing into memory cannot fail.
+        let _ = write!(trace, "{fields}");
+        Incoming {
+            reverse_path: EmailAddress::parse(envelope.reverse_path.as_str()).ok(),
+            project: self.caller.as_ref().filter(|_| envelope.authenticated).map(|caller| caller.project),
+            recipients: envelope.recipients,
+            trace,
+            raw,
+        }
+    }
+
+    fn refusal(&self, error: &DeliverError) -> Refusal {
+        match error {
+            DeliverError::InboxFull(_) => Refusal::InboxFull,
+            DeliverError::Disabled(_) => Refusal::MailboxDisabled,
+            // Not 421, which ends the session: the connection sends that when the receiver stops.
+            DeliverError::Stopping
+            | DeliverError::LeaseLost
+            | DeliverError::NoInbox(_)
+            | DeliverError::InboxBusy(_)
+            | DeliverError::Unavailable => Refusal::StoreFailure,
+            DeliverError::Store(error) => {
+                tracing::error!(peer = %self.peer, %error, "the store failed");
+                Refusal::StoreFailure
+            }
+        }
+    }
+
+    fn log_message(&self, size: u64, outcome: &Result<Vec<MessageId>, Refusal>) {
+        let (peer, from, to) = (self.peer, &self.sender, &self.recipients);
+        match outcome {
+            Ok(stored) => {
+                let mut ids = String::new();
+                write_joined(&mut ids, stored);
+                tracing::info!(%peer, %from, to, size, outcome = "stored", ids, "message");
+            }
+            Err(refusal) => {
+                metrics::message_refused(refusal.label());
+                tracing::info!(%peer, %from, to, size, outcome = refusal.label(), "message");
+            }
+        }
+    }
+
+    /// Logs a reply that refuses a sender or a recipient, and stores every reply that refuses something.
+    pub(super) fn log_refusal(&self, reply: &Reply) {
+        let Some(refusal) = reply.refusal() else { return };
+        self.store_refusal(refusal, reply);
+        if let Some(RefusedPath::Sender(path) | RefusedPath::Recipient(path)) = reply.path() {
+            metrics::refused(refusal.label());
+            if self.context.refusal_log.admits(self.peer.ip()) {
+                tracing::info!(peer = %self.peer, path, outcome = refusal.label(), "path refused");
+            }
+        }
+    }
+
+    fn store_refusal(&self, refusal: Refusal, reply: &Reply) {
+        let (sender, recipient) = match reply.path() {
+            None => (self.sender.as_str(), self.recipients.as_str()),
+            Some(RefusedPath::Sender(path)) => (path.as_str(), ""),
+            Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), path.as_str()),
+        };
+        let refused = RefusedMail {
+            peer: self.peer.to_string(),
+            sender: sender.to_owned(),
+            recipient: recipient.to_owned(),
+            reason: refusal.label().to_owned(),
+            reply: reply.to_string().trim_end().to_owned(),
+            refused_at: self.context.clock().now(),
+        };
+        self.context.service.record_refusal(refused, self.caller.as_ref().map(|caller| caller.project));
+    }
+}
+
+/// The outcome of `work`, or nothing where it takes too long.
+async fn within_patience<T>(alarm: &mut Alarm, context: &Context, work: impl Future<Output = T>) -> Option<T> {
+    let deadline = context.clock().instant().after(PATIENCE);
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        () = alarm.wait_until(deadline) => {
+            tracing::error!("the store did not answer in time");
+            None
+        }
+    }
+}
+
+/// Replaces `text` by the items with spaces between them.
+fn write_joined<T: Display>(text: &mut String, items: &[T]) {
+    text.clear();
+    for (index, item) in items.iter().enumerate() {
+        let space = if index == 0 { "" } else { " " };
+        // Writing into memory cannot fail.
+        let _ = write!(text, "{space}{item}");
+    }
+}
