@@ -6,10 +6,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use restante_smtp::reply::RefusedPath;
-use restante_smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
-use tokio::task::JoinHandle;
-
 use super::admission::Admitted;
 use super::alarm::Alarm;
 use super::arrival::Arrival;
@@ -18,6 +14,8 @@ use super::trace::Trace;
 use crate::metrics;
 use crate::model::{EmailAddress, MessageId, ProjectId, RefusedMail};
 use crate::service::{DeliverError, Incoming, prepare};
+use restante_smtp::reply::RefusedPath;
+use restante_smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
 
 /// How long the client waits for the service before it is told to try again later.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -30,8 +28,6 @@ pub(super) struct EventHandler {
     admitted: Arc<Admitted>,
     context: Arc<Context>,
     alarm: Alarm,
-    /// A delivery that took longer than the client was kept waiting.
-    unfinished: Option<JoinHandle<()>>,
     caller: Option<Caller>,
     /// The sender and the recipients of the current message, for the log.
     sender: String,
@@ -51,7 +47,6 @@ impl EventHandler {
             admitted: Arc::new(admitted),
             alarm: Alarm::new(context.clock().clone()),
             context,
-            unfinished: None,
             caller: None,
             sender: String::new(),
             recipients: String::new(),
@@ -103,9 +98,6 @@ impl EventHandler {
     }
 
     async fn check_sender(&mut self, authenticated: bool) -> Result<(), Refusal> {
-        if self.unfinished.as_ref().is_some_and(|delivery| !delivery.is_finished()) {
-            return Err(Refusal::StoreFailure);
-        }
         match self.caller.take() {
             Some(caller) if authenticated => self.check_again(caller).await?,
             _ => {}
@@ -145,14 +137,11 @@ impl EventHandler {
     ) -> Result<Vec<MessageId>, Refusal> {
         write_joined(&mut self.recipients, &envelope.recipients);
         let size = raw.len() as u64;
-        let mut delivery = Box::pin(self.delivery(envelope, raw, arrival));
+        let delivery = Box::pin(self.delivery(envelope, raw, arrival));
         let started = Instant::now();
-        let outcome = match within_patience(&mut self.alarm, &self.context, &mut delivery).await {
+        let outcome = match within_patience(&mut self.alarm, &self.context, delivery).await {
             Some(delivered) => delivered.map_err(|error| self.refusal(&error)),
-            None => {
-                self.unfinished = Some(self.finish_in_background(delivery));
-                Err(Refusal::StoreFailure)
-            }
+            None => Err(Refusal::StoreFailure),
         };
         if outcome.is_ok() {
             metrics::message_stored(size, started.elapsed());
@@ -161,8 +150,8 @@ impl EventHandler {
         outcome
     }
 
-    /// A delivery that needs nobody to be completed. It holds the message's memory and the connection's place to its
-    /// end, so that clients who try again at a store that hangs take no more than all connections together may.
+    /// Parses and stores a message. The committer holds the message's memory and the connection's place to the end, also
+    /// when the client is no longer kept waiting, so that retries at a store that hangs take no more than these limits.
     fn delivery(
         &self,
         envelope: Envelope,
@@ -177,17 +166,8 @@ impl EventHandler {
             let prepared = prepare(incoming).await;
             // The next large message is parsed while this one is written.
             drop(workspace);
-            let delivered = service.store(prepared?).await;
-            drop(held);
-            delivered
+            service.store(prepared?.holding(held)).await
         }
-    }
-
-    /// Lets a delivery finish by itself, because a store that hangs must not keep the client waiting for ever. If it
-    /// commits after the client was told to try again, the message is stored twice. That is allowed; losing it is not.
-    fn finish_in_background<D: Future<Output: Send> + Send + 'static>(&self, delivery: D) -> JoinHandle<()> {
-        let delivery = self.context.end.clone().run_until_cancelled_owned(delivery);
-        self.context.tasks.spawn(async move { drop(delivery.await) })
     }
 
     fn incoming(&self, envelope: Envelope, raw: Vec<u8>) -> Incoming {

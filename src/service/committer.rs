@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
+use super::deliver::Held;
 use crate::metrics;
 use crate::store::{BusyInbox, Delivery, DeliveryError, Outcome, Outcomes, Policy, Store};
 
@@ -28,12 +29,24 @@ pub(super) struct Committer {
     stop: CancellationToken,
 }
 
-/// A delivery and the way to send its answer.
-#[derive(Debug)]
 struct Job {
     delivery: Delivery,
     policy: Policy,
-    reply: oneshot::Sender<Answer>,
+    reply: Reply,
+}
+
+/// The way to send a delivery its answer, and what it keeps until then.
+struct Reply {
+    sender: oneshot::Sender<Answer>,
+    held: Held,
+}
+
+impl Reply {
+    /// A caller that has left does not need its answer.
+    fn send(self, answer: Answer) {
+        drop(self.held);
+        let _ = self.sender.send(answer);
+    }
 }
 
 impl Committer {
@@ -47,9 +60,9 @@ impl Committer {
 
     /// Stores a delivery; when this returns, it is on stable storage. A delivery whose caller no longer waits is not
     /// written, unless its transaction has started.
-    pub(super) async fn deliver(&self, delivery: Delivery, policy: Policy) -> Answer {
-        let (reply, answer) = oneshot::channel();
-        let job = Job { delivery, policy, reply };
+    pub(super) async fn deliver(&self, delivery: Delivery, policy: Policy, held: Held) -> Answer {
+        let (sender, answer) = oneshot::channel();
+        let job = Job { delivery, policy, reply: Reply { sender, held } };
         if self.stop.is_cancelled() || self.queue.send(job).await.is_err() {
             return Err(DeliverError::Stopping);
         }
@@ -87,7 +100,7 @@ impl Writer {
     }
 
     async fn write(&self, mut jobs: Vec<Job>) {
-        jobs.retain(|job| !job.reply.is_closed());
+        jobs.retain(|job| !job.reply.sender.is_closed());
         let Some(policy) = jobs.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return };
         let (deliveries, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
         let deliveries = Arc::new(deliveries);
@@ -100,36 +113,29 @@ impl Writer {
             }
             Err(error) if error.is_unavailable() => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed");
-                replies.into_iter().for_each(|reply| drop(reply.send(Err(DeliverError::Unavailable))));
+                replies.into_iter().for_each(|reply| reply.send(Err(DeliverError::Unavailable)));
             }
             Err(error) => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed; its deliveries are tried one by one");
                 for (delivery, reply) in deliveries.iter().zip(replies) {
-                    let _ = reply.send(write_alone(&self.store, delivery.clone(), policy).await);
+                    reply.send(write_alone(&self.store, delivery.clone(), policy).await);
                 }
             }
         }
     }
 
-    /// Sends each delivery its answer; one that was set aside is tried by itself first. A caller that has left does not
-    /// need its answer.
-    fn answer(
-        &self,
-        deliveries: &[Delivery],
-        policy: Policy,
-        replies: Vec<oneshot::Sender<Answer>>,
-        outcomes: Outcomes,
-    ) {
+    /// Sends each delivery its answer; one that was set aside is tried by itself first.
+    fn answer(&self, deliveries: &[Delivery], policy: Policy, replies: Vec<Reply>, outcomes: Outcomes) {
         for ((delivery, reply), outcome) in deliveries.iter().zip(replies).zip(outcomes) {
             match outcome {
                 Err(DeliveryError::InboxBusy(_)) => self.write_aside(delivery.clone(), policy, reply),
-                outcome => drop(reply.send(outcome.map_err(Into::into))),
+                outcome => reply.send(outcome.map_err(Into::into)),
             }
         }
     }
 
     /// Waits for the inboxes of a delivery in a task of its own, so that other deliveries go on.
-    fn write_aside(&self, delivery: Delivery, policy: Policy, mut reply: oneshot::Sender<Answer>) {
+    fn write_aside(&self, delivery: Delivery, policy: Policy, mut reply: Reply) {
         let Self { store, waiters, .. } = self.clone();
         self.tasks.spawn(async move {
             let written = async {
@@ -139,10 +145,10 @@ impl Writer {
             // Dropped before its commit, the transaction is rolled back.
             let answer = tokio::select! {
                 biased;
-                () = reply.closed() => return,
+                () = reply.sender.closed() => return,
                 answer = written => answer,
             };
-            let _ = reply.send(answer);
+            reply.send(answer);
         });
     }
 }
@@ -194,9 +200,9 @@ mod tests {
         let panics = Delivery { outgoing: Some(OutgoingChange::Panic), ..delivery("b") };
         // There is one thread, so all three are queued before the committer runs.
         let (one, bad, other) = join3(
-            committer.deliver(delivery("a"), policy),
-            committer.deliver(panics, policy),
-            committer.deliver(delivery("c"), policy),
+            committer.deliver(delivery("a"), policy, None),
+            committer.deliver(panics, policy, None),
+            committer.deliver(delivery("c"), policy, None),
         )
         .await;
         assert!(one.is_ok() && other.is_ok());
@@ -207,24 +213,24 @@ mod tests {
     #[tokio::test]
     async fn what_was_taken_is_written_before_the_end() {
         let (_directory, store, policy, tasks, committer) = started().await;
-        let taken = committer.deliver(delivery("a"), policy);
+        let taken = committer.deliver(delivery("a"), policy, None);
         tokio::pin!(taken);
         assert!(futures_util::poll!(taken.as_mut()).is_pending());
         committer.close();
         tasks.close();
         tasks.wait().await;
         assert!(taken.await.is_ok());
-        assert!(matches!(committer.deliver(delivery("b"), policy).await, Err(DeliverError::Stopping)));
+        assert!(matches!(committer.deliver(delivery("b"), policy, None).await, Err(DeliverError::Stopping)));
         assert_eq!(store.stored().await.unwrap(), (1, 1));
     }
 
     #[tokio::test]
     async fn a_delivery_whose_caller_has_left_is_not_written() {
         let (_directory, store, policy, _tasks, committer) = started().await;
-        let mut left = Box::pin(committer.deliver(delivery("a"), policy));
+        let mut left = Box::pin(committer.deliver(delivery("a"), policy, None));
         assert!(futures_util::poll!(left.as_mut()).is_pending());
         drop(left);
-        committer.deliver(delivery("b"), policy).await.unwrap();
+        committer.deliver(delivery("b"), policy, None).await.unwrap();
         assert_eq!(store.stored().await.unwrap(), (1, 1));
     }
 }

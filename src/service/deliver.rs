@@ -23,8 +23,21 @@ pub struct Incoming {
 }
 
 /// A message that is ready to be stored: compressed, and so smaller than it came.
-#[derive(Debug)]
-pub struct Prepared(Delivery);
+pub struct Prepared {
+    delivery: Delivery,
+    held: Held,
+}
+
+/// What a delivery keeps until it has ended: its share of a limit.
+pub(super) type Held = Option<Box<dyn Send>>;
+
+impl Prepared {
+    /// Keeps `held` until the delivery has ended, even if its caller leaves before.
+    #[must_use]
+    pub fn holding(self, held: impl Send + 'static) -> Self {
+        Self { held: Some(Box::new(held)), ..self }
+    }
+}
 
 impl Service {
     /// Whether mail to `recipient` would be accepted now.
@@ -56,8 +69,8 @@ impl Service {
     ///
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
-    pub async fn store(&self, Prepared(delivery): Prepared) -> Result<Vec<MessageId>, DeliverError> {
-        let outcomes = self.commit(delivery).await?;
+    pub async fn store(&self, Prepared { delivery, held }: Prepared) -> Result<Vec<MessageId>, DeliverError> {
+        let outcomes = self.commit(delivery, held).await?;
         Ok(outcomes.into_iter().map(|outcome| outcome.message).collect())
     }
 
@@ -67,12 +80,12 @@ impl Service {
         incoming: Incoming,
         outgoing: OutgoingChange,
     ) -> Result<Vec<Outcome>, DeliverError> {
-        let Prepared(delivery) = prepare(incoming).await?;
-        self.commit(Delivery { outgoing: Some(outgoing), opens_inboxes: false, ..delivery }).await
+        let Prepared { delivery, .. } = prepare(incoming).await?;
+        self.commit(Delivery { outgoing: Some(outgoing), opens_inboxes: false, ..delivery }, None).await
     }
 
-    async fn commit(&self, delivery: Delivery) -> Result<Vec<Outcome>, DeliverError> {
-        let answer = self.0.committer.deliver(delivery, self.policy()).await;
+    async fn commit(&self, delivery: Delivery, held: Held) -> Result<Vec<Outcome>, DeliverError> {
+        let answer = self.0.committer.deliver(delivery, self.policy(), held).await;
         if let Err(DeliverError::InboxFull(id)) = &answer {
             self.0.exceptions.inbox_is_full(id);
         }
@@ -88,7 +101,8 @@ pub async fn prepare(incoming: Incoming) -> Result<Prepared, DeliverError> {
     let recipients = incoming.recipients.iter().map(InboxId::of).collect();
     let project = incoming.project;
     let content = encode_on_some_thread(incoming).await?;
-    Ok(Prepared(Delivery { recipients, project, opens_inboxes: true, content, outgoing: None }))
+    let delivery = Delivery { recipients, project, opens_inboxes: true, content, outgoing: None };
+    Ok(Prepared { delivery, held: None })
 }
 
 async fn encode_on_some_thread(incoming: Incoming) -> Result<Content, StoreError> {
