@@ -1,32 +1,36 @@
 //! Writes deliveries, many in one transaction, so that durability costs one flush a batch and not one a message.
 //!
 //! One task receives deliveries, takes all that are waiting, writes them and answers each. While one batch is written,
-//! the next one collects. What a batch sets aside, because another transaction holds its inbox, is tried by itself.
+//! the next one collects. A delivery whose inbox another transaction holds is set aside ([`Aside`]).
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
+use super::aside::{Answer, Aside};
 use crate::metrics;
-use crate::store::{BusyInbox, Delivery, DeliveryError, Outcome, Outcomes, Policy, Store};
+use crate::model::Timestamp;
+use crate::store::{BusyInbox, Delivery, DeliveryError, Outcomes, Policy, Store};
 
 /// Deliveries in one batch, and as many may wait for the next one; further ones wait for a place.
 const BATCH: usize = 512;
-/// Deliveries that wait for an inbox at once. Each of them has a connection to the database.
-const SET_ASIDE: usize = 4;
-
-type Answer = Result<Vec<Outcome>, DeliverError>;
+/// How long a batch may take before the committer counts as stalled.
+const STALLED_AFTER: Duration = Duration::from_secs(5);
 
 /// The queue of the committer.
 #[derive(Debug)]
 pub(super) struct Committer {
     queue: mpsc::Sender<Job>,
     stop: CancellationToken,
+    waiting_since: WaitingSince,
 }
+
+/// Since when deliveries have been waiting without one commit.
+type WaitingSince = Arc<Mutex<Option<Timestamp>>>;
 
 /// A delivery and the way to send its answer.
 #[derive(Debug)]
@@ -40,9 +44,16 @@ impl Committer {
     pub(super) fn start(store: Store, tasks: &TaskTracker) -> Self {
         let (queue, jobs) = mpsc::channel(BATCH);
         let stop = CancellationToken::new();
-        let writer = Writer { store, tasks: tasks.clone(), waiters: Arc::new(Semaphore::new(SET_ASIDE)) };
+        let waiting_since = WaitingSince::default();
+        let aside = Aside::new(store.clone(), tasks.clone());
+        let writer = Writer { store, aside, waiting_since: Arc::clone(&waiting_since) };
         tasks.spawn(writer.run(jobs, stop.clone()));
-        Self { queue, stop }
+        Self { queue, stop, waiting_since }
+    }
+
+    /// Whether deliveries are waiting at `now` and none has been committed for a while.
+    pub(super) fn is_stalled(&self, now: Timestamp) -> bool {
+        lock(&self.waiting_since).is_some_and(|since| now >= since.after(STALLED_AFTER))
     }
 
     /// Stores a delivery; when this returns, it is on stable storage. A delivery whose caller no longer waits is not
@@ -63,11 +74,10 @@ impl Committer {
 }
 
 /// What the task needs.
-#[derive(Clone)]
 struct Writer {
     store: Store,
-    tasks: TaskTracker,
-    waiters: Arc<Semaphore>,
+    aside: Aside,
+    waiting_since: WaitingSince,
 }
 
 impl Writer {
@@ -80,15 +90,33 @@ impl Writer {
                 () = stop.cancelled(), if !jobs.is_closed() => jobs.close(),
                 received = jobs.recv_many(&mut batch, BATCH) => match received {
                     0 => return,
-                    _ => self.write(std::mem::take(&mut batch)).await,
+                    _ => {
+                        let is_written = self.write(self.select(std::mem::take(&mut batch))).await;
+                        if is_written || jobs.is_empty() {
+                            *lock(&self.waiting_since) = None;
+                        }
+                    }
                 }
             }
         }
     }
 
-    async fn write(&self, mut jobs: Vec<Job>) {
-        jobs.retain(|job| !job.reply.is_closed());
-        let Some(policy) = jobs.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return };
+    /// The jobs that go into a batch: not those whose caller has left or whose inbox others wait for.
+    fn select(&self, batch: Vec<Job>) -> Vec<Job> {
+        let mut selected = Vec::with_capacity(batch.len());
+        for job in batch.into_iter().filter(|job| !job.reply.is_closed()) {
+            match self.aside.busy_inbox(&job.delivery) {
+                Some(inbox) => self.aside.write(inbox, job.delivery, job.policy, job.reply),
+                None => selected.push(job),
+            }
+        }
+        selected
+    }
+
+    /// Returns whether the database has committed or refused the batch.
+    async fn write(&self, jobs: Vec<Job>) -> bool {
+        let Some(policy) = jobs.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return true };
+        lock(&self.waiting_since).get_or_insert(policy.now);
         let (deliveries, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
         let deliveries = Arc::new(deliveries);
         let started = Instant::now();
@@ -97,22 +125,25 @@ impl Writer {
                 let stored = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
                 metrics::committed(u32::try_from(stored).unwrap_or(u32::MAX), started.elapsed());
                 self.answer(&deliveries, policy, replies, outcomes);
+                true
             }
-            Err(error) if error.is_unavailable() => {
+            Err(error) if error.is_unavailable() && !error.is_lock_timeout() => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed");
                 replies.into_iter().for_each(|reply| drop(reply.send(Err(DeliverError::Unavailable))));
+                false
             }
             Err(error) => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed; its deliveries are tried one by one");
                 for (delivery, reply) in deliveries.iter().zip(replies) {
-                    let _ = reply.send(write_alone(&self.store, delivery.clone(), policy).await);
+                    let Some(inbox) = delivery.recipients.first() else { continue };
+                    self.aside.write(inbox.clone(), delivery.clone(), policy, reply);
                 }
+                true
             }
         }
     }
 
-    /// Sends each delivery its answer; one that was set aside is tried by itself first. A caller that has left does not
-    /// need its answer.
+    /// Sends each delivery its answer, or sets it aside. A caller that has left does not need its answer.
     fn answer(
         &self,
         deliveries: &[Delivery],
@@ -122,35 +153,16 @@ impl Writer {
     ) {
         for ((delivery, reply), outcome) in deliveries.iter().zip(replies).zip(outcomes) {
             match outcome {
-                Err(DeliveryError::InboxBusy(_)) => self.write_aside(delivery.clone(), policy, reply),
+                Err(DeliveryError::InboxBusy(inbox)) => self.aside.write(inbox, delivery.clone(), policy, reply),
                 outcome => drop(reply.send(outcome.map_err(Into::into))),
             }
         }
     }
-
-    /// Waits for the inboxes of a delivery in a task of its own, so that other deliveries go on.
-    fn write_aside(&self, delivery: Delivery, policy: Policy, mut reply: oneshot::Sender<Answer>) {
-        let Self { store, waiters, .. } = self.clone();
-        self.tasks.spawn(async move {
-            let written = async {
-                let _place = waiters.acquire().await.map_err(|_| DeliverError::Stopping)?;
-                write_alone(&store, delivery, policy).await
-            };
-            // Dropped before its commit, the transaction is rolled back.
-            let answer = tokio::select! {
-                biased;
-                () = reply.closed() => return,
-                answer = written => answer,
-            };
-            let _ = reply.send(answer);
-        });
-    }
 }
 
-/// Writes one delivery, and waits for its inboxes.
-async fn write_alone(store: &Store, delivery: Delivery, policy: Policy) -> Answer {
-    let outcomes = store.deliver(&Arc::new(vec![delivery]), policy, BusyInbox::Wait).await?;
-    outcomes.into_iter().next().unwrap_or(Ok(Vec::new())).map_err(Into::into)
+fn lock(since: &WaitingSince) -> MutexGuard<'_, Option<Timestamp>> {
+    // Nothing panics while the mutex is held.
+    since.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
