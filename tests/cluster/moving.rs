@@ -20,7 +20,7 @@ fn an_installation_moves_there_and_back_whole() {
     assert!(!summary.contains('\r'), "no progress where there is no terminal: {summary:?}");
     copy(&database.text(), &last_url);
     let (before, after) = (dump(first.path()), dump(last.path()));
-    assert_eq!(before.len(), 10, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());
+    assert_eq!(before.len(), 11, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());
     for ((table, rows), copied) in before.iter().zip(&after) {
         assert!(!rows.is_empty(), "{table} shows nothing");
         assert_eq!((table, rows), (&copied.0, &copied.1));
