@@ -1,10 +1,11 @@
 //! A node's share of PostgreSQL's lock table: waits past it are refused, and every login goes on.
 
+use std::time::Duration;
+
 use restante::clock::Clock;
 use restante::db::{Database, DatabaseError};
 use restante::model::ApiKey;
 use restante::service::{MessageFilter, ServiceError};
-use std::time::Duration;
 
 use super::bed::{client, scale, service};
 use super::postgres::{Cluster, TestDatabase};
@@ -25,9 +26,10 @@ async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_o
     let others = [(); 2].map(|()| async { Database::open(&database.url()).await.unwrap() });
     let others = futures_util::future::join_all(others).await;
     let mut held = Vec::new();
-    for (other, name) in others.iter().zip([1_i64 << 32, 2 << 32]) {
+    let mut names = 0..;
+    for other in &others {
         let refused = loop {
-            match other.locks().try_lock(name + held.len() as i64).await {
+            match other.locks().try_lock(names.next().unwrap()).await {
                 Ok(lock) => held.push(lock.unwrap()),
                 Err(error) => break error,
             }
