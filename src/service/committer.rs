@@ -4,7 +4,7 @@
 //! the next one collects. A delivery whose inbox another transaction holds is set aside ([`Aside`]).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{self, Duration};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -12,8 +12,8 @@ use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
 use super::aside::{Answer, Aside};
+use crate::clock::{Clock, Instant};
 use crate::metrics;
-use crate::model::Timestamp;
 use crate::store::{BusyInbox, Delivery, DeliveryError, Outcomes, Policy, Store};
 
 /// Deliveries in one batch, and as many may wait for the next one; further ones wait for a place.
@@ -26,11 +26,12 @@ const STALLED_AFTER: Duration = Duration::from_secs(5);
 pub(super) struct Committer {
     queue: mpsc::Sender<Job>,
     stop: CancellationToken,
+    clock: Clock,
     waiting_since: WaitingSince,
 }
 
 /// Since when deliveries have been waiting without one commit.
-type WaitingSince = Arc<Mutex<Option<Timestamp>>>;
+type WaitingSince = Arc<Mutex<Option<Instant>>>;
 
 /// A delivery and the way to send its answer.
 #[derive(Debug)]
@@ -41,19 +42,19 @@ struct Job {
 }
 
 impl Committer {
-    pub(super) fn start(store: Store, tasks: &TaskTracker) -> Self {
+    pub(super) fn start(store: Store, clock: Clock, tasks: &TaskTracker) -> Self {
         let (queue, jobs) = mpsc::channel(BATCH);
         let stop = CancellationToken::new();
         let waiting_since = WaitingSince::default();
         let aside = Aside::new(store.clone(), tasks.clone());
-        let writer = Writer { store, aside, waiting_since: Arc::clone(&waiting_since) };
+        let writer = Writer { store, clock: clock.clone(), aside, waiting_since: Arc::clone(&waiting_since) };
         tasks.spawn(writer.run(jobs, stop.clone()));
-        Self { queue, stop, waiting_since }
+        Self { queue, stop, clock, waiting_since }
     }
 
-    /// Whether deliveries are waiting at `now` and none has been committed for a while.
-    pub(super) fn is_stalled(&self, now: Timestamp) -> bool {
-        lock(&self.waiting_since).is_some_and(|since| now >= since.after(STALLED_AFTER))
+    /// Whether deliveries are waiting and none has been committed for a while.
+    pub(super) fn is_stalled(&self) -> bool {
+        lock(&self.waiting_since).is_some_and(|since| self.clock.instant() >= since.after(STALLED_AFTER))
     }
 
     /// Stores a delivery; when this returns, it is on stable storage. A delivery whose caller no longer waits is not
@@ -76,6 +77,7 @@ impl Committer {
 /// What the task needs.
 struct Writer {
     store: Store,
+    clock: Clock,
     aside: Aside,
     waiting_since: WaitingSince,
 }
@@ -102,24 +104,23 @@ impl Writer {
     }
 
     /// The jobs that go into a batch: not those whose caller has left or whose inbox others wait for.
-    fn select(&self, batch: Vec<Job>) -> Vec<Job> {
-        let mut selected = Vec::with_capacity(batch.len());
-        for job in batch.into_iter().filter(|job| !job.reply.is_closed()) {
-            match self.aside.busy_inbox(&job.delivery) {
-                Some(inbox) => self.aside.write(inbox, job.delivery, job.policy, job.reply),
-                None => selected.push(job),
-            }
-        }
-        selected
+    fn select(&self, jobs: Vec<Job>) -> Vec<Job> {
+        let wanted = jobs.into_iter().filter(|job| !job.reply.is_closed());
+        let selected = wanted.filter_map(|job| {
+            let Some(inbox) = self.aside.busy_inbox(&job.delivery) else { return Some(job) };
+            self.aside.write(inbox, job.delivery, job.policy, job.reply);
+            None
+        });
+        selected.collect()
     }
 
     /// Returns whether the database has committed or refused the batch.
     async fn write(&self, jobs: Vec<Job>) -> bool {
         let Some(policy) = jobs.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return true };
-        lock(&self.waiting_since).get_or_insert(policy.now);
+        lock(&self.waiting_since).get_or_insert(self.clock.instant());
         let (deliveries, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
         let deliveries = Arc::new(deliveries);
-        let started = Instant::now();
+        let started = time::Instant::now();
         match self.store.deliver(&deliveries, policy, BusyInbox::SetAside).await {
             Ok(outcomes) => {
                 let stored = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
@@ -160,7 +161,7 @@ impl Writer {
     }
 }
 
-fn lock(since: &WaitingSince) -> MutexGuard<'_, Option<Timestamp>> {
+fn lock(since: &WaitingSince) -> MutexGuard<'_, Option<Instant>> {
     // Nothing panics while the mutex is held.
     since.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -186,7 +187,7 @@ mod tests {
         let default_project = store.default_project("default", now).await.unwrap();
         let policy = Policy { now, lifetime: Duration::from_secs(60), inbox_messages: 10, default_project };
         let tasks = TaskTracker::new();
-        let committer = Committer::start(store.clone(), &tasks);
+        let committer = Committer::start(store.clone(), Clock::manual(now), &tasks);
         (directory, store, policy, tasks, committer)
     }
 

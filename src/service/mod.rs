@@ -116,7 +116,7 @@ impl Service {
         tasks.spawn(stop.clone().run_until_cancelled_owned(sweeper.run()));
         let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
-        let committer = committer::Committer::start(store.clone(), &tasks);
+        let committer = committer::Committer::start(store.clone(), clock.clone(), &tasks);
         // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
         let lockout = lockout::Lockout::new(clock.clone());
@@ -180,7 +180,7 @@ impl Service {
     pub async fn check_health(&self) -> Result<(), StoreError> {
         let answer = tokio::time::timeout(HEALTH_TIMEOUT, self.0.store.check()).await;
         answer.map_err(|_| DatabaseError::Silent)??;
-        if self.0.committer.is_stalled(self.0.clock.now()) { Err(DatabaseError::Silent.into()) } else { Ok(()) }
+        if self.0.committer.is_stalled() { Err(DatabaseError::Silent.into()) } else { Ok(()) }
     }
 
     /// How many outgoing items wait to be sent; counted no further than 100,000.
