@@ -19,7 +19,7 @@ pub(crate) async fn service(url: &str, clock: Clock) -> Service {
     let options = Options {
         mail_domain: Domain::parse("restante.test").unwrap(),
         inbox_lifetime: Duration::from_secs(3_600),
-        inbox_messages: 10_000,
+        inbox_messages: 10_000_000,
         request_memory: 256 << 20,
     };
     Service::start(database, clock, options).await.unwrap()
