@@ -8,6 +8,9 @@
 #[allow(dead_code, reason = "each test binary uses its own part of this")]
 mod postgres_database;
 
+#[path = "common/stranded.rs"]
+mod stranded;
+
 mod store {
     pub mod attempts;
     pub mod bed;
@@ -31,7 +34,10 @@ macro_rules! cases {
             $(mod $module {
                 $(#[tokio::test]
                 async fn $case() {
-                    crate::$module::$case(crate::Bed::sqlite().await).await;
+                    let bed = crate::Bed::sqlite().await;
+                    let place = bed.place();
+                    crate::$module::$case(bed).await;
+                    place.check().await;
                 })+
             })+
         }
@@ -39,7 +45,10 @@ macro_rules! cases {
             $(mod $module {
                 $(#[tokio::test]
                 async fn $case() {
-                    crate::$module::$case(crate::Bed::postgres().await).await;
+                    let bed = crate::Bed::postgres().await;
+                    let place = bed.place();
+                    crate::$module::$case(bed).await;
+                    place.check().await;
                 })+
             })+
         }

@@ -1,11 +1,9 @@
-//! Locks by name that one holder has among all nodes of an installation, free when the holder or its node ends.
+//! Locks by name, each with one holder among all nodes of an installation, free when the holder or its node ends.
 //!
-//! Within this process a set of names decides; only where the engine has several nodes is it asked, too.
+//! Within this process a set of names decides. Only an engine with several nodes is asked, too.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use tokio::sync::oneshot;
 
 use super::DatabaseError;
 use super::postgres::Session;
@@ -15,6 +13,8 @@ use super::postgres::Session;
 pub struct Locks {
     held: Arc<Mutex<HashSet<i64>>>,
     session: Option<Session>,
+    /// How many locks this process may hold.
+    most: usize,
 }
 
 /// A held lock; dropping it frees it.
@@ -23,7 +23,7 @@ pub struct Lock {
     locks: Locks,
     /// `None` once it is free.
     name: Option<i64>,
-    /// Whether other nodes may know of it.
+    /// Whether the session may hold it.
     shared: bool,
 }
 
@@ -31,19 +31,20 @@ impl Locks {
     /// Locks of this process alone.
     #[must_use]
     pub fn within_process() -> Self {
-        Self { held: Arc::default(), session: None }
+        Self { held: Arc::default(), session: None, most: usize::MAX }
     }
 
     pub(super) fn among_nodes(session: Session) -> Self {
-        Self { held: Arc::default(), session: Some(session) }
+        Self { held: Arc::default(), most: session.most_locks(), session: Some(session) }
     }
 
-    /// Takes the lock; `None` where somebody has it.
+    /// Takes the lock; `None` if it has a holder.
     ///
     /// # Errors
-    /// Where the engine has to be asked and gives no answer.
+    /// [`DatabaseError::TooManyLocks`]; [`DatabaseError::Silent`] or [`DatabaseError::SessionLost`] if the engine has to
+    /// be asked and does not answer.
     pub async fn try_lock(&self, name: i64) -> Result<Option<Lock>, DatabaseError> {
-        if !self.held().insert(name) {
+        if !self.hold(name)? {
             return Ok(None);
         }
         let mut lock = Lock { locks: self.clone(), name: Some(name), shared: false };
@@ -51,28 +52,35 @@ impl Locks {
         // The server may grant it even where this call is dropped before the answer has come.
         lock.shared = true;
         let answer = session.lock(name).await;
-        lock.shared = matches!(answer, Ok(true));
+        lock.shared = matches!(answer, Ok(true) | Err(DatabaseError::Silent));
         Ok(answer?.then_some(lock))
     }
 
+    fn hold(&self, name: i64) -> Result<bool, DatabaseError> {
+        let mut held = self.held();
+        if held.len() >= self.most && !held.contains(&name) {
+            return Err(DatabaseError::TooManyLocks(self.most));
+        }
+        Ok(held.insert(name))
+    }
+
     fn held(&self) -> MutexGuard<'_, HashSet<i64>> {
-        // Nothing panics while the lock is held; were it so, the set is whole all the same.
+        // Nothing panics while the mutex is held.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Lock {
-    /// Frees the lock and returns once it is free for every node.
+    /// Frees the lock and returns once it is free for every node, or the engine does not answer.
     pub async fn release(mut self) {
         if let Some(freed) = self.free() {
-            // An error means that the session has ended, and the lock with it.
-            let _ = freed.await;
+            freed.await;
         }
     }
 
-    fn free(&mut self) -> Option<oneshot::Receiver<()>> {
+    fn free(&mut self) -> Option<impl Future<Output = ()> + use<>> {
         let name = self.name.take()?;
-        // First there: whoever finds the name free in this process asks behind this.
+        // Queue the unlock first, so that later requests are ordered after it.
         let freed = self.locks.session.as_ref().filter(|_| self.shared).map(|session| session.unlock(name));
         self.locks.held().remove(&name);
         freed
@@ -99,5 +107,15 @@ mod tests {
         assert!(held.is_some() && locks.try_lock(2).await.unwrap().is_some());
         drop(held);
         assert!(locks.held().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_node_holds_no_more_locks_than_it_may() {
+        let locks = Locks { most: 1, ..Locks::within_process() };
+        let held = locks.try_lock(1).await.unwrap().unwrap();
+        assert!(matches!(locks.try_lock(2).await, Err(DatabaseError::TooManyLocks(1))));
+        assert!(locks.try_lock(1).await.unwrap().is_none());
+        drop(held);
+        assert!(locks.try_lock(2).await.unwrap().is_some());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Database, DatabaseError, Transaction, values};
 
-/// The lock of whoever migrates; any number does that nothing else uses.
+/// The lock of the program that migrates: a number that nothing else uses.
 const MIGRATING: i64 = 0x7265_7374_616e_7401;
 const VERSION_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)";
 const VERSION: &str = "SELECT version FROM schema_version";
@@ -22,7 +22,8 @@ async fn step(
     version: i64,
     known: i64,
 ) -> Result<(), DatabaseError> {
-    // The version is read behind the lock, so that two programs starting at once migrate once.
+    transaction.wait_as_long_as_it_takes().await?;
+    // The version is read after the lock is taken, so that two programs starting at once migrate once.
     transaction.lock(MIGRATING).await?;
     let present = present_version(&mut transaction).await?;
     if present > known {

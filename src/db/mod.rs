@@ -59,6 +59,18 @@ pub enum DatabaseError {
     /// This node's own session with the server is lost and is being opened again.
     #[error("the session with the database is lost; connecting again")]
     SessionLost,
+    /// The server did not answer in time. What it was asked may have been done.
+    #[error("the database does not answer")]
+    Silent,
+    /// Another transaction held a lock for too long; this one may be tried again.
+    #[error("another transaction of the database holds a lock for too long")]
+    LockTimeout,
+    /// This node holds as many locks by name as the server has room for.
+    #[error("this node has {0} waits and sends open, its share of the lock table: raise max_locks_per_transaction")]
+    TooManyLocks(usize),
+    /// The database cannot store every character.
+    #[error("the database is encoded in {0}, which cannot hold every mail: create it with ENCODING 'UTF8'")]
+    Encoding(String),
     /// The engine has ended the transaction in favour of another one; it may be tried again.
     #[error("the database ended the transaction in favour of another: {}", chain(.0))]
     Conflict(#[source] tokio_postgres::Error),
@@ -111,10 +123,18 @@ pub enum Notice {
 }
 
 impl DatabaseError {
-    /// Whether the database is unavailable, and not the statement wrong.
+    /// Whether the database is unavailable or busy, and the statement not wrong: it may be tried again.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::SessionLost | Self::Closed)
+        matches!(
+            self,
+            Self::Unreachable(_)
+                | Self::SessionLost
+                | Self::Silent
+                | Self::LockTimeout
+                | Self::TooManyLocks(_)
+                | Self::Closed
+        )
     }
 }
 
@@ -313,6 +333,29 @@ impl Transaction {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.query(sql, &parameters),
             OpenTransaction::Postgres(engine) => Box::pin(engine.query(sql, parameters)).await,
+        }
+    }
+
+    /// From now on a statement that waits for a lock fails soon, with [`DatabaseError::LockTimeout`]. SQLite runs
+    /// transactions one after another, so there is nothing to wait for.
+    ///
+    /// # Errors
+    /// As [`Transaction::execute`].
+    pub async fn wait_briefly(&mut self) -> Result<(), DatabaseError> {
+        match &mut self.engine {
+            OpenTransaction::Sqlite(_) => Ok(()),
+            OpenTransaction::Postgres(engine) => Box::pin(engine.wait_briefly()).await,
+        }
+    }
+
+    /// From now on no statement fails because it takes long or waits for a lock.
+    ///
+    /// # Errors
+    /// As [`Transaction::execute`].
+    pub async fn wait_as_long_as_it_takes(&mut self) -> Result<(), DatabaseError> {
+        match &mut self.engine {
+            OpenTransaction::Sqlite(_) => Ok(()),
+            OpenTransaction::Postgres(engine) => Box::pin(engine.wait_as_long_as_it_takes()).await,
         }
     }
 

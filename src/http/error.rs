@@ -158,7 +158,8 @@ impl From<ServiceError> for Error {
             // An address may be mailed to that no header can name: the sender's own is plain, so it is the recipient's.
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Store(error) => error.into(),
-            ServiceError::Compose(_) | ServiceError::Unavailable => Self::internal(error),
+            ServiceError::Unavailable => Self::Busy,
+            ServiceError::Compose(_) => Self::internal(error),
         }
     }
 }

@@ -1,33 +1,38 @@
 //! Writes deliveries, many in one transaction, so that durability costs one flush a batch and not one a message.
 //!
 //! One task receives deliveries, takes all that are waiting, writes them and answers each. While one batch is written,
-//! the next one collects. What a batch sets aside, because another transaction holds its inbox, is tried by itself.
+//! the next one collects. A delivery whose inbox another transaction holds is set aside ([`Aside`]).
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{self, Duration};
 
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
-use super::deliver::Held;
+use super::aside::Aside;
+use super::reply::{Answer, Held, Reply};
+use crate::clock::{Clock, Instant};
 use crate::metrics;
-use crate::store::{BusyInbox, Delivery, DeliveryError, Outcome, Outcomes, Policy, Store};
+use crate::store::{BusyInbox, Delivery, DeliveryError, Outcomes, Policy, Store};
 
 /// Deliveries in one batch, and as many may wait for the next one; further ones wait for a place.
 const BATCH: usize = 512;
-/// Deliveries that wait for an inbox at once. Each of them has a connection to the database.
-const SET_ASIDE: usize = 4;
-
-type Answer = Result<Vec<Outcome>, DeliverError>;
+/// How long a batch may take before the committer counts as stalled.
+const STALLED_AFTER: Duration = Duration::from_secs(5);
 
 /// The queue of the committer.
 #[derive(Debug)]
 pub(super) struct Committer {
     queue: mpsc::Sender<Job>,
     stop: CancellationToken,
+    clock: Clock,
+    waiting_since: WaitingSince,
 }
+
+/// Since when deliveries have been waiting without one commit.
+type WaitingSince = Arc<Mutex<Option<Instant>>>;
 
 struct Job {
     delivery: Delivery,
@@ -35,34 +40,27 @@ struct Job {
     reply: Reply,
 }
 
-/// The way to send a delivery its answer, and what it keeps until then.
-struct Reply {
-    sender: oneshot::Sender<Answer>,
-    held: Held,
-}
-
-impl Reply {
-    /// A caller that has left does not need its answer.
-    fn send(self, answer: Answer) {
-        drop(self.held);
-        let _ = self.sender.send(answer);
-    }
-}
-
 impl Committer {
-    pub(super) fn start(store: Store, tasks: &TaskTracker) -> Self {
+    pub(super) fn start(store: Store, clock: Clock, tasks: &TaskTracker) -> Self {
         let (queue, jobs) = mpsc::channel(BATCH);
         let stop = CancellationToken::new();
-        let writer = Writer { store, tasks: tasks.clone(), waiters: Arc::new(Semaphore::new(SET_ASIDE)) };
+        let waiting_since = WaitingSince::default();
+        let aside = Aside::new(store.clone(), tasks.clone());
+        let writer = Writer { store, clock: clock.clone(), aside, waiting_since: Arc::clone(&waiting_since) };
         tasks.spawn(writer.run(jobs, stop.clone()));
-        Self { queue, stop }
+        Self { queue, stop, clock, waiting_since }
+    }
+
+    /// Whether deliveries are waiting and none has been committed for a while.
+    pub(super) fn is_stalled(&self) -> bool {
+        lock(&self.waiting_since).is_some_and(|since| self.clock.instant() >= since.after(STALLED_AFTER))
     }
 
     /// Stores a delivery; when this returns, it is on stable storage. A delivery whose caller no longer waits is not
     /// written, unless its transaction has started.
     pub(super) async fn deliver(&self, delivery: Delivery, policy: Policy, held: Held) -> Answer {
-        let (sender, answer) = oneshot::channel();
-        let job = Job { delivery, policy, reply: Reply { sender, held } };
+        let (reply, answer) = Reply::new(held);
+        let job = Job { delivery, policy, reply };
         if self.stop.is_cancelled() || self.queue.send(job).await.is_err() {
             return Err(DeliverError::Stopping);
         }
@@ -76,11 +74,11 @@ impl Committer {
 }
 
 /// What the task needs.
-#[derive(Clone)]
 struct Writer {
     store: Store,
-    tasks: TaskTracker,
-    waiters: Arc<Semaphore>,
+    clock: Clock,
+    aside: Aside,
+    waiting_since: WaitingSince,
 }
 
 impl Writer {
@@ -93,70 +91,72 @@ impl Writer {
                 () = stop.cancelled(), if !jobs.is_closed() => jobs.close(),
                 received = jobs.recv_many(&mut batch, BATCH) => match received {
                     0 => return,
-                    _ => self.write(std::mem::take(&mut batch)).await,
+                    _ => {
+                        let is_written = self.write(self.select(std::mem::take(&mut batch))).await;
+                        if is_written || jobs.is_empty() {
+                            *lock(&self.waiting_since) = None;
+                        }
+                    }
                 }
             }
         }
     }
 
-    async fn write(&self, mut jobs: Vec<Job>) {
-        jobs.retain(|job| !job.reply.sender.is_closed());
-        let Some(policy) = jobs.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return };
+    /// The jobs that go into a batch: not those whose caller has left or whose inbox others wait for.
+    fn select(&self, jobs: Vec<Job>) -> Vec<Job> {
+        let wanted = jobs.into_iter().filter(|job| !job.reply.is_abandoned());
+        let selected = wanted.filter_map(|job| {
+            let Some(inbox) = self.aside.busy_inbox(&job.delivery) else { return Some(job) };
+            self.aside.write(inbox, job.delivery, job.policy, job.reply);
+            None
+        });
+        selected.collect()
+    }
+
+    /// Returns whether the database has committed or refused the batch.
+    async fn write(&self, jobs: Vec<Job>) -> bool {
+        let Some(policy) = jobs.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return true };
+        lock(&self.waiting_since).get_or_insert(self.clock.instant());
         let (deliveries, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
         let deliveries = Arc::new(deliveries);
-        let started = Instant::now();
+        let started = time::Instant::now();
         match self.store.deliver(&deliveries, policy, BusyInbox::SetAside).await {
             Ok(outcomes) => {
                 let stored = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
                 metrics::committed(u32::try_from(stored).unwrap_or(u32::MAX), started.elapsed());
                 self.answer(&deliveries, policy, replies, outcomes);
+                true
             }
-            Err(error) if error.is_unavailable() => {
+            Err(error) if error.is_unavailable() && !error.is_lock_timeout() => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed");
                 replies.into_iter().for_each(|reply| reply.send(Err(DeliverError::Unavailable)));
+                false
             }
             Err(error) => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed; its deliveries are tried one by one");
                 for (delivery, reply) in deliveries.iter().zip(replies) {
-                    reply.send(write_alone(&self.store, delivery.clone(), policy).await);
+                    let Some(inbox) = delivery.recipients.first() else { continue };
+                    self.aside.write(inbox.clone(), delivery.clone(), policy, reply);
                 }
+                true
             }
         }
     }
 
-    /// Sends each delivery its answer; one that was set aside is tried by itself first.
+    /// Sends each delivery its answer, or sets it aside.
     fn answer(&self, deliveries: &[Delivery], policy: Policy, replies: Vec<Reply>, outcomes: Outcomes) {
         for ((delivery, reply), outcome) in deliveries.iter().zip(replies).zip(outcomes) {
             match outcome {
-                Err(DeliveryError::InboxBusy(_)) => self.write_aside(delivery.clone(), policy, reply),
+                Err(DeliveryError::InboxBusy(inbox)) => self.aside.write(inbox, delivery.clone(), policy, reply),
                 outcome => reply.send(outcome.map_err(Into::into)),
             }
         }
     }
-
-    /// Waits for the inboxes of a delivery in a task of its own, so that other deliveries go on.
-    fn write_aside(&self, delivery: Delivery, policy: Policy, mut reply: Reply) {
-        let Self { store, waiters, .. } = self.clone();
-        self.tasks.spawn(async move {
-            let written = async {
-                let _place = waiters.acquire().await.map_err(|_| DeliverError::Stopping)?;
-                write_alone(&store, delivery, policy).await
-            };
-            // Dropped before its commit, the transaction is rolled back.
-            let answer = tokio::select! {
-                biased;
-                () = reply.sender.closed() => return,
-                answer = written => answer,
-            };
-            reply.send(answer);
-        });
-    }
 }
 
-/// Writes one delivery, and waits for its inboxes.
-async fn write_alone(store: &Store, delivery: Delivery, policy: Policy) -> Answer {
-    let outcomes = store.deliver(&Arc::new(vec![delivery]), policy, BusyInbox::Wait).await?;
-    outcomes.into_iter().next().unwrap_or(Ok(Vec::new())).map_err(Into::into)
+fn lock(since: &WaitingSince) -> MutexGuard<'_, Option<Instant>> {
+    // Nothing panics while the mutex is held.
+    since.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ mod tests {
         let default_project = store.default_project("default", now).await.unwrap();
         let policy = Policy { now, lifetime: Duration::from_secs(60), inbox_messages: 10, default_project };
         let tasks = TaskTracker::new();
-        let committer = Committer::start(store.clone(), &tasks);
+        let committer = Committer::start(store.clone(), Clock::manual(now), &tasks);
         (directory, store, policy, tasks, committer)
     }
 

@@ -1,5 +1,6 @@
 //! Delivering a message: parse it, compress it, hand it to the committer.
 
+use super::reply::Held;
 use super::{DeliverError, Service};
 use crate::model::{EmailAddress, InboxId, MessageId, ProjectId};
 use crate::store::{Content, Delivery, Outcome, OutgoingChange, StoreError, on_blocking_thread};
@@ -27,9 +28,6 @@ pub struct Prepared {
     delivery: Delivery,
     held: Held,
 }
-
-/// What a delivery keeps until it has ended: its share of a limit.
-pub(super) type Held = Option<Box<dyn Send>>;
 
 impl Prepared {
     /// Keeps `held` until the delivery has ended, even if its caller leaves before.

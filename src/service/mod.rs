@@ -4,6 +4,7 @@
 //! all connections; the background work that it owns (the committer, the sweeper, the hub's ear) runs on the runtime
 //! that started it and ends with [`Service::stop`].
 
+mod aside;
 mod committer;
 mod deletions;
 mod deliver;
@@ -20,6 +21,7 @@ mod projects;
 mod queue;
 mod recipients;
 mod refusals;
+mod reply;
 mod send;
 mod sessions;
 mod slots;
@@ -32,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
-use crate::db::Database;
+use crate::db::{Database, DatabaseError};
 use crate::memory::Budget;
 use crate::model::{Domain, ProjectId};
 use crate::store::{Policy, Store, StoreError};
@@ -51,6 +53,9 @@ pub use sessions::{Session, SignInError, Viewer};
 const WAITS_A_KEY: u8 = 4;
 /// Sends that one key may have running at once.
 const SENDS_A_KEY: u8 = 8;
+
+/// How long the database may take to answer whether it is healthy.
+const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// What the service needs to be told.
 #[derive(Clone, Debug)]
@@ -112,7 +117,7 @@ impl Service {
         tasks.spawn(stop.clone().run_until_cancelled_owned(sweeper.run()));
         let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
-        let committer = committer::Committer::start(store.clone(), &tasks);
+        let committer = committer::Committer::start(store.clone(), clock.clone(), &tasks);
         // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
         let lockout = lockout::Lockout::new(clock.clone());
@@ -169,12 +174,14 @@ impl Service {
         self.0.projects.authenticate(key).await
     }
 
-    /// Asks the database for an answer.
+    /// Whether the database answers, and commits what waits for it. It says so within two seconds.
     ///
     /// # Errors
-    /// Where it has none.
+    /// [`DatabaseError::Silent`] if it does not; what it fails with.
     pub async fn check_health(&self) -> Result<(), StoreError> {
-        self.0.store.check().await
+        let answer = tokio::time::timeout(HEALTH_TIMEOUT, self.0.store.check()).await;
+        answer.map_err(|_| DatabaseError::Silent)??;
+        if self.0.committer.is_stalled() { Err(DatabaseError::Silent.into()) } else { Ok(()) }
     }
 
     /// How many outgoing items wait to be sent; counted no further than 100,000.

@@ -1,13 +1,13 @@
-//! What one API key may do at once, over all nodes: a few numbered slots a key, and a guard that gives its slot back
-//! however it ends.
+//! What one API key may do at once, over all nodes: a few numbered slots a key. A guard gives its slot back when it is
+//! dropped.
 //!
 //! A slot is a lock of the installation, so that it is free again when its node dies.
 
+use super::ServiceError;
 use crate::db::{Lock, Locks};
 use crate::model::KeyHash;
-use crate::store::StoreError;
 
-/// The slots of every key. Slots that nobody has taken take no memory.
+/// The slots of every key. Free slots take no memory.
 #[derive(Debug)]
 pub(super) struct Slots {
     locks: Locks,
@@ -32,14 +32,20 @@ impl Slots {
         Self { locks, purpose, most }
     }
 
-    /// Takes a slot; `None` where the key has taken all of its own.
+    /// Takes a slot; `None` if the key has taken all of its own.
     ///
     /// # Errors
-    /// Where the database cannot tell.
-    pub(super) async fn take(&self, key: &KeyHash) -> Result<Option<Slot>, StoreError> {
+    /// [`ServiceError::Unavailable`] if this node has too many slots open, or the database does not answer.
+    pub(super) async fn take(&self, key: &KeyHash) -> Result<Option<Slot>, ServiceError> {
         for number in 0..self.most {
-            if let Some(lock) = self.locks.try_lock(self.name(key, number)).await? {
-                return Ok(Some(Slot(lock)));
+            match self.locks.try_lock(self.name(key, number)).await {
+                Ok(Some(lock)) => return Ok(Some(Slot(lock))),
+                Ok(None) => {}
+                Err(error) if error.is_unavailable() => {
+                    tracing::warn!(%error, "cannot take a slot");
+                    return Err(ServiceError::Unavailable);
+                }
+                Err(error) => return Err(ServiceError::Store(error.into())),
             }
         }
         Ok(None)

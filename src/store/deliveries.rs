@@ -2,8 +2,8 @@
 //!
 //! A batch of deliveries takes a handful of statements whatever its size, in three steps: the inboxes are locked and read,
 //! [`Plan`] decides which deliveries are stored and where, and the rows are written. The row of an inbox stays locked until
-//! the commit, so its messages are committed in the order of their sequences. An inbox that another transaction holds is
-//! not waited for: its deliveries are set aside ([`DeliveryError::InboxBusy`]) and the others are stored.
+//! the commit, so its messages are committed in the order of their sequences. An inbox that another transaction holds for
+//! long is not waited for: its deliveries are set aside ([`DeliveryError::InboxBusy`]) and the others are stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -92,9 +92,17 @@ pub type Outcomes = Vec<Result<Vec<Outcome>, DeliveryError>>;
 /// What a batch does about an inbox that another transaction holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BusyInbox {
-    /// Its deliveries are set aside.
+    /// Its deliveries are set aside, unless it is free within half a second: another node may just be committing.
     SetAside,
-    /// The transaction waits for it.
+    /// The transaction waits for it, until the server's limit for locks.
+    Wait,
+}
+
+/// How the rows of the inboxes are locked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Locking {
+    WaitBriefly,
+    SkipBusy,
     Wait,
 }
 
@@ -142,25 +150,35 @@ impl Store {
         policy: Policy,
         busy: BusyInbox,
     ) -> Result<Outcomes, StoreError> {
+        if busy == BusyInbox::Wait {
+            return self.deliver_and_wait(batch, policy).await;
+        }
+        match self.deliver_once(batch, policy, Locking::WaitBriefly).await {
+            Err(error) if error.is_lock_timeout() => self.deliver_once(batch, policy, Locking::SkipBusy).await,
+            delivered => delivered,
+        }
+    }
+
+    /// An inbox that another transaction has created meanwhile can be waited for at the next attempt.
+    async fn deliver_and_wait(&self, batch: &Arc<Vec<Delivery>>, policy: Policy) -> Result<Outcomes, StoreError> {
         for _ in 1..ATTEMPTS {
-            let outcomes = self.deliver_once(batch, policy, busy).await?;
-            let is_busy = |outcome: &Result<_, _>| matches!(outcome, Err(DeliveryError::InboxBusy(_)));
-            if busy == BusyInbox::SetAside || !outcomes.iter().any(is_busy) {
+            let outcomes = self.deliver_once(batch, policy, Locking::Wait).await?;
+            if !outcomes.iter().any(|outcome| matches!(outcome, Err(DeliveryError::InboxBusy(_)))) {
                 return Ok(outcomes);
             }
         }
-        self.deliver_once(batch, policy, busy).await
+        self.deliver_once(batch, policy, Locking::Wait).await
     }
 
     async fn deliver_once(
         &self,
         batch: &Arc<Vec<Delivery>>,
         policy: Policy,
-        busy: BusyInbox,
+        locking: Locking,
     ) -> Result<Outcomes, StoreError> {
         until_undisturbed(|| {
             let batch = Arc::clone(batch);
-            self.database.transact(async move |transaction| deliver(transaction, &batch, &policy, busy).await)
+            self.database.transact(async move |transaction| deliver(transaction, &batch, &policy, locking).await)
         })
         .await
     }
@@ -170,13 +188,16 @@ async fn deliver(
     mut transaction: Transaction,
     deliveries: &[Delivery],
     policy: &Policy,
-    busy: BusyInbox,
+    locking: Locking,
 ) -> Result<Outcomes, StoreError> {
+    if locking != Locking::Wait {
+        transaction.wait_briefly().await?;
+    }
     let targets = resolve_recipients(&mut transaction, deliveries, policy.now).await?;
-    let states = lock_inboxes(&mut transaction, deliveries, &targets, policy.now, busy).await?;
+    let states = lock_inboxes(&mut transaction, deliveries, &targets, policy.now, locking).await?;
     let mut plan = Plan::new(deliveries, targets, states, policy);
     open_inboxes(&mut transaction, &mut plan).await?;
-    if busy == BusyInbox::Wait && plan.has_busy_inbox() {
+    if locking == Locking::Wait && plan.has_busy_inbox() {
         // Another transaction has created it just now. Rolled back, this one can be tried again and wait for it.
         return Ok(plan.outcomes());
     }
@@ -230,11 +251,11 @@ async fn lock_inboxes(
     deliveries: &[Delivery],
     targets: &[Vec<InboxId>],
     now: Timestamp,
-    busy: BusyInbox,
+    locking: Locking,
 ) -> Result<BTreeMap<InboxId, InboxState>, DatabaseError> {
     const FREE: &str = inbox_state!("{skip_locked}");
     const ANY: &str = inbox_state!("{for_update}");
-    let sql = if busy == BusyInbox::SetAside { FREE } else { ANY };
+    let sql = if locking == Locking::SkipBusy { FREE } else { ANY };
     let ids: BTreeSet<&InboxId> = targets.iter().flatten().collect();
     let found = transaction.query_many(sql, ids.iter().map(|id| values![*id, now]).collect()).await?;
     let mut states = BTreeMap::new();

@@ -74,10 +74,16 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the database is unavailable, and not what it was asked wrong.
+    /// Whether the database is unavailable or busy, so that the same can be tried again.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Database(error) if error.is_unavailable())
+    }
+
+    /// Whether another transaction held a lock for too long.
+    #[must_use]
+    pub fn is_lock_timeout(&self) -> bool {
+        matches!(self, Self::Database(DatabaseError::LockTimeout))
     }
 
     fn is_conflict(&self) -> bool {

@@ -138,7 +138,7 @@ impl World {
                 }
                 Some(Some((408, _))) if calm => return,
                 Some(Some((408, _))) => {}
-                Some(Some((500, _)) | None) | None => turn += 1,
+                Some(Some((500 | 503, _)) | None) | None => turn += 1,
                 Some(Some((status, body))) => panic!("{status} {body}"),
             }
         }

@@ -13,6 +13,7 @@ use restante::store::{
 use tokio::sync::mpsc;
 
 use crate::postgres_database::TestDatabase;
+use crate::stranded::stranded;
 
 /// The instant at which every case begins.
 pub const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
@@ -25,11 +26,11 @@ pub const FULL: u64 = 5;
 pub struct Bed {
     pub store: Store,
     pub default_project: ProjectId,
-    place: Place,
+    place: Arc<Place>,
 }
 
 /// What goes with the bed.
-enum Place {
+pub enum Place {
     Directory(tempfile::TempDir),
     Database(TestDatabase),
 }
@@ -40,6 +41,11 @@ impl Place {
             Self::Directory(directory) => DatabaseUrl::Sqlite(directory.path().join("restante.db")),
             Self::Database(database) => database.url(),
         }
+    }
+
+    /// Checks what holds after every case: no row is left that nothing will ever remove.
+    pub async fn check(&self) {
+        assert_eq!(stranded(&Database::open(&self.url()).await.unwrap()).await, 0, "rows are stranded");
     }
 }
 
@@ -52,15 +58,15 @@ impl Bed {
         Self::at(Place::Database(TestDatabase::create())).await
     }
 
+    /// Where it is, which may be looked at when the case is over.
+    pub fn place(&self) -> Arc<Place> {
+        Arc::clone(&self.place)
+    }
+
     async fn at(place: Place) -> Self {
         let store = open(&place.url()).await;
         let default_project = store.default_project("default", START).await.unwrap();
-        Self { store, default_project, place }
-    }
-
-    /// A database of the same schema beside the store, for statements that the store does not know.
-    pub async fn database(&self) -> Database {
-        Database::open(&self.place.url()).await.unwrap()
+        Self { store, default_project, place: Arc::new(place) }
     }
 
     /// Closes the store and opens it again.
@@ -117,20 +123,6 @@ impl Bed {
     pub async fn mail(&self, recipients: &[&str], subject: &str, now: Timestamp) -> Vec<MessageId> {
         let outcomes = self.store(&[delivery(recipients, subject)], now).await;
         outcomes.into_iter().flatten().map(|outcome| outcome.message).collect()
-    }
-
-    /// Rows that nothing refers to, so that nothing will ever remove them.
-    pub async fn stranded(&self) -> i64 {
-        const STRANDED: &str = "
-            SELECT (SELECT COUNT(*) FROM messages WHERE NOT EXISTS
-                    (SELECT 1 FROM inboxes WHERE number = inbox_number AND sequence > swept_sequence))
-                + (SELECT COUNT(*) FROM contents c WHERE NOT EXISTS
-                    (SELECT 1 FROM messages WHERE content_number = c.number))
-                + (SELECT COUNT(*) FROM chunks WHERE NOT EXISTS
-                    (SELECT 1 FROM contents WHERE number = content_number))
-                + (SELECT COUNT(*) FROM inboxes WHERE emptied_sequence > last_sequence
-                    OR swept_sequence > emptied_sequence OR (closed = 1 AND emptied_sequence < last_sequence))";
-        self.database().await.query(STRANDED, vec![]).await.unwrap()[0].integer().unwrap()
     }
 
     /// The subjects in a live inbox, the oldest first.

@@ -62,8 +62,8 @@ pub async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) 
     let outcomes = bed.deliver(&batch, START).await;
     let full = |index: usize| matches!(&outcomes[index], Err(DeliveryError::InboxFull(inbox)) if *inbox == id("full"));
     assert!(outcomes[0].is_ok() && full(1) && outcomes[2].is_ok() && full(3));
-    // A notice of an earlier message may still be under way.
-    while changes.recv().await != Some(Change::InboxFull(id("full"))) {}
+    // PostgreSQL may announce only now what was delivered before.
+    while changes.recv().await.unwrap() != Change::InboxFull(id("full")) {}
     assert_eq!(bed.subjects("other", START).await, ["y"]);
     assert_eq!(bed.live("third", START).await, None, "nothing is left of what was refused");
     let check = bed.store.check_recipient(&id("full"), &bed.policy(START)).await.unwrap();
@@ -210,5 +210,4 @@ pub async fn mail_after_a_deletion_opens_the_inbox_again_whatever_the_clock_says
     assert_eq!(bed.subjects("box", START).await, ["after"]);
     bed.sweep(START).await;
     assert_eq!(bed.subjects("box", START).await, ["after"]);
-    assert_eq!(bed.stranded().await, 0);
 }

@@ -6,6 +6,7 @@
 
 mod connect;
 mod pipeline;
+mod pool;
 mod session;
 mod tls;
 mod types;
@@ -13,35 +14,38 @@ mod types;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::Object;
+use futures_util::TryStreamExt;
 use futures_util::future::join;
-use futures_util::{FutureExt, TryStreamExt};
+use tokio::time::Instant;
 use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
 
 use super::announcer::Announcer;
 use super::{DatabaseError, Notice, Row, Value};
 use crate::config::PostgresUrl;
-use connect::{Target, prepare_session};
+use connect::Target;
 use pipeline::pipelined;
+use pool::{CONNECTIONS, Connection, Pool};
 pub(super) use session::Session;
 
-/// Connections for statements that one node opens at most, beside its session.
-const CONNECTIONS: usize = 16;
-/// How long a statement waits for a connection.
-const POOL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Where nodes announce to each other what they have committed.
+/// How long the server may take to answer. It is longer than the server waits for a lock.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(8);
+/// How long a transaction may take. An SMTP client waits for 30 seconds.
+const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(25);
+/// What a slow link and a slow disk take at least, in bytes a second: large parameters get more time.
+const SLOWEST: usize = 4 * 1024 * 1024;
+/// The channel on which nodes announce what they have committed.
 const CHANNEL: &str = "restante_changes";
-/// Stands between the keys of one announcement; no key has it.
+/// Separates the keys of one announcement; no key contains it.
 const SEPARATOR: char = '\n';
-/// The longest announcement that the server takes, less one octet.
+/// The longest announcement that the server takes, less one byte.
 const LONGEST_PAYLOAD: usize = 7_999;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const NOTIFY: &str = "SELECT pg_notify($1, $2)";
 
 /// A database on a server.
-#[derive(Debug)]
 pub(super) struct Postgres {
     pool: Pool,
     session: Session,
@@ -51,24 +55,32 @@ impl Postgres {
     pub(super) async fn open(url: &PostgresUrl, announcer: Announcer) -> Result<Self, DatabaseError> {
         let target = Target::new(url, |name| std::env::var(name).ok().filter(|text| !text.is_empty()))?;
         let session = Session::start(target.clone(), announcer).await?;
-        Ok(Self { pool: pool(target)?, session })
+        Ok(Self { pool: Pool::new(target)?, session })
     }
 
-    /// A reading statement that finds its connection lost is sent again: after a restart of the server, every connection
-    /// of the pool is.
+    /// A reading statement whose connection was lost is sent again: after a restart of the server, every connection of
+    /// the pool is lost.
     pub(super) async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
         for _ in 0..CONNECTIONS {
-            let connection = connection(&self.pool).await?;
-            match query_on(&connection, sql, &parameters).await {
+            match self.query_once(sql, &parameters).await {
                 Err(DatabaseError::Unreachable(_)) => {}
                 answered => return answered,
             }
         }
-        query_on(&connection(&self.pool).await?, sql, &parameters).await
+        self.query_once(sql, &parameters).await
+    }
+
+    async fn query_once(&self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+        let query = async |connection: &Object| {
+            let statement = connection.prepare_cached(&spell(sql)).await.map_err(failed)?;
+            rows(connection, &statement, parameters).await
+        };
+        self.pool.connection().await?.exchange(ANSWER_TIMEOUT, query).await
     }
 
     pub(super) fn begin(&self) -> PostgresTransaction {
-        PostgresTransaction { pool: self.pool.clone(), connection: None }
+        let ends_at = Some(Instant::now() + TRANSACTION_TIMEOUT);
+        PostgresTransaction { pool: self.pool.clone(), connection: None, ends_at }
     }
 
     /// Closes the pool.
@@ -81,28 +93,10 @@ impl Postgres {
     }
 }
 
-fn pool(target: Target) -> Result<Pool, DatabaseError> {
-    let settings = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    let manager = Manager::from_config(target.options, target.tls, settings);
-    let prepared = Hook::async_fn(|client: &mut deadpool_postgres::ClientWrapper, _| {
-        prepare_session(client).map(|told| told.map_err(HookError::Backend)).boxed()
-    });
-    let builder = Pool::builder(manager).max_size(CONNECTIONS).runtime(Runtime::Tokio1).post_create(prepared);
-    let builder = builder.timeouts(deadpool_postgres::Timeouts {
-        wait: Some(POOL_TIMEOUT),
-        create: Some(POOL_TIMEOUT),
-        recycle: Some(POOL_TIMEOUT),
-    });
-    builder.build().map_err(|error| DatabaseError::Unreachable(error.into()))
-}
-
-async fn connection(pool: &Pool) -> Result<Object, DatabaseError> {
-    pool.get().await.map_err(|error| DatabaseError::Unreachable(error.into()))
-}
-
-async fn query_on(connection: &Object, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
-    let statement = connection.prepare_cached(&spell(sql)).await.map_err(failed)?;
-    rows(connection, &statement, parameters).await
+impl std::fmt::Debug for Postgres {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Postgres").finish_non_exhaustive()
+    }
 }
 
 async fn rows(connection: &Object, statement: &Statement, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
@@ -111,10 +105,12 @@ async fn rows(connection: &Object, statement: &Statement, parameters: &[Value]) 
     rows.iter().map(Row::of_postgres).collect()
 }
 
-/// An open transaction; it takes a connection with its first statement.
+/// An open transaction; it takes a connection with its first statement. Dropped, it is rolled back.
 pub(super) struct PostgresTransaction {
     pool: Pool,
-    connection: Option<Object>,
+    connection: Option<Connection>,
+    /// `None` for one that may take any time.
+    ends_at: Option<Instant>,
 }
 
 impl PostgresTransaction {
@@ -123,14 +119,16 @@ impl PostgresTransaction {
         sql: &'static str,
         parameters: Vec<Vec<Value>>,
     ) -> Result<u64, DatabaseError> {
-        let connection = self.connection().await?;
-        let statement = connection.prepare_cached(&spell(sql)).await.map_err(failed)?;
-        let changed = parameters.iter().map(|parameters| connection.execute_raw(&statement, parameters));
-        Ok(pipelined(changed).await.map_err(failed)?.into_iter().sum())
+        let execute = async |connection: &Object| {
+            let statement = connection.prepare_cached(&spell(sql)).await.map_err(failed)?;
+            let changed = parameters.iter().map(|parameters| connection.execute_raw(&statement, parameters));
+            Ok(pipelined(changed).await.map_err(failed)?.into_iter().sum())
+        };
+        self.exchange(size(&parameters), execute).await
     }
 
     pub(super) async fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
-        self.connection().await?.batch_execute(&spell(sql)).await.map_err(failed)
+        self.exchange(0, async |connection| connection.batch_execute(&spell(sql)).await.map_err(failed)).await
     }
 
     pub(super) async fn query(
@@ -138,48 +136,70 @@ impl PostgresTransaction {
         sql: &'static str,
         parameters: Vec<Vec<Value>>,
     ) -> Result<Vec<Vec<Row>>, DatabaseError> {
-        let connection = self.connection().await?;
-        let statement = connection.prepare_cached(&spell(sql)).await.map_err(failed)?;
-        pipelined(parameters.iter().map(|parameters| rows(connection, &statement, parameters))).await
+        let query = async |connection: &Object| {
+            let statement = connection.prepare_cached(&spell(sql)).await.map_err(failed)?;
+            pipelined(parameters.iter().map(|parameters| rows(connection, &statement, parameters))).await
+        };
+        self.exchange(size(&parameters), query).await
     }
 
-    pub(super) async fn commit(mut self, notices: &[Notice]) -> Result<(), DatabaseError> {
-        let Some(connection) = &self.connection else { return Ok(()) };
-        if notices.is_empty() {
-            connection.batch_execute("COMMIT").await.map_err(failed)?;
-        } else {
-            let notify = connection.prepare_cached(NOTIFY).await.map_err(failed)?;
-            let (payload, commit) = (payload(notices), connection.batch_execute("COMMIT"));
-            let (notified, committed) = join(connection.execute(&notify, &[&CHANNEL, &payload]), commit).await;
-            // Where the first one failed, the second one has rolled back without a complaint.
-            notified.map_err(failed)?;
-            committed.map_err(failed)?;
-        }
-        self.connection = None;
+    /// Ends the statements that follow if they wait for a lock for half a second.
+    pub(super) async fn wait_briefly(&mut self) -> Result<(), DatabaseError> {
+        self.connection().await?.send("SET LOCAL lock_timeout = '500ms'");
         Ok(())
     }
 
-    async fn connection(&mut self) -> Result<&Object, DatabaseError> {
+    /// Lifts every limit of time from the statements that follow.
+    pub(super) async fn wait_as_long_as_it_takes(&mut self) -> Result<(), DatabaseError> {
+        self.ends_at = None;
+        self.connection().await?.send("SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0");
+        Ok(())
+    }
+
+    pub(super) async fn commit(mut self, notices: &[Notice]) -> Result<(), DatabaseError> {
+        if self.connection.is_none() {
+            return Ok(());
+        }
+        let payload = payload(notices);
+        let commit = async |connection: &Object| {
+            if notices.is_empty() {
+                return connection.batch_execute("COMMIT").await.map_err(failed);
+            }
+            let notify = connection.prepare_cached(NOTIFY).await.map_err(failed)?;
+            let commit = connection.batch_execute("COMMIT");
+            let (notified, committed) = join(connection.execute(&notify, &[&CHANNEL, &payload]), commit).await;
+            // If the first one failed, the second one has rolled back without an error.
+            notified.map_err(failed)?;
+            committed.map_err(failed)
+        };
+        self.exchange(0, commit).await?;
+        self.connection().await?.end_transaction();
+        Ok(())
+    }
+
+    /// Sends a request with `bytes` of parameters and waits for its answer.
+    async fn exchange<T>(
+        &mut self,
+        bytes: usize,
+        request: impl AsyncFnOnce(&Object) -> Result<T, DatabaseError>,
+    ) -> Result<T, DatabaseError> {
+        let time = self.ends_at.map_or(Duration::MAX, |ends_at| {
+            let time = ANSWER_TIMEOUT + Duration::from_secs((bytes / SLOWEST) as u64);
+            time.min(ends_at.saturating_duration_since(Instant::now()))
+        });
+        self.connection().await?.exchange(time, request).await
+    }
+
+    async fn connection(&mut self) -> Result<&mut Connection, DatabaseError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
-            None => begun(connection(&self.pool).await?),
+            None => {
+                let mut connection = self.pool.connection().await?;
+                connection.send(BEGIN);
+                connection
+            }
         };
         Ok(self.connection.insert(connection))
-    }
-}
-
-/// Sends BEGIN without waiting for its answer: where it fails, so does the statement behind it.
-fn begun(connection: Object) -> Object {
-    drop(connection.batch_execute(BEGIN).now_or_never());
-    connection
-}
-
-impl Drop for PostgresTransaction {
-    /// Sends ROLLBACK without waiting for its answer: whoever has the connection next sends behind it.
-    fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            drop(connection.batch_execute("ROLLBACK").now_or_never());
-        }
     }
 }
 
@@ -189,7 +209,13 @@ impl std::fmt::Debug for PostgresTransaction {
     }
 }
 
-/// The keys of an announcement; empty where they are too many to be named or something unnamed has changed.
+/// The bytes of large parameters.
+fn size(parameters: &[Vec<Value>]) -> usize {
+    let bytes = |value: &Value| if let Value::Bytes(bytes) = value { bytes.len() } else { 0 };
+    parameters.iter().flatten().map(bytes).sum()
+}
+
+/// The keys of an announcement; empty if they are too long, or if something without a key has changed.
 fn payload(notices: &[Notice]) -> String {
     let mut payload = String::new();
     for notice in notices {
@@ -217,20 +243,21 @@ fn spell(sql: &str) -> Cow<'_, str> {
     Cow::Owned(spelled)
 }
 
-/// Sorts what the driver says by what it means for the caller.
+/// Sorts the errors of the driver by what they mean for the caller.
 fn failed(error: tokio_postgres::Error) -> DatabaseError {
     let Some(state) = error.code() else {
-        // Without a word of the server: the connection is gone, or the driver refused what it was given.
+        // Not an error of the server: the connection is lost, or the driver refused a parameter.
         let cause = std::error::Error::source(&error);
         let lost = error.is_closed() || cause.is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
         return if lost { DatabaseError::Unreachable(error.into()) } else { DatabaseError::Postgres(error) };
     };
     match *state {
+        SqlState::LOCK_NOT_AVAILABLE => DatabaseError::LockTimeout,
         SqlState::T_R_DEADLOCK_DETECTED | SqlState::T_R_SERIALIZATION_FAILURE => DatabaseError::Conflict(error),
         SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN | SqlState::CANNOT_CONNECT_NOW => {
             DatabaseError::Unreachable(error.into())
         }
-        // A connection exception, which a pooler reports whose own connection broke.
+        // A connection exception: a pooler reports one when its own connection breaks.
         _ if state.code().starts_with("08") => DatabaseError::Unreachable(error.into()),
         _ => DatabaseError::Postgres(error),
     }

@@ -1,8 +1,8 @@
-//! The node's own session beside the pool: it hears the announcements of all nodes, and it holds this node's locks.
+//! The node's own session beside the pool: it receives the announcements of all nodes, and it holds this node's locks.
 //!
-//! When the node dies, the server ends the session and with it the locks. When the session is lost, it is made again
-//! with bounded backoff; it then takes again the locks that are still wanted, and says [`Notice::Lost`], because
-//! announcements may have been missed.
+//! When the node dies, the server ends the session and with it the locks. When the session is lost or silent, the node
+//! opens another one, with bounded backoff. It then takes the locks again that are still wanted, and announces
+//! [`Notice::Lost`], because announcements may have been missed.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -12,25 +12,39 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, poll};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{MissedTickBehavior, sleep, timeout};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Statement};
 
 use super::connect::{Target, prepare_session};
-use super::{CHANNEL, SEPARATOR, failed};
+use super::{CHANNEL, CONNECTIONS, SEPARATOR, failed};
 use crate::db::announcer::Announcer;
 use crate::db::{DatabaseError, Notice};
 
+/// How long a caller waits for the answer about a lock.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often an open session is asked for a sign of life, and how long that may take.
+const PROBE_PAUSE: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// How often a lock that was lost with a session is asked for again.
+/// How often a lock that was lost with a session is requested again.
 const RETAKEN_EVERY: Duration = Duration::from_millis(50);
 
 const LOCK: &str = "SELECT pg_try_advisory_lock($1)";
 const UNLOCK: &str = "SELECT pg_advisory_unlock($1)";
 
-/// Asks the session for locks. The session ends with the last clone.
+/// The server's encoding, and the locks that one connection has room for.
+const SERVER: &str = "
+    SELECT current_setting('server_encoding'), CAST(current_setting('max_locks_per_transaction') AS BIGINT)";
+
+/// Requests locks from the session. The session ends with the last clone.
 #[derive(Clone, Debug)]
-pub(in crate::db) struct Session(mpsc::UnboundedSender<Command>);
+pub(in crate::db) struct Session {
+    commands: mpsc::UnboundedSender<Command>,
+    most_locks: usize,
+}
 
 #[derive(Debug)]
 enum Command {
@@ -42,25 +56,32 @@ impl Session {
     /// Connects, listens, and goes on for as long as there is a clone.
     pub(super) async fn start(target: Target, announcer: Announcer) -> Result<Self, DatabaseError> {
         let link = Link::connect(&target, &announcer).await?;
-        let (session, commands) = mpsc::unbounded_channel();
+        let most_locks = link.requests.check_server().await?;
+        let (sender, commands) = mpsc::unbounded_channel();
         tokio::spawn(Keeper { target, announcer, commands, held: HashSet::new(), lost: HashSet::new() }.keep(link));
-        Ok(Self(session))
+        Ok(Self { commands: sender, most_locks })
     }
 
-    /// Whether the lock was free and is now held by this node. It must not ask for what it holds.
+    /// How many locks this node may hold. The server has room for `max_locks_per_transaction` a connection. A node uses
+    /// the room of its pool for locks, and the session's own room is left for its statements.
+    pub(in crate::db) fn most_locks(&self) -> usize {
+        self.most_locks
+    }
+
+    /// Whether the lock was free and is now held by this node, which must not hold it already.
     pub(in crate::db) async fn lock(&self, name: i64) -> Result<bool, DatabaseError> {
         let (reply, answer) = oneshot::channel();
-        self.0.send(Command::Lock { name, reply }).map_err(|_| DatabaseError::SessionLost)?;
-        answer.await.map_err(|_| DatabaseError::SessionLost)?
+        self.commands.send(Command::Lock { name, reply }).map_err(|_| DatabaseError::SessionLost)?;
+        let answer = timeout(LOCK_TIMEOUT, answer).await.map_err(|_| DatabaseError::Silent)?;
+        answer.map_err(|_| DatabaseError::SessionLost)?
     }
 
-    /// Frees a lock. Whoever asks for it on this node from now on finds it free; the receiver is told once every other
-    /// node does, too.
-    pub(in crate::db) fn unlock(&self, name: i64) -> oneshot::Receiver<()> {
+    /// Frees a lock. Later requests of this node find it free. Returns once it is free for every other node, too.
+    pub(in crate::db) fn unlock(&self, name: i64) -> impl Future<Output = ()> + use<> {
         let (reply, freed) = oneshot::channel();
         // A session that has ended holds no locks.
-        drop(self.0.send(Command::Unlock { name, reply }));
-        freed
+        drop(self.commands.send(Command::Unlock { name, reply }));
+        async move { drop(timeout(LOCK_TIMEOUT, freed).await) }
     }
 }
 
@@ -69,8 +90,8 @@ struct Keeper {
     announcer: Announcer,
     commands: mpsc::UnboundedReceiver<Command>,
     held: HashSet<i64>,
-    /// What this node held before its session was lost, and somebody else has meanwhile: another node that was faster, or
-    /// this node's former session, whose end the server has not noticed yet.
+    /// What this node held before its session was lost and has not got back: another node was faster, or the server has
+    /// not noticed yet that the former session has ended.
     lost: HashSet<i64>,
 }
 
@@ -87,12 +108,14 @@ impl Keeper {
         }
     }
 
-    /// Carries out commands until the link is lost, or nobody is left to give any. They are sent in the order in which
+    /// Carries out commands until the link is lost, or every [`Session`] is dropped. They are sent in the order in which
     /// they come, without waiting for each other's answers.
     async fn serve(&mut self, mut link: Link) -> ControlFlow<()> {
         let requests = &link.requests;
         let mut running = FuturesUnordered::new();
-        // Goes on whatever else happens, so that a busy node, too, gets its locks again.
+        let silent = requests.until_silent();
+        tokio::pin!(silent);
+        // Not restarted by a command, so that a busy node gets its locks back, too.
         let mut retake = tokio::time::interval(RETAKEN_EVERY);
         retake.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -113,6 +136,7 @@ impl Keeper {
                         return ControlFlow::Continue(());
                     }
                 }
+                () = &mut silent => return ControlFlow::Continue(()),
                 _ = &mut link.ended => return ControlFlow::Continue(()),
             }
         }
@@ -122,7 +146,7 @@ impl Keeper {
     fn forget(&mut self, command: Command) -> Option<Command> {
         match command {
             Command::Unlock { name, reply } if self.lost.remove(&name) => {
-                // Whoever no longer listens does not mind.
+                // The caller may have left.
                 let _ = reply.send(());
                 None
             }
@@ -153,13 +177,12 @@ impl Keeper {
                 Ok(link) => return ControlFlow::Continue(link),
                 Err(error) => tracing::warn!(%error, ?pause, "the database cannot be reached; trying again"),
             }
-            self.refuse_until(tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0)))).await?;
+            self.refuse_until(sleep(pause.mul_f64(rand::random_range(0.5..1.0)))).await?;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
-    /// Tells whoever asks that the database is away, until `end` is there: a server may take a connection and say
-    /// nothing.
+    /// Refuses every request for a lock until `end` has come: a server may accept a connection and then stay silent.
     async fn refuse_until<T>(&mut self, end: impl Future<Output = T>) -> ControlFlow<(), T> {
         tokio::pin!(end);
         loop {
@@ -167,7 +190,7 @@ impl Keeper {
                 ended = &mut end => return ControlFlow::Continue(ended),
                 command = self.commands.recv() => match command {
                     None => return ControlFlow::Break(()),
-                    // Whoever no longer listens does not mind.
+                    // The caller may have left.
                     Some(Command::Lock { reply, .. }) => drop(reply.send(Err(DatabaseError::SessionLost))),
                     Some(unlock) => drop(self.forget(unlock)),
                 }
@@ -191,6 +214,11 @@ struct Requests {
 
 impl Link {
     async fn connect(target: &Target, announcer: &Announcer) -> Result<Self, DatabaseError> {
+        let link = timeout(OPEN_TIMEOUT, Self::open(target, announcer)).await;
+        link.unwrap_or(Err(DatabaseError::Silent))
+    }
+
+    async fn open(target: &Target, announcer: &Announcer) -> Result<Self, DatabaseError> {
         let connected = target.options.connect(target.tls.clone()).await;
         let (client, mut connection) = connected.map_err(|error| DatabaseError::Unreachable(error.into()))?;
         let announcer = announcer.clone();
@@ -224,11 +252,33 @@ impl Requests {
         Ok(Self { client, lock, unlock })
     }
 
-    async fn lock(&self, name: i64) -> Result<bool, DatabaseError> {
-        self.client.query_one(&self.lock, &[&name]).await.and_then(|row| row.try_get(0)).map_err(failed)
+    /// Refuses a database that cannot store every mail. Returns how many locks this node may hold.
+    async fn check_server(&self) -> Result<usize, DatabaseError> {
+        let row = self.client.query_one(SERVER, &[]).await.map_err(failed)?;
+        let (encoding, locks): (String, i64) = (row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
+        if encoding != "UTF8" {
+            return Err(DatabaseError::Encoding(encoding));
+        }
+        Ok(usize::try_from(locks).unwrap_or_default() * CONNECTIONS)
     }
 
-    /// Returns the name of the lock that was granted to somebody who still wants it.
+    /// Returns when the server no longer answers.
+    async fn until_silent(&self) {
+        loop {
+            sleep(PROBE_PAUSE).await;
+            if !matches!(timeout(PROBE_TIMEOUT, self.client.batch_execute("")).await, Ok(Ok(()))) {
+                return;
+            }
+        }
+    }
+
+    async fn lock(&self, name: i64) -> Result<bool, DatabaseError> {
+        let parameters: [&(dyn ToSql + Sync); 1] = [&name];
+        let row = timeout(PROBE_TIMEOUT, self.client.query_one(&self.lock, &parameters)).await;
+        row.map_err(|_| DatabaseError::Silent)?.and_then(|row| row.try_get(0)).map_err(failed)
+    }
+
+    /// Returns the name of the lock if it was granted to a caller that still wants it.
     async fn carry_out(&self, command: Command) -> Option<i64> {
         match command {
             Command::Lock { name, reply } => {
@@ -240,7 +290,7 @@ impl Requests {
                 if let Err(error) = self.client.execute(&self.unlock, &[&name]).await {
                     tracing::debug!(%error, "the lock went with its session");
                 }
-                // Whoever no longer listens does not mind.
+                // The caller may have left.
                 let _ = reply.send(());
                 None
             }

@@ -1,0 +1,125 @@
+//! Deliveries whose inbox another transaction holds. Each is tried by itself, so that all others go on.
+//!
+//! For each inbox one delivery at a time waits, so that an inbox that is held for long does not keep those of other
+//! inboxes waiting.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
+
+use super::DeliverError;
+use super::reply::{Answer, Reply};
+use crate::model::InboxId;
+use crate::store::{BusyInbox, Delivery, Policy, Store};
+
+/// Deliveries that wait for an inbox at once. Each of them has a connection to the database.
+const PLACES: usize = 4;
+/// How long a delivery waits for its inbox: less than an SMTP client waits.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+/// The deliveries that are set aside. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Aside {
+    store: Store,
+    tasks: TaskTracker,
+    places: Arc<Semaphore>,
+    queues: Queues,
+}
+
+/// The queues, by inbox.
+type Queues = Arc<Mutex<HashMap<InboxId, Queue>>>;
+
+/// The deliveries that wait for one inbox.
+#[derive(Debug)]
+struct Queue {
+    length: usize,
+    /// The one that is tried has it.
+    turn: Arc<Semaphore>,
+}
+
+/// A delivery in a queue; dropped, it leaves the queue.
+struct Queued {
+    queues: Queues,
+    inbox: InboxId,
+    turn: Arc<Semaphore>,
+}
+
+impl Aside {
+    pub(super) fn new(store: Store, tasks: TaskTracker) -> Self {
+        Self { store, tasks, places: Arc::new(Semaphore::new(PLACES)), queues: Arc::default() }
+    }
+
+    /// The inbox that a delivery would have to wait for, because others wait for it already.
+    pub(super) fn busy_inbox(&self, delivery: &Delivery) -> Option<InboxId> {
+        let queues = lock(&self.queues);
+        if queues.is_empty() {
+            return None;
+        }
+        let mut inboxes = delivery.recipients.iter().flat_map(|id| [Some(id.clone()), id.without_tag()]).flatten();
+        inboxes.find(|id| queues.contains_key(id))
+    }
+
+    /// Tries a delivery by itself, after those that wait for the same inbox. Once its caller no longer waits, a
+    /// transaction that has not been committed is rolled back.
+    pub(super) fn write(&self, inbox: InboxId, delivery: Delivery, policy: Policy, mut reply: Reply) {
+        let (store, places) = (self.store.clone(), Arc::clone(&self.places));
+        let queued = Queued::new(&self.queues, inbox);
+        self.tasks.spawn(async move {
+            let write = async {
+                let _turn = queued.turn.acquire().await;
+                let _place = places.acquire().await;
+                write_alone(&store, &Arc::new(vec![delivery]), policy).await
+            };
+            let answer = tokio::select! {
+                biased;
+                () = reply.abandoned() => return,
+                written = timeout(PATIENCE, write) => written.unwrap_or(Err(DeliverError::Unavailable)),
+            };
+            // Before the answer, so that the caller's next delivery is not set aside.
+            drop(queued);
+            reply.send(answer);
+        });
+    }
+}
+
+impl Queued {
+    fn new(queues: &Queues, inbox: InboxId) -> Self {
+        let mut locked = lock(queues);
+        let new = || Queue { length: 0, turn: Arc::new(Semaphore::new(1)) };
+        let queue = locked.entry(inbox.clone()).or_insert_with(new);
+        queue.length += 1;
+        Self { queues: Arc::clone(queues), inbox, turn: Arc::clone(&queue.turn) }
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        let mut queues = lock(&self.queues);
+        if let Some(queue) = queues.get_mut(&self.inbox) {
+            queue.length -= 1;
+            if queue.length == 0 {
+                queues.remove(&self.inbox);
+            }
+        }
+    }
+}
+
+fn lock(queues: &Queues) -> MutexGuard<'_, HashMap<InboxId, Queue>> {
+    // Nothing panics while the mutex is held.
+    queues.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes one delivery, and waits for its inboxes.
+async fn write_alone(store: &Store, delivery: &Arc<Vec<Delivery>>, policy: Policy) -> Answer {
+    loop {
+        match store.deliver(delivery, policy, BusyInbox::Wait).await {
+            Err(error) if error.is_lock_timeout() => {}
+            Err(error) if error.is_unavailable() => return Err(DeliverError::Unavailable),
+            written => return written?.into_iter().next().unwrap_or(Ok(Vec::new())).map_err(Into::into),
+        }
+    }
+}

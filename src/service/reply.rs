@@ -1,0 +1,42 @@
+//! The way to send a delivery its answer.
+
+use tokio::sync::oneshot;
+
+use super::DeliverError;
+use crate::store::Outcome;
+
+/// The messages of a delivery, or why it was not stored.
+pub(super) type Answer = Result<Vec<Outcome>, DeliverError>;
+
+/// What a delivery keeps until it has ended: its share of a limit.
+pub(super) type Held = Option<Box<dyn Send>>;
+
+/// Sends an answer, and frees what the delivery held.
+pub(super) struct Reply {
+    sender: oneshot::Sender<Answer>,
+    held: Held,
+}
+
+impl Reply {
+    /// A reply and where its answer is received.
+    pub(super) fn new(held: Held) -> (Self, oneshot::Receiver<Answer>) {
+        let (sender, answer) = oneshot::channel();
+        (Self { sender, held }, answer)
+    }
+
+    /// Whether the caller no longer waits.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// Returns once the caller no longer waits.
+    pub(super) async fn abandoned(&mut self) {
+        self.sender.closed().await;
+    }
+
+    /// A caller that has left does not need its answer.
+    pub(super) fn send(self, answer: Answer) {
+        drop(self.held);
+        let _ = self.sender.send(answer);
+    }
+}

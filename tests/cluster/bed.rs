@@ -1,0 +1,45 @@
+//! A node within this process, and a session of its own with PostgreSQL that holds what the node wants.
+
+use std::time::Duration;
+
+use restante::clock::Clock;
+use restante::db::Database;
+use restante::model::{Domain, EmailAddress, Timestamp};
+use restante::service::{Incoming, Options, Service};
+use tokio_postgres::{Client, NoTls};
+
+use super::postgres::TestDatabase;
+
+/// When a manual clock begins.
+pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+
+/// The service of a node on the database at `url`.
+pub(crate) async fn service(url: &str, clock: Clock) -> Service {
+    let database = Database::open(&url.parse().unwrap()).await.unwrap();
+    let options = Options {
+        mail_domain: Domain::parse("restante.test").unwrap(),
+        inbox_lifetime: Duration::from_secs(3_600),
+        inbox_messages: 10_000_000,
+        request_memory: 256 << 20,
+    };
+    Service::start(database, clock, options).await.unwrap()
+}
+
+/// A message for one inbox.
+pub(crate) fn mail(inbox: &str, subject: &str) -> Incoming {
+    let raw = format!("Subject: {subject}\r\n\r\nHello\r\n").into_bytes();
+    let recipients = vec![EmailAddress::parse(&format!("{inbox}@restante.test")).unwrap()];
+    Incoming { reverse_path: None, recipients, project: None, trace: String::new(), raw }
+}
+
+/// A session beside the nodes.
+pub(crate) async fn client(database: &TestDatabase) -> Client {
+    let (client, connection) = tokio_postgres::connect(&database.text(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// A number that scales a test, from the environment.
+pub(crate) fn scale(variable: &str, small: u64) -> u64 {
+    std::env::var(variable).map_or(small, |text| text.parse().unwrap())
+}

@@ -1,0 +1,58 @@
+//! Mail that races with the deletion of its inbox, on two nodes whose clocks differ.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use restante::db::Database;
+use restante::model::{InboxId, ProjectId, Timestamp};
+use restante::store::{BusyInbox, Content, Delivery, Policy, Selection, Store, Swept};
+
+use super::bed::{START, scale};
+use super::postgres::TestDatabase;
+use super::stranded::stranded;
+
+/// How far the clock of the deleting node is ahead, in milliseconds.
+const SKEWS: [i64; 3] = [-5_000, 0, 5_000];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mail_that_races_with_a_deletion_is_kept_or_goes_with_it_whatever_the_clocks_say() {
+    let database = TestDatabase::create();
+    let open = async || Store::open(Database::open(&database.url()).await.unwrap()).await.unwrap();
+    let (delivering, deleting) = (open().await, open().await);
+    let project = delivering.default_project("default", START).await.unwrap();
+    let inbox = InboxId::parse("box").unwrap();
+    for (round, skew) in (0..scale("RESTANTE_TEST_RACES", 60)).zip(SKEWS.into_iter().cycle()) {
+        let now = START.after(Duration::from_secs(round));
+        let skewed = Timestamp::from_millis(now.as_millis() + skew);
+        deliver(&delivering, project, &inbox, "before", now).await;
+        let live = deleting.live_inbox(&inbox, now).await.unwrap().unwrap();
+        let ((), deleted) =
+            tokio::join!(deliver(&delivering, project, &inbox, "racing", now), deleting.end_inbox(&live, skewed));
+        deleted.unwrap();
+        // What comes after the deletion is always kept.
+        deliver(&delivering, project, &inbox, "after", now).await;
+        let live = delivering.live_inbox(&inbox, now).await.unwrap().unwrap();
+        let page = delivering.page(&live, &Selection::new(0, None), i64::MAX, i64::MAX, now).await.unwrap();
+        assert_eq!(page.messages[0].subject, "after", "round {round}");
+        sweep(&deleting, skewed).await;
+    }
+    let engine = Database::open(&database.url()).await.unwrap();
+    assert_eq!(stranded(&engine).await, 0);
+    sweep(&deleting, START.after(Duration::from_secs(1 << 30))).await;
+    assert_eq!(deleting.stored().await.unwrap(), (0, 0), "nothing is left that no sweeper removes");
+}
+
+async fn deliver(store: &Store, project: ProjectId, inbox: &InboxId, subject: &str, now: Timestamp) {
+    let raw = format!("Subject: {subject}\r\n\r\ntext\r\n").into_bytes();
+    let content = Content::encode(restante_mail::parse(&raw), String::new(), String::new(), &raw).unwrap();
+    let recipients = vec![inbox.clone()];
+    let delivery = Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None };
+    let lifetime = Duration::from_secs(3_600);
+    let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project: project };
+    let outcomes = store.deliver(&Arc::new(vec![delivery]), policy, BusyInbox::Wait).await.unwrap();
+    assert!(outcomes[0].is_ok());
+}
+
+async fn sweep(store: &Store, now: Timestamp) {
+    while store.sweep(now).await.unwrap() == Swept::More {}
+}

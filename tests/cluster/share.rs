@@ -1,0 +1,50 @@
+//! A node's share of PostgreSQL's lock table: waits past it are refused, and every login goes on.
+
+use std::time::Duration;
+
+use restante::clock::Clock;
+use restante::db::{Database, DatabaseError};
+use restante::model::ApiKey;
+use restante::service::{MessageFilter, ServiceError};
+
+use super::bed::{client, scale, service};
+use super::postgres::{Cluster, TestDatabase};
+
+/// Locks that the server has room for, for each connection: 64 is its default.
+const LOCKS: &str = "RESTANTE_TEST_LOCKS_PER_TRANSACTION";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_on() {
+    let locks = scale(LOCKS, 10);
+    let cluster = Cluster::start(&[
+        &format!("max_locks_per_transaction = {locks}"),
+        "max_connections = 54",
+        "superuser_reserved_connections = 1",
+    ]);
+    let database = TestDatabase::create_in(cluster.url.clone());
+    let node = service(&database.text(), Clock::system()).await;
+    let others = [(); 2].map(|()| async { Database::open(&database.url()).await.unwrap() });
+    let others = futures_util::future::join_all(others).await;
+    let mut held = Vec::new();
+    let mut names = 0..;
+    for other in &others {
+        let refused = loop {
+            match other.locks().try_lock(names.next().unwrap()).await {
+                Ok(lock) => held.push(lock.unwrap()),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(refused, DatabaseError::TooManyLocks(most) if most == 16 * usize::try_from(locks).unwrap()));
+    }
+    assert_eq!(held.len() as u64, 2 * 16 * locks);
+
+    let key = ApiKey::generate();
+    node.projects().prepare_default(Some(&key)).await.unwrap();
+    let caller = node.authenticate(key.as_str()).await.unwrap().unwrap();
+    let inbox = node.create_inbox(&caller).await.unwrap();
+    let filter = MessageFilter::default();
+    let waited = node.wait(&caller, &inbox, &filter, Duration::ZERO).await;
+    assert!(matches!(waited, Err(ServiceError::NoMatchingMessage)), "this node has its own share: {waited:?}");
+    let clients = futures_util::future::join_all((0..5).map(|_| client(&database))).await;
+    assert_eq!(clients.len(), 5, "there is room for logins");
+}

@@ -1,0 +1,20 @@
+//! Rows that nothing refers to, so that nothing will ever remove them.
+
+use restante::db::Database;
+
+const STRANDED: &str = "
+    SELECT (SELECT COUNT(*) FROM messages WHERE NOT EXISTS
+            (SELECT 1 FROM inboxes WHERE number = inbox_number AND sequence > swept_sequence))
+        + (SELECT COUNT(*) FROM contents c WHERE NOT EXISTS
+            (SELECT 1 FROM messages WHERE content_number = c.number))
+        + (SELECT COUNT(*) FROM chunks WHERE NOT EXISTS
+            (SELECT 1 FROM contents WHERE number = content_number))
+        + (SELECT COUNT(*) FROM attempts WHERE NOT EXISTS
+            (SELECT 1 FROM outgoing WHERE id = outgoing_id))
+        + (SELECT COUNT(*) FROM inboxes WHERE emptied_sequence > last_sequence
+            OR swept_sequence > emptied_sequence OR (closed = 1 AND emptied_sequence < last_sequence))";
+
+/// How many there are.
+pub async fn stranded(database: &Database) -> i64 {
+    database.query(STRANDED, vec![]).await.unwrap()[0].integer().unwrap()
+}
