@@ -58,7 +58,7 @@ fn park_every_wait(url: &str, key: &str) {
         // A probe may be in the way of a wait, which then asks again. The end of the server ends the others.
         thread::spawn(move || while status(&url, &key).is_ok_and(|status| status == 429) {});
     }
-    while status(&format!("{url}?timeout=0"), key).unwrap() != 429 {}
+    while status(&format!("{url}?timeout=1"), key).unwrap() != 429 {}
 }
 
 fn status(url: &str, key: &str) -> Result<u16, ureq::Error> {
