@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use restante::clock::Clock;
 use restante::db::{Database, DatabaseError};
-use restante::model::ApiKey;
 use restante::service::{MessageFilter, ServiceError};
 
 use super::bed::{client, scale, service};
@@ -12,6 +11,9 @@ use super::postgres::{Cluster, TestDatabase};
 
 /// Locks that the server has room for, for each connection: 64 is its default.
 const LOCKS: &str = "RESTANTE_TEST_LOCKS_PER_TRANSACTION";
+
+/// Longer than the test takes.
+const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_on() {
@@ -38,13 +40,36 @@ async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_o
     }
     assert_eq!(held.len() as u64, 2 * 16 * locks);
 
-    let key = ApiKey::generate();
-    node.projects().prepare_default(Some(&key)).await.unwrap();
-    let caller = node.authenticate(key.as_str()).await.unwrap().unwrap();
-    let inbox = node.create_inbox(&caller).await.unwrap();
-    let filter = MessageFilter::default();
-    let waited = node.wait(&caller, &inbox, &filter, Duration::ZERO).await;
-    assert!(matches!(waited, Err(ServiceError::NoMatchingMessage)), "this node has its own share: {waited:?}");
+    // The third node has a share of its own, which waits of many keys use up.
+    let mut waits = Vec::new();
+    let refused = loop {
+        let key = node.projects().create(&format!("project-{}", waits.len())).await.unwrap();
+        let caller = node.authenticate(key.as_str()).await.unwrap().unwrap();
+        let inbox = node.create_inbox(&caller).await.unwrap();
+        let wait = async |timeout| node.wait(&caller, &inbox, &MessageFilter::default(), timeout).await;
+        match wait(Duration::from_millis(1)).await {
+            Err(ServiceError::Timeout) => {}
+            refused => break refused,
+        }
+        for _ in 0..4 {
+            let (node, caller, inbox) = (node.clone(), caller, inbox.clone());
+            // One that is refused, because the short wait below has its slot just then, is tried again.
+            waits.push(tokio::spawn(async move {
+                let filter = MessageFilter::default();
+                while let Err(ServiceError::TooManyWaits | ServiceError::Unavailable) =
+                    node.wait(&caller, &inbox, &filter, LONG).await
+                {}
+            }));
+        }
+        while !matches!(
+            wait(Duration::from_millis(1)).await,
+            Err(ServiceError::TooManyWaits | ServiceError::Unavailable)
+        ) {}
+    };
+    assert!(matches!(refused, Err(ServiceError::Unavailable)), "{refused:?}");
+    assert_eq!(waits.len() as u64, 16 * locks);
+    assert!(waits.iter().all(|wait| !wait.is_finished()));
+    node.check_health().await.unwrap();
     let clients = futures_util::future::join_all((0..5).map(|_| client(&database))).await;
     assert_eq!(clients.len(), 5, "there is room for logins");
 }
