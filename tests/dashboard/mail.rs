@@ -122,11 +122,11 @@ async fn the_code_tab_shows_the_line_that_its_reason_is_about() {
     let before = "A label stands right before the code.".to_owned();
     // The digits of the code are in the subject too, and in an earlier line.
     let found = shown("482913 is what you need to sign in", "Order 482913 is ready.\r\nYour code: 482913").await;
-    assert_eq!(found, (before.clone(), "your code: 482913".to_owned()));
+    assert_eq!(found, (before.clone(), "Your code: 482913".to_owned()));
     let found = shown("Your code: 4829", "Call 555 4829 13 now").await;
-    assert_eq!(found, (before, "your code: 4829".to_owned()));
+    assert_eq!(found, (before, "Your code: 4829".to_owned()));
     let found = shown("Ticket 482913", "Use 482913 now").await.1;
-    assert_eq!(found, "use 482913 now");
+    assert_eq!(found, "Use 482913 now");
 }
 
 #[tokio::test]
