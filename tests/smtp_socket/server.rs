@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, MIB, Outbound, Sending, Settings};
+use restante::config::{DatabaseUrl, Limits, MIB, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
 use restante::model::{ApiKey, Domain, EmailAddress, InboxId, Timestamp};
 use restante::receiver::Receiver;
@@ -137,6 +137,9 @@ fn settings(data_dir: PathBuf) -> Settings {
     Settings {
         http_listen: "127.0.0.1:0".parse().unwrap(),
         smtp_listen: "127.0.0.1:0".parse().unwrap(),
+        smtps_listen: None,
+        smtp_auth: SmtpAuth::Any,
+        smtp_plaintext_auth: false,
         metrics_listen: None,
         sending: Sending { outbound: Outbound::Off, hello: Domain::parse("restante.test").unwrap(), dkim: None },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
