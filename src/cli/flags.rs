@@ -194,6 +194,14 @@ pub(super) fn boolean(text: &str) -> Result<bool, &'static str> {
     }
 }
 
+/// A duration with its unit, as in `500ms`, or a whole number of seconds.
+pub(super) fn seconds(text: &str) -> Result<Duration, humantime::DurationError> {
+    match text.parse() {
+        Ok(seconds) => Ok(std::time::Duration::from_secs(seconds).into()),
+        Err(_) => text.parse(),
+    }
+}
+
 fn bytes(size: usize) -> ByteSize {
     ByteSize(u64::try_from(size).unwrap_or(u64::MAX))
 }
