@@ -45,7 +45,7 @@ fn shells_and_man_learn_the_commands() {
     let pages = directory.path().join("man1");
     assert_eq!(printed(&mut command(["man", pages.to_str().unwrap()])), "");
     let serve = std::fs::read_to_string(pages.join("restante-serve.1")).unwrap();
-    assert!(serve.contains("smtps") && serve.contains("RESTANTE_SMTP_AUTH"), "{serve}");
+    assert!(serve.contains(r"smtps\-listen"), "{serve}");
     assert!(pages.join("restante-project-create.1").exists());
 }
 
