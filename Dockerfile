@@ -15,5 +15,6 @@ ENV RESTANTE_HTTP_LISTEN=0.0.0.0:8025 \
     RESTANTE_DATA_DIR=/data
 VOLUME /data
 EXPOSE 8025 1025
+HEALTHCHECK --interval=10s --timeout=6s --start-period=30s CMD ["/usr/local/bin/restante", "health"]
 ENTRYPOINT ["/usr/local/bin/restante"]
 CMD ["serve"]

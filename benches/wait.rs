@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use divan::Bencher;
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, Outbound, Sending, Settings};
+use restante::config::{DatabaseUrl, Limits, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
 use restante::http;
 use restante::model::{ApiKey, Domain};
@@ -98,6 +98,9 @@ fn settings(directory: &std::path::Path) -> Settings {
     Settings {
         http_listen: "127.0.0.1:0".parse().unwrap(),
         smtp_listen: "127.0.0.1:0".parse().unwrap(),
+        smtps_listen: None,
+        smtp_auth: SmtpAuth::Any,
+        smtp_plaintext_auth: false,
         metrics_listen: None,
         sending: Sending { outbound: Outbound::Off, hello: Domain::parse("restante.test").unwrap(), dkim: None },
         mail_domain: Domain::parse("restante.test").unwrap(),

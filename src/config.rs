@@ -24,6 +24,12 @@ pub struct Settings {
     pub http_listen: SocketAddr,
     /// Where SMTP listens; port 0 takes a free one.
     pub smtp_listen: SocketAddr,
+    /// Where SMTP with TLS from the first byte listens; off by default.
+    pub smtps_listen: Option<SocketAddr>,
+    /// Which credentials SMTP accepts.
+    pub smtp_auth: SmtpAuth,
+    /// Whether AUTH is offered to other hosts without TLS.
+    pub smtp_plaintext_auth: bool,
     /// Where Prometheus is answered; off by default.
     pub metrics_listen: Option<SocketAddr>,
     /// The domain of every inbox.
@@ -48,6 +54,16 @@ pub struct Settings {
     pub sending: Sending,
     /// What one caller, message or session may take.
     pub limits: Limits,
+}
+
+/// Which credentials SMTP accepts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SmtpAuth {
+    /// A password that looks like an API key must be a valid one. Any other is accepted and means nothing.
+    #[default]
+    Any,
+    /// Only API keys.
+    Keys,
 }
 
 /// A certificate chain and its private key, both PEM files.

@@ -21,12 +21,15 @@ mod store {
     pub mod overview;
     pub mod projects;
     pub mod refusals;
+    pub mod retention;
     pub mod sessions;
     pub mod sweep;
 }
 
 use store::bed::Bed;
-use store::{attempts, deliveries, inboxes, messages, outgoing, overview, projects, refusals, sessions, sweep};
+use store::{
+    attempts, deliveries, inboxes, messages, outgoing, overview, projects, refusals, retention, sessions, sweep,
+};
 
 macro_rules! cases {
     ($($module:ident: $($case:ident),+ $(,)?;)+) => {
@@ -121,6 +124,11 @@ cases! {
         of_a_flood_of_refusals_the_latest_thousand_are_kept,
         an_address_is_its_project_s_while_it_is_reserved,
         a_deleted_project_takes_its_refusals_along;
+    retention:
+        messages_go_when_they_are_older_than_the_retention,
+        a_full_inbox_takes_mail_again_when_its_old_messages_have_gone,
+        old_messages_go_in_small_steps,
+        retention_is_for_live_permanent_inboxes_and_ends_with_them;
     sessions:
         a_session_lasts_until_its_time_or_until_it_is_closed,
         all_sessions_of_a_credential_are_closed_at_once,

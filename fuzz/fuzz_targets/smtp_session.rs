@@ -42,6 +42,7 @@ fn session() -> Session {
         command_line: 100,
         data_line: 40,
         start_tls: false,
+        plaintext_auth: false,
     };
     Session::new(Arc::new(config), Transport { encrypted: false, loopback: true })
 }

@@ -13,6 +13,8 @@ pub(super) enum CliError {
     Failed(BoxedError),
     /// The request was wrong or was refused.
     Refused(BoxedError),
+    /// As sendmail reports it, with this exit code.
+    Exit(u8, BoxedError),
     /// Standard output cannot be written to.
     Output(io::Error),
 }
@@ -26,11 +28,13 @@ impl CliError {
         Self::Refused(error.into())
     }
 
-    /// 1 if a wait ended without a match or the service failed; 2 if the request was wrong or failed.
+    /// 1 if a wait ended without a match or the service failed; 2 if the request was wrong or failed; others as
+    /// sendmail's.
     pub(super) fn exit_code(&self) -> u8 {
         match self {
             Self::Failed(_) | Self::Output(_) => 1,
             Self::Refused(_) => 2,
+            Self::Exit(code, _) => *code,
         }
     }
 
@@ -43,7 +47,7 @@ impl CliError {
 impl Error for CliError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Failed(error) | Self::Refused(error) => error.source(),
+            Self::Failed(error) | Self::Refused(error) | Self::Exit(_, error) => error.source(),
             Self::Output(error) => Some(error),
         }
     }
@@ -52,7 +56,7 @@ impl Error for CliError {
 impl fmt::Display for CliError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(error) | Self::Refused(error) => error.fmt(formatter),
+            Self::Failed(error) | Self::Refused(error) | Self::Exit(_, error) => error.fmt(formatter),
             Self::Output(_) => formatter.write_str("cannot write to standard output"),
         }
     }

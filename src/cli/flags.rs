@@ -29,6 +29,15 @@ pub(super) struct ServeFlags {
     /// Where SMTP listens; port 0 takes a free one
     #[arg(long, env = "RESTANTE_SMTP_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1025")]
     pub(super) smtp_listen: SocketAddr,
+    /// Where SMTP with TLS from the first byte listens (port 465 elsewhere) [default: off]
+    #[arg(long, env = "RESTANTE_SMTPS_LISTEN", value_name = "ADDRESS:PORT")]
+    pub(super) smtps_listen: Option<SocketAddr>,
+    /// Which credentials SMTP accepts; a password that begins with rst_live_ must always be a valid key
+    #[arg(long, env = "RESTANTE_SMTP_AUTH", value_name = "WHICH", default_value = "any")]
+    pub(super) smtp_auth: AuthMode,
+    /// Offer AUTH without TLS to other hosts too, as in a container network: passwords can then be read on the network
+    #[arg(long, env = "RESTANTE_SMTP_PLAINTEXT_AUTH", value_parser = boolean)]
+    pub(super) smtp_plaintext_auth: bool,
     /// Where /metrics (Prometheus) and /health are served for monitors [default: off]
     #[arg(long, env = "RESTANTE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub(super) metrics_listen: Option<SocketAddr>,
@@ -96,6 +105,15 @@ pub(super) struct SendingFlags {
     /// Where the DNS has the public key: NAME._domainkey.MAIL-DOMAIN
     #[arg(long, env = "RESTANTE_DKIM_SELECTOR", value_name = "NAME")]
     pub(super) dkim_selector: Option<String>,
+}
+
+/// Which credentials SMTP accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum AuthMode {
+    /// Any; those that are no API key mean nothing.
+    Any,
+    /// Only API keys.
+    Keys,
 }
 
 /// Whether mail for other domains leaves.
@@ -173,6 +191,14 @@ pub(super) fn boolean(text: &str) -> Result<bool, &'static str> {
         "true" | "yes" | "on" | "1" => Ok(true),
         "false" | "no" | "off" | "0" | "" => Ok(false),
         _ => Err("write true or false"),
+    }
+}
+
+/// A duration with its unit, as in `500ms`, or a whole number of seconds.
+pub(super) fn seconds(text: &str) -> Result<Duration, humantime::DurationError> {
+    match text.parse() {
+        Ok(seconds) => Ok(std::time::Duration::from_secs(seconds).into()),
+        Err(_) => text.parse(),
     }
 }
 

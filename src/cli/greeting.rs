@@ -11,6 +11,9 @@ pub(super) struct Greeting<'a> {
     pub(super) base_url: &'a str,
     pub(super) http: SocketAddr,
     pub(super) smtp: SocketAddr,
+    pub(super) smtps: Option<SocketAddr>,
+    /// Whether passwords are accepted without TLS from other hosts.
+    pub(super) plaintext_auth: bool,
     pub(super) metrics: Option<SocketAddr>,
     pub(super) mail_domain: &'a Domain,
     pub(super) data_dir: &'a Path,
@@ -25,6 +28,12 @@ impl fmt::Display for Greeting<'_> {
         writeln!(formatter, "Restante listens.")?;
         writeln!(formatter, "  HTTP   {} (base URL {})", self.http, self.base_url)?;
         writeln!(formatter, "  SMTP   {} (mail for anything@{})", self.smtp, self.mail_domain)?;
+        if self.plaintext_auth {
+            writeln!(formatter, "         AUTH is offered without TLS: passwords can be read on the network")?;
+        }
+        if let Some(smtps) = self.smtps {
+            writeln!(formatter, "  SMTPS  {smtps} (TLS from the first byte)")?;
+        }
         if let Some(metrics) = self.metrics {
             writeln!(formatter, "  Metrics {metrics}")?;
         }
@@ -66,6 +75,8 @@ mod tests {
             base_url: "http://127.0.0.1:8025",
             http: ([127, 0, 0, 1], 8025).into(),
             smtp: ([127, 0, 0, 1], 1025).into(),
+            smtps: None,
+            plaintext_auth: false,
             mail_domain: &mail_domain,
             data_dir: Path::new("./restante-data"),
             made_key,

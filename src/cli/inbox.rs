@@ -1,11 +1,14 @@
-//! `restante inbox`: creates, shows and deletes inboxes over HTTP.
+//! `restante inbox`: creates, shows and deletes inboxes over HTTP, and lists those in the database.
 
 use clap::{Args, Subcommand};
 
 use super::client::{Client, ClientFlags, Inbox};
 use super::error::CliError;
-use super::flags::boolean;
-use super::output;
+use super::flags::{DatabaseFlags, boolean};
+use super::{database, output, settings};
+use crate::clock::Clock;
+use crate::model::InboxSummary;
+use crate::service::Projects;
 
 /// What to do with an inbox.
 #[derive(Args, Debug)]
@@ -34,6 +37,14 @@ enum Action {
         #[command(flatten)]
         client: ClientFlags,
     },
+    /// Lists the inboxes of a project in the database: id, kind, messages, creation and end
+    List {
+        /// The name of the project [default: the default project]
+        #[arg(long, env = "RESTANTE_PROJECT", value_name = "NAME")]
+        project: Option<String>,
+        #[command(flatten)]
+        database: DatabaseFlags,
+    },
     /// Deletes an inbox and its messages
     Delete {
         /// The id or the address of the inbox
@@ -57,12 +68,31 @@ pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
             let inbox = Client::new(client)?.inbox(inbox)?;
             print(&inbox, *json, describe)
         }
+        Action::List { project, database } => list(settings::given(project.as_deref()), database),
         Action::Delete { inbox, client } => {
             let client = Client::new(client)?;
             let inbox = client.inbox(inbox)?;
             Ok(client.delete_inbox(&inbox.id)?)
         }
     }
+}
+
+/// Works beside a running server or without one, as every command on the database.
+fn list(project: Option<&str>, flags: &DatabaseFlags) -> Result<(), CliError> {
+    let url = settings::database(flags)?;
+    database::refuse_absent(&url)?;
+    let open = |database| Projects::open(database, Clock::system());
+    database::with(url, open, async |projects| {
+        for summary in projects.inboxes(project).await.map_err(CliError::failed)? {
+            output::line(&summary_line(&summary))?;
+        }
+        Ok(())
+    })
+}
+
+fn summary_line(InboxSummary { inbox, messages, .. }: &InboxSummary) -> String {
+    let expires_at = inbox.expires_at.map_or_else(|| "never".to_owned(), |expires_at| expires_at.to_string());
+    format!("{}\t{}\t{messages}\t{}\t{expires_at}", inbox.id, inbox.kind.as_str(), inbox.created_at)
 }
 
 fn print(inbox: &Inbox, json: bool, describe: impl Fn(&Inbox) -> String) -> Result<(), CliError> {

@@ -1,5 +1,5 @@
 //! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on its
-//! database; `inbox`, `messages` and `wait` are a client for shell scripts.
+//! database; `inbox`, `messages`, `wait`, `health` and `sendmail` are clients for shell scripts.
 
 mod backup;
 mod byte_size;
@@ -11,21 +11,24 @@ mod descriptors;
 mod error;
 mod flags;
 mod greeting;
+mod health;
 mod inbox;
 mod logging;
+mod manual;
 mod memory;
 mod messages;
 mod migrate;
 mod outgoing;
 mod output;
 mod project;
+mod sendmail;
 mod serve;
 mod settings;
 mod wait;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use error::CliError;
 
@@ -39,7 +42,8 @@ struct Cli {
 
 const EXIT_CODES: &str = "\
 Every flag can be set in the environment as well; `restante COMMAND --help` names the variables.
-Exit codes: 0 success; 1 a wait found nothing, or the service failed; 2 wrong usage, or a failed request.";
+Exit codes: 0 success; 1 a wait found nothing, or the service failed; 2 wrong usage, or a failed request.
+`restante sendmail` has sendmail's.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -61,15 +65,27 @@ enum Command {
     Messages(messages::MessagesFlags),
     /// Waits for a message and prints it, its code, or one of its links
     Wait(wait::WaitFlags),
+    /// Reads a message from standard input and hands it to the SMTP server, as sendmail does
+    Sendmail(sendmail::SendmailFlags),
+    /// Checks that the service answers
+    Health(health::HealthFlags),
+    /// Prints a completion script for a shell
+    Completions(manual::CompletionsFlags),
+    /// Writes manual pages into a directory
+    Man(manual::ManFlags),
 }
 
 /// Runs the program on the process's own arguments and environment.
 ///
 /// The exit code is 0 for success; 1 if a wait found nothing or the service failed; 2 for wrong usage and failed
-/// requests.
+/// requests; for `sendmail` those of sysexits.h.
 #[must_use]
 pub fn run() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return show_usage(&error),
+    };
+    let result = match cli.command {
         Command::Serve(flags) => serve::run(&flags),
         Command::Project(command) => project::run(&command),
         Command::Migrate(command) => migrate::run(&command),
@@ -79,8 +95,24 @@ pub fn run() -> ExitCode {
         Command::Inbox(command) => inbox::run(&command),
         Command::Messages(flags) => messages::run(&flags),
         Command::Wait(flags) => wait::run(&flags),
+        Command::Sendmail(flags) => sendmail::run(&flags),
+        Command::Health(flags) => health::run(&flags),
+        Command::Completions(flags) => manual::completions(&flags, Cli::command()),
+        Command::Man(flags) => manual::man(&flags, Cli::command()),
     };
     result.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
+}
+
+/// Prints the help, the version or what is wrong with the usage.
+fn show_usage(error: &clap::Error) -> ExitCode {
+    // Nobody reads an output that is closed.
+    let _ = error.print();
+    let is_sendmail = std::env::args_os().nth(1).is_some_and(|command| command == "sendmail");
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ if is_sendmail => ExitCode::from(sendmail::USAGE),
+        _ => ExitCode::from(2),
+    }
 }
 
 fn fail(error: &CliError) -> ExitCode {
@@ -93,7 +125,7 @@ fn fail(error: &CliError) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Arg, CommandFactory};
+    use clap::Arg;
 
     use super::*;
 

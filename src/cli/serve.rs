@@ -140,6 +140,8 @@ impl Server {
             base_url: &self.base_url,
             http: self.http_address,
             smtp: self.receiver.local_addr(),
+            smtps: self.receiver.tls_addr(),
+            plaintext_auth: settings.smtp_plaintext_auth,
             metrics: self.monitor.as_ref().map(|monitor| monitor.address),
             mail_domain: &settings.mail_domain,
             data_dir: &settings.data_dir,
@@ -240,7 +242,10 @@ fn bind(flag: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketA
 
 async fn bind_smtp(settings: &Settings, service: &Service) -> Result<Receiver, ServeError> {
     Receiver::bind(settings, service.clone()).await.map_err(|error| match error {
-        ReceiverError::Listen { address, source } => ServeError::Listen { flag: "--smtp-listen", address, source },
+        ReceiverError::Listen { address, implicit_tls, source } => {
+            let flag = if implicit_tls { "--smtps-listen" } else { "--smtp-listen" };
+            ServeError::Listen { flag, address, source }
+        }
         other => ServeError::Receive(other),
     })
 }

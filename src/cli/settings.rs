@@ -10,8 +10,8 @@ use ipnet::IpNet;
 
 use super::byte_size::ByteSize;
 use super::error::CliError;
-use super::flags::{DatabaseFlags, LimitFlags, OutboundMode, SendingFlags, ServeFlags};
-use crate::config::{DatabaseUrl, Direct, Dkim, Limits, Outbound, Relay, Sending, Settings, TlsFiles};
+use super::flags::{AuthMode, DatabaseFlags, LimitFlags, OutboundMode, SendingFlags, ServeFlags};
+use crate::config::{DatabaseUrl, Direct, Dkim, Limits, Outbound, Relay, Sending, Settings, SmtpAuth, TlsFiles};
 use crate::model::{ApiKey, Domain};
 
 /// The shortest command line that RFC 5321 lets a server allow (section 4.5.3.1.4).
@@ -55,6 +55,12 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
     Ok(Settings {
         http_listen: flags.http_listen,
         smtp_listen: flags.smtp_listen,
+        smtps_listen: flags.smtps_listen,
+        smtp_auth: match flags.smtp_auth {
+            AuthMode::Any => SmtpAuth::Any,
+            AuthMode::Keys => SmtpAuth::Keys,
+        },
+        smtp_plaintext_auth: flags.smtp_plaintext_auth,
         metrics_listen: flags.metrics_listen,
         sending: sending(&flags.sending, &mail_domain)?,
         mail_domain,

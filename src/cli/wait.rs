@@ -8,7 +8,7 @@ use regex_lite::Regex;
 
 use super::client::{Client, ClientError, ClientFlags, FilterFlags, Message, Summary};
 use super::error::CliError;
-use super::flags::boolean;
+use super::flags::{boolean, seconds};
 use super::output::{self, printable, printable_line};
 
 /// The service ends a wait after this long, so that a longer one is several in a row.
@@ -23,8 +23,8 @@ pub(super) struct WaitFlags {
     inbox: String,
     #[command(flatten)]
     filter: FilterFlags,
-    /// The longest time to wait
-    #[arg(long, env = "RESTANTE_TIMEOUT", value_name = "DURATION", default_value = "30s")]
+    /// The longest time to wait; a number alone is in seconds
+    #[arg(long, env = "RESTANTE_TIMEOUT", value_name = "DURATION", default_value = "30s", value_parser = seconds)]
     timeout: humantime::Duration,
     /// Wait for a message with a one-time code, and print the code alone
     #[arg(long, env = "RESTANTE_OTP", value_parser = boolean, conflicts_with_all = ["link", "json"])]

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::response::json;
 use crate::memory::Exhausted;
-use crate::service::{ClaimError, OutboxError, ProjectError, ServiceError};
+use crate::service::{ClaimError, OutboxError, ProjectError, RetentionError, ServiceError};
 use crate::store::StoreError;
 
 /// A refusal; its `Display` is the text that is sent.
@@ -210,6 +210,16 @@ impl From<ClaimError> for Error {
         match error {
             ClaimError::Store(error) => error.into(),
             refused => Self::Refused(refused.to_string()),
+        }
+    }
+}
+
+impl From<RetentionError> for Error {
+    fn from(error: RetentionError) -> Self {
+        match error {
+            RetentionError::Inbox(error) => error.into(),
+            RetentionError::Store(error) => error.into(),
+            refused @ RetentionError::InvalidDays => Self::Refused(refused.to_string()),
         }
     }
 }

@@ -7,8 +7,6 @@ use rand::RngExt;
 use rand::distr::Alphanumeric;
 use sha2::{Digest, Sha256};
 
-/// The fixed live-key prefix.
-const PREFIX: &str = "rst_live_";
 /// Random characters of a generated key: 32 of base62 are 190 bits.
 const RANDOM_CHARACTERS: usize = 32;
 /// The fewest characters behind the prefix of a key that somebody chose.
@@ -29,11 +27,14 @@ pub struct ApiKey(String);
 pub struct KeyHash(pub [u8; 32]);
 
 impl ApiKey {
+    /// What every key begins with.
+    pub const PREFIX: &str = "rst_live_";
+
     /// Makes a new random key.
     #[must_use]
     pub fn generate() -> Self {
         let random = rand::rng().sample_iter(Alphanumeric).take(RANDOM_CHARACTERS).map(char::from);
-        Self(PREFIX.chars().chain(random).collect())
+        Self(Self::PREFIX.chars().chain(random).collect())
     }
 
     /// The key in clear.
@@ -59,7 +60,7 @@ impl FromStr for ApiKey {
     type Err = InvalidApiKey;
 
     fn from_str(text: &str) -> Result<Self, InvalidApiKey> {
-        let chosen = text.strip_prefix(PREFIX).ok_or(InvalidApiKey)?;
+        let chosen = text.strip_prefix(Self::PREFIX).ok_or(InvalidApiKey)?;
         let length_ok = (FEWEST_CHARACTERS..=MOST_CHARACTERS).contains(&chosen.len());
         if !length_ok || !chosen.bytes().all(|octet| octet.is_ascii_alphanumeric()) {
             return Err(InvalidApiKey);
@@ -70,7 +71,7 @@ impl FromStr for ApiKey {
 
 impl fmt::Debug for ApiKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "ApiKey({PREFIX}…{})", self.last_four())
+        write!(formatter, "ApiKey({}…{})", Self::PREFIX, self.last_four())
     }
 }
 

@@ -29,20 +29,20 @@ const KEPT_REPLY_BYTES: usize = 256;
 /// How long a client may take to close its side after the last reply.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Serves a client until it leaves, its session ends, or its time is up.
-pub(super) async fn serve(mut stream: TcpStream, peer: SocketAddr, admitted: Admitted, context: Arc<Context>) {
+/// Serves a client until it leaves, its session ends, or its time is up. With `implicit_tls` the connection begins with
+/// the handshake.
+pub(super) async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    implicit_tls: bool,
+    admitted: Admitted,
+    context: Arc<Context>,
+) {
     // Replies are written whole, so waiting for more to send only costs time.
     let _ = stream.set_nodelay(true);
-    let mut connection = Connection::new(peer, admitted, context);
-    let served = match connection.run(&mut stream).await {
-        Ok(End::StartTls) => match connection.encrypt(stream).await {
-            Ok(mut stream) => connection.run_to_close(&mut *stream).await,
-            Err(error) => Err(error),
-        },
-        Ok(End::Close) => close(&mut stream).await,
-        Ok(End::Gone) => Ok(()),
-        Err(error) => Err(error),
-    };
+    let transport = Transport { encrypted: implicit_tls, loopback: peer.ip().to_canonical().is_loopback() };
+    let mut connection = Connection::new(peer, transport, admitted, context);
+    let served = if implicit_tls { connection.run_encrypted(stream).await } else { connection.run_plain(stream).await };
     if let Err(error) = served {
         tracing::debug!(%peer, %error, "connection lost");
     }
@@ -80,8 +80,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(peer: SocketAddr, admitted: Admitted, context: Arc<Context>) -> Self {
-        let transport = Transport { encrypted: false, loopback: peer.ip().to_canonical().is_loopback() };
+    fn new(peer: SocketAddr, transport: Transport, admitted: Admitted, context: Arc<Context>) -> Self {
         Self {
             session: Session::new(Arc::clone(&context.session), transport),
             handler: EventHandler::new(peer, admitted, Arc::clone(&context)),
@@ -91,6 +90,23 @@ impl Connection {
             alarm: Alarm::new(context.clock().clone()),
             stopped: Box::pin(context.stop.clone().cancelled_owned()),
             context,
+        }
+    }
+
+    async fn run_plain(&mut self, mut stream: TcpStream) -> io::Result<()> {
+        match self.run(&mut stream).await? {
+            End::StartTls => self.run_encrypted(stream).await,
+            End::Close => close(&mut stream).await,
+            End::Gone => Ok(()),
+        }
+    }
+
+    async fn run_encrypted(&mut self, stream: TcpStream) -> io::Result<()> {
+        let mut stream = self.encrypt(stream).await?;
+        match self.run(&mut *stream).await? {
+            End::Close => close(&mut *stream).await,
+            // The session offers no STARTTLS here.
+            End::StartTls | End::Gone => Ok(()),
         }
     }
 
@@ -125,13 +141,6 @@ impl Connection {
         }
     }
 
-    async fn run_to_close<S: AsyncRead + AsyncWrite + Unpin>(&mut self, stream: &mut S) -> io::Result<()> {
-        match self.run(stream).await? {
-            End::Close => close(stream).await,
-            End::StartTls | End::Gone => Ok(()),
-        }
-    }
-
     async fn encrypt(&mut self, stream: TcpStream) -> io::Result<Box<TlsStream<TcpStream>>> {
         let handshake = Box::pin(async { self.context.certificate.acceptor().await.accept(stream).await });
         let stream = tokio::select! {
@@ -142,6 +151,7 @@ impl Connection {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         };
+        // Of no effect where the session began encrypted.
         self.session.tls_started();
         Ok(Box::new(stream))
     }

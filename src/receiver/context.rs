@@ -11,12 +11,13 @@ use super::memory::MessageMemory;
 use super::refusal_log::RefusalLog;
 use super::tls::Certificate;
 use crate::clock::Clock;
-use crate::config::{Limits, Settings};
+use crate::config::{Limits, Settings, SmtpAuth};
 use crate::service::Service;
 
 pub(super) struct Context {
     pub(super) service: Service,
     pub(super) limits: Limits,
+    pub(super) auth: SmtpAuth,
     pub(super) session: Arc<SessionConfig>,
     pub(super) memory: Arc<MessageMemory>,
     pub(super) disk: Disk,
@@ -43,11 +44,13 @@ impl Context {
                 command_line: limits.command_line,
                 data_line: limits.data_line,
                 start_tls: true,
+                plaintext_auth: settings.smtp_plaintext_auth,
             }),
             refusal_log: RefusalLog::new(service.clock().clone()),
             certificate,
             service,
             limits,
+            auth: settings.smtp_auth,
             stop: CancellationToken::new(),
             end: CancellationToken::new(),
             tasks: TaskTracker::new(),

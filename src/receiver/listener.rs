@@ -12,21 +12,37 @@ use super::admission::Admission;
 use super::connection;
 use super::context::Context;
 use crate::metrics;
+use crate::tcp;
 
 /// How long to wait for free file descriptors or memory.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// A bound socket.
+pub(super) struct Listener {
+    pub(super) socket: TcpListener,
+    pub(super) address: SocketAddr,
+    /// Whether connections begin with a TLS handshake.
+    pub(super) implicit_tls: bool,
+}
+
+impl Listener {
+    pub(super) fn bind(address: SocketAddr, implicit_tls: bool) -> io::Result<Self> {
+        let socket = tcp::listen(address)?;
+        let address = socket.local_addr()?;
+        Ok(Self { socket, address, implicit_tls })
+    }
+}
+
 /// Accepts connections until the context's `stop`.
-pub(super) async fn accept(listener: TcpListener, context: &Arc<Context>) {
-    let admission = Admission::new(&context.limits);
+pub(super) async fn accept(listener: Listener, admission: &Arc<Admission>, context: &Arc<Context>) {
     loop {
         let accepted = tokio::select! {
             biased;
             () = context.stop.cancelled() => return,
-            accepted = listener.accept() => accepted,
+            accepted = listener.socket.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => start(stream, peer, &admission, context),
+            Ok((stream, peer)) => start(stream, peer, listener.implicit_tls, admission, context),
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
                 tracing::error!(%error, "cannot accept connections for now");
@@ -36,21 +52,24 @@ pub(super) async fn accept(listener: TcpListener, context: &Arc<Context>) {
     }
 }
 
-fn start(stream: TcpStream, peer: SocketAddr, admission: &Arc<Admission>, context: &Arc<Context>) {
+fn start(stream: TcpStream, peer: SocketAddr, implicit_tls: bool, admission: &Arc<Admission>, context: &Arc<Context>) {
     let Some(admitted) = admission.admit(peer.ip()) else {
         metrics::connection_refused();
         if context.refusal_log.admits(peer.ip()) {
             tracing::info!(%peer, "refused a connection: too many");
         }
-        // The client may be gone already; nothing is lost then.
-        let _ = refuse(stream, context);
+        // A client that expects TLS could not read the reason.
+        if !implicit_tls {
+            // The client may be gone already; nothing is lost then.
+            let _ = refuse(stream, context);
+        }
         return;
     };
     let counted = metrics::OpenConnection::begin();
     let context_of_task = Arc::clone(context);
     // Boxed, because a future that is passed by value takes its memory several times.
     let serving = Box::pin(async move {
-        connection::serve(stream, peer, admitted, context_of_task).await;
+        connection::serve(stream, peer, implicit_tls, admitted, context_of_task).await;
         drop(counted);
     });
     context.tasks.spawn(context.end.clone().run_until_cancelled_owned(serving));

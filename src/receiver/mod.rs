@@ -1,7 +1,7 @@
 //! SMTP over tokio: runs one pure [`Session`](restante_smtp::Session) for each connection and answers its events with
 //! the service.
 //!
-//! `listener` accepts connections and `admission` counts them. `connection` is the loop of one connection,
+//! `listener` accepts connections, plain or with TLS from the first byte, and `admission` counts them. `connection` is the loop of one connection,
 //! `event_handler` answers the session's events, `trace` writes the header fields that this hop adds. `arrival` is the
 //! account of a message that is being received, `memory` bounds what all of them hold together, `refusal_log`
 //! sums up refusals, `disk` watches the free disk, `tls` holds the certificate, `alarm` is a cheap timer, `context` is
@@ -25,15 +25,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::admission::Admission;
 use self::context::Context;
+use self::listener::Listener;
 use self::tls::Certificate;
 pub use self::tls::TlsError;
 use crate::config::Settings;
 use crate::service::Service;
-use crate::tcp;
 
 /// Why the receiver cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +43,8 @@ pub enum ReceiverError {
     Listen {
         /// Where to listen.
         address: SocketAddr,
+        /// Whether this is the listener for TLS from the first byte.
+        implicit_tls: bool,
         /// What the system said.
         source: io::Error,
     },
@@ -54,33 +56,37 @@ pub enum ReceiverError {
     Interrupted,
 }
 
-/// A bound SMTP server.
+/// A bound SMTP server, with one listener or two.
 pub struct Receiver {
-    listener: TcpListener,
-    local_addr: SocketAddr,
+    listener: Listener,
+    tls_listener: Option<Listener>,
     context: Context,
 }
 
 impl Receiver {
-    /// Binds the socket and reads the certificate. Where none was given, the server's own is used, which is made at the
+    /// Binds the sockets and reads the certificate. Where none was given, the server's own is used, which is made at the
     /// first start.
     ///
     /// # Errors
     /// [`ReceiverError`] where the address or the certificate cannot be used.
     pub async fn bind(settings: &Settings, service: Service) -> Result<Self, ReceiverError> {
         let certificate = load_certificate(settings, &service).await?;
-        let address = settings.smtp_listen;
-        let failed = |source| ReceiverError::Listen { address, source };
-        let listener = tcp::listen(address).map_err(failed)?;
-        let local_addr = listener.local_addr().map_err(failed)?;
+        let listener = bind(settings.smtp_listen, false)?;
+        let tls_listener = settings.smtps_listen.map(|address| bind(address, true)).transpose()?;
         let context = Context::new(settings, service, certificate);
-        Ok(Self { listener, local_addr, context })
+        Ok(Self { listener, tls_listener, context })
     }
 
     /// The address it listens on, with the real port where the settings say 0.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.local_addr
+        self.listener.address
+    }
+
+    /// The same for TLS from the first byte, if that is on.
+    #[must_use]
+    pub fn tls_addr(&self) -> Option<SocketAddr> {
+        self.tls_listener.as_ref().map(|listener| listener.address)
     }
 
     /// Serves until `stop`. Then it accepts no more connections; idle sessions receive 421 at once and the others at
@@ -89,7 +95,13 @@ impl Receiver {
         let context = Arc::new(Context { stop, ..self.context });
         // Dropping this future ends the connections too.
         let _end = context.end.clone().drop_guard();
-        listener::accept(self.listener, &context).await;
+        let admission = Admission::new(&context.limits);
+        let encrypted = async {
+            if let Some(listener) = self.tls_listener {
+                listener::accept(listener, &admission, &context).await;
+            }
+        };
+        tokio::join!(listener::accept(self.listener, &admission, &context), encrypted);
         context.tasks.close();
         tokio::select! {
             () = context.tasks.wait() => {}
@@ -101,6 +113,10 @@ impl Receiver {
         }
         context.refusal_log.end();
     }
+}
+
+fn bind(address: SocketAddr, implicit_tls: bool) -> Result<Listener, ReceiverError> {
+    Listener::bind(address, implicit_tls).map_err(|source| ReceiverError::Listen { address, implicit_tls, source })
 }
 
 async fn load_certificate(settings: &Settings, service: &Service) -> Result<Certificate, ReceiverError> {

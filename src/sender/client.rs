@@ -175,10 +175,9 @@ impl Session {
     /// MAIL, RCPT, DATA and the message.
     async fn transfer(&mut self, mail: &Mail, extensions: &Extensions) -> Result<Reply, AttemptError> {
         self.check(mail, extensions)?;
-        for (name, line) in [
-            ("MAIL", format!("MAIL FROM:<{}>{}", mail.sender, extensions.mail_parameters(mail))),
-            ("RCPT", format!("RCPT TO:<{}>", mail.recipient)),
-        ] {
+        let sender = format!("MAIL FROM:<{}>{}", mail.sender, extensions.mail_parameters(mail));
+        let recipients = mail.recipients.iter().map(|recipient| ("RCPT", format!("RCPT TO:<{recipient}>")));
+        for (name, line) in std::iter::once(("MAIL", sender)).chain(recipients) {
             let reply = self.ask(&line, COMMAND).await?;
             self.expect(reply.is_positive(), name, &reply).map_err(AttemptError::Message)?;
         }

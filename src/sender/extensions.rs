@@ -100,7 +100,7 @@ mod tests {
     fn mail_says_what_the_server_knows_and_the_message_needs() {
         let mail = |recipient: &str, message: &str| Mail {
             sender: "a@b.example".to_owned(),
-            recipient: recipient.to_owned(),
+            recipients: vec![recipient.to_owned()],
             message: message.as_bytes().to_vec(),
         };
         let all = read(&["x", "SIZE", "8BITMIME", "SMTPUTF8"]);

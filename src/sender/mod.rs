@@ -5,6 +5,8 @@
 //! ([`targets`]), and speaks to them ([`client`]). [`settle`] writes down what came of it: sent, to be tried again
 //! ([`retry`]), or failed, with a report into the inbox that sent it ([`bounce`]).
 //!
+//! [`submit`] uses the same client for `restante sendmail`, without the queue.
+//!
 //! An attempt is counted, and the next one given its time, before anything is dialled. So a worker that dies on the way
 //! loses nothing, and sends nothing more than one further copy of what was under way, with the same Message-ID.
 
@@ -22,6 +24,7 @@ mod retry;
 mod route;
 mod settle;
 mod status;
+mod submit;
 mod targets;
 mod tls;
 mod transport;
@@ -37,6 +40,7 @@ use crate::service::Service;
 
 pub use dkim::DkimError;
 pub use error::SenderError;
+pub use submit::{SubmitError, submit};
 
 /// The mail worker, ready to work.
 pub struct Sender(worker::Worker);

@@ -36,7 +36,7 @@ impl Settler {
 
     /// The item in its envelope.
     pub(super) fn mail(&self, item: &Outgoing, message: Vec<u8>) -> Mail {
-        Mail { sender: self.sender(item), recipient: item.recipient.clone(), message }
+        Mail { sender: self.sender(item), recipients: vec![item.recipient.clone()], message }
     }
 
     /// An item whose time was over before its turn came is not tried any more.

@@ -59,8 +59,9 @@ impl Transport {
         match &self.mode {
             Mode::Off => Err(Failure::permanent(7, 1, "sending to other domains is switched off on this installation")),
             Mode::Direct(router, client) => {
-                let recipient = EmailAddress::parse(&mail.recipient)
-                    .map_err(|_| Failure::permanent(1, 3, "the recipient is no mail address"))?;
+                let recipient = mail.recipients.first().and_then(|recipient| EmailAddress::parse(recipient).ok());
+                let recipient =
+                    recipient.ok_or_else(|| Failure::permanent(1, 3, "the recipient is no mail address"))?;
                 let peers = router.peers(recipient.domain()).await?;
                 try_in_turn(client, &peers, &self.sign(mail).await?).await
             }
@@ -94,7 +95,7 @@ async fn relay_addresses(relay: &Relay) -> Result<Vec<Peer>, Failure> {
 }
 
 /// Tries the next address as long as the server is the problem.
-async fn try_in_turn(client: &Client, peers: &[Peer], mail: &Mail) -> Result<Reply, Failure> {
+pub(super) async fn try_in_turn(client: &Client, peers: &[Peer], mail: &Mail) -> Result<Reply, Failure> {
     let mut last = Failure::transient(4, 4, "there is no address to try");
     for peer in peers {
         match client.deliver(peer, mail).await {

@@ -22,6 +22,7 @@ mod queue;
 mod recipients;
 mod refusals;
 mod reply;
+mod retention;
 mod send;
 mod sessions;
 mod slots;
@@ -46,6 +47,7 @@ pub use messages::{ListFilter, MessageFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use overview::{ClaimError, Found, Holdings};
 pub use projects::{Caller, Projects};
+pub use retention::RetentionError;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 

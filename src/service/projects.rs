@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::ProjectError;
 use crate::clock::{Clock, Instant};
 use crate::db::Database;
-use crate::model::{ApiKey, KeyHash, Project, ProjectId, Timestamp};
-use crate::store::{Store, StoreError};
+use crate::model::{ApiKey, InboxSummary, KeyHash, Project, ProjectId, Timestamp};
+use crate::store::{InboxFilter, Store, StoreError};
 
 /// The name of the project that owns what nobody else does.
 const DEFAULT_NAME: &str = "default";
@@ -90,6 +90,21 @@ impl Projects {
     /// Where the store fails.
     pub async fn list(&self) -> Result<Vec<Project>, ProjectError> {
         Ok(self.store.projects(self.clock.now()).await?)
+    }
+
+    /// The live inboxes of a project, or of the default project, the newest first.
+    ///
+    /// # Errors
+    /// [`ProjectError::NotFound`].
+    pub async fn inboxes(&self, name: Option<&str>) -> Result<Vec<InboxSummary>, ProjectError> {
+        let project = match name {
+            None => self.default_project().await?,
+            Some(name) => {
+                let found = self.store.project_by_name(name).await?;
+                found.ok_or_else(|| ProjectError::NotFound(name.to_owned()))?
+            }
+        };
+        Ok(self.store.list_inboxes(project, &InboxFilter::default(), i64::MAX, self.clock.now()).await?)
     }
 
     /// Gives a project a new key; its others end after `overlap`.

@@ -90,8 +90,8 @@ const TABLES: &[Table] = &[
         least_number,
         500,
         "number, id, project_id, kind, created_at, expires_at, deleted_at, closed, message_count, last_sequence,
-         emptied_sequence, swept_sequence",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12",
+         emptied_sequence, swept_sequence, retention_days",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13",
         &[(0, Numbered::Inboxes)]
     ),
     table!("contents", "number", least_number, 8, "number, trace, data", "$1, $2, $3", &[(0, Numbered::Contents)]),

@@ -58,7 +58,7 @@ impl Store {
     pub async fn end_inbox(&self, inbox: &Inbox, now: Timestamp) -> Result<bool, StoreError> {
         const END: &str = "
             UPDATE inboxes SET kind = 'temporary', expires_at = $2, deleted_at = $2, closed = 1, message_count = 0,
-                emptied_sequence = last_sequence
+                emptied_sequence = last_sequence, retention_days = NULL
             WHERE id = $1 AND project_id = $3 AND kind = $4 AND closed = 0
                 AND (expires_at IS NULL OR expires_at > $2)";
         self.change_inbox(END, &inbox.id, values![&inbox.id, now, inbox.project, inbox.kind]).await

@@ -21,6 +21,7 @@ mod projects;
 mod queue;
 mod reading;
 mod refusals;
+mod retention;
 mod sessions;
 mod settings;
 mod sweep;

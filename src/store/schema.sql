@@ -42,11 +42,14 @@ CREATE TABLE inboxes (
     -- Messages up to this sequence belong to an earlier life of the address and are gone for every reader.
     emptied_sequence BIGINT NOT NULL DEFAULT 0,
     -- Messages up to this sequence have been removed.
-    swept_sequence BIGINT NOT NULL DEFAULT 0
+    swept_sequence BIGINT NOT NULL DEFAULT 0,
+    -- Messages of a permanent inbox go when they are older than this; null: they stay.
+    retention_days BIGINT
 );
 CREATE UNIQUE INDEX inboxes_by_id ON inboxes (id);
 CREATE INDEX inboxes_by_expiry ON inboxes (closed, expires_at);
 CREATE INDEX inboxes_to_sweep ON inboxes (number) WHERE swept_sequence < emptied_sequence;
+CREATE INDEX inboxes_with_retention ON inboxes (number) WHERE retention_days IS NOT NULL;
 CREATE INDEX inboxes_by_project ON inboxes (project_id, created_at, id);
 
 -- What all recipients of one message share.

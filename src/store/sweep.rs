@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, retention};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
 
@@ -25,7 +25,8 @@ pub enum Swept {
 }
 
 impl Store {
-    /// Does one step of sweeping, unless another node is doing one: closes inboxes that have expired, removes the messages
+    /// Does one step of sweeping, unless another node is doing one: closes inboxes that have expired, takes messages
+    /// that are too old from permanent ones, removes the messages
     /// of closed ones, and forgets reservations, keys and outgoing items that are past their time.
     ///
     /// # Errors
@@ -51,9 +52,10 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
         return Ok(Swept::Done);
     }
     let closed = close_expired_inboxes(&mut transaction, now).await?;
+    let taken = retention::take_old_messages(&mut transaction, now).await?;
     let removed = remove_messages(&mut transaction).await?;
     let forgotten = forget(&mut transaction, now).await?;
-    let worked = closed || removed || forgotten;
+    let worked = closed || taken || removed || forgotten;
     if worked {
         transaction.commit().await?;
     }

@@ -95,3 +95,16 @@ fn an_inbox_that_is_deleted_ends_the_wait_as_a_failure() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(String::from_utf8(output.stderr).unwrap().contains("no inbox"));
 }
+
+#[test]
+fn a_timeout_is_a_number_of_seconds_or_has_a_unit() {
+    let (_data_dir, server, key) = first_start();
+    deliver(&server.smtp, "here@restante.test", "Hello", "text");
+    for timeout in ["5", "5s", "500ms", "0"] {
+        server.ask(&key, ["wait", "here", "--timeout", timeout]);
+    }
+    for timeout in ["", "5x", "-5", "s"] {
+        let (code, said) = failed(&mut server.client(&key, ["wait", "here", &format!("--timeout={timeout}")]));
+        assert_eq!((code, said.contains("--timeout")), (2, true), "{said}");
+    }
+}

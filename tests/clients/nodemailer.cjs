@@ -1,11 +1,12 @@
-// Sends one message with text, HTML and an attachment: PORT plain|starttls FROM TO SUBJECT TEXT
+// Sends one message with text, HTML and an attachment: PORT plain|starttls|tls FROM TO SUBJECT TEXT [USER PASSWORD]
 const nodemailer = require("nodemailer");
 
-const [port, tls, from, to, subject, text] = process.argv.slice(2);
+const [port, tls, from, to, subject, text, user, pass] = process.argv.slice(2);
 const transport = nodemailer.createTransport({
   host: "127.0.0.1",
   port: Number(port),
-  secure: false,
+  secure: tls === "tls",
+  auth: user && { user, pass },
   ignoreTLS: tls === "plain",
   requireTLS: tls === "starttls",
   tls: { rejectUnauthorized: false }, // the certificate is self-signed

@@ -74,6 +74,29 @@ async fn a_permanent_inbox_is_made_and_deleted_here_only() {
 }
 
 #[tokio::test]
+async fn the_messages_of_a_permanent_inbox_go_after_the_days_that_are_set() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inboxes = format!("{}/inboxes", own.project_path().await);
+    own.post(&inboxes, &[("kind", "permanent"), ("name", "news")]).await;
+    let (page, retention) = (format!("{inboxes}/news"), format!("{inboxes}/news/retention"));
+    assert!(own.get(&page).await.body.contains("Keeps all"));
+    for days in ["0", "-1", "3651", "1.5", "week"] {
+        let refused = own.post(&retention, &[("days", days)]).await;
+        assert_eq!((refused.status, refused.body.contains("number of days")), (422, true), "{days}");
+    }
+    let set = own.post(&retention, &[("days", " 7 ")]).await;
+    assert_eq!((set.status, set.headers["location"].to_str().unwrap()), (303, page.as_str()));
+    assert!(own.get(&page).await.body.contains("Keeps 7 days"));
+    assert_eq!(own.post(&retention, &[("days", "")]).await.status, 303);
+    assert!(own.get(&page).await.body.contains("Keeps all"));
+
+    let temporary = harness.create_inbox().await;
+    assert!(!own.get(&format!("{inboxes}/{temporary}")).await.body.contains("Keeps"));
+    assert_eq!(own.post(&format!("{inboxes}/{temporary}/retention"), &[("days", "7")]).await.status, 404);
+}
+
+#[tokio::test]
 async fn an_address_reserved_for_another_project_is_not_given_away() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;

@@ -94,12 +94,20 @@ impl Client<TcpStream> {
         versions: &[&'static SupportedProtocolVersion],
     ) -> Client<TlsStream<TcpStream>> {
         assert!(self.command("STARTTLS").await.starts_with("220 "));
+        let mut client = self.handshake(versions).await;
+        assert!(client.command("EHLO client.example").await.starts_with("250"));
+        client
+    }
+
+    /// Starts TLS.
+    pub(crate) async fn handshake(
+        self,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Client<TlsStream<TcpStream>> {
         let connector = TlsConnector::from(Arc::new(client_config(versions)));
         let name = ServerName::try_from("localhost").unwrap();
         let stream = tokio::time::timeout(AT_MOST, connector.connect(name, self.into_stream())).await;
-        let mut client = Client::new(stream.expect("no handshake").unwrap());
-        assert!(client.command("EHLO client.example").await.starts_with("250"));
-        client
+        Client::new(stream.expect("no handshake").unwrap())
     }
 }
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio_rustls::rustls::version::TLS13;
 
+use restante::config::SmtpAuth;
+
 use crate::server::Server;
 
 #[tokio::test]
@@ -156,4 +158,36 @@ async fn a_store_that_hangs_is_a_451_and_others_are_read_from() {
     // Whether the first try was stored after all is left open: the client's next one is.
     let mut next = server.greeted().await;
     assert!(next.message(&["a@restante.test"], "x").await.starts_with("250 "));
+}
+
+#[tokio::test]
+async fn dummy_credentials_are_accepted_and_mean_nothing() {
+    let server = Server::start().await;
+    let mut client = server.greeted().await;
+    assert!(client.command(&plain("app", "secret")).await.starts_with("235 "));
+    assert!(client.message(&["dummy@restante.test"], "x").await.starts_with("250"));
+    assert_eq!(server.messages("dummy@restante.test").await, [b"x\r\n"], "it is the default project's");
+    let trace: String = server.database().query_row("SELECT trace FROM contents", [], |row| row.get(0)).unwrap();
+    assert!(trace.contains(" with ESMTP\r\n"), "the trace does not claim an authentication: {trace}");
+}
+
+#[tokio::test]
+async fn a_password_like_a_key_must_be_a_valid_one() {
+    let server = Server::start().await;
+    let mut client = server.greeted().await;
+    for wrong in ["rst_live_00000000000000000", "rst_live_", "rst_live_ not a key"] {
+        assert!(client.command(&plain("app", wrong)).await.starts_with(if wrong.ends_with("key") {
+            "421"
+        } else {
+            "535 5.7.8"
+        }));
+    }
+}
+
+#[tokio::test]
+async fn an_installation_can_take_keys_only() {
+    let server = Server::with(|settings| settings.smtp_auth = SmtpAuth::Keys).await;
+    let mut client = server.greeted().await;
+    assert!(client.command(&plain("app", "secret")).await.starts_with("535 5.7.8"));
+    assert!(client.command(&plain("app", restante_dialogs::API_KEY)).await.starts_with("235 "));
 }

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use restante::config::Settings;
+use restante::config::{Settings, SmtpAuth};
 use tokio::runtime::Handle;
 
 use crate::server::Server;
@@ -70,6 +70,9 @@ fn apply_conditions(settings: &mut Settings, dialog: &Dialog) {
     limits.recipients = conditions.recipients;
     limits.command_line = conditions.command_line;
     limits.data_line = conditions.data_line;
+    if conditions.keys_only {
+        settings.smtp_auth = SmtpAuth::Keys;
+    }
     if refuses_connection(dialog) {
         limits.smtp_connections = 0;
     }

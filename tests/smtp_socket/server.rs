@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, MIB, Outbound, Sending, Settings};
+use restante::config::{DatabaseUrl, Limits, MIB, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
 use restante::model::{ApiKey, Domain, EmailAddress, InboxId, Timestamp};
 use restante::receiver::Receiver;
@@ -13,6 +13,8 @@ use restante::service::{ListFilter, Options, Service};
 use restante::store::Store;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::SupportedProtocolVersion;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
@@ -23,6 +25,8 @@ pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
+    /// Where TLS begins with the first byte, if a test has switched that on.
+    pub(crate) tls_address: Option<SocketAddr>,
     pub(crate) clock: Clock,
     pub(crate) service: Service,
     pub(crate) settings: Settings,
@@ -54,14 +58,23 @@ impl Server {
         let service = Service::start(database, clock.clone(), options).await.unwrap();
         service.projects().prepare_default(Some(&API_KEY.parse().unwrap())).await.unwrap();
         let receiver = Receiver::bind(&settings, service.clone()).await.unwrap();
-        let (address, stop) = (receiver.local_addr(), CancellationToken::new());
+        let (address, tls_address) = (receiver.local_addr(), receiver.tls_addr());
+        let stop = CancellationToken::new();
         let running = tokio::spawn(receiver.run(stop.clone(), GRACE));
-        Self { address, clock, service, settings, stop, running, store, _directory: directory }
+        Self { address, tls_address, clock, service, settings, stop, running, store, _directory: directory }
     }
 
     /// A client that has not yet read the greeting.
     pub(crate) async fn connect(&self) -> Client<TcpStream> {
         Client::new(TcpStream::connect(self.address).await.unwrap())
+    }
+
+    /// A client of the second listener that has not yet read the greeting.
+    pub(crate) async fn connect_encrypted(
+        &self,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Client<TlsStream<TcpStream>> {
+        Client::new(TcpStream::connect(self.tls_address.unwrap()).await.unwrap()).handshake(versions).await
     }
 
     /// A client that has been greeted and has said EHLO.
@@ -137,6 +150,9 @@ fn settings(data_dir: PathBuf) -> Settings {
     Settings {
         http_listen: "127.0.0.1:0".parse().unwrap(),
         smtp_listen: "127.0.0.1:0".parse().unwrap(),
+        smtps_listen: None,
+        smtp_auth: SmtpAuth::Any,
+        smtp_plaintext_auth: false,
         metrics_listen: None,
         sending: Sending { outbound: Outbound::Off, hello: Domain::parse("restante.test").unwrap(), dkim: None },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),

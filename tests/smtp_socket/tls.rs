@@ -87,3 +87,48 @@ async fn configured_files_are_presented() {
     let server = Server::with(|settings| settings.tls = Some(files)).await;
     assert_eq!(server.greeted().await.start_tls(&[&TLS13]).await.certificate(), made.cert.der().to_vec());
 }
+
+#[tokio::test]
+async fn the_second_listener_begins_with_tls() {
+    let server = Server::with(|settings| settings.smtps_listen = Some("127.0.0.1:0".parse().unwrap())).await;
+    let mut client = server.connect_encrypted(&[&TLS13]).await;
+    assert!(client.reply().await.starts_with("220 "));
+    let extensions = client.command("EHLO client.example").await;
+    assert!(extensions.contains("AUTH PLAIN LOGIN") && !extensions.contains("STARTTLS"), "{extensions}");
+    assert!(client.command("STARTTLS").await.starts_with("503 "));
+    assert!(client.message(&["tls@restante.test"], "x").await.starts_with("250 "));
+    assert!(client.command("QUIT").await.starts_with("221 "));
+    assert!(client.is_closed().await);
+    let trace: String = server.database().query_row("SELECT trace FROM contents", [], |row| row.get(0)).unwrap();
+    assert!(trace.contains(" with ESMTPS\r\n"), "{trace}");
+}
+
+#[tokio::test]
+async fn both_listeners_share_the_limits_and_the_stop() {
+    let server = Server::with(|settings| {
+        settings.smtps_listen = Some("127.0.0.1:0".parse().unwrap());
+        settings.limits.smtp_connections = 1;
+    })
+    .await;
+    let mut client = server.connect_encrypted(&[&TLS13]).await;
+    assert!(client.reply().await.starts_with("220 "));
+    let mut over_the_limit = server.connect().await;
+    assert!(over_the_limit.reply().await.starts_with("421 "));
+    let mut encrypted = tokio::net::TcpStream::connect(server.tls_address.unwrap()).await.unwrap();
+    // It may come as a reset.
+    assert_eq!(encrypted.read(&mut [0]).await.unwrap_or(0), 0, "closed without a word: it could not be read");
+    server.begin_stop();
+    assert!(client.reply().await.starts_with("421 "));
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn plain_text_at_the_second_listener_ends_its_own_connection_only() {
+    let server = Server::with(|settings| settings.smtps_listen = Some("127.0.0.1:0".parse().unwrap())).await;
+    let mut plain = tokio::net::TcpStream::connect(server.tls_address.unwrap()).await.unwrap();
+    plain.write_all(b"EHLO client.example\r\n").await.unwrap();
+    let mut rest = Vec::new();
+    let _ = tokio::time::timeout(AT_MOST, plain.read_to_end(&mut rest)).await.expect("the connection is still open");
+    assert!(!rest.starts_with(b"220"), "{rest:?}");
+    assert!(server.connect_encrypted(&[&TLS13]).await.reply().await.starts_with("220 "));
+}

@@ -35,6 +35,9 @@ pub struct Conditions {
     pub encrypted: bool,
     pub loopback: bool,
     pub start_tls: bool,
+    pub plaintext_auth: bool,
+    /// Only keys are accepted, not any password that does not look like one.
+    pub keys_only: bool,
     pub message_size: u64,
     pub recipients: usize,
     pub command_line: usize,

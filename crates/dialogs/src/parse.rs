@@ -12,6 +12,8 @@ impl Default for Conditions {
             encrypted: false,
             loopback: false,
             start_tls: true,
+            plaintext_auth: false,
+            keys_only: false,
             message_size: 10_000,
             recipients: 100,
             command_line: 2_048,
@@ -55,6 +57,8 @@ fn condition(conditions: &mut Conditions, rest: &str) -> Result<(), String> {
     match *rest.split(' ').collect::<Vec<_>>() {
         ["encrypted"] => conditions.encrypted = true,
         ["loopback"] => conditions.loopback = true,
+        ["plaintext", "auth"] => conditions.plaintext_auth = true,
+        ["auth", "keys"] => conditions.keys_only = true,
         ["no", "certificate"] => conditions.start_tls = false,
         ["message_size", bytes] => conditions.message_size = number(bytes)?,
         ["recipients", count] => conditions.recipients = number(count)?,

@@ -38,6 +38,7 @@ impl SessionPeer {
             command_line: conditions.command_line,
             data_line: conditions.data_line,
             start_tls: conditions.start_tls,
+            plaintext_auth: conditions.plaintext_auth,
         };
         let transport = Transport { encrypted: conditions.encrypted, loopback: conditions.loopback };
         Self {
@@ -79,10 +80,11 @@ impl SessionPeer {
     }
 
     fn authenticate(&mut self, credentials: &Credentials) {
-        let outcome = match self.ask(Question::Password, &credentials.password) {
-            Ok(()) if credentials.password == API_KEY => Ok(()),
-            Ok(()) => Err(Refusal::AuthenticationFailed),
-            Err(refusal) => Err(refusal),
+        let password = &credentials.password;
+        let counts = self.conditions.keys_only || password.starts_with("rst_live_");
+        let outcome = match self.ask(Question::Password, password) {
+            Ok(()) if counts && password != API_KEY => Err(Refusal::AuthenticationFailed),
+            outcome => outcome,
         };
         self.session.authenticated(outcome);
     }

@@ -33,6 +33,7 @@ fn session(bencher: Bencher<'_, '_>, sentences: usize) {
         command_line: 2_048,
         data_line: 1 << 20,
         start_tls: true,
+        plaintext_auth: false,
     });
     let message = [&message(sentences)[..], b".\r\n"].concat();
     bencher.counter(BytesCount::of_slice(&message)).bench_local(|| {

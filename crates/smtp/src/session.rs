@@ -39,9 +39,12 @@ pub struct SessionConfig {
     pub data_line: usize,
     /// Whether there is a certificate, so that STARTTLS can be offered.
     pub start_tls: bool,
+    /// Whether AUTH is offered without encryption to clients on other hosts too.
+    pub plaintext_auth: bool,
 }
 
-/// What the session needs to know of its connection. AUTH is offered where nobody else can listen.
+/// What the session needs to know of its connection. AUTH is offered where nobody else can listen, or where the
+/// configuration says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transport {
     /// Whether it is encrypted.
@@ -162,12 +165,6 @@ struct Transaction {
     recipients: Vec<EmailAddress>,
     /// Whether a recipient was refused.
     refused: bool,
-}
-
-impl Transport {
-    fn allows_auth(self) -> bool {
-        self.encrypted || self.loopback
-    }
 }
 
 impl Session {
@@ -328,6 +325,10 @@ impl Session {
         if let Phase::Data(body) = &mut self.phase {
             body.reserve(bytes);
         }
+    }
+
+    fn allows_auth(&self) -> bool {
+        self.transport.encrypted || self.transport.loopback || self.config.plaintext_auth
     }
 
     /// Does one step of work. Returns whether there was one to do.

@@ -148,6 +148,12 @@ pub(super) async fn delete(State(app): State<Arc<App>>, page: InboxPage) -> Resu
     Ok(see(&project_path(&page.of.project, "/inboxes")))
 }
 
+/// Sets how many days the messages of a permanent inbox are kept.
+pub(super) async fn retain(State(app): State<Arc<App>>, page: InboxPage, form: Form) -> Result<Response, Failure> {
+    app.service.set_retention(&page.inbox, form.text("days")).await.map_err(Error::from)?;
+    Ok(see(&page.path()))
+}
+
 fn kind_word(kind: InboxKind) -> &'static str {
     match kind {
         InboxKind::Temporary => "temporary",

@@ -44,6 +44,7 @@ struct InboxView {
     address: String,
     is_permanent: bool,
     expires: Option<When>,
+    retention_days: Option<i64>,
 }
 
 struct Row {
@@ -98,7 +99,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, open: Option<Messag
     Ok(html(&MessagesPage {
         shell,
         inboxes: page.of.path("/inboxes"),
-        inbox: inbox_view(page, address, now),
+        inbox: inbox_view(app, page, address, now).await?,
         setup: Setup::new(app, Some(&page.inbox)),
         base,
         search,
@@ -108,9 +109,11 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, open: Option<Messag
     })?)
 }
 
-fn inbox_view(page: &InboxPage, address: String, now: Timestamp) -> InboxView {
+async fn inbox_view(app: &App, page: &InboxPage, address: String, now: Timestamp) -> Result<InboxView, Error> {
     let expires = page.inbox.expires_at.map(|expires_at| When::new(expires_at, now));
-    InboxView { address, is_permanent: page.inbox.kind == InboxKind::Permanent, expires }
+    let is_permanent = page.inbox.kind == InboxKind::Permanent;
+    let retention_days = if is_permanent { app.service.retention_days(&page.inbox).await? } else { None };
+    Ok(InboxView { address, is_permanent, expires, retention_days })
 }
 
 fn row(

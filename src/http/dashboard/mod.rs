@@ -77,6 +77,7 @@ pub fn routes() -> Vec<Route> {
         get("/projects/{project}/inboxes/events", Project, live::inboxes),
         get("/projects/{project}/inboxes/{inbox}", Project, messages::list),
         post("/projects/{project}/inboxes/{inbox}/delete", Project, inboxes::delete),
+        post("/projects/{project}/inboxes/{inbox}/retention", Project, inboxes::retain),
         get("/projects/{project}/inboxes/{inbox}/events", Project, live::inbox),
         get("/projects/{project}/inboxes/{inbox}/send", Project, compose::show),
         post("/projects/{project}/inboxes/{inbox}/send", Project, compose::send),

@@ -82,7 +82,7 @@ impl Session {
         if self.config.start_tls && !self.transport.encrypted {
             extensions.push("STARTTLS".into());
         }
-        if self.transport.allows_auth() {
+        if self.allows_auth() {
             extensions.push("AUTH PLAIN LOGIN".into());
         }
         extensions
@@ -103,7 +103,7 @@ impl Session {
         if self.authentication == Authentication::Valid {
             return self.refuse(Reply::refused(Refusal::AlreadyAuthenticated));
         }
-        if !self.transport.allows_auth() {
+        if !self.allows_auth() {
             return self.refuse(Reply::refused(Refusal::EncryptionRequired));
         }
         self.continue_exchange(mechanism.start(initial));
@@ -136,7 +136,7 @@ impl Session {
 
     fn mail(&mut self, mail: Mail) {
         // The parameter AUTH= belongs to the extension of that name (RFC 4954, section 5).
-        let refusal = if mail.auth && !self.transport.allows_auth() {
+        let refusal = if mail.auth && !self.allows_auth() {
             Some(Refusal::UnknownParameter)
         } else if self.authentication == Authentication::Expired {
             Some(Refusal::AuthenticationRequired)

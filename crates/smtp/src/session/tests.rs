@@ -12,6 +12,7 @@ fn session() -> Session {
         command_line: 100,
         data_line: 500,
         start_tls: true,
+        plaintext_auth: false,
     };
     Session::new(Arc::new(config), Transport { encrypted: false, loopback: true })
 }

@@ -25,6 +25,7 @@ pub(crate) fn conditions() -> Conditions {
     let fault = |question, about: &str, refusal| Fault { question, about: about.to_owned(), refusal };
     Conditions {
         loopback: true,
+        keys_only: true,
         message_size: MESSAGE_SIZE as u64,
         data_line: DATA_LINE,
         recipients: RECIPIENTS,

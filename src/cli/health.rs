@@ -1,0 +1,45 @@
+//! `restante health`: whether the service answers, for container health checks.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::error::CliError;
+use super::settings;
+
+/// A service that takes longer is not healthy.
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// Which service.
+#[derive(Args, Debug)]
+pub(super) struct HealthFlags {
+    /// The address of the service
+    #[arg(long, env = "RESTANTE_URL", value_name = "URL", default_value = "http://127.0.0.1:8025")]
+    url: String,
+}
+
+/// The service is not healthy.
+#[derive(Debug, thiserror::Error)]
+#[error("{url} is not healthy")]
+struct Unhealthy {
+    url: String,
+    source: Box<ureq::Error>,
+}
+
+/// Runs the command. It prints nothing if all is well.
+///
+/// # Errors
+/// [`CliError`] where the service does not answer 200 in time.
+pub(super) fn run(flags: &HealthFlags) -> Result<(), CliError> {
+    let url = settings::http_url("--url", &flags.url)?;
+    let agent = ureq::Agent::config_builder().timeout_global(Some(WITHIN)).max_redirects(0).build().new_agent();
+    match agent.get(format!("{url}/v1/health")).call() {
+        Ok(answer) if answer.status() == 200 => Ok(()),
+        Ok(answer) => Err(unhealthy(url, ureq::Error::StatusCode(answer.status().as_u16()))),
+        Err(source) => Err(unhealthy(url, source)),
+    }
+}
+
+fn unhealthy(url: String, source: ureq::Error) -> CliError {
+    CliError::failed(Unhealthy { url, source: Box::new(source) })
+}

@@ -1,0 +1,170 @@
+//! `restante sendmail`: hands a message from standard input to the SMTP server, for programs that call sendmail.
+
+use std::io::{self, BufRead};
+
+use clap::Args;
+use mail_parser::{Address, MessageParser};
+
+use super::error::CliError;
+use super::settings;
+use crate::sender;
+
+// Exit codes, as sendmail's (sysexits.h).
+pub(super) const USAGE: u8 = 64;
+const UNAVAILABLE: u8 = 69;
+const TEMPORARY: u8 = 75;
+
+/// Whom to send to. Options of sendmail that do not matter here are accepted and ignored.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 the server took the message; 64 wrong usage; 69 it was refused; 75 try again later."
+)]
+pub(super) struct SendmailFlags {
+    /// The recipients
+    recipients: Vec<String>,
+    /// Take recipients from To, Cc and Bcc as well, and remove Bcc
+    #[arg(short = 't')]
+    from_headers: bool,
+    /// A line with a single dot does not end the message
+    #[arg(short = 'i')]
+    keep_dots: bool,
+    /// The sender, for the envelope [default: the address in From]
+    #[arg(short = 'f', short_alias = 'r', value_name = "FROM")]
+    from: Option<String>,
+    /// The SMTP server
+    #[arg(long, env = "RESTANTE_SMTP", value_name = "HOST:PORT", default_value = "127.0.0.1:1025")]
+    smtp: String,
+    /// -oi is -i; every other option is ignored
+    #[arg(short = 'o', value_name = "OPTION")]
+    options: Vec<String>,
+    /// The full name of the sender (ignored)
+    #[arg(short = 'F', value_name = "NAME", hide = true)]
+    full_name: Option<String>,
+    /// The type of the body (ignored)
+    #[arg(short = 'B', value_name = "TYPE", hide = true)]
+    body_type: Option<String>,
+}
+
+/// Why the message was not handed over.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SendmailError {
+    #[error("there is no recipient: name one, or give -t to take them from To, Cc and Bcc")]
+    NoRecipient,
+    #[error("{0:?} cannot be an address")]
+    InvalidAddress(String),
+    #[error("cannot read the message from standard input")]
+    Input(#[source] io::Error),
+    #[error("cannot start the runtime")]
+    Runtime(#[source] io::Error),
+    #[error(transparent)]
+    NotTaken(#[from] sender::SubmitError),
+}
+
+impl From<SendmailError> for CliError {
+    fn from(error: SendmailError) -> Self {
+        let code = match &error {
+            SendmailError::NoRecipient | SendmailError::InvalidAddress(_) => USAGE,
+            SendmailError::NotTaken(refused) if refused.is_permanent => UNAVAILABLE,
+            SendmailError::Input(_) | SendmailError::Runtime(_) | SendmailError::NotTaken(_) => TEMPORARY,
+        };
+        Self::Exit(code, error.into())
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`CliError`] with sendmail's exit codes.
+pub(super) fn run(flags: &SendmailFlags) -> Result<(), CliError> {
+    Ok(submit(flags)?)
+}
+
+fn submit(flags: &SendmailFlags) -> Result<(), SendmailError> {
+    let keep_dots = flags.keep_dots || flags.options.iter().any(|option| option == "i");
+    let message = read(io::stdin().lock(), keep_dots).map_err(SendmailError::Input)?;
+    let headers = MessageParser::default().parse_headers(message.as_slice()).unwrap_or_default();
+    let mut recipients = flags.recipients.clone();
+    if flags.from_headers {
+        recipients.extend([headers.to(), headers.cc(), headers.bcc()].into_iter().flatten().flat_map(addresses));
+    }
+    let from = settings::given(flags.from.as_deref()).map(|from| from.trim_matches(['<', '>']).to_owned());
+    let from = from.or_else(|| headers.from().and_then(|from| addresses(from).next())).unwrap_or_default();
+    recipients.sort();
+    recipients.dedup();
+    if recipients.is_empty() {
+        return Err(SendmailError::NoRecipient);
+    }
+    // Nothing may end the command that the address stands in.
+    let invalid =
+        |address: &&String| address.contains(|character: char| character.is_control() || "<>".contains(character));
+    if let Some(address) = recipients.iter().chain([&from]).find(invalid) {
+        return Err(SendmailError::InvalidAddress(address.clone()));
+    }
+    let message = if flags.from_headers { without_bcc(&message) } else { message };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(SendmailError::Runtime)?;
+    Ok(runtime.block_on(sender::submit(&flags.smtp, from, recipients, message))?)
+}
+
+fn addresses<'a>(list: &'a Address<'_>) -> impl Iterator<Item = String> + use<'a> {
+    list.iter().filter_map(|mailbox| mailbox.address()).map(str::to_owned)
+}
+
+/// Reads the message to its end, or to a line with a single dot. Its lines then end with CR LF.
+fn read(mut input: impl BufRead, keep_dots: bool) -> io::Result<Vec<u8>> {
+    let (mut message, mut line) = (Vec::new(), Vec::new());
+    loop {
+        line.clear();
+        if input.read_until(b'\n', &mut line)? == 0 {
+            return Ok(message);
+        }
+        let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        if text == b"." && !keep_dots {
+            return Ok(message);
+        }
+        message.extend_from_slice(text);
+        message.extend_from_slice(b"\r\n");
+    }
+}
+
+/// The message without its Bcc fields. Its lines end with CR LF.
+fn without_bcc(message: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(message.len());
+    let mut in_bcc = false;
+    let mut rest = message;
+    while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+        let (line, after) = rest.split_at(end + 1);
+        if line == b"\r\n" {
+            break;
+        }
+        if !line.starts_with(b" ") && !line.starts_with(b"\t") {
+            let name = line.split(|&byte| byte == b':').next().unwrap_or_default();
+            in_bcc = name.trim_ascii_end().eq_ignore_ascii_case(b"bcc");
+        }
+        if !in_bcc {
+            kept.extend_from_slice(line);
+        }
+        rest = after;
+    }
+    kept.extend_from_slice(rest);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_ends_become_cr_lf_and_a_dot_ends_the_message() {
+        let input = b"Subject: a\n\nb\r\n..\n.\nc";
+        assert_eq!(read(&input[..], false).unwrap(), b"Subject: a\r\n\r\nb\r\n..\r\n");
+        assert_eq!(read(&input[..], true).unwrap(), b"Subject: a\r\n\r\nb\r\n..\r\n.\r\nc\r\n");
+    }
+
+    #[test]
+    fn bcc_is_removed_from_the_headers_alone() {
+        let message = b"To: a\r\nBCC : b,\r\n\tc\r\nSubject: d\r\n\r\nBcc: e\r\n";
+        assert_eq!(without_bcc(message), b"To: a\r\nSubject: d\r\n\r\nBcc: e\r\n");
+        assert_eq!(without_bcc(b"Bcc: a\r\n"), b"");
+    }
+}

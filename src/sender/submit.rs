@@ -1,0 +1,43 @@
+//! Hands a message to an SMTP server for a command, outside of the queue: one attempt, and the outcome to the caller.
+
+use tokio::net::lookup_host;
+
+use super::client::{Client, TlsPolicy};
+use super::mail::Mail;
+use super::peer::Peer;
+use super::{tls, transport};
+use crate::clock::Clock;
+
+/// The name in EHLO: the command's host may have none that others know.
+const HELLO: &str = "localhost";
+
+/// Why the server did not take the message.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct SubmitError {
+    text: String,
+    /// Whether another attempt would fail too.
+    pub is_permanent: bool,
+}
+
+/// Hands `message` from `sender` to the SMTP server at `server` (HOST:PORT) for all `recipients`, or for none if the
+/// server refuses one. It is encrypted if the server can do that, with any certificate.
+///
+/// # Errors
+/// [`SubmitError`].
+pub async fn submit(
+    server: &str,
+    sender: String,
+    recipients: Vec<String>,
+    message: Vec<u8>,
+) -> Result<(), SubmitError> {
+    let transient = |text: String| SubmitError { text, is_permanent: false };
+    let config = tls::unverified().map_err(|error| transient(error.to_string()))?;
+    let tls = TlsPolicy::Opportunistic { config };
+    let client = Client { hello: HELLO.to_owned(), tls, credentials: None, clock: Clock::system() };
+    let name = server.rsplit_once(':').map_or(server, |(host, _)| host).trim_matches(['[', ']']).to_owned();
+    let found = lookup_host(server).await.map_err(|error| transient(format!("{server} is not found: {error}")))?;
+    let peers: Vec<Peer> = found.map(|address| Peer { name: name.clone(), address }).collect();
+    let sent = transport::try_in_turn(&client, &peers, &Mail { sender, recipients, message }).await;
+    sent.map(drop).map_err(|failure| SubmitError { is_permanent: failure.is_permanent(), text: failure.text })
+}

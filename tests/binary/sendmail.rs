@@ -1,0 +1,81 @@
+//! `restante sendmail`, as PHP and cron call it.
+
+use std::io::Write;
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+
+use super::server::{Server, command, first_start};
+
+/// Runs `restante sendmail` with a message on its standard input.
+fn sendmail(smtp: &str, arguments: &[&str], message: &str) -> Output {
+    let mut sendmail = command(["sendmail"]);
+    sendmail.args(arguments).env("RESTANTE_SMTP", smtp).stdin(Stdio::piped());
+    let mut child = sendmail.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It may refuse its usage before it reads.
+    let _ = child.stdin.take().unwrap().write_all(message.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn message(server: &Server, key: &str, inbox: &str) -> Value {
+    serde_json::from_str(&server.ask(key, ["wait", inbox, "--json", "--timeout", "20"])).unwrap()
+}
+
+#[test]
+fn a_message_reaches_the_recipients_named_and_those_of_its_headers() {
+    let (_data_dir, server, key) = first_start();
+    let text = "From: App <app@shop.example>\nTo: \"One\" <one@restante.test>,\n two@restante.test\n\
+                Cc: three@restante.test\nBcc: four@restante.test\nSubject: Hello\n\nYour code is 482913.\n.\nnot the end\n";
+    let sent = sendmail(&server.smtp, &["-t", "-i", "five@restante.test"], text);
+    assert_eq!((sent.status.code(), sent.stdout.len(), sent.stderr.len()), (Some(0), 0, 0), "{sent:?}");
+    for inbox in ["one", "two", "three", "four", "five"] {
+        let message = message(&server, &key, inbox);
+        assert_eq!(message["from"], "app@shop.example");
+        assert_eq!(message["otp"], "482913");
+        assert!(message["text"].as_str().unwrap().ends_with("\n.\nnot the end"), "{message}");
+        assert!(!message.to_string().contains("four@restante.test") || inbox == "four");
+    }
+}
+
+#[test]
+fn what_php_and_cron_pass_is_understood() {
+    let (_data_dir, server, key) = first_start();
+    // PHP: sendmail_path = "restante sendmail -t -i", and the fifth argument of mail().
+    let sent =
+        sendmail(&server.smtp, &["-t", "-i", "-fbounce@shop.example"], "To: php@restante.test\nSubject: a\n\nb\n");
+    assert_eq!(sent.status.code(), Some(0), "{sent:?}");
+    assert_eq!(message(&server, &key, "php")["subject"], "a");
+    let cron = ["-FCronDaemon", "-i", "-B8BITMIME", "-oem", "-odi", "cron@restante.test"];
+    let sent = sendmail(&server.smtp, &cron, "From: root@host\nSubject: Cron <root@host> backup\n\nfailed, grün\n");
+    assert_eq!(sent.status.code(), Some(0), "{sent:?}");
+    assert_eq!(message(&server, &key, "cron")["text"], "failed, grün");
+}
+
+#[test]
+fn a_single_dot_ends_the_message_unless_told_otherwise() {
+    let (_data_dir, server, key) = first_start();
+    let text = "Subject: a\n\nfirst\n.\nsecond\n";
+    assert!(sendmail(&server.smtp, &["short@restante.test"], text).status.success());
+    assert!(sendmail(&server.smtp, &["-oi", "long@restante.test"], text).status.success());
+    assert_eq!(message(&server, &key, "short")["text"], "first");
+    assert_eq!(message(&server, &key, "long")["text"], "first\n.\nsecond");
+}
+
+#[test]
+fn the_exit_codes_are_sendmail_s() {
+    let (_data_dir, server, _key) = first_start();
+    let text = "To: \nSubject: a\n\nb\n";
+    for (smtp, arguments, code, says) in [
+        (server.smtp.as_str(), &["-t"][..], 64, "no recipient"),
+        (server.smtp.as_str(), &["--nonsense"], 64, "--nonsense"),
+        (server.smtp.as_str(), &["a@restante.test>\r\nRSET"], 64, "cannot be an address"),
+        (server.smtp.as_str(), &["a@elsewhere.example"], 69, "relay not permitted"),
+        (server.smtp.as_str(), &["ok@restante.test", "a@elsewhere.example"], 69, "relay not permitted"),
+        ("127.0.0.1:1", &["a@restante.test"], 75, "cannot connect"),
+    ] {
+        let sent = sendmail(smtp, arguments, text);
+        let said = String::from_utf8(sent.stderr).unwrap();
+        assert_eq!(sent.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(says), "{said}");
+    }
+}
