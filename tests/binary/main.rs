@@ -8,6 +8,7 @@ mod crowd;
 mod durability;
 mod failure;
 mod files;
+mod flood;
 mod full_disk;
 mod helpers;
 mod log;

@@ -74,8 +74,17 @@ impl Server {
 
     /// The memory that the process has in use, in KiB.
     pub(crate) fn resident_kib(&self) -> usize {
+        self.status_kib("VmRSS:")
+    }
+
+    /// The most memory that the process has ever had in use, in KiB.
+    pub(crate) fn peak_kib(&self) -> usize {
+        self.status_kib("VmHWM:")
+    }
+
+    fn status_kib(&self, field: &str) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
         line.split_whitespace().next().unwrap().parse().unwrap()
     }
 
