@@ -123,6 +123,8 @@ async fn serve(settings: Settings, key: ApiKey) -> (SocketAddr, SocketAddr) {
         inbox_lifetime: settings.inbox_lifetime,
         inbox_messages: settings.limits.inbox_messages,
         request_memory: 256 << 20,
+        waits_per_key: 4,
+        sends_per_key: 8,
     };
     let service = Service::start(database, Clock::system(), options).await.unwrap();
     service.projects().prepare_default(Some(&key)).await.unwrap();

@@ -96,6 +96,10 @@ pub struct Limits {
     pub request_memory: u64,
     /// Free disk below which no message is taken.
     pub free_disk: u64,
+    /// Waits that one key may have open at once.
+    pub waits_per_key: u8,
+    /// Sends that one key may have running at once.
+    pub sends_per_key: u8,
     /// JSON body of a send.
     pub send_body: usize,
     /// JSON body of everything else.
@@ -122,6 +126,8 @@ impl Default for Limits {
             http_connections: 10_000,
             request_memory: 256 * MIB,
             free_disk: 256 * MIB,
+            waits_per_key: 4,
+            sends_per_key: 8,
             send_body: 10 * 1024 * 1024,
             body: 64 * 1024,
             command_line: 2_048,

@@ -165,6 +165,12 @@ pub(super) struct LimitFlags {
     /// Free disk space below which no message is taken
     #[arg(long, env = "RESTANTE_MIN_FREE_DISK", value_name = "SIZE", default_value_t = ByteSize(Limits::default().free_disk))]
     pub(super) min_free_disk: ByteSize,
+    /// The most waits that one key may have open at once, up to 128
+    #[arg(long, env = "RESTANTE_WAITS_PER_KEY", value_name = "N", default_value_t = Limits::default().waits_per_key)]
+    pub(super) waits_per_key: u8,
+    /// The most sends that one key may have running at once, up to 128
+    #[arg(long, env = "RESTANTE_SENDS_PER_KEY", value_name = "N", default_value_t = Limits::default().sends_per_key)]
+    pub(super) sends_per_key: u8,
     /// The largest JSON body of a send
     #[arg(long, env = "RESTANTE_MAX_SEND_BODY", value_name = "SIZE", default_value_t = bytes(Limits::default().send_body))]
     pub(super) max_send_body: ByteSize,

@@ -228,6 +228,8 @@ async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
         inbox_lifetime: settings.inbox_lifetime,
         inbox_messages: settings.limits.inbox_messages,
         request_memory: settings.limits.request_memory,
+        waits_per_key: settings.limits.waits_per_key,
+        sends_per_key: settings.limits.sends_per_key,
     };
     let started = Service::start(database, Clock::system(), options).await;
     started.map_err(|source| ServeError::Start { url: url.clone(), source })

@@ -22,6 +22,8 @@ const LEAST_DATA_LINE: usize = 1_000;
 const LEAST_REQUEST_MEMORY: u64 = 1024 * 1024;
 /// The shortest administrator's token: nobody guesses 20 characters.
 const LEAST_ADMIN_TOKEN: usize = 20;
+/// The most waits, or sends, of one key at once.
+const MOST_SLOTS: u8 = 128;
 /// Where DNS servers listen.
 const DNS_PORT: u16 = 53;
 
@@ -268,6 +270,8 @@ fn limits(flags: &LimitFlags) -> Result<Limits, SettingsError> {
         http_connections: at_least("--http-connections", flags.http_connections, 1)?,
         request_memory: at_least("--max-body-memory", flags.max_body_memory.0, LEAST_REQUEST_MEMORY)?,
         free_disk: flags.min_free_disk.0,
+        waits_per_key: slots("--waits-per-key", flags.waits_per_key)?,
+        sends_per_key: slots("--sends-per-key", flags.sends_per_key)?,
         send_body: size_at_least("--max-send-body", flags.max_send_body, 1)?,
         body: size_at_least("--max-body", flags.max_body, 1)?,
         command_line: size_at_least("--max-command-line", flags.max_command_line, LEAST_COMMAND_LINE)?,
@@ -283,6 +287,15 @@ fn at_least<N: Copy + PartialOrd + fmt::Display>(flag: &'static str, number: N, 
         return Err(SettingsError::new(flag, problem, "Raise it, or leave the flag out for the default"));
     }
     Ok(number)
+}
+
+/// What one key may do at once is counted with seven bits.
+fn slots(flag: &'static str, number: u8) -> Result<u8, SettingsError> {
+    if number > MOST_SLOTS {
+        let problem = format!("{number} is too large: it must be {MOST_SLOTS} or less");
+        return Err(SettingsError::new(flag, problem, "Lower it, or make another project with a key of its own"));
+    }
+    at_least(flag, number, 1)
 }
 
 fn size_at_least(flag: &'static str, size: ByteSize, least: usize) -> Result<usize, SettingsError> {
@@ -402,6 +415,8 @@ mod tests {
             ("--tls-key k.pem", "--tls-key"),
             ("--inbox-lifetime 0s", "--inbox-lifetime"),
             ("--max-recipients 0", "--max-recipients"),
+            ("--waits-per-key 0", "--waits-per-key"),
+            ("--sends-per-key 129", "--sends-per-key"),
             ("--max-command-line 511", "--max-command-line"),
             ("--max-data-line 999", "--max-data-line"),
             ("--max-message-memory 1MiB", "--max-message-memory"),

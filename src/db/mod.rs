@@ -258,6 +258,12 @@ impl Database {
         }
     }
 
+    /// Whether several nodes may use the database.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        matches!(self.engine, Engine::Postgres(_))
+    }
+
     /// The locks that all nodes on this database share.
     #[must_use]
     pub fn locks(&self) -> &Locks {

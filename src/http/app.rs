@@ -1,5 +1,7 @@
 //! What the handlers share.
 
+use axum::http::Uri;
+
 use crate::config::Limits;
 use crate::service::Service;
 
@@ -16,4 +18,17 @@ pub struct App {
     pub smtp_port: u16,
     /// Proxies that may say from which address a request came.
     pub trusted_proxies: Vec<ipnet::IpNet>,
+}
+
+impl App {
+    /// The host under which callers reach SMTP: that of HTTP.
+    pub(super) fn smtp_host(&self) -> String {
+        let base: Option<Uri> = self.base_url.parse().ok();
+        base.as_ref().and_then(Uri::host).unwrap_or(self.service.mail_domain().as_str()).to_owned()
+    }
+
+    /// Where callers reach SMTP.
+    pub(super) fn smtp_address(&self) -> String {
+        format!("{}:{}", self.smtp_host(), self.smtp_port)
+    }
 }

@@ -38,6 +38,10 @@ pub(super) enum Error {
     InboxNotFound,
     #[error("message not found")]
     MessageNotFound,
+    #[error("attachment not found")]
+    AttachmentNotFound,
+    #[error("outgoing message not found")]
+    OutgoingNotFound,
     #[error("recipient not found")]
     RecipientNotFound,
     #[error("recipient inbox is full")]
@@ -110,6 +114,8 @@ impl Error {
             Self::NotFound
             | Self::InboxNotFound
             | Self::MessageNotFound
+            | Self::AttachmentNotFound
+            | Self::OutgoingNotFound
             | Self::RecipientNotFound
             | Self::NoMatchingMessage => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,

@@ -7,11 +7,12 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 
 use super::error::Error;
+use crate::model::Features;
 use crate::service::MessageFilter;
 
 const DEFAULT_TIMEOUT_MILLIS: u64 = 15_000;
 const MAXIMUM_TIMEOUT_MILLIS: u64 = 120_000;
-/// The longest subject filter: as long as a line of a message may be (RFC 5322, section 2.1.1).
+/// The longest filter for a subject or a sender: as long as a line of a message may be (RFC 5322, section 2.1.1).
 const SUBJECT_BYTES: usize = 998;
 
 /// The query of a request, not yet decoded.
@@ -32,13 +33,30 @@ impl Query {
     /// The filters that a list and a wait share.
     ///
     /// # Errors
-    /// [`Error::InvalidParameter`] for a subject that is too long.
+    /// [`Error::InvalidParameter`] for a subject or a sender that is too long, and for an unknown word in `has`.
     pub(super) fn message_filter(&self) -> Result<MessageFilter, Error> {
         let subject = self.first("subject");
         if subject.as_ref().is_some_and(|subject| subject.len() > SUBJECT_BYTES) {
             return Err(Error::InvalidParameter("subject"));
         }
-        Ok(MessageFilter { subject, after: self.first("after") })
+        let from = self.first("from");
+        if from.as_ref().is_some_and(|from| from.len() > SUBJECT_BYTES) {
+            return Err(Error::InvalidParameter("from"));
+        }
+        Ok(MessageFilter { subject, from, has: self.features()?, after: self.first("after") })
+    }
+
+    /// What a message must have: `otp`, `link`, or both with a comma between.
+    fn features(&self) -> Result<Features, Error> {
+        let mut features = Features::default();
+        for word in self.first("has").iter().flat_map(|words| words.split(',')) {
+            match word {
+                "otp" => features.otp = true,
+                "link" => features.link = true,
+                _ => return Err(Error::InvalidParameter("has")),
+            }
+        }
+        Ok(features)
     }
 
     /// How long a wait may take: capped where it is too long, the default where it is no number.

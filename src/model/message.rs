@@ -43,6 +43,15 @@ impl fmt::Display for MessageId {
     }
 }
 
+/// What a message has, or what a filter wants it to have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// A one-time code.
+    pub otp: bool,
+    /// At least one link.
+    pub link: bool,
+}
+
 /// What was parsed out of a message and only its reader needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {

@@ -5,14 +5,16 @@ mod inbox;
 mod message;
 mod outgoing;
 mod project;
+mod reception;
 mod refused;
 mod timestamp;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
-pub use message::{DamagedParts, InvalidMessageId, Message, MessageId, Parts, PartsJson};
+pub use message::{DamagedParts, Features, InvalidMessageId, Message, MessageId, Parts, PartsJson};
 pub use outgoing::{Attempt, InvalidOutgoingId, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::{Project, ProjectId};
+pub use reception::{Envelope, Reception};
 pub use refused::RefusedMail;
 pub use timestamp::Timestamp;
 

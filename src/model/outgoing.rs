@@ -101,6 +101,8 @@ pub struct Attempt {
     pub number: u32,
     /// When it began.
     pub attempted_at: Option<Timestamp>,
+    /// The name of the server that was spoken to.
+    pub server: Option<String>,
     /// What it ended with, on one line.
     pub reply: String,
 }

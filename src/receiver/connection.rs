@@ -20,6 +20,7 @@ use super::alarm::Alarm;
 use super::arrival::Arrival;
 use super::context::Context;
 use super::event_handler::EventHandler;
+use super::tls;
 use crate::clock::Instant;
 
 /// Bytes read at once. They are on the stack during the read, so a silent client costs none.
@@ -153,6 +154,7 @@ impl Connection {
         };
         // Of no effect where the session began encrypted.
         self.session.tls_started();
+        self.handler.encrypted(stream.get_ref().1.protocol_version().and_then(tls::version_name));
         Ok(Box::new(stream))
     }
 

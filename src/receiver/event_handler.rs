@@ -13,8 +13,8 @@ use super::context::Context;
 use super::trace::Trace;
 use crate::config::SmtpAuth;
 use crate::metrics;
-use crate::model::{ApiKey, EmailAddress, MessageId, ProjectId, RefusedMail};
-use crate::service::{DeliverError, Incoming, prepare};
+use crate::model::{ApiKey, EmailAddress, MessageId, ProjectId, Reception, RefusedMail};
+use crate::service::{DeliverError, Incoming, SmtpConnection, prepare};
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
 
@@ -30,6 +30,10 @@ pub(super) struct EventHandler {
     context: Arc<Context>,
     alarm: Alarm,
     caller: Option<Caller>,
+    /// The version of TLS, once the connection is encrypted.
+    tls: Option<&'static str>,
+    /// Counts the connection for as long as it is open.
+    _connection: SmtpConnection,
     /// The sender and the recipients of the current message, for the log.
     sender: String,
     recipients: String,
@@ -47,11 +51,18 @@ impl EventHandler {
             peer,
             admitted: Arc::new(admitted),
             alarm: Alarm::new(context.clock().clone()),
+            _connection: context.service.smtp_connected(),
             context,
             caller: None,
+            tls: None,
             sender: String::new(),
             recipients: String::new(),
         }
+    }
+
+    /// The connection is encrypted from now on.
+    pub(super) fn encrypted(&mut self, version: Option<&'static str>) {
+        self.tls = version;
     }
 
     /// Answers `event` if it needs an answer. `arrival` is the account of the message that has just come.
@@ -188,11 +199,18 @@ impl EventHandler {
         let mut trace = String::with_capacity(TRACE_BYTES);
         // Writing into memory cannot fail.
         let _ = write!(trace, "{fields}");
+        let reception = Reception {
+            client: self.peer.ip().to_canonical(),
+            helo: Arc::clone(&envelope.client_name),
+            tls: self.tls,
+            authenticated: envelope.authenticated,
+        };
         Incoming {
             reverse_path: EmailAddress::parse(envelope.reverse_path.as_str()).ok(),
             project: self.caller.as_ref().filter(|_| envelope.authenticated).map(|caller| caller.project),
             recipients: envelope.recipients,
             trace,
+            reception: Some(reception),
             raw,
         }
     }
@@ -251,6 +269,7 @@ impl EventHandler {
             peer: self.peer.to_string(),
             sender: sender.to_owned(),
             recipient: recipient.to_owned(),
+            inbox: None,
             reason: refusal.label().to_owned(),
             reply: reply.to_string().trim_end().to_owned(),
             refused_at: self.context.clock().now(),

@@ -14,7 +14,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
-use tokio_rustls::rustls::{self, ServerConfig};
+use tokio_rustls::rustls::{self, ProtocolVersion, ServerConfig};
 
 use crate::clock::{Clock, Instant};
 use crate::config::TlsFiles;
@@ -189,6 +189,15 @@ fn write_whole(path: &Path, text: &str) -> Result<(), TlsError> {
         fs::rename(&unwritten, path)
     };
     write().map_err(|source| TlsError::Write { path: path.to_owned(), source })
+}
+
+/// The name of a version of TLS; `None` for one that is never negotiated.
+pub(super) fn version_name(version: ProtocolVersion) -> Option<&'static str> {
+    match version {
+        ProtocolVersion::TLSv1_2 => Some("TLSv1.2"),
+        ProtocolVersion::TLSv1_3 => Some("TLSv1.3"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

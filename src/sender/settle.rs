@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::bounce::Bounce;
 use super::failure::Failure;
 use super::mail::Mail;
-use super::reply::Reply;
 use super::retry;
+use super::transport::Taken;
 use crate::metrics;
 use crate::model::{Outgoing, OutgoingStatus, Timestamp, WorkerId};
 use crate::service::{DeliverError, Service};
@@ -24,7 +24,7 @@ pub(super) struct Settler {
 
 /// What becomes of an item.
 enum Decision {
-    Sent(Reply),
+    Sent(Taken),
     Again(Timestamp, Failure),
     Failed(Failure),
 }
@@ -50,7 +50,7 @@ impl Settler {
 
     /// Writes down what an attempt has come to; `header` is the message's. A lease that was lost ends it: then the item
     /// is another worker's.
-    pub(super) async fn settle(&self, item: &Outgoing, header: &[u8], outcome: Result<Reply, Failure>) {
+    pub(super) async fn settle(&self, item: &Outgoing, header: &[u8], outcome: Result<Taken, Failure>) {
         let decision = self.decide(item, outcome);
         decision.announce(item);
         loop {
@@ -65,9 +65,9 @@ impl Settler {
         }
     }
 
-    fn decide(&self, item: &Outgoing, outcome: Result<Reply, Failure>) -> Decision {
+    fn decide(&self, item: &Outgoing, outcome: Result<Taken, Failure>) -> Decision {
         let failure = match outcome {
-            Ok(reply) => return Decision::Sent(reply),
+            Ok(taken) => return Decision::Sent(taken),
             Err(failure) => failure,
         };
         let next_due = retry::next_due(self.now(), item.attempts);
@@ -76,24 +76,27 @@ impl Settler {
     }
 
     async fn write(&self, item: &Outgoing, header: &[u8], decision: &Decision) -> Result<bool, DeliverError> {
-        let settlement = |status, due_at, reply: String| Settlement {
+        let settlement = |status, due_at, server: Option<&str>, reply: String| Settlement {
             id: item.id,
             worker: self.worker,
             attempt: item.attempts,
             status,
             due_at,
+            server: server.map(str::to_owned),
             reply,
         };
         let outbox = self.service.outbox();
         match decision {
-            Decision::Sent(reply) => {
-                Ok(outbox.settle(&settlement(OutgoingStatus::Sent, None, reply.to_string())).await?)
+            Decision::Sent(Taken { server, reply }) => {
+                let sent = settlement(OutgoingStatus::Sent, None, Some(server), reply.to_string());
+                Ok(outbox.settle(&sent).await?)
             }
             Decision::Again(due_at, failure) => {
-                Ok(outbox.settle(&settlement(OutgoingStatus::Queued, Some(*due_at), failure.text.clone())).await?)
+                let (server, text) = (failure.server.as_deref(), failure.text.clone());
+                Ok(outbox.settle(&settlement(OutgoingStatus::Queued, Some(*due_at), server, text)).await?)
             }
             Decision::Failed(failure) => {
-                let failed = settlement(OutgoingStatus::Failed, None, failure.text.clone());
+                let failed = settlement(OutgoingStatus::Failed, None, failure.server.as_deref(), failure.text.clone());
                 self.service.bounce(item, failed, self.report(item, header, failure)).await
             }
         }
@@ -123,7 +126,7 @@ impl Decision {
             Self::Failed(_) => "failed",
         });
         match self {
-            Self::Sent(reply) => tracing::info!(outgoing = %id, recipient, attempt, %reply, "sent"),
+            Self::Sent(Taken { reply, .. }) => tracing::info!(outgoing = %id, recipient, attempt, %reply, "sent"),
             Self::Again(due_at, failure) => {
                 tracing::info!(outgoing = %id, recipient, attempt, %due_at, reply = failure.text, "not sent yet");
             }

@@ -55,7 +55,7 @@ impl Transport {
     ///
     /// # Errors
     /// [`Failure`] of the last address that was tried.
-    pub(super) async fn send(&self, mail: Mail) -> Result<Reply, Failure> {
+    pub(super) async fn send(&self, mail: Mail) -> Result<Taken, Failure> {
         match &self.mode {
             Mode::Off => Err(Failure::permanent(7, 1, "sending to other domains is switched off on this installation")),
             Mode::Direct(router, client) => {
@@ -80,6 +80,15 @@ impl Transport {
     }
 }
 
+/// A server has taken a message.
+#[derive(Clone, Debug)]
+pub(super) struct Taken {
+    /// Its name.
+    pub(super) server: String,
+    /// What it answered.
+    pub(super) reply: Reply,
+}
+
 /// The administrator chose the relay, so the system's resolver finds it and no address is refused.
 async fn relay_addresses(relay: &Relay) -> Result<Vec<Peer>, Failure> {
     let name = relay.host.to_string();
@@ -95,11 +104,11 @@ async fn relay_addresses(relay: &Relay) -> Result<Vec<Peer>, Failure> {
 }
 
 /// Tries the next address as long as the server is the problem.
-pub(super) async fn try_in_turn(client: &Client, peers: &[Peer], mail: &Mail) -> Result<Reply, Failure> {
+pub(super) async fn try_in_turn(client: &Client, peers: &[Peer], mail: &Mail) -> Result<Taken, Failure> {
     let mut last = Failure::transient(4, 4, "there is no address to try");
     for peer in peers {
         match client.deliver(peer, mail).await {
-            Ok(reply) => return Ok(reply),
+            Ok(reply) => return Ok(Taken { server: peer.name.clone(), reply }),
             Err(AttemptError::Message(failure)) => return Err(failure),
             Err(AttemptError::Server(failure) | AttemptError::Handshake(failure)) => {
                 tracing::debug!(server = %peer, error = failure.text, "trying the next address");

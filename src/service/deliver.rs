@@ -2,8 +2,8 @@
 
 use super::reply::Held;
 use super::{DeliverError, Service};
-use crate::model::{EmailAddress, InboxId, MessageId, ProjectId};
-use crate::store::{Content, Delivery, Outcome, OutgoingChange, StoreError, on_blocking_thread};
+use crate::model::{EmailAddress, InboxId, MessageId, ProjectId, Reception};
+use crate::store::{Content, Delivery, Origin, Outcome, OutgoingChange, StoreError, on_blocking_thread};
 
 /// Larger messages are parsed on a blocking thread, where they hold up no other connection.
 const PARSED_IN_PLACE: usize = 256 * 1024;
@@ -19,6 +19,8 @@ pub struct Incoming {
     pub project: Option<ProjectId>,
     /// The `Return-Path` and `Received` fields that this hop adds, each ended by CR LF.
     pub trace: String,
+    /// The connection that it came over; nothing for what this service has composed itself.
+    pub reception: Option<Reception>,
     /// The message, byte for byte.
     pub raw: Vec<u8>,
 }
@@ -69,6 +71,7 @@ impl Service {
     /// [`DeliverError`]; then no recipient has the message.
     pub async fn store(&self, Prepared { delivery, held }: Prepared) -> Result<Vec<MessageId>, DeliverError> {
         let outcomes = self.commit(delivery, held).await?;
+        self.0.activity.message_stored();
         Ok(outcomes.into_iter().map(|outcome| outcome.message).collect())
     }
 
@@ -115,7 +118,8 @@ fn encode(incoming: Incoming) -> Result<Content, StoreError> {
     if let Some(excess) = &parsed.over_budget {
         tracing::warn!(%excess, bytes = incoming.raw.len(), "a message is read only in part");
     }
-    let reverse_path = incoming.reverse_path.map(|address| address.to_string());
-    let sender = parsed.from.take().or(reverse_path).unwrap_or_default();
-    Content::encode(parsed, sender, incoming.trace, &incoming.raw)
+    let reverse_path = incoming.reverse_path.map(|address| address.to_string()).unwrap_or_default();
+    let sender = parsed.from.take().unwrap_or_else(|| reverse_path.clone());
+    let origin = Origin { trace: incoming.trace, reverse_path, reception: incoming.reception };
+    Content::encode(parsed, sender, origin, &incoming.raw)
 }

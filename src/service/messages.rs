@@ -1,14 +1,18 @@
 //! Reading messages: one by its id, or a list of them.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{Inbox, Message, MessageId};
-use crate::store::Selection;
+use crate::model::{Features, Inbox, Message, MessageId};
+use crate::store::{Everything, Pieces, Selection, StoredMessage};
 
 /// Which messages a list or a wait is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessageFilter {
     /// A substring of the subject, whatever its case.
     pub subject: Option<String>,
+    /// A substring of the sender's address, whatever its case.
+    pub from: Option<String>,
+    /// What the message must have.
+    pub has: Features,
     /// Only messages behind this one: a message id as the caller gave it.
     pub after: Option<String>,
 }
@@ -36,14 +40,48 @@ pub struct MessagePages {
 }
 
 impl Service {
-    /// A message that lies in one of the caller's live inboxes.
+    /// A message in one of the caller's live inboxes, with all its parts.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`], as below.
+    pub async fn message(&self, caller: &Caller, id: &str) -> Result<Message, ServiceError> {
+        self.open_message(caller, id).await?.load().await?.ok_or(ServiceError::MessageNotFound)
+    }
+
+    /// The same message, its parts to be read piece by piece.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
-    pub async fn message(&self, caller: &Caller, id: &str) -> Result<Message, ServiceError> {
-        let id = MessageId::parse(id).map_err(|_| ServiceError::MessageNotFound)?;
-        let found = self.0.store.message(caller.project, id, self.0.clock.now()).await?;
+    pub async fn open_message(&self, caller: &Caller, id: &str) -> Result<StoredMessage, ServiceError> {
+        let found = self.0.store.message(caller.project, parse(id)?, self.0.clock.now()).await?;
         found.ok_or(ServiceError::MessageNotFound)
+    }
+
+    /// The bytes of the message as they were received, to be read piece by piece.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`].
+    pub async fn raw_message(&self, caller: &Caller, id: &str) -> Result<Pieces, ServiceError> {
+        let found = self.0.store.raw_pieces(caller.project, parse(id)?, self.0.clock.now()).await?;
+        found.ok_or(ServiceError::MessageNotFound)
+    }
+
+    /// The message with its envelope and its bytes.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`].
+    pub async fn whole_message(&self, caller: &Caller, id: &str) -> Result<Everything, ServiceError> {
+        let found = self.0.store.everything(caller.project, parse(id)?, self.0.clock.now()).await?;
+        found.ok_or(ServiceError::MessageNotFound)
+    }
+
+    /// Deletes the message. Its id stays a cursor for as long as its inbox lives.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`].
+    pub async fn delete_message(&self, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+        let deleted = self.0.store.delete_message(caller.project, parse(id)?, self.0.clock.now()).await?;
+        if deleted { Ok(()) } else { Err(ServiceError::MessageNotFound) }
     }
 
     /// Checks the cursors of a list; its pages are read as they are asked for.
@@ -65,7 +103,7 @@ impl Service {
             Some(id) => self.sequence(inbox, id).await?.ok_or(ServiceError::InvalidAfter)?,
             None => 0,
         };
-        Ok(Selection::new(after, filter.subject.as_deref()))
+        Ok(Selection::new(after, filter.subject.as_deref()).from(filter.from.as_deref()).with(filter.has))
     }
 
     /// The position in `inbox` of the message that a caller names; `None` where it is none of the inbox.
@@ -92,7 +130,7 @@ impl MessagePages {
     ///
     /// # Errors
     /// Where the store fails.
-    pub async fn next_page(&mut self) -> Result<Option<Vec<Message>>, ServiceError> {
+    pub async fn next_page(&mut self) -> Result<Option<Vec<StoredMessage>>, ServiceError> {
         let Some(before) = self.next_before() else { return Ok(None) };
         let now = self.service.0.clock.now();
         let page = self.service.0.store.page(&self.inbox, &self.selection, before, self.left, now).await?;
@@ -100,4 +138,8 @@ impl MessagePages {
         self.left -= i64::try_from(page.messages.len()).unwrap_or(self.left);
         Ok(Some(page.messages).filter(|messages| !messages.is_empty()))
     }
+}
+
+fn parse(id: &str) -> Result<MessageId, ServiceError> {
+    MessageId::parse(id).map_err(|_| ServiceError::MessageNotFound)
 }

@@ -4,12 +4,14 @@
 //! all connections; the background work that it owns (the committer, the sweeper, the hub's ear) runs on the runtime
 //! that started it and ends with [`Service::stop`].
 
+mod activity;
 mod aside;
 mod committer;
 mod deletions;
 mod deliver;
 mod error;
 mod expire;
+mod explain;
 mod follow;
 mod hub;
 mod inboxes;
@@ -26,6 +28,7 @@ mod retention;
 mod send;
 mod sessions;
 mod slots;
+mod summary;
 mod wait;
 
 use std::sync::Arc;
@@ -40,8 +43,10 @@ use crate::memory::Budget;
 use crate::model::{Domain, ProjectId};
 use crate::store::{Policy, Store, StoreError};
 
+pub use activity::SmtpConnection;
 pub use deliver::{Incoming, Prepared, prepare};
 pub use error::{DeliverError, ProjectError, ServiceError};
+pub use explain::Explanation;
 pub use follow::{Follower, News};
 pub use messages::{ListFilter, MessageFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
@@ -50,11 +55,6 @@ pub use projects::{Caller, Projects};
 pub use retention::RetentionError;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
-
-/// Waits that one key may have open at once.
-const WAITS_A_KEY: u8 = 4;
-/// Sends that one key may have running at once.
-const SENDS_A_KEY: u8 = 8;
 
 /// How long the database may take to answer whether it is healthy.
 const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -70,6 +70,10 @@ pub struct Options {
     pub inbox_messages: u64,
     /// Bytes that requests and their answers may hold in memory.
     pub request_memory: u64,
+    /// Waits that one key may have open at once; at most 128.
+    pub waits_per_key: u8,
+    /// Sends that one key may have running at once; at most 128.
+    pub sends_per_key: u8,
 }
 
 /// The use cases. Cheap to clone.
@@ -89,6 +93,7 @@ struct Inner {
     committer: committer::Committer,
     exceptions: Arc<recipients::Exceptions>,
     refusals: refusals::Recorder,
+    activity: activity::Activity,
     lockout: lockout::Lockout,
     followers: follow::Followers,
     waits_end: CancellationToken,
@@ -122,11 +127,16 @@ impl Service {
         let committer = committer::Committer::start(store.clone(), clock.clone(), &tasks);
         // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
+        let activity = activity::Activity::new(clock.clone(), store.is_shared());
+        if store.is_shared() {
+            let reporting = activity.clone().report(store.clone());
+            tasks.spawn(stop.clone().run_until_cancelled_owned(reporting));
+        }
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
         Ok(Self(Arc::new(Inner {
-            wait_slots: slots::Slots::new(store.locks().clone(), waits, WAITS_A_KEY),
-            send_slots: slots::Slots::new(store.locks().clone(), sends, SENDS_A_KEY),
+            wait_slots: slots::Slots::new(store.locks().clone(), waits, options.waits_per_key),
+            send_slots: slots::Slots::new(store.locks().clone(), sends, options.sends_per_key),
             store,
             clock,
             options,
@@ -136,6 +146,7 @@ impl Service {
             committer,
             exceptions,
             refusals,
+            activity,
             lockout,
             followers: follow::Followers::default(),
             waits_end: CancellationToken::new(),

@@ -69,6 +69,20 @@ impl Outbox {
         Ok(self.store.attempts(project, i64::from(limit)).await?)
     }
 
+    /// An item of a project with its attempts, in the order in which they were made; nothing for another project's.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn own(
+        &self,
+        project: ProjectId,
+        id: OutgoingId,
+    ) -> Result<Option<(Outgoing, Vec<Attempt>)>, StoreError> {
+        let found = self.store.outgoing(id).await?.filter(|item| item.project == project);
+        let Some(item) = found else { return Ok(None) };
+        Ok(Some((item, self.store.attempts_of(id).await?)))
+    }
+
     /// One item.
     ///
     /// # Errors

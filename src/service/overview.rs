@@ -108,6 +108,7 @@ impl Service {
         let (mut messages, mut read) = (Vec::new(), 0);
         while let Some(page) = pages.next_page().await? {
             for message in page {
+                let Some(message) = message.load().await? else { continue };
                 let id = message.id;
                 read += 1;
                 if contains(&message, &wanted)? {

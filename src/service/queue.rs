@@ -97,7 +97,14 @@ impl Service {
         };
         let trace =
             format!("Return-Path: <>\r\nReceived: by {}; {}\r\n", self.mail_domain(), self.0.clock.now().to_rfc5322());
-        let incoming = Incoming { reverse_path: None, recipients: vec![sender], project: None, trace, raw: bounce };
+        let incoming = Incoming {
+            reverse_path: None,
+            recipients: vec![sender],
+            project: None,
+            trace,
+            reception: None,
+            raw: bounce,
+        };
         match self.deliver_own(incoming, OutgoingChange::Settle(settlement.clone())).await {
             Ok(_) => Ok(true),
             Err(DeliverError::LeaseLost) => Ok(false),

@@ -147,6 +147,6 @@ impl Service {
             self.mail_domain(),
             composed_at.to_rfc5322(),
         );
-        Incoming { reverse_path: Some(sender), recipients: vec![recipient], project: None, trace, raw }
+        Incoming { reverse_path: Some(sender), recipients: vec![recipient], project: None, trace, reception: None, raw }
     }
 }

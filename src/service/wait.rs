@@ -10,13 +10,13 @@ use super::hub::Interest;
 use super::{Caller, MessageFilter, Service, ServiceError};
 use crate::clock::Instant;
 use crate::metrics;
-use crate::model::{Inbox, Message};
-use crate::store::Selection;
+use crate::model::Inbox;
+use crate::store::{Selection, StoredMessage};
 
 /// How long a wait pauses before it looks again when the database is unavailable.
 const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(200);
 
-type Looked = Result<Option<Message>, ServiceError>;
+type Looked = Result<Option<StoredMessage>, ServiceError>;
 
 impl Service {
     /// The oldest message of `inbox` that matches, as soon as there is one. A `timeout` of zero means one look.
@@ -32,7 +32,7 @@ impl Service {
         inbox: &Inbox,
         filter: &MessageFilter,
         timeout: Duration,
-    ) -> Result<Message, ServiceError> {
+    ) -> Result<StoredMessage, ServiceError> {
         let mut open = metrics::OpenWait::begin();
         let result = self.look_or_wait(caller, inbox, filter, timeout).await;
         open.ends(outcome(&result));
@@ -45,7 +45,7 @@ impl Service {
         inbox: &Inbox,
         filter: &MessageFilter,
         timeout: Duration,
-    ) -> Result<Message, ServiceError> {
+    ) -> Result<StoredMessage, ServiceError> {
         let selection = self.selection(inbox, filter).await?;
         let deadline = self.0.clock.instant().after(timeout);
         let interest = self.0.hub.register(&inbox.id);
@@ -92,7 +92,7 @@ struct Waiter<'a> {
 
 impl Waiter<'_> {
     /// Waits and looks in turn, from what the first look found.
-    async fn wait(&self, mut interest: Interest, mut looked: Looked) -> Result<Message, ServiceError> {
+    async fn wait(&self, mut interest: Interest, mut looked: Looked) -> Result<StoredMessage, ServiceError> {
         loop {
             let clock = &self.service.0.clock;
             let is_over = clock.instant() >= self.deadline;
@@ -128,7 +128,7 @@ impl Waiter<'_> {
     }
 }
 
-fn outcome(result: &Result<Message, ServiceError>) -> &'static str {
+fn outcome(result: &Result<StoredMessage, ServiceError>) -> &'static str {
     match result {
         Ok(_) => "found",
         Err(ServiceError::Timeout | ServiceError::NoMatchingMessage) => "timeout",

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::{Settlement, Store, StoreError};
-use crate::db::{DatabaseError, Transaction, values};
+use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{Attempt, OutgoingId, ProjectId, Timestamp};
 
 impl Store {
@@ -19,29 +19,46 @@ impl Store {
         limit: i64,
     ) -> Result<HashMap<OutgoingId, Vec<Attempt>>, StoreError> {
         const LIST: &str = "
-            SELECT outgoing_id, attempt, attempted_at, reply FROM attempts
+            SELECT outgoing_id, attempt, attempted_at, server, reply FROM attempts
             WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1 ORDER BY id DESC LIMIT $2)
             ORDER BY outgoing_id, attempt";
         let mut attempts: HashMap<OutgoingId, Vec<Attempt>> = HashMap::new();
         for mut row in self.database.query(LIST, values![project, limit]).await? {
             let item = OutgoingId(row.uuid()?);
-            let attempt = Attempt {
-                number: u32::try_from(row.integer()?).unwrap_or(u32::MAX),
-                attempted_at: row.optional_integer()?.map(Timestamp::from_millis),
-                reply: row.text()?,
-            };
-            attempts.entry(item).or_default().push(attempt);
+            attempts.entry(item).or_default().push(read_attempt(&mut row)?);
         }
         Ok(attempts)
     }
 }
 
+impl Store {
+    /// The attempts of one item, in the order in which they were made.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn attempts_of(&self, item: OutgoingId) -> Result<Vec<Attempt>, StoreError> {
+        const LIST: &str =
+            "SELECT attempt, attempted_at, server, reply FROM attempts WHERE outgoing_id = $1 ORDER BY attempt";
+        let rows = self.database.query(LIST, values![item]).await?;
+        Ok(rows.into_iter().map(|mut row| read_attempt(&mut row)).collect::<Result<_, _>>()?)
+    }
+}
+
+fn read_attempt(row: &mut Row) -> Result<Attempt, DatabaseError> {
+    Ok(Attempt {
+        number: u32::try_from(row.integer()?).unwrap_or(u32::MAX),
+        attempted_at: row.optional_integer()?.map(Timestamp::from_millis),
+        server: row.optional_text()?,
+        reply: row.text()?,
+    })
+}
+
 /// Keeps what an attempt has come to.
 pub(super) async fn keep(transaction: &mut Transaction, settlement: &Settlement) -> Result<(), DatabaseError> {
     const INSERT: &str = "
-        INSERT INTO attempts (id, outgoing_id, attempt, attempted_at, reply)
-        SELECT $1, id, attempts, attempted_at, $3 FROM outgoing WHERE id = $2";
-    let parameters = values![Uuid::now_v7(), settlement.id, settlement.reply.as_str(),];
+        INSERT INTO attempts (id, outgoing_id, attempt, attempted_at, server, reply)
+        SELECT $1, id, attempts, attempted_at, $3, $4 FROM outgoing WHERE id = $2";
+    let parameters = values![Uuid::now_v7(), settlement.id, settlement.server.as_deref(), settlement.reply.as_str()];
     transaction.execute(INSERT, parameters).await?;
     Ok(())
 }

@@ -6,11 +6,11 @@
 use bytes::Bytes;
 
 use super::StoreError;
-use crate::model::Parts;
+use crate::model::{Features, Parts, Reception};
 use restante_mail::ParsedMessage;
 
 /// Bytes of both forms together up to which they are compressed as one.
-const ORDINARY: usize = 128 * 1024;
+pub(super) const ORDINARY: usize = 128 * 1024;
 /// Bytes in one piece of a large message.
 pub(super) const PIECE: usize = 256 * 1024;
 /// LZ4 shrinks at most to the 255th part; a row that claims more is damaged.
@@ -31,7 +31,8 @@ pub struct Content {
     pub(super) sender: String,
     pub(super) subject: String,
     pub(super) subject_folded: String,
-    pub(super) trace: String,
+    pub(super) has: Features,
+    pub(super) origin: Origin,
     /// Bytes of the parsed parts.
     pub(super) parsed_size: usize,
     /// Bytes of the message as it was received.
@@ -39,6 +40,17 @@ pub struct Content {
     /// Both forms; empty for a large message.
     pub(super) data: Bytes,
     pub(super) chunks: Vec<Chunk>,
+}
+
+/// Where a message came from.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// The Return-Path and Received fields that this server put in front of it.
+    pub trace: String,
+    /// The sender of the envelope; empty for the null reverse-path.
+    pub reverse_path: String,
+    /// The connection; nothing for what this server has composed itself.
+    pub reception: Option<Reception>,
 }
 
 /// A piece of a large message.
@@ -54,7 +66,8 @@ impl Content {
     ///
     /// # Errors
     /// [`StoreError::Json`], which no message brings about.
-    pub fn encode(message: ParsedMessage, sender: String, trace: String, raw: &[u8]) -> Result<Self, StoreError> {
+    pub fn encode(message: ParsedMessage, sender: String, origin: Origin, raw: &[u8]) -> Result<Self, StoreError> {
+        let has = Features { otp: !message.otp.is_empty(), link: !message.links.is_empty() };
         let parts = Parts { text: message.text, html: message.html, links: message.links, otp: message.otp };
         let mut parsed = Vec::with_capacity(2 * raw.len().min(ORDINARY) + 1024);
         serde_json::to_writer(&mut parsed, &parts).map_err(StoreError::Json)?;
@@ -67,7 +80,7 @@ impl Content {
             (Bytes::new(), both.into_iter().flat_map(|(form, bytes)| chunks(form, bytes)).collect())
         };
         let subject_folded = fold_case(&message.subject);
-        Ok(Self { sender, subject: message.subject, subject_folded, trace, parsed_size, raw_size, data, chunks })
+        Ok(Self { sender, subject: message.subject, subject_folded, has, origin, parsed_size, raw_size, data, chunks })
     }
 }
 
@@ -150,7 +163,7 @@ mod tests {
 
     fn content(raw: &[u8]) -> Content {
         let message = ParsedMessage { text: "text".to_owned(), ..Default::default() };
-        Content::encode(message, String::new(), String::new(), raw).unwrap()
+        Content::encode(message, String::new(), Origin::default(), raw).unwrap()
     }
 
     #[test]

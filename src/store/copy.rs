@@ -73,7 +73,7 @@ macro_rules! table {
     };
 }
 
-/// All tables but that of the dashboard's sessions: people sign in anew. A table comes after those it refers to.
+/// All tables but those of the dashboard's sessions and of the nodes: people sign in anew, nodes report anew. A table comes after those it refers to.
 const TABLES: &[Table] = &[
     table!("projects", "id", no_bytes, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),
     table!(
@@ -89,12 +89,20 @@ const TABLES: &[Table] = &[
         "number",
         least_number,
         500,
-        "number, id, project_id, kind, created_at, expires_at, deleted_at, closed, message_count, last_sequence,
-         emptied_sequence, swept_sequence, retention_days",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13",
+        "number, id, project_id, kind, created_at, expires_at, deleted_at, opened_by_mail, closed, message_count,
+         last_sequence, emptied_sequence, swept_sequence, retention_days",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14",
         &[(0, Numbered::Inboxes)]
     ),
-    table!("contents", "number", least_number, 8, "number, trace, data", "$1, $2, $3", &[(0, Numbered::Contents)]),
+    table!(
+        "contents",
+        "number",
+        least_number,
+        8,
+        "number, trace, reverse_path, client, helo, tls, authenticated, data",
+        "$1, $2, $3, $4, $5, $6, $7, $8",
+        &[(0, Numbered::Contents)]
+    ),
     table!(
         "chunks",
         "number",
@@ -109,9 +117,9 @@ const TABLES: &[Table] = &[
         "number",
         least_number,
         500,
-        "number, id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at, sender,
-         subject, subject_folded",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12",
+        "number, id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at,
+         has_otp, has_link, sender, subject, subject_folded",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14",
         &[(0, Numbered::Messages), (2, Numbered::Inboxes), (4, Numbered::Contents)]
     ),
     table!(
@@ -123,14 +131,21 @@ const TABLES: &[Table] = &[
          attempted_at, due_at, expires_at, worker, leased_until, last_reply",
         "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17"
     ),
-    table!("attempts", "id", no_bytes, 500, "id, outgoing_id, attempt, attempted_at, reply", "$1, $2, $3, $4, $5"),
+    table!(
+        "attempts",
+        "id",
+        no_bytes,
+        500,
+        "id, outgoing_id, attempt, attempted_at, server, reply",
+        "$1, $2, $3, $4, $5, $6"
+    ),
     table!(
         "refusals",
         "id",
         no_bytes,
         500,
-        "id, project_id, peer, sender, recipient, reason, reply, refused_at",
-        "$1, $2, $3, $4, $5, $6, $7, $8"
+        "id, project_id, peer, sender, recipient, inbox_id, reason, reply, refused_at",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9"
     ),
     table!("settings", "name", no_text, 500, "name, value", "$1, $2"),
 ];

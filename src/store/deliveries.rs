@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::content::Chunk;
+use super::content::{Chunk, Origin};
 use super::outgoing::{self, NewOutgoing};
 use super::plan::{InboxState, Opening, Place, Plan};
 use super::queue::{self, Settlement};
 use super::{ATTEMPTS, Content, Store, StoreError, until_undisturbed};
-use crate::db::{DatabaseError, Row, Transaction, values};
+use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
 
 /// One message for one or more inboxes.
@@ -299,12 +299,13 @@ fn read_state(mut row: Row) -> Result<InboxState, DatabaseError> {
 /// Opens the inboxes that the plan needs and that are not live.
 async fn open_inboxes(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Result<(), DatabaseError> {
     const CREATE: &str = "
-        INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, 'temporary', $3, $4)
+        INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, opened_by_mail)
+        VALUES ($1, $2, 'temporary', $3, $4, 1)
         ON CONFLICT (id) DO NOTHING RETURNING number";
     // The inbox keeps its project unless the sender authenticated as another one.
     const REOPEN: &str = "
         UPDATE inboxes SET project_id = CASE WHEN $5 = 1 THEN $2 ELSE project_id END, kind = 'temporary',
-            created_at = $3, expires_at = $4, deleted_at = NULL, closed = 0, message_count = 0,
+            created_at = $3, expires_at = $4, deleted_at = NULL, opened_by_mail = 1, closed = 0, message_count = 0,
             emptied_sequence = last_sequence
         WHERE number = $1";
     let policy = plan.policy;
@@ -354,8 +355,8 @@ async fn write_messages(transaction: &mut Transaction, plan: &mut Plan<'_>) -> R
         UPDATE inboxes SET last_sequence = last_sequence + $2, message_count = message_count + $2 WHERE number = $1";
     const INSERT: &str = "
         INSERT INTO messages (id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at,
-            sender, subject, subject_folded)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+            has_otp, has_link, sender, subject, subject_folded)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
     let (deliveries, now) = (plan.deliveries, plan.policy.now);
     let stored: Vec<usize> = (0..deliveries.len()).filter(|index| plan.is_stored(*index)).collect();
     let contents = stored.iter().map(|index| &deliveries[*index].content);
@@ -375,6 +376,8 @@ async fn write_messages(transaction: &mut Transaction, plan: &mut Plan<'_>) -> R
                 content.parsed_size,
                 content.raw_size,
                 now,
+                content.has.otp,
+                content.has.link,
                 content.sender.as_str(),
                 content.subject.as_str(),
                 content.subject_folded.as_str(),
@@ -387,15 +390,30 @@ async fn write_messages(transaction: &mut Transaction, plan: &mut Plan<'_>) -> R
     Ok(())
 }
 
+fn content_row(content: &Content) -> Vec<Value> {
+    let Origin { trace, reverse_path, reception } = &content.origin;
+    let reception = reception.as_ref();
+    values![
+        trace.as_str(),
+        reverse_path.as_str(),
+        reception.map(|reception| reception.client.to_string()),
+        reception.map(|reception| &*reception.helo),
+        reception.and_then(|reception| reception.tls),
+        reception.map(|reception| reception.authenticated),
+        content.data.clone(),
+    ]
+}
+
 /// Stores a row for each content, shared by all its recipients; returns their numbers.
 async fn insert_contents<'a>(
     transaction: &mut Transaction,
     contents: impl Iterator<Item = &'a Content> + Clone,
 ) -> Result<Vec<i64>, DatabaseError> {
-    const INSERT: &str = "INSERT INTO contents (trace, data) VALUES ($1, $2) RETURNING number";
+    const INSERT: &str = "
+        INSERT INTO contents (trace, reverse_path, client, helo, tls, authenticated, data)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING number";
     const INSERT_CHUNK: &str = "INSERT INTO chunks (content_number, form, position, data) VALUES ($1, $2, $3, $4)";
-    let row = |content: &Content| values![content.trace.as_str(), content.data.clone()];
-    let inserted = transaction.query_many(INSERT, contents.clone().map(row).collect()).await?;
+    let inserted = transaction.query_many(INSERT, contents.clone().map(content_row).collect()).await?;
     let number = |rows: Vec<Row>| rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer();
     let numbers: Vec<i64> = inserted.into_iter().map(number).collect::<Result<_, _>>()?;
     let mut chunks = Vec::new();

@@ -24,8 +24,8 @@ impl Store {
     pub async fn claim_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
         const CLAIM: &str = "
             INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
-            ON CONFLICT (id) DO UPDATE SET kind = $3, created_at = $4, expires_at = $5, deleted_at = NULL, closed = 0,
-                message_count = 0, emptied_sequence = inboxes.last_sequence
+            ON CONFLICT (id) DO UPDATE SET kind = $3, created_at = $4, expires_at = $5, deleted_at = NULL,
+                opened_by_mail = 0, closed = 0, message_count = 0, emptied_sequence = inboxes.last_sequence
             WHERE inboxes.project_id = $2 AND (inboxes.closed = 1 OR inboxes.expires_at <= $4)";
         self.change_inbox(CLAIM, &inbox.id, with_all_fields(inbox)).await
     }

@@ -2,53 +2,25 @@
 //!
 //! Every statement has the inbox's own conditions (live, and still in the life that the caller saw), so that no message
 //! is read from an inbox that has ended. A list or a wait first reads the heads, a page at a time, and compares them with
-//! the filter here: substring search in SQL takes time proportional to the product of both lengths, and cannot be stopped.
+//! its [`Selection`].
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use memchr::memmem;
 
-use super::content::fold_case;
-use super::{Form, Store, StoreError};
+use super::content::ORDINARY;
+use super::reading::Pieces;
+use super::{Form, Selection, Store, StoreError};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::memory::{Exhausted, Room};
-use crate::model::{Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
+use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
 
-/// Bytes of parsed parts in one page of a list, unless a single message has more.
+/// Bytes of parsed parts in one page of a list, without those of large messages.
 const PAGE_SIZE: usize = 1024 * 1024;
 /// Messages up to this size are read without room in the budget, so that small ones never wait for large ones.
 const SMALL: usize = 16 * 1024;
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
-/// Heads that are read at once to be compared with a filter. A subject has at most 100 KiB.
-const HEADS: usize = 100;
 /// Contents that are read at once.
 const CONTENTS_AT_ONCE: usize = 8;
-
-/// Which messages of an inbox are meant.
-#[derive(Clone, Debug)]
-pub struct Selection {
-    after: i64,
-    /// A part of the subject, its case folded.
-    subject: Option<String>,
-}
-
-impl Selection {
-    /// Messages after the sequence `after` whose subject contains `subject`, whatever its case.
-    #[must_use]
-    pub fn new(after: i64, subject: Option<&str>) -> Self {
-        Self { after, subject: subject.map(fold_case).filter(|subject| !subject.is_empty()) }
-    }
-
-    fn matches(&self, head: &Head) -> bool {
-        let contained = |subject: &String| memmem::find(head.subject_folded.as_bytes(), subject.as_bytes()).is_some();
-        self.subject.as_ref().is_none_or(contained)
-    }
-
-    /// Heads to read at once in order to find `wanted` messages.
-    fn heads_for(&self, wanted: usize) -> usize {
-        if self.subject.is_some() { HEADS } else { wanted }
-    }
-}
 
 /// Where a message stands in its inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +37,30 @@ pub struct Source {
     pub room: Room,
 }
 
+/// A message whose parts are still to be read, piece by piece where they are large.
+#[derive(Debug)]
+pub struct StoredMessage {
+    /// Identifies it; also the `after` cursor.
+    pub id: MessageId,
+    /// The inbox it lies in.
+    pub inbox_id: InboxId,
+    /// Its position in the inbox.
+    pub sequence: i64,
+    /// The sender's address; empty where there is none.
+    pub from: String,
+    /// The subject, decoded; empty where there is none.
+    pub subject: String,
+    /// When it was accepted.
+    pub received_at: Timestamp,
+    /// Its parts, a JSON object.
+    pub parts: Pieces,
+}
+
 /// A part of a list, newest first.
 #[derive(Debug)]
 pub struct Page {
     /// The messages.
-    pub messages: Vec<Message>,
+    pub messages: Vec<StoredMessage>,
     /// The list goes on before this sequence; `None` at its end.
     pub next: Option<i64>,
 }
@@ -77,13 +68,14 @@ pub struct Page {
 /// What is known of a message without its content.
 #[derive(Debug)]
 pub(super) struct Head {
-    id: MessageId,
-    inbox_id: InboxId,
-    sequence: i64,
-    sender: String,
-    subject: String,
-    subject_folded: String,
-    received_at: Timestamp,
+    pub(super) id: MessageId,
+    pub(super) inbox_id: InboxId,
+    pub(super) sequence: i64,
+    pub(super) sender: String,
+    pub(super) subject: String,
+    pub(super) subject_folded: String,
+    pub(super) received_at: Timestamp,
+    pub(super) has: Features,
     pub(super) content_number: i64,
     pub(super) parsed_size: usize,
     pub(super) raw_size: usize,
@@ -93,10 +85,10 @@ pub(super) struct Head {
 macro_rules! live_heads {
     ($conditions:literal) => {
         concat!(
-            "SELECT m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.content_number,
-                m.parsed_size, m.raw_size
+            "SELECT m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp,
+                m.has_link, m.content_number, m.parsed_size, m.raw_size
              FROM messages m JOIN inboxes i ON i.number = m.inbox_number
-             WHERE i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND ",
+             WHERE i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND m.content_number IS NOT NULL AND ",
             $conditions
         )
     };
@@ -112,10 +104,27 @@ impl Store {
         project: ProjectId,
         id: MessageId,
         now: Timestamp,
-    ) -> Result<Option<Message>, StoreError> {
+    ) -> Result<Option<StoredMessage>, StoreError> {
         let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
-        let room = self.room_for(head.parsed_size).await?;
-        self.with_parts(head, room).await
+        self.opened(head).await
+    }
+
+    /// The bytes of a message as they were received, if `project` owns it, to be read piece by piece.
+    ///
+    /// # Errors
+    /// As [`Store::message`].
+    pub async fn raw_pieces(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<Option<Pieces>, StoreError> {
+        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
+        if head.is_large() {
+            return Ok(Some(self.pieces(&head, Form::Raw)));
+        }
+        let room = self.room_for(head.raw_size).await?;
+        Ok(self.read_form(&head, Form::Raw).await?.map(|raw| Pieces::whole(self, raw, room)))
     }
 
     /// The bytes of a message as they were received, if `project` owns it.
@@ -157,9 +166,13 @@ impl Store {
     /// # Errors
     /// As [`Store::message`].
     pub async fn cursor(&self, inbox: &InboxId, id: MessageId, now: Timestamp) -> Result<Option<Cursor>, StoreError> {
-        const BY_ID: &str = live_heads!("m.sequence > i.emptied_sequence AND m.id = $2 AND i.id = $3");
+        // Also that of a message that was deleted.
+        const BY_ID: &str = "
+            SELECT m.sequence FROM messages m JOIN inboxes i ON i.number = m.inbox_number
+            WHERE i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND m.sequence > i.emptied_sequence
+                AND m.id = $2 AND i.id = $3";
         let rows = self.database.look_up(BY_ID, values![now, id, inbox]).await?;
-        Ok(rows.into_iter().next().map(Head::read).transpose()?.map(|head| Cursor(head.sequence)))
+        Ok(rows.into_iter().next().map(|mut row| row.integer().map(Cursor)).transpose()?)
     }
 
     /// The oldest message of the selection.
@@ -171,7 +184,7 @@ impl Store {
         inbox: &Inbox,
         selection: &Selection,
         now: Timestamp,
-    ) -> Result<Option<Message>, StoreError> {
+    ) -> Result<Option<StoredMessage>, StoreError> {
         let most = selection.heads_for(1);
         let mut after = selection.after;
         loop {
@@ -179,8 +192,7 @@ impl Store {
             let Some(last) = heads.last().map(|head| head.sequence) else { return Ok(None) };
             let is_end = heads.len() < most;
             if let Some(head) = heads.into_iter().find(|head| selection.matches(head)) {
-                let room = self.room_for(head.parsed_size).await?;
-                return self.with_parts(head, room).await;
+                return self.opened(head).await;
             }
             if is_end {
                 return Ok(None);
@@ -210,9 +222,9 @@ impl Store {
             next = heads.last().map(|head| head.sequence);
         }
         // The messages of a page share their room.
-        let room = self.room_for(heads.iter().map(|head| head.parsed_size).sum()).await?;
+        let room = self.room_for(heads.iter().map(Head::held).sum()).await?;
         let read = stream::iter(heads).map(|head| self.with_parts(head, room.clone())).buffered(CONTENTS_AT_ONCE);
-        let messages: Vec<Option<Message>> = read.try_collect().await?;
+        let messages: Vec<Option<StoredMessage>> = read.try_collect().await?;
         Ok(Page { messages: messages.into_iter().flatten().collect(), next })
     }
 
@@ -245,7 +257,7 @@ impl Store {
         }
     }
 
-    async fn owned_head(
+    pub(super) async fn owned_head(
         &self,
         project: ProjectId,
         id: MessageId,
@@ -272,7 +284,7 @@ impl Store {
         self.heads(OLDEST, values![now, &inbox.id, inbox.created_at, after, most]).await
     }
 
-    async fn newest_heads(
+    pub(super) async fn newest_heads(
         &self,
         inbox: &Inbox,
         after: i64,
@@ -293,16 +305,39 @@ impl Store {
     }
 
     /// Waits for room for this many bytes of a message.
-    async fn room_for(&self, bytes: usize) -> Result<Room, Exhausted> {
+    pub(super) async fn room_for(&self, bytes: usize) -> Result<Room, Exhausted> {
         if bytes <= SMALL { Ok(Room::default()) } else { self.budget.take(bytes as u64).await }
     }
 
     /// The message of a head; `None` if it was removed meanwhile.
-    async fn with_parts(&self, head: Head, room: Room) -> Result<Option<Message>, StoreError> {
-        let Some(parsed) = self.read_form(&head, Form::Parsed).await? else { return Ok(None) };
-        let parts = PartsJson::from_stored(parsed, room).ok_or(StoreError::Damaged("its parts are no JSON object"))?;
+    async fn opened(&self, head: Head) -> Result<Option<StoredMessage>, StoreError> {
+        let room = self.room_for(head.held()).await?;
+        self.with_parts(head, room).await
+    }
+
+    /// The same in a room that was taken for [`Head::held`].
+    async fn with_parts(&self, head: Head, room: Room) -> Result<Option<StoredMessage>, StoreError> {
+        let parts = if head.is_large() {
+            self.pieces(&head, Form::Parsed)
+        } else {
+            let Some(parsed) = self.read_form(&head, Form::Parsed).await? else { return Ok(None) };
+            Pieces::whole(self, parsed, room)
+        };
         let Head { id, inbox_id, sequence, sender, subject, received_at, .. } = head;
-        Ok(Some(Message { id, inbox_id, sequence, from: sender, subject, parts, received_at }))
+        Ok(Some(StoredMessage { id, inbox_id, sequence, from: sender, subject, received_at, parts }))
+    }
+}
+
+impl StoredMessage {
+    /// The message with all its parts; `None` if it was removed meanwhile.
+    ///
+    /// # Errors
+    /// As [`Store::message`].
+    pub async fn load(self) -> Result<Option<Message>, StoreError> {
+        let Self { id, inbox_id, sequence, from, subject, received_at, parts } = self;
+        let Some((parsed, room)) = parts.join().await? else { return Ok(None) };
+        let parts = PartsJson::from_stored(parsed, room).ok_or(StoreError::Damaged("its parts are no JSON object"))?;
+        Ok(Some(Message { id, inbox_id, sequence, from, subject, parts, received_at }))
     }
 }
 
@@ -316,10 +351,21 @@ impl Head {
             subject: row.text()?,
             subject_folded: row.text()?,
             received_at: Timestamp::from_millis(row.integer()?),
+            has: Features { otp: row.integer()? == 1, link: row.integer()? == 1 },
             content_number: row.integer()?,
             parsed_size: row.size()?,
             raw_size: row.size()?,
         })
+    }
+
+    /// Whether the content lies in pieces.
+    fn is_large(&self) -> bool {
+        self.parsed_size + self.raw_size > ORDINARY
+    }
+
+    /// Bytes of parts that are in memory before they are sent.
+    fn held(&self) -> usize {
+        if self.is_large() { 0 } else { self.parsed_size }
     }
 }
 
@@ -327,7 +373,7 @@ impl Head {
 fn fitting(heads: &[Head]) -> usize {
     let mut total = 0_usize;
     let fits = |head: &&Head| {
-        total = total.saturating_add(head.parsed_size);
+        total = total.saturating_add(head.held());
         total <= PAGE_SIZE
     };
     heads.iter().take_while(fits).count().max(1).min(heads.len())
@@ -340,7 +386,7 @@ mod tests {
     use super::*;
     use crate::config::DatabaseUrl;
     use crate::db::Database;
-    use crate::store::{BusyInbox, Content, Delivery, Policy};
+    use crate::store::{BusyInbox, Content, Delivery, Origin, Policy};
     use restante_mail::ParsedMessage;
 
     /// Counted, because it is right either way, and slow only in a long inbox.
@@ -353,7 +399,7 @@ mod tests {
         let default_project = store.default_project("default", now).await.unwrap();
         let lifetime = std::time::Duration::from_secs(60);
         let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project };
-        let content = Content::encode(ParsedMessage::default(), String::new(), String::new(), b"x").unwrap();
+        let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x").unwrap();
         let recipients = vec![InboxId::parse("box").unwrap()];
         let delivery = Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None };
         store.deliver(&Arc::new(vec![delivery; 1_000]), policy, BusyInbox::SetAside).await.unwrap();
@@ -368,24 +414,5 @@ mod tests {
         let sequence = |row: &rusqlite::Row<'_>| row.get::<_, i64>("sequence");
         assert_eq!(statement.query_row((1, "box", 1, 998), sequence).unwrap(), 999);
         assert!(statement.get_status(rusqlite::StatementStatus::VmStep) < 200);
-    }
-
-    #[test]
-    fn a_filter_is_found_anywhere_in_the_subject() {
-        let head = |subject: &str| Head {
-            id: MessageId::generate(),
-            inbox_id: InboxId::generate(),
-            sequence: 1,
-            sender: String::new(),
-            subject: subject.to_owned(),
-            subject_folded: fold_case(subject),
-            received_at: Timestamp::from_millis(0),
-            content_number: 1,
-            parsed_size: 0,
-            raw_size: 0,
-        };
-        let matches = |filter, subject: &str| Selection::new(0, Some(filter)).matches(&head(subject));
-        assert!(matches("", "Welcome") && matches("COME", "Welcome") && matches("istanbul", "Hello İstanbul"));
-        assert!(matches("100%_\\", "Save 100%_\\") && !matches("%", "Welcome") && !matches("_", "Welcome"));
     }
 }

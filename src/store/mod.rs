@@ -12,8 +12,11 @@ mod change;
 mod content;
 mod copy;
 mod deliveries;
+mod details;
+mod explanation;
 mod inboxes;
 mod messages;
+mod nodes;
 mod outgoing;
 mod overview;
 mod plan;
@@ -21,7 +24,9 @@ mod projects;
 mod queue;
 mod reading;
 mod refusals;
+mod removal;
 mod retention;
+mod selection;
 mod sessions;
 mod settings;
 mod sweep;
@@ -33,13 +38,18 @@ use crate::model::DamagedParts;
 
 pub use change::Change;
 pub(crate) use content::on_blocking_thread;
-pub use content::{Content, Form};
+pub use content::{Content, Form, Origin};
 pub use copy::{CopyError, Progress};
 pub use deliveries::{BusyInbox, Delivery, DeliveryError, Outcome, Outcomes, OutgoingChange, Policy};
-pub use messages::{Cursor, Page, Selection, Source};
+pub use details::Everything;
+pub use explanation::{Latest, Similar};
+pub use messages::{Cursor, Page, Source, StoredMessage};
+pub use nodes::SmtpUse;
 pub use outgoing::{NewOutgoing, OutgoingFilter};
 pub use overview::{InboxEnd, InboxFilter, Watched};
 pub use queue::{Claim, Claimed, Due, Settlement};
+pub use reading::Pieces;
+pub use selection::Selection;
 pub use sweep::Swept;
 
 /// The schema, step by step; a step that was released is never changed.
@@ -69,6 +79,9 @@ pub enum StoreError {
     /// The parts of a message cannot be written as JSON.
     #[error("cannot write the parts of a message: {0}")]
     Json(#[source] serde_json::Error),
+    /// The message was removed while it was read.
+    #[error("the message was removed while it was read")]
+    Removed,
     /// Work on a thread of its own panicked, or the program ended first.
     #[error("a task of this program ended early: {0}")]
     Aborted(#[source] tokio::task::JoinError),

@@ -80,6 +80,7 @@ impl Store {
             FROM inboxes i
             LEFT JOIN messages m
                 ON m.inbox_number = i.number AND m.sequence = i.last_sequence AND m.sequence > i.emptied_sequence
+                    AND m.content_number IS NOT NULL
             WHERE i.project_id = $1 AND i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $2)
                 AND i.id LIKE $3 ESCAPE '\\' AND ($4 = '' OR i.kind = $4)
                 AND (i.created_at < $5 OR (i.created_at = $5 AND i.id < $6))
@@ -132,11 +133,11 @@ impl Store {
     pub async fn mark(&self, watched: &Watched, now: Timestamp) -> Result<String, StoreError> {
         const INBOXES: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(last_sequence), 0) AS BIGINT),
-                CAST(COALESCE(SUM(emptied_sequence), 0) AS BIGINT)
+                CAST(COALESCE(SUM(message_count), 0) AS BIGINT)
             FROM inboxes WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
         const INBOX: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0), COALESCE(MAX(last_sequence), 0),
-                COALESCE(MAX(emptied_sequence), 0)
+                COALESCE(MAX(message_count), 0)
             FROM inboxes WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2) AND id = $3";
         const OUTGOING: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0),

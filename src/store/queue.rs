@@ -55,6 +55,8 @@ pub struct Settlement {
     pub status: OutgoingStatus,
     /// When the next attempt is due; only where it stays queued.
     pub due_at: Option<Timestamp>,
+    /// The name of the server that was spoken to.
+    pub server: Option<String>,
     /// What the attempt ended with, on one line.
     pub reply: String,
 }

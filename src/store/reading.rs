@@ -1,4 +1,6 @@
 //! Reading the content of a message, whole or in pieces.
+//!
+//! A large message is sent on one piece at a time, in the room of one piece.
 
 use bytes::Bytes;
 
@@ -6,6 +8,34 @@ use super::content::{PIECE, decode, decompress};
 use super::messages::Head;
 use super::{Form, Store, StoreError};
 use crate::db::values;
+use crate::memory::Room;
+
+/// What a piece takes while it is decompressed.
+const PIECE_ROOM: u64 = 2 * PIECE as u64;
+
+/// One form of a message, read piece by piece.
+#[derive(Debug)]
+pub struct Pieces {
+    store: Store,
+    /// Bytes of all pieces.
+    size: usize,
+    rest: Rest,
+}
+
+/// What has not been read.
+#[derive(Debug)]
+enum Rest {
+    /// An ordinary message, as one piece.
+    Whole(Vec<u8>, Room),
+    /// A large message from this piece on.
+    From {
+        content: i64,
+        form: Form,
+        position: usize,
+        room: Option<Room>,
+    },
+    Nothing,
+}
 
 impl Store {
     /// One form of a message, whole; `None` if the message was removed meanwhile.
@@ -29,11 +59,92 @@ impl Store {
         Ok(Some(whole))
     }
 
+    /// One form of a large message.
+    pub(super) fn pieces(&self, head: &Head, form: Form) -> Pieces {
+        let size = match form {
+            Form::Parsed => head.parsed_size,
+            Form::Raw => head.raw_size,
+        };
+        let rest = Rest::From { content: head.content_number, form, position: 0, room: None };
+        Pieces { store: self.clone(), size, rest }
+    }
+
     /// A piece of a large message, at most [`PIECE`] bytes; `None` if the message was removed meanwhile.
-    async fn read_piece(&self, content: i64, form: Form, position: usize) -> Result<Option<Bytes>, StoreError> {
+    async fn read_piece(&self, content: i64, form: Form, position: usize) -> Result<Option<Vec<u8>>, StoreError> {
         const PIECE_OF: &str = "SELECT data FROM chunks WHERE content_number = $1 AND form = $2 AND position = $3";
         let rows = self.database.look_up(PIECE_OF, values![content, form, position]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
-        Ok(Some(decompress(&row.bytes()?)?.into()))
+        Ok(Some(decompress(&row.bytes()?)?))
+    }
+}
+
+impl Pieces {
+    /// All of it as one piece, which takes this room.
+    pub(super) fn whole(store: &Store, bytes: Vec<u8>, room: Room) -> Self {
+        Self { store: store.clone(), size: bytes.len(), rest: Rest::Whole(bytes, room) }
+    }
+
+    /// The bytes of all pieces.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Whether all of it is in memory.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        matches!(self.rest, Rest::Whole(..))
+    }
+
+    /// The room of what is in memory; `None` for a large message.
+    #[must_use]
+    pub fn room(&self) -> Option<Room> {
+        match &self.rest {
+            Rest::Whole(_, room) => Some(room.clone()),
+            _ => None,
+        }
+    }
+
+    /// The next piece; `None` after the last. It takes its room until it is dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::Removed`] if the message was removed meanwhile; where the database fails, or there is no room.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, StoreError> {
+        match std::mem::replace(&mut self.rest, Rest::Nothing) {
+            Rest::Nothing => Ok(None),
+            Rest::Whole(bytes, room) => Ok(Some(room.hold(bytes))),
+            Rest::From { content, form, position, room } => {
+                if position * PIECE >= self.size {
+                    return Ok(None);
+                }
+                let room = match room {
+                    Some(room) => room,
+                    None => self.store.budget().take(PIECE_ROOM).await?,
+                };
+                let piece = self.store.read_piece(content, form, position).await?.ok_or(StoreError::Removed)?;
+                self.rest = Rest::From { content, form, position: position + 1, room: Some(room.clone()) };
+                Ok(Some(room.hold(piece)))
+            }
+        }
+    }
+
+    /// All pieces as one, with the room that they take; `None` if the message was removed meanwhile.
+    ///
+    /// # Errors
+    /// Where the database fails, or there is no room.
+    pub async fn join(mut self) -> Result<Option<(Vec<u8>, Room)>, StoreError> {
+        if let Rest::Whole(bytes, room) = self.rest {
+            return Ok(Some((bytes, room)));
+        }
+        let room = self.store.room_for(self.size).await?;
+        let mut whole = Vec::with_capacity(self.size);
+        loop {
+            match self.next().await {
+                Ok(Some(piece)) => whole.extend_from_slice(&piece),
+                Ok(None) => return Ok(Some((whole, room))),
+                Err(StoreError::Removed) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Change, Store, StoreError};
-use crate::db::{Row, Transaction, values};
+use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{InboxId, ProjectId, RefusedMail, Timestamp};
 
 /// Refusals that are kept of each project.
@@ -16,8 +16,8 @@ impl Store {
     /// Where the database fails, as everywhere below.
     pub async fn add_refusals(&self, refusals: &[(ProjectId, RefusedMail)]) -> Result<(), StoreError> {
         const INSERT: &str = "
-            INSERT INTO refusals (id, project_id, peer, sender, recipient, reason, reply, refused_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+            INSERT INTO refusals (id, project_id, peer, sender, recipient, inbox_id, reason, reply, refused_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
         const FORGET: &str = "
             DELETE FROM refusals WHERE project_id = $1 AND id <= (
                 SELECT id FROM refusals WHERE project_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)";
@@ -28,6 +28,7 @@ impl Store {
                 refused.peer.as_str(),
                 refused.sender.as_str(),
                 refused.recipient.as_str(),
+                refused.inbox.as_ref().map_or("", InboxId::as_str),
                 refused.reason.as_str(),
                 refused.reply.as_str(),
                 refused.refused_at,
@@ -53,21 +54,11 @@ impl Store {
     /// Where the database fails.
     pub async fn refusals(&self, project: Option<ProjectId>, limit: i64) -> Result<Vec<RefusedMail>, StoreError> {
         const LIST: &str = "
-            SELECT peer, sender, recipient, reason, reply, refused_at FROM refusals
+            SELECT peer, sender, recipient, inbox_id, reason, reply, refused_at FROM refusals
             WHERE $1 = 0 OR project_id = $2 ORDER BY id DESC LIMIT $3";
         let id = project.map_or(Uuid::nil(), |project| project.0);
         let rows = self.database.query(LIST, values![project.is_some(), id, limit]).await?;
-        let read = |mut row: Row| {
-            Ok(RefusedMail {
-                peer: row.text()?,
-                sender: row.text()?,
-                recipient: row.text()?,
-                reason: row.text()?,
-                reply: row.text()?,
-                refused_at: Timestamp::from_millis(row.integer()?),
-            })
-        };
-        rows.into_iter().map(read).collect()
+        Ok(rows.into_iter().map(read_refusal).collect::<Result<_, _>>()?)
     }
 
     /// The project that owns the address, be it a live inbox or a reservation.
@@ -79,4 +70,16 @@ impl Store {
         let rows = self.database.query(OWNER, values![inbox]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
     }
+}
+
+pub(super) fn read_refusal(mut row: Row) -> Result<RefusedMail, DatabaseError> {
+    Ok(RefusedMail {
+        peer: row.text()?,
+        sender: row.text()?,
+        recipient: row.text()?,
+        inbox: Some(row.text()?).filter(|id| !id.is_empty()).map(InboxId::from_stored),
+        reason: row.text()?,
+        reply: row.text()?,
+        refused_at: Timestamp::from_millis(row.integer()?),
+    })
 }

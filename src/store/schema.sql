@@ -32,6 +32,8 @@ CREATE TABLE inboxes (
     expires_at BIGINT,
     -- Set by a deletion; null for an inbox that lives or has expired.
     deleted_at BIGINT,
+    -- Whether a mail opened it and not a request.
+    opened_by_mail BIGINT NOT NULL DEFAULT 0,
     -- 1 once the inbox was deleted, or the sweeper has seen that it expired. A delivery that waited for the row sees it
     -- here, whatever its clock says.
     closed BIGINT NOT NULL DEFAULT 0,
@@ -57,6 +59,12 @@ CREATE TABLE contents (
     number {numbered},
     -- The Return-Path and Received fields that this server put in front.
     trace TEXT NOT NULL,
+    -- The envelope and the connection it came over; null for what this server has composed itself.
+    reverse_path TEXT NOT NULL,
+    client TEXT,
+    helo TEXT,
+    tls TEXT,
+    authenticated BIGINT,
     -- The parsed parts followed by the message, compressed. Empty for a large message: its chunks have them.
     data {bytes} NOT NULL
 );
@@ -76,13 +84,17 @@ CREATE TABLE messages (
     id {bytes} NOT NULL,
     inbox_number BIGINT NOT NULL,
     sequence BIGINT NOT NULL,
-    content_number BIGINT NOT NULL,
+    -- Null once the message was deleted: the row is still a cursor.
+    content_number BIGINT,
     -- Whether the message had several recipients, so that other messages may have the same content.
     is_shared BIGINT NOT NULL,
     -- The bytes of the parsed parts, as JSON, and of the message as it was received.
     parsed_size BIGINT NOT NULL,
     raw_size BIGINT NOT NULL,
     received_at BIGINT NOT NULL,
+    -- Whether it has a one-time code, and a link.
+    has_otp BIGINT NOT NULL,
+    has_link BIGINT NOT NULL,
     sender TEXT NOT NULL,
     subject TEXT NOT NULL,
     subject_folded TEXT NOT NULL
@@ -126,6 +138,8 @@ CREATE TABLE attempts (
     -- Counted from 1; an attempt whose worker ended before it could report is missing.
     attempt BIGINT NOT NULL,
     attempted_at BIGINT,
+    -- The name of the server that was spoken to, if it came to that.
+    server TEXT,
     reply TEXT NOT NULL
 );
 CREATE INDEX attempts_by_item ON attempts (outgoing_id, attempt);
@@ -147,11 +161,24 @@ CREATE TABLE refusals (
     peer TEXT NOT NULL,
     sender TEXT NOT NULL,
     recipient TEXT NOT NULL,
+    -- The inbox whose local part the recipient has; empty where no recipient is known.
+    inbox_id TEXT NOT NULL,
     reason TEXT NOT NULL,
     reply TEXT NOT NULL,
     refused_at BIGINT NOT NULL
 );
 CREATE INDEX refusals_by_project ON refusals (project_id, id);
+CREATE INDEX refusals_by_inbox ON refusals (inbox_id, id);
+
+-- What each node has last reported about its SMTP clients. Only a database that nodes share has rows.
+CREATE TABLE nodes (
+    id {bytes} NOT NULL PRIMARY KEY,
+    started_at BIGINT NOT NULL,
+    connections_open BIGINT NOT NULL,
+    last_connection_at BIGINT,
+    last_message_at BIGINT,
+    reported_at BIGINT NOT NULL
+);
 
 CREATE TABLE settings (
     name TEXT NOT NULL PRIMARY KEY,

@@ -97,17 +97,25 @@ async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreErr
     Ok(any)
 }
 
-/// Removes the contents of removed messages that no other recipient's message shares.
-async fn remove_contents(transaction: &mut Transaction, removed: Vec<Row>) -> Result<(), StoreError> {
+/// Removes the contents of removed messages that no other recipient's message shares. One that was deleted before has
+/// none any more.
+pub(super) async fn remove_contents(transaction: &mut Transaction, removed: Vec<Row>) -> Result<(), StoreError> {
+    // Of two transactions that remove the last messages with a content, the later one sees what the earlier did.
+    const LOCK: &str = "SELECT 1 FROM contents WHERE number = $1 {for_update}";
     const REMOVE: &str = "
         DELETE FROM contents WHERE number = $1
             AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)";
     const REMOVE_CHUNKS: &str = "
         DELETE FROM chunks WHERE content_number = $1
             AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)";
-    let numbers: Result<Vec<Vec<Value>>, _> =
-        removed.into_iter().map(|mut row| row.integer().map(|number| values![number])).collect();
-    let numbers = numbers?;
+    let mut numbers = Vec::new();
+    for mut row in removed {
+        numbers.extend(row.optional_integer()?.map(|number| values![number]));
+    }
+    if numbers.is_empty() {
+        return Ok(());
+    }
+    transaction.query_many(LOCK, numbers.clone()).await?;
     transaction.execute_many(REMOVE, numbers.clone()).await?;
     transaction.execute_many(REMOVE_CHUNKS, numbers).await?;
     Ok(())

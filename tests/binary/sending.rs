@@ -101,6 +101,8 @@ async fn send_the_rest(data_dir: &Path, relay: SocketAddr) -> HashMap<OutgoingId
         inbox_lifetime: Duration::from_secs(1),
         inbox_messages: 1,
         request_memory: 256 << 20,
+        waits_per_key: 4,
+        sends_per_key: 8,
     };
     let service = Service::start(database, clock.clone(), options).await.unwrap();
     let outbound = Outbound::Relay(format!("smtp://{relay}").parse().unwrap());

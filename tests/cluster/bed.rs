@@ -21,6 +21,8 @@ pub(crate) async fn service(url: &str, clock: Clock) -> Service {
         inbox_lifetime: Duration::from_secs(3_600),
         inbox_messages: 10_000_000,
         request_memory: 256 << 20,
+        waits_per_key: 4,
+        sends_per_key: 8,
     };
     Service::start(database, clock, options).await.unwrap()
 }
@@ -29,7 +31,7 @@ pub(crate) async fn service(url: &str, clock: Clock) -> Service {
 pub(crate) fn mail(inbox: &str, subject: &str) -> Incoming {
     let raw = format!("Subject: {subject}\r\n\r\nHello\r\n").into_bytes();
     let recipients = vec![EmailAddress::parse(&format!("{inbox}@restante.test")).unwrap()];
-    Incoming { reverse_path: None, recipients, project: None, trace: String::new(), raw }
+    Incoming { reverse_path: None, recipients, project: None, trace: String::new(), reception: None, raw }
 }
 
 /// A session beside the nodes.

@@ -44,7 +44,7 @@ async fn fill(store: &Store) {
     let inbox = Inbox { id: id.clone(), project, kind: InboxKind::Temporary, created_at: START, expires_at };
     assert!(store.create_inbox(&inbox).await.unwrap());
     let raw = b"Subject: Hello\r\n\r\nHello\r\n";
-    let content = Content::encode(restante_mail::parse(raw), String::new(), String::new(), raw).unwrap();
+    let content = Content::encode(restante_mail::parse(raw), String::new(), Origin::default(), raw).unwrap();
     let delivery = Delivery { recipients: vec![id], project: None, opens_inboxes: true, content, outgoing: None };
     let policy = Policy { now: START, lifetime: HOUR, inbox_messages: 1_000, default_project: project };
     let batch = Arc::new(vec![delivery; MESSAGES]);

@@ -100,6 +100,8 @@ impl Harness {
             inbox_lifetime: Duration::from_secs(3600),
             inbox_messages: 1_000,
             request_memory: 256 << 20,
+            waits_per_key: 4,
+            sends_per_key: 8,
         };
         let service = Service::start(database, clock.clone(), options).await.unwrap();
         let key = ApiKey::generate();
@@ -185,6 +187,7 @@ impl Harness {
             recipients: vec![EmailAddress::parse(&format!("{inbox}@{MAIL_DOMAIN}")).unwrap()],
             project: None,
             trace: "Return-Path: <bounces@example.com>\r\n".to_owned(),
+            reception: None,
             raw: raw.as_bytes().to_vec(),
         };
         let ids: Vec<MessageId> = self.service.deliver(incoming).await.unwrap();

@@ -54,6 +54,8 @@ impl Server {
             inbox_lifetime: settings.inbox_lifetime,
             inbox_messages: settings.limits.inbox_messages,
             request_memory: 256 << 20,
+            waits_per_key: 4,
+            sends_per_key: 8,
         };
         let service = Service::start(database, clock.clone(), options).await.unwrap();
         service.projects().prepare_default(Some(&API_KEY.parse().unwrap())).await.unwrap();

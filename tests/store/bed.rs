@@ -158,7 +158,7 @@ pub fn delivery(recipients: &[&str], subject: &str) -> Delivery {
 }
 
 pub fn content(raw: &[u8]) -> Content {
-    Content::encode(restante_mail::parse(raw), "sender@else.example".to_owned(), String::new(), raw).unwrap()
+    Content::encode(restante_mail::parse(raw), "sender@else.example".to_owned(), Origin::default(), raw).unwrap()
 }
 
 async fn open(url: &DatabaseUrl) -> Store {

@@ -26,7 +26,7 @@ pub async fn claim(store: &Store, worker: WorkerId, item: OutgoingId, now: Times
 
 pub fn settlement(item: OutgoingId, worker: WorkerId, attempt: u32, status: OutgoingStatus) -> Settlement {
     let due_at = (status == OutgoingStatus::Queued).then(|| START.after(2 * MINUTE));
-    Settlement { id: item, worker, attempt, status, due_at, reply: "250 ok".into() }
+    Settlement { id: item, worker, attempt, status, due_at, server: None, reply: "250 ok".into() }
 }
 
 pub async fn a_claim_counts_the_attempt_and_is_exclusive(bed: Bed) {

@@ -22,6 +22,7 @@ mod body;
 mod budget;
 mod charset;
 pub mod compose;
+pub mod details;
 pub mod display;
 mod encoded_word;
 mod flowed;

@@ -36,6 +36,8 @@ pub(super) struct Part<'a> {
     pub(super) content_id: Option<&'a [u8]>,
     /// It says that it is an attachment.
     pub(super) attachment: bool,
+    /// It says that it is shown among the text.
+    pub(super) inline: bool,
     /// It has a file name, still encoded.
     pub(super) file_name: Option<String>,
     /// The bytes between its header and what ends it, still encoded.
@@ -239,6 +241,7 @@ impl<'a> Part<'a> {
             encoding: encoding.map(|field| TransferEncoding::parse(field.bounded_value())).unwrap_or_default(),
             content_id: section.field("content-id").map(|field| field.bounded_value().trim_ascii()),
             attachment: disposition.value == "attachment",
+            inline: disposition.value == "inline",
             file_name: disposition.parameter("filename").or(content_type.parameter("name")).map(str::to_owned),
             content_type,
             body: &[],

@@ -39,7 +39,7 @@ pub(super) fn bounded(mut references: Vec<String>) -> Vec<String> {
 }
 
 /// The message ids in a field: printable ASCII without spaces between angle brackets.
-fn ids(field: Field<'_>) -> Vec<String> {
+pub(super) fn ids(field: Field<'_>) -> Vec<String> {
     let value = String::from_utf8_lossy(field.bounded_value());
     let pieces = value.split('<').skip(1).filter_map(|piece| piece.split_once('>'));
     pieces.map(|(id, _)| format!("<{id}>")).filter(|id| is_bracketed_id(id)).collect()

@@ -18,7 +18,7 @@ use crate::model::{Domain, Inbox, InboxId, InboxKind, Timestamp};
 
 /// An inbox as the API shows it.
 #[derive(Serialize)]
-struct InboxView<'a> {
+pub(super) struct InboxView<'a> {
     id: &'a InboxId,
     address: String,
     kind: InboxKind,
@@ -27,7 +27,7 @@ struct InboxView<'a> {
 }
 
 impl<'a> InboxView<'a> {
-    fn new(inbox: &'a Inbox, mail_domain: &Domain) -> Self {
+    pub(super) fn new(inbox: &'a Inbox, mail_domain: &Domain) -> Self {
         Self {
             id: &inbox.id,
             address: inbox.address(mail_domain),

@@ -1,73 +1,30 @@
-//! Messages: one by its id, and the list of an inbox, which is streamed a page at a time.
+//! Messages: one by its id in its forms, and the list of an inbox.
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
-use futures_util::stream::{self, Stream};
-use futures_util::{StreamExt, TryStreamExt};
-use serde::Serialize;
+use axum::http::header::CONTENT_LENGTH;
+use axum::response::Response;
 
+use super::stream;
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathId};
+use crate::http::download;
 use crate::http::error::Error;
+use crate::http::frame;
 use crate::http::query::Query;
 use crate::http::request_id::RequestId;
-use crate::http::response::JSON;
-use crate::model::{Domain, InboxId, Message};
-use crate::service::{ListFilter, MessagePages};
-
-/// What the API shows of a message before its parts.
-#[derive(Serialize)]
-struct Envelope<'a> {
-    id: String,
-    inbox_id: &'a InboxId,
-    from: &'a str,
-    to: String,
-    subject: &'a str,
-}
-
-/// A message as an answer.
-pub(super) fn message_answer(message: &Message, mail_domain: &Domain) -> Result<Response, Error> {
-    let mut body = Vec::with_capacity(message.parts.members().len() + 512);
-    write_message(&mut body, message, mail_domain)?;
-    let body = message.parts.room().clone().hold(body);
-    Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], body).into_response())
-}
-
-/// Writes a message as the API shows it. Its parts are passed on as they are stored.
-fn write_message(output: &mut Vec<u8>, message: &Message, mail_domain: &Domain) -> Result<(), Error> {
-    let envelope = Envelope {
-        id: message.id.to_string(),
-        inbox_id: &message.inbox_id,
-        from: &message.from,
-        to: format!("{}@{mail_domain}", message.inbox_id),
-        subject: &message.subject,
-    };
-    serde_json::to_writer(&mut *output, &envelope).map_err(Error::internal)?;
-    // The members that follow belong to the same object.
-    output.pop();
-    output.push(b',');
-    output.extend_from_slice(message.parts.members());
-    output.extend_from_slice(b",\"received_at\":");
-    serde_json::to_writer(&mut *output, &message.received_at).map_err(Error::internal)?;
-    output.push(b'}');
-    Ok(())
-}
-
-/// Ends a MessageList.
-const CLOSING: &[u8] = b"]}";
+use crate::service::ListFilter;
 
 pub(super) async fn show(
     State(app): State<Arc<App>>,
+    request_id: RequestId,
     Authenticated(caller): Authenticated,
     id: PathId,
 ) -> Result<Response, Error> {
-    let message = app.service.message(&caller, &id.0).await?;
-    message_answer(&message, app.service.mail_domain())
+    let message = app.service.open_message(&caller, &id.0).await?;
+    stream::message(message, app.service.mail_domain(), request_id).await
 }
 
 pub(super) async fn list(
@@ -78,46 +35,37 @@ pub(super) async fn list(
 ) -> Result<Response, Error> {
     let filter =
         ListFilter { matching: query.message_filter()?, before: query.first("before"), limit: query.limit("limit")? };
-    let mut pages = app.service.list(&owned.inbox, &filter).await?;
-    // The first page decides the status: after it, a failure can only break the answer off.
-    let first = pages.next_page().await?.unwrap_or_default();
-    let mut opening = b"{\"messages\":[".to_vec();
-    write_page(&mut opening, &first, app.service.mail_domain())?;
-    if pages.are_over() {
-        opening.extend_from_slice(CLOSING);
-        return Ok(([(CONTENT_TYPE, JSON)], held(opening, &first)).into_response());
-    }
-    let rest = rest_of_list(held(opening, &first), pages, app.service.mail_domain().clone());
-    let body = Body::from_stream(rest.inspect_err(move |error| request_id.log_failure(error)));
-    Ok(([(CONTENT_TYPE, JSON)], body).into_response())
+    let pages = app.service.list(&owned.inbox, &filter).await?;
+    stream::list(pages, app.service.mail_domain(), request_id).await
 }
 
-/// A part of the answer, in the room that its messages took.
-fn held(chunk: Vec<u8>, page: &[Message]) -> Bytes {
-    let room = page.first().map(|message| message.parts.room().clone());
-    room.unwrap_or_default().hold(chunk)
+pub(super) async fn raw(
+    State(app): State<Arc<App>>,
+    request_id: RequestId,
+    Authenticated(caller): Authenticated,
+    id: PathId,
+) -> Result<Response, Error> {
+    let pieces = app.service.raw_message(&caller, &id.0).await?;
+    let size = pieces.size();
+    let name = format!("{}.eml", id.0.to_ascii_lowercase());
+    let mut response = download::attachment("message/rfc822", &name, stream::pieces(pieces, request_id))?;
+    response.headers_mut().insert(CONTENT_LENGTH, size.into());
+    Ok(response)
 }
 
-/// The rest of a MessageList, as a stream of chunks: one page is in memory at a time.
-fn rest_of_list(opening: Bytes, pages: MessagePages, mail_domain: Domain) -> impl Stream<Item = Result<Bytes, Error>> {
-    let rest = stream::try_unfold(pages, move |pages| next_chunk(pages, mail_domain.clone()));
-    stream::iter([Ok(opening)]).chain(rest).chain(stream::iter([Ok(Bytes::from_static(CLOSING))]))
+pub(super) async fn page(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+    id: PathId,
+) -> Result<Response, Error> {
+    frame::page(&app, &caller, &id.0).await
 }
 
-async fn next_chunk(mut pages: MessagePages, mail_domain: Domain) -> Result<Option<(Bytes, MessagePages)>, Error> {
-    let Some(page) = pages.next_page().await? else { return Ok(None) };
-    let mut chunk = b",".to_vec();
-    write_page(&mut chunk, &page, &mail_domain)?;
-    Ok(Some((held(chunk, &page), pages)))
-}
-
-/// Writes messages as JSON with commas between.
-fn write_page(output: &mut Vec<u8>, page: &[Message], mail_domain: &Domain) -> Result<(), Error> {
-    for (position, message) in page.iter().enumerate() {
-        if position > 0 {
-            output.push(b',');
-        }
-        write_message(output, message, mail_domain)?;
-    }
-    Ok(())
+pub(super) async fn remove(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+    id: PathId,
+) -> Result<StatusCode, Error> {
+    app.service.delete_message(&caller, &id.0).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

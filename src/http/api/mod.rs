@@ -1,9 +1,12 @@
 //! The API under `/v1`: which handler answers which path.
 
+mod details;
+mod explain;
 pub(super) mod health;
 mod inboxes;
 mod messages;
 mod outgoing;
+mod stream;
 mod wait;
 
 use std::sync::Arc;
@@ -20,7 +23,13 @@ pub(super) fn router() -> Router<Arc<App>> {
         .route("/inboxes/{id}", get(inboxes::show).delete(inboxes::remove))
         .route("/inboxes/{id}/messages", get(messages::list).post(outgoing::send))
         .route("/inboxes/{id}/messages/wait", get(wait::wait))
-        .route("/messages/{id}", get(messages::show))
+        .route("/inboxes/{id}/explain", get(explain::explain))
+        .route("/messages/{id}", get(messages::show).delete(messages::remove))
+        .route("/messages/{id}/raw", get(messages::raw))
+        .route("/messages/{id}/details", get(details::show))
+        .route("/messages/{id}/attachments/{index}", get(details::download))
+        .route("/messages/{id}/page", get(messages::page))
+        .route("/outgoing/{id}", get(outgoing::show))
 }
 
 /// `/health`, which also stands without a prefix.

@@ -1,4 +1,4 @@
-//! Outgoing messages: sending from an inbox.
+//! Outgoing messages: sending from an inbox, and what became of it.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use axum::response::Response;
 use serde::Serialize;
 
 use crate::http::app::App;
-use crate::http::auth::OwnedInbox;
+use crate::http::auth::{Authenticated, OwnedInbox, PathId};
 use crate::http::body::{Fields, read};
 use crate::http::error::Error;
 use crate::http::response::json;
-use crate::model::{EmailAddress, OutgoingStatus};
+use crate::model::{Attempt, EmailAddress, InboxId, Outgoing, OutgoingId, OutgoingStatus, Timestamp};
 use crate::service::Draft;
 
 const FIELDS: &[&str] = &["to", "subject", "text", "html", "in_reply_to"];
@@ -52,4 +52,55 @@ fn read_draft(body: &[u8]) -> Result<Draft, Error> {
         html: fields.optional("html")?.unwrap_or_default(),
         in_reply_to: fields.optional("in_reply_to")?,
     })
+}
+
+/// What became of a send.
+#[derive(Serialize)]
+struct OutgoingView<'a> {
+    id: String,
+    inbox_id: &'a InboxId,
+    to: &'a str,
+    subject: &'a str,
+    status: &'static str,
+    attempts: Vec<AttemptView<'a>>,
+    next_attempt_at: Option<Timestamp>,
+    created_at: Timestamp,
+}
+
+#[derive(Serialize)]
+struct AttemptView<'a> {
+    at: Option<Timestamp>,
+    server: Option<&'a str>,
+    reply: &'a str,
+}
+
+impl<'a> OutgoingView<'a> {
+    fn new(item: &'a Outgoing, attempts: &'a [Attempt]) -> Self {
+        let attempt = |attempt: &'a Attempt| AttemptView {
+            at: attempt.attempted_at,
+            server: attempt.server.as_deref(),
+            reply: &attempt.reply,
+        };
+        Self {
+            id: item.id.to_string(),
+            inbox_id: &item.inbox,
+            to: &item.recipient,
+            subject: &item.subject,
+            status: item.status.as_str(),
+            attempts: attempts.iter().map(attempt).collect(),
+            next_attempt_at: item.due_at.filter(|_| item.status == OutgoingStatus::Queued),
+            created_at: item.created_at,
+        }
+    }
+}
+
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+    id: PathId,
+) -> Result<Response, Error> {
+    let id = OutgoingId::parse(&id.0).map_err(|_| Error::OutgoingNotFound)?;
+    let found = app.service.outbox().own(caller.project, id).await?;
+    let (item, attempts) = found.ok_or(Error::OutgoingNotFound)?;
+    Ok(json(StatusCode::OK, &OutgoingView::new(&item, &attempts))?)
 }

@@ -7,11 +7,12 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::Failure;
-use super::page::{Place, Shell, again, html, path_segment, project_path, see, subject, with_query};
+use super::page::{Place, Shell, again, html, project_path, see, subject, with_query};
 use super::start::Setup;
 use super::visit::{Form, InboxPage, ProjectPage};
 use super::when::When;
 use crate::http::App;
+use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{InboxId, InboxKind, InboxSummary, Timestamp};

@@ -8,10 +8,11 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::failure::Failure;
-use super::page::{Place, Shell, html, path_segment, see, subject};
+use super::page::{Place, Shell, html, see, subject};
 use super::visit::{Params, ProjectPage};
 use super::when::When;
 use crate::http::App;
+use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::model::{Attempt, Outgoing, OutgoingId, OutgoingStatus, Timestamp};
 use crate::store::{OutgoingFilter, Watched};

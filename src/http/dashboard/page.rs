@@ -1,7 +1,5 @@
 //! What all pages have in common: the frame around them, their security headers and how paths are written.
 
-use std::fmt::Write;
-
 use askama::Template;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::http::{HeaderName, HeaderValue};
@@ -198,19 +196,6 @@ pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> Str
     }
 }
 
-/// An inbox id as one segment of a path: it may contain every character of an atom, a slash among them.
-pub(super) fn path_segment(id: &str) -> String {
-    let mut segment = String::with_capacity(id.len());
-    for byte in id.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            segment.push(char::from(byte));
-        } else {
-            let _ = write!(segment, "%{byte:02X}");
-        }
-    }
-    segment
-}
-
 /// A subject as it is shown.
 pub(super) fn subject(subject: &str) -> &str {
     if subject.trim().is_empty() { "(no subject)" } else { subject }
@@ -224,12 +209,6 @@ pub(super) fn given(text: String) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_id_is_one_segment() {
-        assert_eq!(path_segment("sign-up.1_~"), "sign-up.1_~");
-        assert_eq!(path_segment("a/b?c#d%é"), "a%2Fb%3Fc%23d%25%C3%A9");
-    }
 
     #[test]
     fn absent_parameters_are_left_out() {

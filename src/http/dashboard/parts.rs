@@ -3,26 +3,21 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::HeaderValue;
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::failure::Failure;
-use super::page::{given, path_segment};
+use super::page::given;
 use super::visit::{Params, ProjectPage};
 use super::when::size;
 use crate::http::App;
+use crate::http::download::{POLICY, attachment, safe_name};
 use crate::http::error::Error;
 use crate::memory::Room;
 use crate::store::Source;
 use restante_mail::anatomy::{self, PartContent, PartSummary};
-
-/// Even if a browser took a download for a page, it would run and load nothing.
-const POLICY: &str = "default-src 'none'; sandbox";
-const NAME_CHARACTERS: usize = 100;
 
 /// The message of a path.
 #[derive(Deserialize)]
@@ -104,63 +99,4 @@ async fn find(app: &App, page: &ProjectPage, path: &PartPath) -> Result<(PartCon
     let index = path.part;
     let reading = tokio::task::spawn_blocking(move || anatomy::part(&raw, index));
     Ok((reading.await.map_err(Error::internal)?.ok_or(Error::NotFound)?, room))
-}
-
-fn attachment(content_type: &'static str, name: &str, content: Bytes) -> Result<Response, Error> {
-    let disposition = HeaderValue::try_from(disposition(name)).map_err(Error::internal)?;
-    let headers = [(CONTENT_TYPE, content_type), (CONTENT_SECURITY_POLICY, POLICY)];
-    Ok((headers, [(CONTENT_DISPOSITION, disposition)], content).into_response())
-}
-
-/// The name in ASCII for old clients, and in full (RFC 6266, section 4.3).
-fn disposition(name: &str) -> String {
-    let ascii: String = name.chars().map(|character| if is_plain(character) { character } else { '_' }).collect();
-    format!("attachment; filename=\"{ascii}\"; filename*=UTF-8''{}", path_segment(name))
-}
-
-fn is_plain(character: char) -> bool {
-    character.is_ascii_alphanumeric() || " ._-()".contains(character)
-}
-
-/// A file name from a mail, safe to show and to save: its last segment, without characters that are special to a shell
-/// or a file system, or that change the direction of writing.
-fn safe_name(name: &str) -> String {
-    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let harmless = |character: &char| {
-        !character.is_control()
-            && !"\"*:<>?|".contains(*character)
-            && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    let name: String = last.chars().filter(harmless).take(NAME_CHARACTERS).collect();
-    name.trim_matches([' ', '.']).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn safe_names_are_no_paths_and_hide_nothing() {
-        for (name, safe) in [
-            ("../../etc/passwd", "passwd"),
-            ("C:\\x\\report.pdf", "report.pdf"),
-            ("\u{202e}gpj.exe", "gpj.exe"),
-            ("a\r\nSet-Cookie: b.txt", "aSet-Cookie b.txt"),
-            (".htaccess", "htaccess"),
-            ("<svg onload=alert(1)>.png", "svg onload=alert(1).png"),
-            ("..", ""),
-            ("Grüße.txt", "Grüße.txt"),
-        ] {
-            assert_eq!(safe_name(name), safe, "{name}");
-        }
-        assert_eq!(safe_name(&"a".repeat(500)).len(), NAME_CHARACTERS);
-    }
-
-    #[test]
-    fn a_name_cannot_end_its_header() {
-        assert_eq!(
-            disposition("a\"; b é.txt"),
-            "attachment; filename=\"a__ b _.txt\"; filename*=UTF-8''a%22%3B%20b%20%C3%A9.txt"
-        );
-    }
 }

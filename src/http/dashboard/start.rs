@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::Uri;
 use axum::response::Response;
 
 use super::failure::Failure;
@@ -37,10 +36,9 @@ struct StartPage {
 
 impl Setup {
     pub(super) fn new(app: &App, inbox: Option<&Inbox>) -> Self {
-        let base: Option<Uri> = app.base_url.parse().ok();
         let mail_domain = app.service.mail_domain();
         Self {
-            smtp_host: base.as_ref().and_then(Uri::host).unwrap_or(mail_domain.as_str()).to_owned(),
+            smtp_host: app.smtp_host(),
             smtp_port: app.smtp_port,
             base_url: app.base_url.clone(),
             address: inbox.map_or_else(|| format!("anything@{mail_domain}"), |inbox| inbox.address(mail_domain)),

@@ -7,8 +7,9 @@ use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
-use super::page::{Place, Shell, path_segment, project_path};
+use super::page::{Place, Shell, project_path};
 use crate::http::App;
+use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::memory::Room;
 use crate::model::{Inbox, Project};

@@ -8,6 +8,8 @@ mod hidden;
 mod reader;
 mod writer;
 
+use std::ops::Range;
+
 use html5gum::Tokenizer;
 use indexmap::IndexMap;
 
@@ -16,13 +18,21 @@ use indexmap::IndexMap;
 pub(super) struct Page {
     /// The visible text: paragraphs apart, list items marked, table cells separated by a tab.
     pub(super) text: String,
-    /// The `href` of every visible `a` and `area`, entities decoded, each spelling once, in order, with the bytes of
-    /// `text` in front of it.
-    pub(super) references: IndexMap<String, usize>,
+    /// The `href` of every visible `a` and `area`, entities decoded, each spelling once, in order.
+    pub(super) references: IndexMap<String, Reference>,
     /// The `href` of the first `base`.
     pub(super) base: Option<String>,
     /// The bytes of `text` that are the words of a link and have a URL in them.
     pub(super) linked: Vec<(usize, usize)>,
+}
+
+/// Where a link stands in the visible text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reference {
+    /// The bytes of the text in front of it.
+    pub(super) position: usize,
+    /// The bytes of the text that are its words; empty for an image or an `area`.
+    pub(super) words: Range<usize>,
 }
 
 /// Reads a document.
@@ -111,7 +121,8 @@ mod tests {
         let page = read(
             "x <a href=' https://a.example/?a=1&amp;b=2 '>y</a><map><area href=/z></map><base href=https://b.example>",
         );
-        let found: Vec<_> = page.references.iter().map(|(href, &position)| (position, href.as_str())).collect();
+        let found: Vec<_> = page.references.iter().map(|(href, found)| (found.position, href.as_str())).collect();
+        assert_eq!(page.references[0].words, 1..3);
         assert_eq!(found, [(1, " https://a.example/?a=1&b=2 "), (3, "/z")]);
         assert_eq!(page.base.as_deref(), Some("https://b.example"));
     }

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 
 use html5gum::{Emitter, Error, State};
 
-use super::Page;
 use super::elements::{self, COUNT, ElementId, Layout};
 use super::hidden::{Region, Style};
 use super::writer::{Gap, Writer};
+use super::{Page, Reference};
 use crate::budget::{LINK_BYTES, LINKS, NESTED_LAYOUTS};
 
 /// Bytes of a tag or attribute name that are kept: known ones are shorter.
@@ -99,6 +99,8 @@ pub(super) struct Reader<'p> {
     deeper_lists: usize,
     /// Where the words of the open link begin.
     link_start: Option<usize>,
+    /// The place of the open link among the references.
+    open_reference: Option<usize>,
 }
 
 impl<'p> Reader<'p> {
@@ -115,6 +117,7 @@ impl<'p> Reader<'p> {
             lists: Vec::new(),
             deeper_lists: 0,
             link_start: None,
+            open_reference: None,
         }
     }
 
@@ -261,24 +264,37 @@ impl<'p> Reader<'p> {
             b"a" => {
                 self.end_link();
                 self.link_start = Some(self.writer.position());
+                self.open_reference = self.note(href);
+            }
+            b"area" => {
                 self.note(href);
             }
-            b"area" => self.note(href),
             _ => {}
         }
     }
 
-    fn note(&mut self, href: String) {
+    /// Adds a reference; returns its place among the references.
+    fn note(&mut self, href: String) -> Option<usize> {
         let can_lead_elsewhere = !href.trim_start().starts_with('#') && href.len() <= LINK_BYTES;
-        if can_lead_elsewhere && self.page.references.len() < LINKS {
-            self.page.references.entry(href).or_insert(self.writer.position());
+        if !can_lead_elsewhere || self.page.references.len() >= LINKS {
+            return None;
         }
+        let position = self.writer.position();
+        let entry = self.page.references.entry(href);
+        let index = entry.index();
+        entry.or_insert(Reference { position, words: 0..0 });
+        Some(index)
     }
 
     fn end_link(&mut self) {
-        if let Some(start) = self.link_start.take()
-            && self.writer.since(start).as_bytes().windows(3).any(|bytes| bytes == b"://")
+        let Some(start) = self.link_start.take() else { return };
+        let reference = self.open_reference.take().and_then(|index| self.page.references.get_index_mut(index));
+        if let Some((_, reference)) = reference
+            && reference.words.is_empty()
         {
+            reference.words = start..self.writer.position();
+        }
+        if self.writer.since(start).as_bytes().windows(3).any(|bytes| bytes == b"://") {
             self.page.linked.push((start, self.writer.position()));
         }
     }

@@ -8,35 +8,54 @@ mod uri;
 
 pub(super) use find::{is_unspaced, urls};
 
-use indexmap::IndexSet;
+use std::ops::Range;
+
+use indexmap::IndexMap;
+use indexmap::map::Entry;
 
 use super::budget::{ALL_LINKS_BYTES, LINK_BYTES, LINKS};
 use super::html::Page;
 
+/// Where a link was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It is a link of the HTML; the bytes of the visible text that are its words.
+    Link(Range<usize>),
+    /// It is written out in the visible text of the HTML.
+    PageText,
+    /// Only the text has it.
+    Text,
+}
+
 /// Collects the links of a page and of a text. `page_text` is the page's visible text.
 pub(super) fn collect(page: &Page, page_text: &str, text: &str) -> Vec<String> {
+    find_all(page, page_text, text).into_keys().collect()
+}
+
+/// The same links, each with where it was found first.
+pub(super) fn find_all(page: &Page, page_text: &str, text: &str) -> IndexMap<String, Origin> {
     let mut links = Links::default();
     let base = page.base.as_deref().and_then(uri::normalized);
     let mut references = page.references.iter().peekable();
     let mut linked = page.linked.iter().peekable();
     for found in urls(page_text) {
-        while let Some((href, _)) = references.next_if(|&(_, &position)| position <= found.start) {
-            links.add(uri::resolved(href, base.as_deref()));
+        while let Some((href, reference)) = references.next_if(|(_, reference)| reference.position <= found.start) {
+            links.add(uri::resolved(href, base.as_deref()), Origin::Link(reference.words.clone()));
         }
         while linked.next_if(|&&(_, end)| end <= found.start).is_some() {}
         let in_link = linked.peek().is_some_and(|&&(start, _)| start <= found.start);
         // The words of a link often are its URL cut short.
         if !(in_link && is_cut_short(&page_text[found.end..])) {
-            links.add(written(&page_text[found]));
+            links.add(written(&page_text[found]), Origin::PageText);
         }
     }
-    for (href, _) in references {
-        links.add(uri::resolved(href, base.as_deref()));
+    for (href, reference) in references {
+        links.add(uri::resolved(href, base.as_deref()), Origin::Link(reference.words.clone()));
     }
     for found in urls(text) {
-        links.add(written(&text[found]));
+        links.add(written(&text[found]), Origin::Text);
     }
-    links.found.into_iter().collect()
+    links.found
 }
 
 /// The URI that stands in text as `url`.
@@ -50,16 +69,17 @@ fn is_cut_short(after: &str) -> bool {
 
 #[derive(Default)]
 struct Links {
-    found: IndexSet<String>,
+    found: IndexMap<String, Origin>,
     bytes: usize,
 }
 
 impl Links {
-    fn add(&mut self, link: Option<String>) {
+    fn add(&mut self, link: Option<String>, origin: Origin) {
         let Some(link) = link else { return };
         let length = link.len();
         let within = self.found.len() < LINKS && self.bytes + length <= ALL_LINKS_BYTES;
-        if within && self.found.insert(link) {
+        if within && let Entry::Vacant(place) = self.found.entry(link) {
+            place.insert(origin);
             self.bytes += length;
         }
     }

@@ -1,0 +1,279 @@
+//! A message in full for a test that looks closely: every header field, all addresses, where each link and the code were
+//! found, and the attachments.
+
+use mail_parser::parsers::MessageStream;
+use mail_parser::{Address, HeaderValue};
+
+use crate::body::{self, Body};
+use crate::header::{self, Field};
+use crate::links::{self, Origin};
+use crate::otp::{self, Recognised};
+use crate::structure::{Kind, Part, Structure};
+use crate::threading::ids;
+use crate::{charset, encoded_word};
+
+/// Addresses that are read of one kind.
+const ADDRESSES: usize = 1_000;
+/// Characters of the words of a link.
+const WORDS_CHARACTERS: usize = 1_000;
+
+/// What [`crate::parse`] leaves out. Everything in it is hostile text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// The fields of the header, decoded, each on one line.
+    pub headers: Vec<(String, String)>,
+    /// The senders.
+    pub from: Vec<Mailbox>,
+    /// The recipients that the header names.
+    pub to: Vec<Mailbox>,
+    /// The recipients of a copy that the header names.
+    pub cc: Vec<Mailbox>,
+    /// Where replies should go.
+    pub reply_to: Vec<Mailbox>,
+    /// The Message-ID, in angle brackets.
+    pub message_id: Option<String>,
+    /// The message that this one answers, in angle brackets.
+    pub in_reply_to: Option<String>,
+    /// The Date field in the form of RFC 3339.
+    pub date: Option<String>,
+    /// The one-time code and how it was recognised.
+    pub code: Option<Recognised>,
+    /// The links, in the order of [`crate::ParsedMessage::links`].
+    pub links: Vec<Link>,
+    /// The parts that are not the text or the HTML of the message.
+    pub attachments: Vec<Attachment>,
+    /// How to unsubscribe (RFC 2369, RFC 8058).
+    pub list_unsubscribe: Option<ListUnsubscribe>,
+}
+
+/// An address with a display name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mailbox {
+    /// The display name, decoded.
+    pub name: Option<String>,
+    /// The address as it was written.
+    pub address: Option<String>,
+}
+
+/// A link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The URI.
+    pub url: String,
+    /// The words that a person clicks, if it is a link with words.
+    pub text: Option<String>,
+    /// Whether the HTML has it; otherwise the text.
+    pub is_in_html: bool,
+}
+
+/// An attachment without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// The file name that it says it has, decoded: never use it as a path.
+    pub file_name: Option<String>,
+    /// `image/png`, in lower case; empty if it names no type.
+    pub content_type: String,
+    /// Bytes of the decoded content.
+    pub size: usize,
+    /// The Content-ID without angle brackets.
+    pub content_id: Option<String>,
+    /// Whether it is shown among the text, as an image of the HTML is.
+    pub is_inline: bool,
+}
+
+/// The List-Unsubscribe fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListUnsubscribe {
+    /// The URIs, in order.
+    pub urls: Vec<String>,
+    /// Whether a POST to the URI is enough.
+    pub one_click: bool,
+}
+
+/// Reads a message in full. Never fails.
+#[must_use]
+pub fn details(raw: &[u8]) -> Details {
+    let structure = Structure::read(raw);
+    let field = |name: &str| structure.fields.iter().find(|field| field.is(name)).copied();
+    let first_id = |name: &str| field(name).and_then(|field| ids(field).into_iter().next());
+    let subject = field("subject").map(|field| header::text(field.bounded_value())).unwrap_or_default();
+    let body = body::choose(&structure);
+    let (own_text, page_text) = texts(&body);
+    Details {
+        headers: structure.fields.iter().map(header_line).collect(),
+        from: mailboxes(&structure, "from"),
+        to: mailboxes(&structure, "to"),
+        cc: mailboxes(&structure, "cc"),
+        reply_to: mailboxes(&structure, "reply-to"),
+        message_id: first_id("message-id"),
+        in_reply_to: first_id("in-reply-to"),
+        date: field("date").and_then(date),
+        code: otp::recognise(&subject, own_text, page_text),
+        links: all_links(&body, own_text, page_text),
+        attachments: attached(&structure).map(attachment).collect(),
+        list_unsubscribe: list_unsubscribe(field("list-unsubscribe"), field("list-unsubscribe-post")),
+    }
+}
+
+/// The attachment at `index` of [`Details::attachments`], and its decoded content.
+#[must_use]
+pub fn attachment_content(raw: &[u8], index: usize) -> Option<(Attachment, Vec<u8>)> {
+    let structure = Structure::read(raw);
+    let part = attached(&structure).nth(index)?;
+    Some((attachment(part), part.encoding.decode(part.body).into_owned()))
+}
+
+/// The text of the message and the visible text of its HTML.
+fn texts(body: &Body) -> (&str, &str) {
+    if body.text_is_from_html { ("", &body.text) } else { (&body.text, &body.page.text) }
+}
+
+fn header_line(field: &Field<'_>) -> (String, String) {
+    (charset::decode_unlabelled(field.name).into_owned(), header::text(field.bounded_value()))
+}
+
+fn mailboxes(structure: &Structure<'_>, name: &str) -> Vec<Mailbox> {
+    let fields = structure.fields.iter().filter(|field| field.is(name));
+    fields.flat_map(|field| field_mailboxes(field.bounded_value())).take(ADDRESSES).collect()
+}
+
+fn field_mailboxes(value: &[u8]) -> Vec<Mailbox> {
+    let mut line = value.trim_ascii().to_vec();
+    line.push(b'\n');
+    let HeaderValue::Address(parsed) = MessageStream::new(&line).parse_address() else { return Vec::new() };
+    let addresses: Vec<_> = match parsed {
+        Address::List(list) => list,
+        Address::Group(groups) => groups.into_iter().flat_map(|group| group.addresses).collect(),
+    };
+    let clean = |text: Option<std::borrow::Cow<'_, str>>| {
+        let text: String =
+            text?.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    };
+    let mailboxes = addresses.into_iter().map(|one| Mailbox { name: clean(one.name), address: clean(one.address) });
+    mailboxes.filter(|mailbox| mailbox.name.is_some() || mailbox.address.is_some()).collect()
+}
+
+fn date(field: Field<'_>) -> Option<String> {
+    let mut line = field.bounded_value().trim_ascii().to_vec();
+    line.push(b'\n');
+    let HeaderValue::DateTime(date) = MessageStream::new(&line).parse_date() else { return None };
+    let is_valid = date.is_valid() && date.year <= 9_999 && date.tz_hour < 24 && date.tz_minute < 60;
+    is_valid.then(|| date.to_rfc3339())
+}
+
+fn all_links(body: &Body, own_text: &str, page_text: &str) -> Vec<Link> {
+    let found = links::find_all(&body.page, page_text, own_text);
+    let link = |(url, origin): (String, Origin)| {
+        let is_in_html = origin != Origin::Text;
+        let words = match origin {
+            Origin::Link(words) => page_text.get(words).unwrap_or_default(),
+            Origin::PageText | Origin::Text => "",
+        };
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text: String = words.chars().take(WORDS_CHARACTERS).collect();
+        Link { url, text: Some(text).filter(|text| !text.is_empty()), is_in_html }
+    };
+    found.into_iter().map(link).collect()
+}
+
+/// The parts that the body does not consist of.
+fn attached<'s, 'a>(structure: &'s Structure<'a>) -> impl Iterator<Item = &'s Part<'a>> {
+    structure.parts.iter().filter(|part| match part.kind {
+        Kind::Plain | Kind::Html => part.attachment || part.file_name.is_some(),
+        Kind::Opaque => true,
+        Kind::Alternative | Kind::Related(_) | Kind::Multipart => false,
+    })
+}
+
+fn attachment(part: &Part<'_>) -> Attachment {
+    let content_id = part.content_id.map(|id| header::text(id).trim_matches(['<', '>']).to_owned());
+    let content_id = content_id.filter(|id| !id.is_empty());
+    let file_name = part.file_name.as_deref().map(|name| encoded_word::decode(name).replace('\0', "\u{fffd}"));
+    Attachment {
+        file_name: file_name.filter(|name| !name.trim().is_empty()),
+        content_type: part.content_type.value.clone(),
+        size: part.encoding.decode(part.body).len(),
+        is_inline: !part.attachment && (part.inline || content_id.is_some()),
+        content_id,
+    }
+}
+
+fn list_unsubscribe(field: Option<Field<'_>>, post: Option<Field<'_>>) -> Option<ListUnsubscribe> {
+    let value = header::text(field?.bounded_value());
+    let pieces = value.split('<').skip(1).filter_map(|piece| piece.split_once('>'));
+    let urls: Vec<String> = pieces.map(|(url, _)| url.split_whitespace().collect()).collect();
+    let post = post.map(|field| header::text(field.bounded_value())).unwrap_or_default();
+    let one_click = post.trim().eq_ignore_ascii_case("List-Unsubscribe=One-Click");
+    (!urls.is_empty()).then_some(ListUnsubscribe { urls, one_click })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MESSAGE: &[u8] = b"From: =?utf-8?q?Caf=C3=A9?= <shop@app.example>\r\nTo: a@x.example, Bob <b@x.example>\r\n\
+        Cc: Team: c@x.example, d@x.example;\r\nMessage-ID: <1@app.example>\r\nIn-Reply-To: <0@app.example>\r\n\
+        Date: Fri, 20 Nov 2026 10:30:00 +0100\r\nSubject: Confirm\r\n\
+        List-Unsubscribe: <mailto:out@app.example>, <https://app.example/out>\r\n\
+        List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n\
+        Content-Type: multipart/mixed; boundary=b\r\n\r\n\
+        --b\r\nContent-Type: text/html\r\n\r\n<p>Your code is 482913.</p>\
+        <p><a href='https://app.example/confirm'>Confirm <b>your</b> account</a> or https://app.example/help</p>\r\n\
+        --b\r\nContent-Type: text/plain; name=notes.txt\r\n\r\nnotes\r\n\
+        --b\r\nContent-Type: image/png\r\nContent-ID: <logo@app>\r\nContent-Transfer-Encoding: base64\r\n\r\niVBORw==\r\n\
+        --b\r\nContent-Type: application/pdf\r\nContent-Disposition: attachment; filename=\"invoice.pdf\"\r\n\r\n%PDF\r\n\
+        --b--\r\n";
+
+    fn mailbox(name: Option<&str>, address: &str) -> Mailbox {
+        Mailbox { name: name.map(str::to_owned), address: Some(address.to_owned()) }
+    }
+
+    #[test]
+    fn addresses_ids_and_the_date_are_read() {
+        let details = details(MESSAGE);
+        assert_eq!(details.headers[0], ("From".to_owned(), "Café <shop@app.example>".to_owned()));
+        assert_eq!(details.from, [mailbox(Some("Café"), "shop@app.example")]);
+        assert_eq!(details.to, [mailbox(None, "a@x.example"), mailbox(Some("Bob"), "b@x.example")]);
+        assert_eq!(details.cc, [mailbox(None, "c@x.example"), mailbox(None, "d@x.example")]);
+        assert_eq!(details.reply_to, []);
+        assert_eq!(details.message_id.as_deref(), Some("<1@app.example>"));
+        assert_eq!(details.in_reply_to.as_deref(), Some("<0@app.example>"));
+        assert_eq!(details.date.as_deref(), Some("2026-11-20T10:30:00+01:00"));
+        let unsubscribe = details.list_unsubscribe.unwrap();
+        assert_eq!(unsubscribe.urls, ["mailto:out@app.example", "https://app.example/out"]);
+        assert!(unsubscribe.one_click);
+    }
+
+    #[test]
+    fn links_have_their_words_and_the_code_its_line() {
+        let details = details(MESSAGE);
+        let links: Vec<_> = details.links.iter().map(|link| (link.url.as_str(), link.text.as_deref())).collect();
+        let expected =
+            [("https://app.example/confirm", Some("Confirm your account")), ("https://app.example/help", None)];
+        assert_eq!(links, expected);
+        assert!(details.links.iter().all(|link| link.is_in_html));
+        assert_eq!(details.code.unwrap().line, "Your code is 482913.");
+    }
+
+    #[test]
+    fn attachments_are_what_the_body_is_not() {
+        let details = details(MESSAGE);
+        let attachments: Vec<_> = details.attachments.iter().map(|one| (one.content_type.as_str(), one.size)).collect();
+        assert_eq!(attachments, [("text/plain", 5), ("image/png", 4), ("application/pdf", 4)]);
+        let image = &details.attachments[1];
+        assert_eq!((image.content_id.as_deref(), image.is_inline, &image.file_name), (Some("logo@app"), true, &None));
+        assert!(!details.attachments[2].is_inline);
+        let (pdf, content) = attachment_content(MESSAGE, 2).unwrap();
+        assert_eq!((pdf.file_name.as_deref(), content.as_slice()), (Some("invoice.pdf"), &b"%PDF"[..]));
+        assert_eq!(attachment_content(MESSAGE, 3), None);
+    }
+
+    #[test]
+    fn a_broken_message_has_no_details_and_nothing_breaks() {
+        for raw in [&b""[..], b"Date: yesterday\r\nFrom: \xff<>\r\nList-Unsubscribe: none\r\n\r\n", &[b'<'; 5_000]] {
+            let details = details(raw);
+            assert_eq!((details.date, details.list_unsubscribe, details.message_id), (None, None, None));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The HTML of a mail as a page that can do nothing: no script, no origin, no form, no network.
+//!
+//! Nothing here trusts the HTML. The policy of the response forbids everything but inline styles and embedded images;
+//! images of the message are embedded in place of their `cid:` references. [`displayed`] removes what makes a browser
+//! open a connection before the policy forbids the load.
+
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::response::{IntoResponse, Response};
+use restante_mail::anatomy;
+use restante_mail::display::displayed;
+
+use super::app::App;
+use super::error::Error;
+use crate::service::{Caller, ServiceError};
+use crate::store::Source;
+
+const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; \
+     frame-ancestors 'self'";
+/// Features of a browser that even a frame without scripts might request.
+const PERMISSIONS: &str = "autoplay=(), camera=(), fullscreen=(), geolocation=(), microphone=(), payment=()";
+
+/// The message as a page: its HTML, or its text where it has none.
+pub(super) async fn page(app: &App, caller: &Caller, id: &str) -> Result<Response, Error> {
+    let parts = app.service.message(caller, id).await?.parts;
+    let parts = parts.read().map_err(ServiceError::from)?;
+    let Source { raw, room, .. } = app.service.message_source(caller, id).await?;
+    let making = tokio::task::spawn_blocking(move || match parts.html.as_str() {
+        "" => text_page(&parts.text),
+        html => anatomy::with_images(&raw, &displayed(html)),
+    });
+    let html = making.await.map_err(Error::internal)?;
+    let headers = [
+        (CONTENT_TYPE.as_str(), "text/html; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY.as_str(), POLICY),
+        (REFERRER_POLICY.as_str(), "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS.as_str(), "nosniff"),
+        ("x-dns-prefetch-control", "off"),
+        ("permissions-policy", PERMISSIONS),
+        ("cross-origin-resource-policy", "same-origin"),
+    ];
+    Ok((headers, room.hold(html.into())).into_response())
+}
+
+fn text_page(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    format!("<!DOCTYPE html><meta charset=\"utf-8\"><pre style=\"white-space:pre-wrap\">{text}</pre>")
+}

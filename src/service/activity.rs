@@ -1,0 +1,141 @@
+//! How SMTP is used: counted in memory at this node, and on a shared database reported to the others in the background.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use super::Service;
+use crate::clock::Clock;
+use crate::model::Timestamp;
+use crate::store::{SmtpUse, Store, StoreError};
+
+/// The least time between two reports.
+const PAUSE: Duration = Duration::from_secs(2);
+/// A node with open connections reports at least this often.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+/// A node that has not reported for so long has no connections any more.
+const ALIVE: Duration = Duration::from_secs(30);
+/// A node that has not reported for so long is forgotten.
+const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The use of SMTP at this node. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct Activity(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    node: Uuid,
+    clock: Clock,
+    started_at: Timestamp,
+    /// Whether other nodes want to know.
+    is_shared: bool,
+    connections_open: AtomicI64,
+    /// Milliseconds; 0 before the first.
+    last_connection_at: AtomicI64,
+    last_message_at: AtomicI64,
+    changed: Notify,
+}
+
+/// An open SMTP connection. Dropping it ends the count.
+#[derive(Debug)]
+pub struct SmtpConnection(Activity);
+
+/// The use of SMTP at all nodes, and since when they have watched.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watched {
+    pub(super) used: SmtpUse,
+    pub(super) since: Timestamp,
+}
+
+impl Activity {
+    pub(super) fn new(clock: Clock, is_shared: bool) -> Self {
+        Self(Arc::new(Inner {
+            node: Uuid::now_v7(),
+            started_at: clock.now(),
+            clock,
+            is_shared,
+            connections_open: AtomicI64::new(0),
+            last_connection_at: AtomicI64::new(0),
+            last_message_at: AtomicI64::new(0),
+            changed: Notify::new(),
+        }))
+    }
+
+    fn connect(&self) -> SmtpConnection {
+        self.0.connections_open.fetch_add(1, Ordering::Relaxed);
+        self.note(&self.0.last_connection_at);
+        SmtpConnection(self.clone())
+    }
+
+    pub(super) fn message_stored(&self) {
+        self.note(&self.0.last_message_at);
+    }
+
+    fn note(&self, instant: &AtomicI64) {
+        instant.store(self.0.clock.now().as_millis(), Ordering::Relaxed);
+        self.notify();
+    }
+
+    fn notify(&self) {
+        if self.0.is_shared {
+            self.0.changed.notify_one();
+        }
+    }
+
+    fn used(&self) -> SmtpUse {
+        let instant = |millis: &AtomicI64| {
+            Some(millis.load(Ordering::Relaxed)).filter(|millis| *millis > 0).map(Timestamp::from_millis)
+        };
+        SmtpUse {
+            connections_open: self.0.connections_open.load(Ordering::Relaxed),
+            last_connection_at: instant(&self.0.last_connection_at),
+            last_message_at: instant(&self.0.last_message_at),
+        }
+    }
+
+    /// The use at this node, and on a shared database at all nodes.
+    pub(super) async fn at_all_nodes(&self, store: &Store) -> Result<Watched, StoreError> {
+        let own = Watched { used: self.used(), since: self.0.started_at };
+        if !self.0.is_shared {
+            return Ok(own);
+        }
+        let alive_since = self.0.clock.now().before(ALIVE);
+        let (others, since) = store.use_of_other_nodes(self.0.node, alive_since).await?;
+        Ok(Watched { used: own.used.and(others), since: since.map_or(own.since, |since| since.min(own.since)) })
+    }
+
+    /// Reports to the other nodes for as long as it is polled. The first change is reported at once.
+    pub(super) async fn report(self, store: Store) {
+        loop {
+            let is_change = tokio::time::timeout(HEARTBEAT, self.0.changed.notified()).await.is_ok();
+            let (used, now) = (self.used(), self.0.clock.now());
+            if !is_change && used.connections_open == 0 {
+                continue;
+            }
+            let reported = store.report_node(self.0.node, self.0.started_at, used, now.before(REMEMBERED), now).await;
+            if let Err(error) = reported {
+                tracing::debug!(%error, "cannot report the use of SMTP");
+                self.notify();
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+impl Drop for SmtpConnection {
+    fn drop(&mut self) {
+        self.0.0.connections_open.fetch_sub(1, Ordering::Relaxed);
+        self.0.notify();
+    }
+}
+
+impl Service {
+    /// Counts an SMTP connection as open until the answer is dropped.
+    #[must_use]
+    pub fn smtp_connected(&self) -> SmtpConnection {
+        self.0.activity.connect()
+    }
+}

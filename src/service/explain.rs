@@ -1,0 +1,128 @@
+//! Why a mail did not come: what is known about an inbox, its neighbours and SMTP, put together for a person.
+
+use super::summary::Facts;
+use super::{Caller, MessageFilter, Service, ServiceError};
+use crate::model::{Inbox, InboxId, RefusedMail};
+use crate::store::{InboxEnd, Latest, Selection, Similar, SmtpUse};
+
+/// Messages and refusals that are shown.
+const SHOWN: usize = 10;
+/// Similar inboxes that are shown.
+const SIMILAR: usize = 5;
+/// Edits that a mistyped local part is away at most.
+const EDITS: usize = 2;
+
+/// What is known about mail that did not come.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// One sentence for a person.
+    pub summary: String,
+    /// The inbox.
+    pub inbox: Inbox,
+    /// How it ended, if it has.
+    pub ended: Option<InboxEnd>,
+    /// The messages in it.
+    pub messages: i64,
+    /// The newest of them.
+    pub latest: Vec<Latest>,
+    /// What was refused since the inbox was created, newest first.
+    pub refused: Vec<RefusedMail>,
+    /// Other inboxes of the project that got mail since, the most similar first.
+    pub similar: Vec<Similar>,
+    /// The use of SMTP.
+    pub smtp: SmtpUse,
+}
+
+impl Service {
+    /// Explains why no message has come that passes `filter`. Callers reach SMTP at `smtp_address`.
+    ///
+    /// # Errors
+    /// [`ServiceError::InboxNotFound`] for an inbox that never was the caller's, or ended more than 30 days ago;
+    /// [`ServiceError::InvalidAfter`].
+    pub async fn explain(
+        &self,
+        caller: &Caller,
+        id: &str,
+        filter: &MessageFilter,
+        smtp_address: &str,
+    ) -> Result<Explanation, ServiceError> {
+        let store = &self.0.store;
+        let (id, now) = (InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?, self.0.clock.now());
+        let found = store.inbox_or_end(caller.project, &id, now).await?;
+        let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
+        let selection = match ended {
+            None => self.selection(&inbox, filter).await?,
+            Some(_) => Selection::default(),
+        };
+        let since = inbox.created_at;
+        let latest = store.latest_messages(&inbox, &selection, SHOWN, now).await?;
+        let messages = if ended.is_none() { store.message_count(&inbox).await? } else { 0 };
+        let projects = [caller.project, self.0.default_project];
+        let refused = store.refusals_of(&id, projects, since, SHOWN).await?;
+        let similar = most_similar(&id, store.inboxes_with_mail(caller.project, since, now).await?);
+        let watched = self.0.activity.at_all_nodes(store).await?;
+        let last_refusal = store.last_refusal(caller.project, since).await?;
+        let facts = Facts {
+            address: inbox.address(self.mail_domain()),
+            mail_domain: self.mail_domain(),
+            inbox: &inbox,
+            ended,
+            latest: &latest,
+            refused: &refused,
+            similar: similar.first().map(|(distance, similar)| (*distance <= EDITS, similar)),
+            last_refusal: last_refusal.as_ref(),
+            watched,
+            smtp_address,
+            now,
+        };
+        let summary = facts.summary();
+        let similar = similar.into_iter().map(|(_, similar)| similar).collect();
+        Ok(Explanation { summary, inbox, ended, messages, latest, refused, similar, smtp: watched.used })
+    }
+}
+
+/// Those whose address may be meant, each with its distance: at most two edits away, or opened by mail.
+fn most_similar(id: &InboxId, others: Vec<Similar>) -> Vec<(usize, Similar)> {
+    let others = others.into_iter().filter(|other| other.id != *id);
+    let mut similar: Vec<(usize, Similar)> = others
+        .map(|other| (edits(id.as_str(), other.id.as_str()).min(EDITS + 1), other))
+        .filter(|(distance, other)| *distance <= EDITS || other.opened_by_mail)
+        .collect();
+    // The order of those that are equally far away stays: newest mail first.
+    similar.sort_by_key(|(distance, _)| *distance);
+    similar.truncate(SIMILAR);
+    similar
+}
+
+/// The insertions, deletions and replacements that turn one text into the other.
+fn edits(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (index, left) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
+        for (place, right) in other.chars().enumerate() {
+            let replaced = diagonal + usize::from(left != right);
+            diagonal = row[place + 1];
+            row[place + 1] = replaced.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_counted() {
+        for (one, other, distance) in [
+            ("abc", "abc", 0),
+            ("abc", "abd", 1),
+            ("abc", "ab", 1),
+            ("abc", "xabc", 1),
+            ("abc", "acb", 2),
+            ("", "abc", 3),
+        ] {
+            assert_eq!((edits(one, other), edits(other, one)), (distance, distance), "{one} {other}");
+        }
+    }
+}

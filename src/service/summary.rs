@@ -1,0 +1,146 @@
+//! The sentence that says why a mail did not come: the first cause that fits.
+
+use std::time::Duration;
+
+use super::activity::Watched;
+use crate::model::{Domain, Inbox, RefusedMail, Timestamp};
+use crate::store::{InboxEnd, Latest, Similar};
+
+/// Messages that are named.
+const NAMED: usize = 3;
+/// Characters of a subject that are repeated.
+const SUBJECT_CHARACTERS: usize = 80;
+
+/// What the sentence is made from.
+pub(super) struct Facts<'a> {
+    pub(super) address: String,
+    pub(super) mail_domain: &'a Domain,
+    pub(super) inbox: &'a Inbox,
+    pub(super) ended: Option<InboxEnd>,
+    pub(super) latest: &'a [Latest],
+    pub(super) refused: &'a [RefusedMail],
+    /// The most similar inbox that got mail, and whether its name is only a few edits away.
+    pub(super) similar: Option<(bool, &'a Similar)>,
+    /// The newest refusal in the project, for any recipient.
+    pub(super) last_refusal: Option<&'a RefusedMail>,
+    pub(super) watched: Watched,
+    pub(super) smtp_address: &'a str,
+    pub(super) now: Timestamp,
+}
+
+impl Facts<'_> {
+    pub(super) fn summary(&self) -> String {
+        self.end()
+            .or_else(|| self.messages())
+            .or_else(|| self.refusal())
+            .or_else(|| self.neighbour())
+            .or_else(|| self.other_mail())
+            .unwrap_or_else(|| self.silence())
+    }
+
+    fn end(&self) -> Option<String> {
+        let address = &self.address;
+        Some(match self.ended? {
+            InboxEnd::Expired(at) => format!("The inbox {address} expired {} ago.", self.ago(at)),
+            InboxEnd::Deleted(at) => format!("The inbox {address} was deleted {} ago.", self.ago(at)),
+        })
+    }
+
+    fn messages(&self) -> Option<String> {
+        if let Some(message) = self.latest.iter().find(|message| message.missed_by.is_empty()) {
+            let ago = self.ago(message.received_at);
+            return Some(format!("A message that matches is here: {}, received {ago} ago.", named(message)));
+        }
+        let first = self.latest.first()?;
+        let mut filters = first.missed_by.clone();
+        for message in self.latest {
+            filters.extend(message.missed_by.iter().filter(|filter| !first.missed_by.contains(filter)));
+        }
+        filters.sort_unstable();
+        filters.dedup();
+        let filters = filters.join(", ");
+        let messages = self.latest.iter().take(NAMED).map(named).collect::<Vec<_>>().join(", ");
+        let more = if self.latest.len() > NAMED { " and others" } else { "" };
+        let came = if self.latest.len() == 1 { "A message" } else { "Messages" };
+        Some(format!("{came} came, but not one that passes the filters ({filters}): {messages}{more}."))
+    }
+
+    fn refusal(&self) -> Option<String> {
+        let refused = self.refused.iter().find(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))?;
+        let recipient = refused.recipient.trim_matches(['<', '>']);
+        Some(format!("Mail to {recipient} was refused {} ago: {}", self.ago(refused.refused_at), refused.reply))
+    }
+
+    fn neighbour(&self) -> Option<String> {
+        let (is_close, similar) = self.similar?;
+        let other = format!("{}@{}", similar.id, self.mail_domain);
+        let (address, ago) = (&self.address, self.ago(similar.last_received_at));
+        Some(if is_close {
+            format!("No mail came for {address}, but {ago} ago for {other}. Is the address mistyped?")
+        } else {
+            format!(
+                "No mail came for {address}, but {ago} ago a mail opened the inbox {other}. Is that the address used?"
+            )
+        })
+    }
+
+    fn other_mail(&self) -> Option<String> {
+        let used = self.watched.used;
+        let last = used.last_connection_at.max(used.last_message_at);
+        let is_used = used.connections_open > 0 || last.is_some_and(|at| at >= self.inbox.created_at);
+        if !is_used {
+            return None;
+        }
+        let refusal = self.last_refusal.map_or_else(String::new, |refused| {
+            let recipient = refused.recipient.trim_matches(['<', '>']);
+            let of = if recipient.is_empty() { String::new() } else { format!(" of mail to {recipient}") };
+            format!(" The last refusal{of}: {}", refused.reply)
+        });
+        let (address, ago) = (&self.address, self.ago(self.inbox.created_at));
+        Some(format!("SMTP is in use, but no mail was for {address} since this inbox was created {ago} ago.{refusal}"))
+    }
+
+    fn silence(&self) -> String {
+        let (created_at, watched_since) = (self.inbox.created_at, self.watched.since);
+        let since = if created_at >= watched_since {
+            format!("this inbox was created {} ago", self.ago(created_at))
+        } else {
+            format!("the service started {} ago", self.ago(watched_since))
+        };
+        let address = self.smtp_address;
+        format!("Nothing has connected over SMTP since {since}. Is {address} the application's SMTP server?")
+    }
+
+    fn ago(&self, at: Timestamp) -> String {
+        spoken(self.now.since(at))
+    }
+}
+
+fn named(message: &Latest) -> String {
+    let subject = match message.subject.char_indices().nth(SUBJECT_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &message.subject[..end]),
+        None => message.subject.clone(),
+    };
+    format!("\"{subject}\" from {}", message.from)
+}
+
+/// A duration as a person says it.
+fn spoken(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ 0..=119 => format!("{seconds} s"),
+        seconds @ 120..=7_199 => format!("{} min", seconds / 60),
+        seconds @ 7_200..=172_799 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_spoken() {
+        let spoken = |seconds| spoken(Duration::from_secs(seconds));
+        assert_eq!([32, 119, 120, 7_200, 172_800].map(spoken), ["32 s", "119 s", "2 min", "2 h", "2 days"]);
+    }
+}

@@ -1,0 +1,51 @@
+//! Everything that is stored of one message: its bytes, and the envelope that it came with.
+
+use super::{Form, Store, StoreError};
+use crate::db::values;
+use crate::memory::Room;
+use crate::model::{Envelope, InboxId, MessageId, ProjectId, Timestamp};
+
+/// A message with all that is stored of it.
+#[derive(Debug)]
+pub struct Everything {
+    /// Identifies it.
+    pub id: MessageId,
+    /// The inbox it lies in.
+    pub inbox_id: InboxId,
+    /// When it was accepted.
+    pub received_at: Timestamp,
+    /// How it came.
+    pub envelope: Envelope,
+    /// Its bytes as they were received.
+    pub raw: Vec<u8>,
+    /// Memory for the bytes, and for as many again: what is decoded from them.
+    pub room: Room,
+}
+
+impl Store {
+    /// A message with its envelope and its bytes, if `project` owns it.
+    ///
+    /// # Errors
+    /// Where the database fails or the message is damaged.
+    pub async fn everything(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<Option<Everything>, StoreError> {
+        const ENVELOPE: &str = "SELECT reverse_path, client, helo, tls, authenticated FROM contents WHERE number = $1";
+        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
+        let rows = self.database.look_up(ENVELOPE, values![head.content_number]).await?;
+        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        let envelope = Envelope {
+            from: row.text()?,
+            client: row.optional_text()?,
+            helo: row.optional_text()?,
+            tls: row.optional_text()?,
+            authenticated: row.optional_integer()?.map(|truth| truth == 1),
+        };
+        let room = self.room_for(2 * head.raw_size).await?;
+        let Some(raw) = self.read_form(&head, Form::Raw).await? else { return Ok(None) };
+        Ok(Some(Everything { id, inbox_id: head.inbox_id, received_at: head.received_at, envelope, raw, room }))
+    }
+}

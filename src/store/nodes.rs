@@ -1,0 +1,90 @@
+//! What the nodes of an installation report about their SMTP clients.
+
+use uuid::Uuid;
+
+use super::{Store, StoreError};
+use crate::db::{DatabaseError, Transaction, values};
+use crate::model::Timestamp;
+
+/// How SMTP is used, at one node or at several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SmtpUse {
+    /// Connections that are open.
+    pub connections_open: i64,
+    /// When the last client connected.
+    pub last_connection_at: Option<Timestamp>,
+    /// When the last message was stored.
+    pub last_message_at: Option<Timestamp>,
+}
+
+impl SmtpUse {
+    /// The use of these and of other nodes.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            connections_open: self.connections_open + other.connections_open,
+            last_connection_at: self.last_connection_at.max(other.last_connection_at),
+            last_message_at: self.last_message_at.max(other.last_message_at),
+        }
+    }
+}
+
+impl Store {
+    /// Whether several nodes may use the database.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.database.is_shared()
+    }
+
+    /// Stores what a node reports, and forgets nodes that have not reported since `forgotten`.
+    ///
+    /// # Errors
+    /// Where the database fails, as below.
+    pub async fn report_node(
+        &self,
+        node: Uuid,
+        started_at: Timestamp,
+        used: SmtpUse,
+        forgotten: Timestamp,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        const REPORT: &str = "
+            INSERT INTO nodes (id, started_at, connections_open, last_connection_at, last_message_at, reported_at)
+            VALUES ($1, $2, $3, $4, $5, $6)
+            ON CONFLICT (id) DO UPDATE SET connections_open = $3, last_connection_at = $4, last_message_at = $5,
+                reported_at = $6";
+        const FORGET: &str = "DELETE FROM nodes WHERE reported_at <= $1";
+        let SmtpUse { connections_open, last_connection_at, last_message_at } = used;
+        let report = values![node, started_at, connections_open, last_connection_at, last_message_at, now];
+        let run = async move |mut transaction: Transaction| {
+            transaction.execute(REPORT, report).await?;
+            transaction.execute(FORGET, values![forgotten]).await?;
+            Ok(transaction.commit().await?)
+        };
+        self.database.transact(run).await
+    }
+
+    /// The use of all nodes but `node`, and since when one of them has watched. The open connections are those of the
+    /// nodes that have reported after `alive_since`.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn use_of_other_nodes(
+        &self,
+        node: Uuid,
+        alive_since: Timestamp,
+    ) -> Result<(SmtpUse, Option<Timestamp>), StoreError> {
+        const USE: &str = "
+            SELECT CAST(COALESCE(SUM(CASE WHEN reported_at > $2 THEN connections_open ELSE 0 END), 0) AS BIGINT),
+                MAX(last_connection_at), MAX(last_message_at), MIN(started_at)
+            FROM nodes WHERE id <> $1";
+        let rows = self.database.query(USE, values![node, alive_since]).await?;
+        let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
+        let used = SmtpUse {
+            connections_open: row.integer()?,
+            last_connection_at: row.optional_integer()?.map(Timestamp::from_millis),
+            last_message_at: row.optional_integer()?.map(Timestamp::from_millis),
+        };
+        Ok((used, row.optional_integer()?.map(Timestamp::from_millis)))
+    }
+}

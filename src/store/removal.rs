@@ -1,0 +1,53 @@
+//! Deleting a single message. Its row stays as a cursor until its inbox is swept; its content goes at once.
+
+use super::sweep::remove_contents;
+use super::{Change, Store, StoreError, until_undisturbed};
+use crate::db::{Transaction, values};
+use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
+
+impl Store {
+    /// Deletes a message, if `project` owns it and it is in a live inbox; `false` if there is no such message.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn delete_message(&self, project: ProjectId, id: MessageId, now: Timestamp) -> Result<bool, StoreError> {
+        until_undisturbed(|| {
+            self.database.transact(async move |transaction| delete(transaction, project, id, now).await)
+        })
+        .await
+    }
+}
+
+async fn delete(
+    mut transaction: Transaction,
+    project: ProjectId,
+    id: MessageId,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    // The inbox first, as a delivery does.
+    const INBOX: &str = "
+        SELECT number, id FROM inboxes WHERE number = (SELECT inbox_number FROM messages WHERE id = $1)
+            AND project_id = $2 AND closed = 0 AND (expires_at IS NULL OR expires_at > $3) {for_update}";
+    const CONTENT: &str = "
+        SELECT content_number FROM messages WHERE id = $1 AND content_number IS NOT NULL
+            AND sequence > (SELECT emptied_sequence FROM inboxes WHERE number = $2)";
+    const EMPTY: &str = "
+        UPDATE messages SET content_number = NULL, is_shared = 0, parsed_size = 0, raw_size = 0, sender = '',
+            subject = '', subject_folded = ''
+        WHERE id = $1";
+    const COUNT: &str = "UPDATE inboxes SET message_count = message_count - 1 WHERE number = $1";
+    let Some(mut row) = transaction.query(INBOX, values![id, project, now]).await?.into_iter().next() else {
+        return Ok(false);
+    };
+    let (number, inbox) = (row.integer()?, InboxId::from_stored(row.text()?));
+    let content = transaction.query(CONTENT, values![id, number]).await?;
+    if content.is_empty() {
+        return Ok(false);
+    }
+    transaction.execute(EMPTY, values![id]).await?;
+    transaction.execute(COUNT, values![number]).await?;
+    remove_contents(&mut transaction, content).await?;
+    transaction.notify(Change::Inbox(inbox).key());
+    transaction.commit().await?;
+    Ok(true)
+}

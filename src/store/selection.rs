@@ -1,0 +1,106 @@
+//! Which messages of an inbox are meant, compared here and not in SQL: substring search in SQL takes time proportional to
+//! the product of both lengths, and cannot be stopped.
+
+use memchr::memmem;
+
+use super::content::fold_case;
+use super::messages::Head;
+use crate::model::Features;
+
+/// Heads that are read at once to be compared with a filter. A subject has at most 100 KiB.
+const HEADS: usize = 100;
+
+/// Which messages of an inbox are meant.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    pub(super) after: i64,
+    /// A part of the subject and of the sender, their case folded.
+    subject: Option<String>,
+    from: Option<String>,
+    has: Features,
+}
+
+impl Selection {
+    /// Messages after the sequence `after` whose subject contains `subject`, whatever its case.
+    #[must_use]
+    pub fn new(after: i64, subject: Option<&str>) -> Self {
+        Self { after, subject: folded(subject), ..Self::default() }
+    }
+
+    /// Of these, the messages whose sender contains `from`, whatever its case.
+    #[must_use]
+    pub fn from(self, from: Option<&str>) -> Self {
+        Self { from: folded(from), ..self }
+    }
+
+    /// Of these, the messages that have all that `features` names.
+    #[must_use]
+    pub fn with(self, has: Features) -> Self {
+        Self { has, ..self }
+    }
+
+    pub(super) fn matches(&self, head: &Head) -> bool {
+        self.missed_by(head).is_empty()
+    }
+
+    /// The names of the filters that exclude a message.
+    pub(super) fn missed_by(&self, head: &Head) -> Vec<&'static str> {
+        let contains = |text: &str, part: &String| memmem::find(text.as_bytes(), part.as_bytes()).is_some();
+        let subject = self.subject.as_ref().is_none_or(|part| contains(&head.subject_folded, part));
+        let from = self.from.as_ref().is_none_or(|part| contains(&fold_case(&head.sender), part));
+        let has = (head.has.otp || !self.has.otp) && (head.has.link || !self.has.link);
+        let after = head.sequence > self.after;
+        let filters = [("subject", subject), ("from", from), ("has", has), ("after", after)];
+        filters.into_iter().filter_map(|(name, passed)| (!passed).then_some(name)).collect()
+    }
+
+    /// Heads to read at once in order to find `wanted` messages.
+    pub(super) fn heads_for(&self, wanted: usize) -> usize {
+        let selects = self.subject.is_some() || self.from.is_some() || self.has != Features::default();
+        if selects { HEADS } else { wanted }
+    }
+}
+
+fn folded(text: Option<&str>) -> Option<String> {
+    text.map(fold_case).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{InboxId, MessageId, Timestamp};
+
+    fn head(sender: &str, subject: &str, has: Features) -> Head {
+        Head {
+            id: MessageId::generate(),
+            inbox_id: InboxId::generate(),
+            sequence: 1,
+            sender: sender.to_owned(),
+            subject: subject.to_owned(),
+            subject_folded: fold_case(subject),
+            received_at: Timestamp::from_millis(0),
+            has,
+            content_number: 1,
+            parsed_size: 0,
+            raw_size: 0,
+        }
+    }
+
+    #[test]
+    fn a_filter_is_found_anywhere_in_the_subject() {
+        let matches =
+            |filter, subject: &str| Selection::new(0, Some(filter)).matches(&head("", subject, Features::default()));
+        assert!(matches("", "Welcome") && matches("COME", "Welcome") && matches("istanbul", "Hello İstanbul"));
+        assert!(matches("100%_\\", "Save 100%_\\") && !matches("%", "Welcome") && !matches("_", "Welcome"));
+    }
+
+    #[test]
+    fn each_filter_that_excludes_a_message_is_named() {
+        let message = head("Shop@App.example", "Welcome", Features { otp: true, link: false });
+        let both = Features { otp: true, link: true };
+        let selection = Selection::new(1, Some("code")).from(Some("bank@")).with(both);
+        assert_eq!(selection.missed_by(&message), ["subject", "from", "has", "after"]);
+        let selection = Selection::new(0, Some("WEL")).from(Some("shop@app")).with(Features { otp: true, link: false });
+        assert!(selection.matches(&message));
+    }
+}
