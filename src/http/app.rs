@@ -27,6 +27,13 @@ impl App {
         base.as_ref().and_then(Uri::host).unwrap_or(self.service.mail_domain().as_str()).to_owned()
     }
 
+    /// A published document with this installation's limits.
+    pub(super) fn filled_in(&self, document: &str) -> String {
+        let Limits { waits_per_key, sends_per_key, .. } = &self.limits;
+        let document = document.replace("{waits_per_key}", &waits_per_key.to_string());
+        document.replace("{sends_per_key}", &sends_per_key.to_string())
+    }
+
     /// Where callers reach SMTP.
     pub(super) fn smtp_address(&self) -> String {
         format!("{}:{}", self.smtp_host(), self.smtp_port)

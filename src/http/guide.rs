@@ -1,4 +1,4 @@
-//! The guide at `/llm` and `/llms.txt`: `docs/guide.md` with this installation's addresses filled in.
+//! The guide at `/llm` and `/llms.txt`: `docs/guide.md` with this installation's addresses and limits filled in.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ const GUIDE: &str = include_str!("../../docs/guide.md");
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
 pub(super) fn router(app: &App) -> Router<Arc<App>> {
-    let guide = GUIDE.replace("{base_url}", &app.base_url).replace("{mail_domain}", app.service.mail_domain().as_str());
+    let guide = app.filled_in(GUIDE);
+    let guide = guide.replace("{base_url}", &app.base_url).replace("{mail_domain}", app.service.mail_domain().as_str());
     let guide = Bytes::from(guide);
     let answer = move || {
         let guide = guide.clone();

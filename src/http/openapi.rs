@@ -1,4 +1,4 @@
-//! `/openapi.json`: the published contract, `docs/openapi.json`, with this installation's address filled in.
+//! `/openapi.json`: the published contract, `docs/openapi.json`, with this installation's address and limits filled in.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ const DOCUMENT: &str = include_str!("../../docs/openapi.json");
 
 pub(super) fn router(app: &App) -> Router<Arc<App>> {
     let quoted = serde_json::Value::from(app.base_url.as_str()).to_string();
-    let document = Bytes::from(DOCUMENT.replace("{base_url}", quoted.trim_matches('"')));
+    let document = app.filled_in(DOCUMENT).replace("{base_url}", quoted.trim_matches('"'));
+    let document = Bytes::from(document);
     let answer = move || {
         let document = document.clone();
         async move { ([(CONTENT_TYPE, JSON), (CACHE_CONTROL, "no-cache")], document).into_response() }

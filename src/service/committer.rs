@@ -189,7 +189,8 @@ mod tests {
             recipients: vec![InboxId::parse(inbox).unwrap()],
             project: None,
             opens_inboxes: true,
-            content: Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x").unwrap(),
+            content: Content::encode(ParsedMessage::default(), String::new(), crate::store::Origin::default(), b"x")
+                .unwrap(),
             outgoing: None,
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use restante::db::Database;
 use restante::model::{InboxId, ProjectId, Timestamp};
-use restante::store::{BusyInbox, Content, Delivery, Policy, Selection, Store, Swept};
+use restante::store::{BusyInbox, Content, Delivery, Origin, Policy, Selection, Store, Swept};
 
 use super::bed::{START, scale};
 use super::postgres::TestDatabase;
@@ -44,7 +44,7 @@ async fn mail_that_races_with_a_deletion_is_kept_or_goes_with_it_whatever_the_cl
 
 async fn deliver(store: &Store, project: ProjectId, inbox: &InboxId, subject: &str, now: Timestamp) {
     let raw = format!("Subject: {subject}\r\n\r\ntext\r\n").into_bytes();
-    let content = Content::encode(restante_mail::parse(&raw), String::new(), String::new(), &raw).unwrap();
+    let content = Content::encode(restante_mail::parse(&raw), String::new(), Origin::default(), &raw).unwrap();
     let recipients = vec![inbox.clone()];
     let delivery = Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None };
     let lifetime = Duration::from_secs(3_600);

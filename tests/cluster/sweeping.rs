@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use restante::db::Database;
 use restante::model::{Inbox, InboxId, InboxKind, Timestamp};
-use restante::store::{BusyInbox, Content, Delivery, Policy, Store, Swept};
+use restante::store::{BusyInbox, Content, Delivery, Origin, Policy, Store, Swept};
 use tokio_postgres::NoTls;
 
 use super::postgres::TestDatabase;

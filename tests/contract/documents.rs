@@ -21,7 +21,7 @@ async fn the_guide_is_markdown_under_both_names() {
 async fn the_guide_names_this_installation_and_the_version() {
     let api = Harness::start().await;
     let guide = api.get("/llm").await.body;
-    assert!(!guide.contains("{base_url}") && !guide.contains("{mail_domain}"));
+    assert!(!guide.contains("{base_url}") && !guide.contains("{mail_domain}") && !guide.contains("_per_key}"));
     for part in [
         "Contract version 0.1.0",
         "curl -sS --fail-with-body -X POST -H \"$key\" \"$api/inboxes\"",
@@ -48,6 +48,13 @@ async fn the_guide_has_every_endpoint_and_every_error() {
         "GET /v1/inboxes/{id}/messages/wait:",
         "POST /v1/inboxes/{id}/messages:",
         "GET /v1/messages/{id}:",
+        "DELETE /v1/messages/{id}:",
+        "GET /v1/messages/{id}/raw:",
+        "GET /v1/messages/{id}/details:",
+        "GET /v1/messages/{id}/attachments/{index}:",
+        "GET /v1/messages/{id}/page:",
+        "GET /v1/outgoing/{id}:",
+        "GET /v1/inboxes/{id}/explain:",
         "`GET /v1/health`, `GET /health`",
         "`GET /llm`, `GET /llms.txt`",
         "`GET /openapi.json`",
@@ -79,7 +86,7 @@ fn collect_error_texts(value: &Value, texts: &mut Vec<String>) {
 async fn the_contract_names_this_installation_and_the_version() {
     let api = Harness::start().await;
     let answer = api.get("/openapi.json").await;
-    assert!(!answer.body.contains("{base_url}"));
+    assert!(!answer.body.contains("{base_url}") && !answer.body.contains("_per_key}"));
     let document = answer.json();
     assert_eq!(document["openapi"], "3.1.0");
     assert_eq!(document["info"]["version"], "0.1.0");

@@ -7,7 +7,7 @@ use restante::config::DatabaseUrl;
 use restante::db::Database;
 use restante::model::{ApiKey, Inbox, InboxId, InboxKind, MessageId, ProjectId, Timestamp};
 use restante::store::{
-    BusyInbox, Change, Content, Delivery, DeliveryError, Outcome, Outcomes, Policy, Selection, Store, Swept,
+    BusyInbox, Change, Content, Delivery, DeliveryError, Origin, Outcome, Outcomes, Policy, Selection, Store, Swept,
 };
 
 use tokio::sync::mpsc;
