@@ -137,6 +137,7 @@ cases! {
     sweep:
         what_has_expired_is_removed_step_by_step,
         a_shared_content_goes_with_its_last_message,
+        a_deleted_message_takes_its_content_along_and_is_swept_with_its_inbox,
         a_reservation_ends_after_thirty_days,
         a_live_inbox_is_left_alone,
         messages_of_a_former_life_are_removed_and_new_ones_kept;

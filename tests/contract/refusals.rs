@@ -41,7 +41,8 @@ async fn a_method_that_a_path_does_not_have_is_refused_with_those_it_has() {
         ("/v1/inboxes/a", "GET,HEAD,DELETE"),
         ("/v1/inboxes/a/messages", "GET,HEAD,POST"),
         ("/api/v1/inboxes/a/messages/wait", "GET,HEAD"),
-        ("/v1/messages/a", "GET,HEAD"),
+        ("/v1/messages/a", "GET,HEAD,DELETE"),
+        ("/v1/messages/a/raw", "GET,HEAD"),
     ] {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "FROBNICATE"] {
             if allowed.split(',').any(|allowed| allowed == method) {

@@ -136,6 +136,20 @@ impl Server {
         raw
     }
 
+    /// The version of TLS that each message of an inbox came with, oldest first.
+    pub(crate) async fn tls_versions(&self, inbox: &str) -> Vec<String> {
+        let caller = self.service.authenticate(API_KEY).await.unwrap().unwrap();
+        let inbox = self.service.inbox(&caller, inbox).await.unwrap();
+        let mut pages = self.service.list(&inbox, &ListFilter::default()).await.unwrap();
+        let mut versions = Vec::new();
+        for message in pages.next_page().await.unwrap().unwrap() {
+            let whole = self.service.whole_message(&caller, &message.id.to_string()).await.unwrap();
+            versions.extend(whole.envelope.tls);
+        }
+        versions.reverse();
+        versions
+    }
+
     /// How many messages lie in all inboxes.
     pub(crate) async fn message_count(&self) -> usize {
         usize::try_from(self.store.stored().await.unwrap().0).unwrap()

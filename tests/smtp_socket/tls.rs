@@ -21,6 +21,7 @@ async fn tls_1_2_and_1_3_are_spoken() {
         assert!(client.is_closed().await);
     }
     assert_eq!(server.messages("tls@restante.test").await.len(), 2);
+    assert_eq!(server.tls_versions("tls").await, ["TLSv1.2", "TLSv1.3"]);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use restante::model::Timestamp;
 
-use super::bed::{Bed, HOUR, START};
+use super::bed::{Bed, HOUR, START, id};
 
 const END: Timestamp = Timestamp::from_millis(START.as_millis() + 3_600_000);
 
@@ -33,6 +33,20 @@ pub async fn a_shared_content_goes_with_its_last_message(bed: Bed) {
     assert!(bed.store.end_inbox(&d, START).await.unwrap());
     bed.sweep(START).await;
     assert_eq!(bed.subjects("c", START).await, ["x"], "the first recipient's content stays");
+}
+
+pub async fn a_deleted_message_takes_its_content_along_and_is_swept_with_its_inbox(bed: Bed) {
+    let ids = bed.mail(&["a", "b"], "shared", START).await;
+    let other = bed.project("other").await;
+    assert!(!bed.store.delete_message(other, ids[0], START).await.unwrap());
+    for (id, contents) in ids.iter().zip([1, 0]) {
+        assert!(bed.store.delete_message(bed.default_project, *id, START).await.unwrap());
+        assert!(!bed.store.delete_message(bed.default_project, *id, START).await.unwrap(), "only once");
+        assert_eq!(bed.store.stored().await.unwrap(), (2, contents), "the rows stay as cursors");
+    }
+    assert!(bed.store.cursor(&id("a"), ids[0], START).await.unwrap().is_some());
+    bed.sweep(END).await;
+    assert_eq!(bed.store.stored().await.unwrap(), (0, 0));
 }
 
 pub async fn a_reservation_ends_after_thirty_days(bed: Bed) {

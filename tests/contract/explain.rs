@@ -1,0 +1,242 @@
+//! `/v1/inboxes/{id}/explain`: every cause is brought about over a real SMTP connection.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::smtp::Smtp;
+use crate::common::{Harness, MAIL_DOMAIN, within};
+
+const MAIL: &str = "From: shop@app.example\r\nSubject: Welcome\r\n\r\nHello";
+
+/// A service with SMTP, and an inbox.
+async fn start() -> (Harness, Smtp, String) {
+    let api = Harness::start().await;
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
+    (api, smtp, inbox)
+}
+
+async fn explain(api: &Harness, inbox: &str, query: &str) -> Value {
+    let explained = api.get(&format!("/v1/inboxes/{inbox}/explain{query}")).await;
+    assert_eq!(explained.status, 200, "{explained:?}");
+    explained.json()
+}
+
+/// Asks until so many refusals are known: they are stored in the background.
+async fn explain_refused(api: &Harness, inbox: &str, count: usize) -> Value {
+    let known = async {
+        loop {
+            let explained = explain(api, inbox, "").await;
+            if explained["refused"].as_array().unwrap().len() >= count {
+                return explained;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    within(known).await
+}
+
+fn address(inbox: &str) -> String {
+    format!("{inbox}@{MAIL_DOMAIN}")
+}
+
+#[track_caller]
+fn assert_summary(explained: &Value, part: &str) {
+    let summary = explained["summary"].as_str().unwrap();
+    assert!(summary.contains(part), "{part:?} is not in {summary:?}");
+}
+
+#[tokio::test]
+async fn nothing_has_connected() {
+    let (api, _smtp, inbox) = start().await;
+    api.clock.advance(Duration::from_secs(32));
+    let explained = explain(&api, &inbox, "").await;
+    assert_eq!(
+        explained["summary"],
+        "Nothing has connected over SMTP since this inbox was created 32 s ago. Is restante.test:1025 the application's \
+         SMTP server?"
+    );
+    assert_eq!(explained["inbox"]["id"], inbox);
+    assert_eq!(explained["ended"], Value::Null);
+    assert_eq!(explained["messages"], json!({"count": 0, "latest": []}));
+    assert_eq!((&explained["refused"], &explained["similar"]), (&json!([]), &json!([])));
+    let unused = json!({"connections_open": 0, "last_connection_at": null, "last_message_at": null});
+    assert_eq!(explained["smtp"], unused);
+}
+
+#[tokio::test]
+async fn messages_came_but_the_filters_exclude_them() {
+    let (api, smtp, inbox) = start().await;
+    assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
+    assert!(
+        smtp.send(&address(&inbox), "From: bank@app.example\r\nSubject: Code 482913\r\n\r\n").await.starts_with("250")
+    );
+    let explained = explain(&api, &inbox, "?subject=receipt&has=otp").await;
+    assert_summary(&explained, "Messages came, but not one that passes the filters (has, subject)");
+    assert_summary(&explained, "\"Code 482913\" from bank@app.example, \"Welcome\" from shop@app.example");
+    let latest = explained["messages"]["latest"].as_array().unwrap();
+    let missed: Vec<_> = latest.iter().map(|message| &message["missed_by"]).collect();
+    assert_eq!(missed, [&json!(["subject"]), &json!(["subject", "has"])]);
+    assert_eq!(explained["messages"]["count"], 2);
+
+    let newest = latest[0]["id"].as_str().unwrap();
+    let explained = explain(&api, &inbox, &format!("?after={newest}&from=shop")).await;
+    assert_summary(&explained, "(after, from)");
+    let explained = explain(&api, &inbox, "?subject=WELCOME").await;
+    assert_summary(&explained, "A message that matches is here: \"Welcome\" from shop@app.example");
+    assert_eq!(api.get(&format!("/v1/inboxes/{inbox}/explain?after=x")).await.error().1, "invalid after");
+}
+
+#[tokio::test]
+async fn mail_was_refused() {
+    let large = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(7_000));
+    let loops = format!("{}Subject: loop\r\n\r\n", "Received: from a by b\r\n".repeat(101));
+    for (message, reply) in [("Subject: bare\n\r\n\r\n", "550 5.6.11"), (&large, "552 5.3.4"), (&loops, "554 5.4.6")] {
+        let (api, smtp, inbox) = start().await;
+        let refused = smtp.send(&address(&inbox), message).await;
+        assert!(refused.starts_with(reply), "{refused}");
+        let explained = explain_refused(&api, &inbox, 1).await;
+        assert_summary(&explained, &format!("Mail to {} was refused 0 s ago: {reply}", address(&inbox)));
+        let refused = &explained["refused"][0];
+        assert_eq!((&refused["client"], &refused["sender"]), (&json!("127.0.0.1"), &json!("app@app.example")));
+        assert_eq!(refused["recipient"], address(&inbox));
+    }
+}
+
+#[tokio::test]
+async fn each_recipient_of_a_refused_message_hears_of_it_alone() {
+    let (api, smtp, inbox) = start().await;
+    let others = api.create_inbox_with(&api.other_key).await;
+    let mut client = smtp.client().await;
+    assert!(client.send(&[&address(&inbox), &address(&others)], "a\nb").await.starts_with("550 5.6.11"));
+    let refused = explain_refused(&api, &inbox, 1).await["refused"].clone();
+    assert_eq!(refused[0]["recipient"], address(&inbox));
+    let explained = api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{others}/explain"), "").await.json();
+    assert_eq!(explained["refused"].as_array().unwrap().len(), 1);
+    assert_eq!(explained["refused"][0]["recipient"], address(&others));
+}
+
+#[tokio::test]
+async fn a_recipient_was_refused() {
+    let (api, smtp, inbox) = start().await;
+    api.run_sql(&format!("UPDATE inboxes SET message_count = 999 WHERE id = '{inbox}'")).await;
+    assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
+    let full = smtp.send(&format!("{inbox}+tag@{MAIL_DOMAIN}"), MAIL).await;
+    assert!(full.starts_with("452 4.2.2"), "{full}");
+    let explained = explain_refused(&api, &inbox, 1).await;
+    assert_eq!(explained["refused"][0]["recipient"], format!("{inbox}+tag@{MAIL_DOMAIN}"));
+
+    let last = api.create_inbox().await;
+    let mut client = smtp.client().await;
+    let many = client.send(&["a@restante.test", "b@restante.test", &address(&last)], MAIL).await;
+    assert!(many.starts_with("452 4.5.3"), "{many}");
+    assert_summary(&explain_refused(&api, &last, 1).await, "452 4.5.3");
+
+    let abroad = api.create_inbox().await;
+    let relayed = smtp.send(&format!("{abroad}@else.example"), MAIL).await;
+    assert!(relayed.starts_with("550 5.7.1"), "{relayed}");
+    let explained = explain_refused(&api, &abroad, 1).await;
+    assert_summary(&explained, &format!("Mail to {abroad}@else.example was refused 0 s ago: 550 5.7.1"));
+}
+
+#[tokio::test]
+async fn the_address_was_mistyped() {
+    let (api, smtp, inbox) = start().await;
+    let typo = format!("{}x", &inbox[..inbox.len() - 1]);
+    assert!(smtp.send(&address(&typo), MAIL).await.starts_with("250"));
+    assert!(smtp.send("something-else@restante.test", MAIL).await.starts_with("250"));
+    let explained = explain(&api, &inbox, "").await;
+    assert_summary(&explained, &format!("but 0 s ago for {}. Is the address mistyped?", address(&typo)));
+    let similar: Vec<_> = explained["similar"].as_array().unwrap().iter().map(|one| one["address"].clone()).collect();
+    assert_eq!(similar, [json!(address(&typo)), json!("something-else@restante.test")]);
+}
+
+#[tokio::test]
+async fn an_older_inbox_with_a_similar_name_got_the_mail() {
+    let (api, smtp, older) = start().await;
+    api.clock.advance(Duration::from_secs(1));
+    let inbox = format!("{}x", &older[..older.len() - 1]);
+    api.deliver(&inbox, "opens it").await;
+    let opened = api.get(&format!("/v1/inboxes/{inbox}/messages")).await.json()["messages"][0]["id"].clone();
+    api.clock.advance(Duration::from_secs(1));
+    assert!(smtp.send(&address(&older), MAIL).await.starts_with("250"));
+    let explained = explain(&api, &inbox, &format!("?after={}", opened.as_str().unwrap())).await;
+    assert_eq!(explained["similar"][0]["address"], address(&older));
+}
+
+#[tokio::test]
+async fn mail_opened_another_inbox() {
+    let (api, smtp, inbox) = start().await;
+    assert!(smtp.send("somebody@restante.test", MAIL).await.starts_with("250"));
+    assert_summary(&explain(&api, &inbox, "").await, "a mail opened the inbox somebody@restante.test");
+}
+
+#[tokio::test]
+async fn mail_went_to_another_domain() {
+    let (api, smtp, inbox) = start().await;
+    let mut client = smtp.client().await;
+    assert!(client.send(&["somebody@else.example"], MAIL).await.starts_with("550 5.7.1"));
+    let explained = async {
+        loop {
+            let explained = explain(&api, &inbox, "").await;
+            if explained["summary"].as_str().unwrap().contains("refusal") {
+                return explained;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let explained = within(explained).await;
+    assert_summary(&explained, &format!("SMTP is in use, but no mail was for {}", address(&inbox)));
+    assert_summary(&explained, "The last refusal of mail to somebody@else.example: 550 5.7.1");
+    assert_eq!(explained["refused"], json!([]));
+    assert_eq!(explained["smtp"]["connections_open"], 1);
+    assert_eq!(explained["smtp"]["last_connection_at"], "2026-11-20T09:30:00.123Z");
+    // Another project learns nothing of the address.
+    let others = api.create_inbox_with(&api.other_key).await;
+    let explained = api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{others}/explain"), "").await.json();
+    assert!(!explained.to_string().contains("somebody"), "{explained}");
+}
+
+#[tokio::test]
+async fn a_refusal_without_a_recipient_is_shown_but_does_not_decide() {
+    let (api, smtp, inbox) = start().await;
+    let mut client = smtp.client().await;
+    assert!(client.say("MAIL FROM:<no address>").await.starts_with("5"));
+    let explained = explain_refused(&api, &inbox, 1).await;
+    assert_eq!(explained["refused"][0]["recipient"], "");
+    assert_summary(&explained, "SMTP is in use");
+}
+
+#[tokio::test]
+async fn the_inbox_has_ended() {
+    let (api, smtp, inbox) = start().await;
+    assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
+    let deleted = api.create_inbox().await;
+    assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{deleted}"), "").await.status, 204);
+    api.clock.advance(Duration::from_secs(3));
+    let explained = explain(&api, &deleted, "?after=x").await;
+    assert_eq!(explained["summary"], format!("The inbox {} was deleted 3 s ago.", address(&deleted)));
+    assert_eq!(explained["ended"], json!({"reason": "deleted", "at": "2026-11-20T09:30:00.123Z"}));
+    assert_eq!(explained["inbox"], Value::Null);
+
+    api.clock.advance(Duration::from_secs(2 * 3_600));
+    let explained = explain(&api, &inbox, "").await;
+    assert_eq!(explained["summary"], format!("The inbox {} expired 60 min ago.", address(&inbox)));
+    assert_eq!(explained["ended"], json!({"reason": "expired", "at": "2026-11-20T10:30:00.123Z"}));
+    assert_eq!(explained["messages"], json!({"count": 0, "latest": []}));
+}
+
+#[tokio::test]
+async fn only_the_owner_is_answered() {
+    let (api, _smtp, _inbox) = start().await;
+    let theirs = api.create_inbox_with(&api.other_key).await;
+    for id in [theirs.as_str(), "nobody", "%ff"] {
+        for prefix in ["/v1", "/api/v1"] {
+            let refused = api.get(&format!("{prefix}/inboxes/{id}/explain")).await;
+            assert_eq!(refused.error(), (404, "inbox not found".to_owned()));
+        }
+    }
+    assert_eq!(api.call_with(&api.other_key, "DELETE", &format!("/v1/inboxes/{theirs}"), "").await.status, 204);
+    assert_eq!(api.get(&format!("/v1/inboxes/{theirs}/explain")).await.status, 404);
+}
