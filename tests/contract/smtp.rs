@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use restante::config::{DatabaseUrl, Limits, Outbound, Sending, Settings};
+use restante::config::{DatabaseUrl, Limits, Outbound, Sending, Settings, SmtpAuth};
 use restante::model::Domain;
 use restante::receiver::Receiver;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -84,6 +84,9 @@ fn settings(data_dir: PathBuf) -> Settings {
     Settings {
         http_listen: "127.0.0.1:0".parse().unwrap(),
         smtp_listen: "127.0.0.1:0".parse().unwrap(),
+        smtps_listen: None,
+        smtp_auth: SmtpAuth::Any,
+        smtp_plaintext_auth: false,
         metrics_listen: None,
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         base_url: None,
