@@ -105,7 +105,7 @@ cases! {
     overview:
         inboxes_are_listed_newest_first_with_their_last_message,
         inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by_page,
-        a_project_s_messages_and_octets_are_those_that_live,
+        a_project_s_messages_and_bytes_are_those_that_live,
         a_mark_changes_with_what_it_marks_and_with_nothing_else;
     projects:
         names_are_unique_among_live_projects,

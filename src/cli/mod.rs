@@ -1,5 +1,5 @@
-//! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on its
-//! database; `inbox`, `messages` and `wait` are a client for shell scripts.
+//! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
+//! its database; `inbox`, `messages` and `wait` are a client for shell scripts.
 
 mod backup;
 mod byte_size;
@@ -63,7 +63,7 @@ enum Command {
     Wait(wait::WaitFlags),
 }
 
-/// Runs the program on the process's own arguments and environment.
+/// Runs the program with the arguments and the environment of the process.
 ///
 /// The exit code is 0 for success; 1 if a wait found nothing or the service failed; 2 for wrong usage and failed
 /// requests.

@@ -162,11 +162,11 @@ enum Engine {
 }
 
 impl Database {
-    /// Opens the database; SQLite makes it where there is none.
+    /// Opens the database; SQLite makes it if there is none.
     ///
     /// # Errors
-    /// [`DatabaseError::Open`] where the file cannot be opened, or is no database; [`DatabaseError::Unreachable`],
-    /// [`DatabaseError::Tls`] and [`DatabaseError::Environment`] where the server cannot be used.
+    /// [`DatabaseError::Open`] if the file cannot be opened, or is no database; [`DatabaseError::Unreachable`],
+    /// [`DatabaseError::Tls`] and [`DatabaseError::Environment`] if the server cannot be used.
     pub async fn open(url: &DatabaseUrl) -> Result<Self, DatabaseError> {
         let announcer = Announcer::default();
         let (engine, locks) = match url.clone() {
@@ -188,7 +188,7 @@ impl Database {
     /// Brings the schema to the newest of `migrations`; each runs in a transaction of its own.
     ///
     /// # Errors
-    /// [`DatabaseError::Newer`] where the database knows more migrations than this; whatever a migration fails with.
+    /// [`DatabaseError::Newer`] if the database knows more migrations than this; whatever a migration fails with.
     pub async fn migrate(&self, migrations: &[&'static str]) -> Result<(), DatabaseError> {
         migrate::run(self, migrations).await
     }
@@ -218,13 +218,12 @@ impl Database {
         }
     }
 
-    /// Runs `work` in a transaction, which `work` commits; dropped without a commit, it is rolled back. On SQLite `work`
-    /// holds up every other writer, so it awaits nothing but its transaction, and it is finished even when the caller no
-    /// longer waits for its answer.
+    /// Runs `work` in a transaction, which `work` commits; dropped without a commit, it is rolled back. On SQLite
+    /// `work` holds up every other writer, so it awaits nothing but its transaction, and it is finished even when the
+    /// caller no longer waits for its answer.
     ///
-    /// # Errors
-    /// What `work` fails with; [`DatabaseError::Panicked`], [`DatabaseError::Closed`]. A failure to start the transaction
-    /// is returned by its first statement.
+    /// # Errors What `work` fails with; [`DatabaseError::Panicked`], [`DatabaseError::Closed`]. A failure to start the
+    /// transaction is returned by its first statement.
     pub async fn transact<T, E, F>(&self, work: impl FnOnce(Transaction) -> F + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
@@ -243,9 +242,9 @@ impl Database {
         }
     }
 
-    /// Calls `listener` with the notices of each committed transaction, for as long as the database is open. On SQLite it
-    /// is called before the commit returns to its caller, so it must not wait for anything; on PostgreSQL it is called
-    /// when the server passes the notices on, for transactions of all nodes.
+    /// Calls `listener` with the notices of each committed transaction, for as long as the database is open. On SQLite
+    /// it is called before the commit returns to its caller, so it must not wait for anything; on PostgreSQL it is
+    /// called when the server passes the notices on, for transactions of all nodes.
     pub fn listen(&self, listener: impl Fn(&[Notice]) + Send + Sync + 'static) {
         self.announcer.add(listener);
     }

@@ -41,7 +41,7 @@ impl FromRequestParts<Arc<App>> for PathId {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let id = Path::<String>::from_request_parts(parts, app).await;
-        // Octets that are no UTF-8 name nothing, as the empty id does not.
+        // Bytes that are no UTF-8 name nothing, as the empty id does not.
         Ok(Self(id.map_or_else(|_| String::new(), |Path(id)| id)))
     }
 }

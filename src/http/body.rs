@@ -22,11 +22,12 @@ const DISCARDED_BYTES: usize = 32 * 1024 * 1024;
 /// So many characters of a field's name are repeated to its sender.
 const SHOWN_NAME_CHARACTERS: usize = 64;
 
-/// Reads a whole body, once there is room for all of it: waiting in the middle could make all bodies wait for each other.
+/// Reads a whole body, once there is room for all of it: waiting in the middle could make all bodies wait for each
+/// other.
 ///
 /// # Errors
-/// [`Error::BodyTooLarge`] past `limit` bytes, [`Error::Busy`] where no room comes free,
-/// [`Error::SlowBody`] where it does not arrive, [`Error::InvalidJson`] where the client breaks off.
+/// [`Error::BodyTooLarge`] past `limit` bytes, [`Error::Busy`] if no room comes free,
+/// [`Error::SlowBody`] if it does not arrive, [`Error::InvalidJson`] if the client breaks off.
 pub(super) async fn read(body: Body, limit: usize, budget: &Budget) -> Result<(Bytes, Room), Error> {
     let announced = body.size_hint().upper().unwrap_or(u64::MAX);
     let mut room = budget.take(announced.min(limit as u64)).await?;
@@ -78,7 +79,7 @@ impl<'a> Fields<'a> {
     /// A text that must be there.
     ///
     /// # Errors
-    /// [`Error::MissingField`], or [`Error::InvalidField`] where it is no text.
+    /// [`Error::MissingField`], or [`Error::InvalidField`] if it is no text.
     pub(super) fn required(&self, name: &'static str) -> Result<String, Error> {
         self.optional(name)?.ok_or(Error::MissingField(name))
     }
@@ -86,7 +87,7 @@ impl<'a> Fields<'a> {
     /// A text that may be there.
     ///
     /// # Errors
-    /// [`Error::InvalidField`] where it is no text.
+    /// [`Error::InvalidField`] if it is no text.
     pub(super) fn optional(&self, name: &'static str) -> Result<Option<String>, Error> {
         let Some((_, json)) = self.0.iter().find(|(field, _)| *field == name) else { return Ok(None) };
         serde_json::from_str(json.get()).map(Some).map_err(|_| Error::InvalidField(name))

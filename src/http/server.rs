@@ -27,9 +27,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
-/// Serves `router` on at most `most` connections at once until `stop`: then no connection is accepted any more, idle ones
-/// are closed, and running requests have `grace` to finish. Waits that are still open are then answered with 503, and
-/// what is left after that is broken off.
+/// Serves `router` on at most `most` connections at once until `stop`: then no connection is accepted any more, idle
+/// ones are closed, and running requests have `grace` to finish. Waits that are still open are then answered with 503,
+/// and what is left after that is broken off.
 pub async fn serve(
     listener: TcpListener,
     router: Router,

@@ -1,8 +1,8 @@
 //! Following a page of the dashboard: a follower is notified when what the page shows has changed.
 //!
-//! A follower has the mark of what its page has seen. It subscribes to changes before it compares marks, so no change is
-//! missed, and it compares again after a while even when nothing was announced, because inboxes also expire silently.
-//! Before each event it checks that its session is still valid. Followers of the same page share one look-up.
+//! A follower has the mark of what its page has seen. It subscribes to changes before it compares marks, so no change
+//! is missed, and it compares again after a while even when nothing was announced, because inboxes also expire
+//! silently. Before each event it checks that its session is still valid. Followers of the same page share one look-up.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -76,7 +76,7 @@ impl Service {
     /// The mark of what is there now.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn mark(&self, watched: &Watched) -> Result<String, ServiceError> {
         Ok(self.0.store.mark(watched, self.0.clock.now()).await?)
     }
@@ -112,7 +112,7 @@ impl Follower {
     /// The next news; `None` once the session is no longer valid or the service stops.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn next(&mut self) -> Result<Option<News>, ServiceError> {
         let end = self.service.0.followers.end.clone();
         let Some(news) = end.run_until_cancelled(self.wait()).await.transpose()?.flatten() else { return Ok(None) };

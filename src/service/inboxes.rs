@@ -7,7 +7,7 @@ impl Service {
     /// Makes a temporary inbox with an address nobody has had.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn create_inbox(&self, caller: &Caller) -> Result<Inbox, ServiceError> {
         loop {
             let created_at = self.0.clock.now();

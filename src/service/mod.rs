@@ -95,10 +95,10 @@ struct Inner {
 }
 
 impl Service {
-    /// Migrates the database, makes the default project where there is none, and starts the background work.
+    /// Migrates the database, makes the default project if there is none, and starts the background work.
     ///
     /// # Errors
-    /// Where the database fails or was made by a newer program.
+    /// If the database fails or was made by a newer program.
     pub async fn start(database: Database, clock: Clock, options: Options) -> Result<Self, StoreError> {
         let projects = Projects::open(database, clock.clone()).await?;
         let store = projects.store().clone().with_budget(Budget::new(options.request_memory));
@@ -169,7 +169,7 @@ impl Service {
     /// Whoever holds `key`; `None` where it is wrong or has ended.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn authenticate(&self, key: &str) -> Result<Option<Caller>, StoreError> {
         self.0.projects.authenticate(key).await
     }
@@ -187,7 +187,7 @@ impl Service {
     /// How many outgoing items wait to be sent; counted no further than 100,000.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
         self.0.store.queued_outgoing().await
     }

@@ -44,7 +44,7 @@ impl Outbox {
     /// Brings the database up to date.
     ///
     /// # Errors
-    /// Where the database fails or was made by a newer program.
+    /// If the database fails or was made by a newer program.
     pub async fn open(database: Database, clock: Clock) -> Result<Self, StoreError> {
         Ok(Self { store: Store::open(database).await?, clock })
     }
@@ -52,7 +52,7 @@ impl Outbox {
     /// At most `limit` items, the newest first.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn list(&self, filter: &OutgoingFilter, limit: u32) -> Result<Vec<Outgoing>, OutboxError> {
         Ok(self.store.list_outgoing(filter, i64::from(limit)).await?)
     }
@@ -60,7 +60,7 @@ impl Outbox {
     /// The attempts of the `limit` newest items of a project, each item's in the order in which they were made.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn attempts(
         &self,
         project: ProjectId,
@@ -80,7 +80,7 @@ impl Outbox {
     /// Has an item tried at once, and for a whole queue lifetime from now: one that waits, failed or was cancelled.
     ///
     /// # Errors
-    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] where it was sent.
+    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] if it was sent.
     pub async fn retry(&self, id: OutgoingId) -> Result<(), OutboxError> {
         let now = self.clock.now();
         if self.store.retry_outgoing(id, now.after(QUEUE_LIFETIME), now).await? {
@@ -92,7 +92,7 @@ impl Outbox {
     /// Takes an item that waits out of the queue. No bounce is made.
     ///
     /// # Errors
-    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] where it does not wait.
+    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] if it does not wait.
     pub async fn cancel(&self, id: OutgoingId) -> Result<(), OutboxError> {
         if self.store.cancel_outgoing(id, self.clock.now()).await? {
             return Ok(());

@@ -46,7 +46,7 @@ impl Service {
     /// At most `limit` live inboxes of a project, the newest first.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn list_inboxes(
         &self,
         project: ProjectId,
@@ -59,7 +59,7 @@ impl Service {
     /// How the inbox `id` of a project ended, where it has and its address is still reserved.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn inbox_end(&self, project: ProjectId, id: &str) -> Result<Option<InboxEnd>, StoreError> {
         let Ok(id) = InboxId::parse(id) else { return Ok(None) };
         self.0.store.inbox_end(project, &id, self.0.clock.now()).await
@@ -91,8 +91,8 @@ impl Service {
         if ended { Ok(()) } else { Err(ServiceError::InboxNotFound) }
     }
 
-    /// At most `limit` messages of `inbox` whose sender, subject or text contains `wanted`, whatever its case, the newest
-    /// first and before the message `before`.
+    /// At most `limit` messages of `inbox` whose sender, subject or text contains `wanted`, whatever its case, the
+    /// newest first and before the message `before`.
     ///
     /// # Errors
     /// [`ServiceError::InvalidBefore`].
@@ -121,7 +121,7 @@ impl Service {
         Ok(Found { messages, more: None })
     }
 
-    /// The trace that this server put in front of a message, and its octets as they came.
+    /// The trace that this server put in front of a message, and its bytes as they came.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
@@ -151,7 +151,7 @@ impl Projects {
     /// The live project `id`.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn find(&self, id: ProjectId) -> Result<Option<Project>, ProjectError> {
         Ok(self.store().project(id, self.clock.now()).await?)
     }
@@ -159,7 +159,7 @@ impl Projects {
     /// What a project holds.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn holdings(&self, id: ProjectId) -> Result<Holdings, ProjectError> {
         let now = self.clock.now();
         let messages = self.store().project_messages(id, now).await?;

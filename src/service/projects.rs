@@ -54,10 +54,10 @@ impl Remembered {
 }
 
 impl Projects {
-    /// Brings the database up to date and makes the default project where there is none.
+    /// Brings the database up to date and makes the default project if there is none.
     ///
     /// # Errors
-    /// Where the database fails or was made by a newer program.
+    /// If the database fails or was made by a newer program.
     pub async fn open(database: Database, clock: Clock) -> Result<Self, StoreError> {
         let store = Store::open(database).await?;
         let projects = Self { store, clock, remembered: Arc::default() };
@@ -87,7 +87,7 @@ impl Projects {
     /// All projects, the oldest first.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn list(&self) -> Result<Vec<Project>, ProjectError> {
         Ok(self.store.projects(self.clock.now()).await?)
     }
@@ -104,8 +104,8 @@ impl Projects {
         Ok(key)
     }
 
-    /// Deletes a project with its keys, inboxes and messages. Its addresses stay reserved: late mail for them is refused
-    /// and never reaches another project.
+    /// Deletes a project with its keys, inboxes and messages. Its addresses stay reserved: late mail for them is
+    /// refused and never reaches another project.
     ///
     /// # Errors
     /// [`ProjectError::NotFound`], [`ProjectError::Default`].
@@ -119,8 +119,8 @@ impl Projects {
         Err(if exists { ProjectError::Default } else { ProjectError::NotFound(name.to_owned()) })
     }
 
-    /// Makes sure that the default project has a key: `chosen` becomes its only one; without a choice, one is made where
-    /// it has none, and returned this once.
+    /// Makes sure that the default project has a key: `chosen` becomes its only one; without a choice, one is made
+    /// where it has none, and returned this once.
     ///
     /// # Errors
     /// [`ProjectError::KeyTaken`].

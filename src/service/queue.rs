@@ -31,7 +31,7 @@ impl Outbox {
     /// Items that are due and nobody's, the longest due first.
     ///
     /// # Errors
-    /// Where the store fails, as everywhere here.
+    /// If the store fails, as everywhere here.
     pub async fn due(&self, a_domain: usize, limit: usize, now: Timestamp) -> Result<Vec<Due>, StoreError> {
         let bounded = |number| i64::try_from(number).unwrap_or(i64::MAX);
         self.store.due_outgoing(bounded(a_domain), bounded(limit), now).await
@@ -40,7 +40,7 @@ impl Outbox {
     /// When next, behind `now`, there may be something to take.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         self.store.next_outgoing(now).await
     }
@@ -48,7 +48,7 @@ impl Outbox {
     /// Takes items for one attempt each; the attempt is on stable storage when this returns.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn claim(&self, worker: WorkerId, claims: Vec<Claim>) -> Result<Vec<Claimed>, StoreError> {
         let now = self.clock.now();
         self.store.claim_outgoing(worker, claims, now.after(LEASE), now).await
@@ -57,7 +57,7 @@ impl Outbox {
     /// Keeps `items`, which the worker has under way, its own for another lease.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn renew(&self, worker: WorkerId, items: Vec<OutgoingId>) -> Result<(), StoreError> {
         self.store.renew_leases(worker, items, self.clock.now().after(LEASE)).await
     }
@@ -65,7 +65,7 @@ impl Outbox {
     /// Gives back what the worker has taken: it ends.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn release(&self, worker: WorkerId) -> Result<(), StoreError> {
         self.store.release_leases(worker).await
     }
@@ -73,7 +73,7 @@ impl Outbox {
     /// Writes what an attempt has come to; `false` where the lease was lost and nothing is written.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn settle(&self, settlement: &Settlement) -> Result<bool, StoreError> {
         self.store.settle_outgoing(settlement).await
     }
@@ -87,10 +87,11 @@ impl Service {
     }
 
     /// Settles an item that failed for good and delivers `bounce` into the inbox that sent it, in one transaction. The
-    /// bounce is left out where that inbox has ended or is full. `false` where the lease was lost and nothing is written.
+    /// bounce is left out where that inbox has ended or is full. `false` where the lease was lost and nothing is
+    /// written.
     ///
     /// # Errors
-    /// Where the store fails, or the service stops.
+    /// If the store fails, or the service stops.
     pub async fn bounce(&self, item: &Outgoing, settlement: Settlement, bounce: Vec<u8>) -> Result<bool, DeliverError> {
         let Some(sender) = self.living_sender(item).await? else {
             return Ok(self.0.store.settle_outgoing(&settlement).await?);

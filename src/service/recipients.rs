@@ -1,7 +1,8 @@
 //! Which recipients may have to be refused, known without a look into the database.
 //!
 //! Nearly every recipient can be accepted at RCPT TO; the delivery decides again in its transaction. The exceptions are
-//! full inboxes and addresses of deleted projects. This remembers where there may be one; only then is the database read.
+//! full inboxes and addresses of deleted projects. This remembers where there may be one; only then is the database
+//! read.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -50,7 +50,7 @@ impl Service {
     /// The latest refusals, the newest first: of one project, or with `None` of all.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn refusals(&self, project: Option<ProjectId>) -> Result<Vec<RefusedMail>, StoreError> {
         self.0.store.refusals(project, SHOWN).await
     }

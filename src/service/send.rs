@@ -17,7 +17,7 @@ pub struct Draft {
     pub subject: String,
     /// The plain text.
     pub text: String,
-    /// The HTML; empty where there is none.
+    /// The HTML; empty if there is none.
     pub html: String,
     /// The id, as the caller gave it, of the message that this one answers.
     pub in_reply_to: Option<String>,
@@ -47,8 +47,8 @@ impl Service {
 
     /// Sends a message from `inbox`. When this returns, a local recipient has it, and one elsewhere is durably queued.
     ///
-    /// # Errors
-    /// [`ServiceError::MessageNotFound`] for what it answers, [`ServiceError::RecipientNotFound`] for a local recipient.
+    /// # Errors [`ServiceError::MessageNotFound`] for what it answers, [`ServiceError::RecipientNotFound`] for a local
+    /// recipient.
     pub async fn send(
         &self,
         place: SendPlace,

@@ -105,7 +105,7 @@ impl Service {
     /// The session of a cookie, while it and its credential are valid.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn session(&self, cookie: &str) -> Result<Option<Session>, StoreError> {
         let hash = digest(cookie);
         let found = self.viewer_of(&hash).await?;
@@ -135,7 +135,7 @@ impl Service {
     /// Ends a session.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn sign_out(&self, session: &Session) -> Result<(), StoreError> {
         self.0.store.close_session(&session.cookie).await
     }
@@ -143,7 +143,7 @@ impl Service {
     /// Ends every session that was opened with the same key or token.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn sign_out_everywhere(&self, session: &Session) -> Result<(), StoreError> {
         self.0.store.close_sessions_of(&session.credential).await
     }
@@ -156,10 +156,10 @@ impl Service {
 
 impl Projects {
     /// Makes sure that there is an administrator's token: `chosen` replaces the present one; without a choice, one is
-    /// made where there is none, and returned this once. Only its SHA-256 is kept.
+    /// made if there is none, and returned this once. Only its SHA-256 is kept.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn prepare_admin(&self, chosen: Option<&str>) -> Result<Option<String>, StoreError> {
         if let Some(token) = chosen {
             self.keep_admin_token(token).await?;

@@ -12,7 +12,7 @@ impl Store {
     /// The attempts of the `limit` newest items of a project, each item's in the order in which they were made.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn attempts(
         &self,
         project: ProjectId,

@@ -1,7 +1,7 @@
 //! The stored form of a message: its parsed parts as JSON and its bytes as they were received, compressed with LZ4.
 //!
-//! The two say much the same, so those of an ordinary message are compressed as one. A large message is stored in pieces,
-//! which are read one at a time, so that neither a list nor a download needs memory for the whole of it.
+//! The two say much the same, so those of an ordinary message are compressed as one. A large message is stored in
+//! pieces, which are read one at a time, so that neither a list nor a download needs memory for the whole of it.
 
 use bytes::Bytes;
 
@@ -110,8 +110,8 @@ pub(super) fn decompress(compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
 
 pub(super) const CUT_OFF: &str = "it is cut off";
 
-/// Folds case so that a substring can be found whatever the case of its letters, in every script: `Straße` and `STRASSE`
-/// fold alike, as do the two small sigmas, and `İ` and `i`.
+/// Folds case so that a substring can be found whatever the case of its letters, in every script: `Straße` and
+/// `STRASSE` fold alike, as do the two small sigmas, and `İ` and `i`.
 pub(super) fn fold_case(text: &str) -> String {
     const DOT_ABOVE: char = '\u{307}';
     if text.is_ascii() {

@@ -151,8 +151,8 @@ impl Table {
 }
 
 impl Store {
-    /// Copies everything into `target`, which must be empty, and calls `progress` after every page. Nothing may write to
-    /// either of the two meanwhile.
+    /// Copies everything into `target`, which must be empty, and calls `progress` after every page. Nothing may write
+    /// to either of the two meanwhile.
     ///
     /// # Errors
     /// [`CopyError`]; the target is then as empty as before.

@@ -127,7 +127,7 @@ impl Store {
     /// Whether mail to `recipient` from a sender that did not authenticate would be accepted now.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn check_recipient(
         &self,
         recipient: &InboxId,
@@ -143,7 +143,7 @@ impl Store {
     /// stable storage.
     ///
     /// # Errors
-    /// Where the database fails; then none of the deliveries is stored.
+    /// If the database fails; then none of the deliveries is stored.
     pub async fn deliver(
         &self,
         batch: &Arc<Vec<Delivery>>,

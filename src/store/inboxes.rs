@@ -8,7 +8,7 @@ impl Store {
     /// Makes an inbox; `false` if its id is taken or reserved.
     ///
     /// # Errors
-    /// Where the database fails, as everywhere in the store.
+    /// If the database fails, as everywhere in the store.
     pub async fn create_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
         const CREATE: &str = "
             INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
@@ -16,11 +16,11 @@ impl Store {
         self.change_inbox(CREATE, &inbox.id, with_all_fields(inbox)).await
     }
 
-    /// Makes `inbox`, also if its address is reserved for its own project: it is then empty again. `false` if the address
-    /// is a live inbox or another project's.
+    /// Makes `inbox`, also if its address is reserved for its own project: it is then empty again. `false` if the
+    /// address is a live inbox or another project's.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn claim_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
         const CLAIM: &str = "
             INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
@@ -33,7 +33,7 @@ impl Store {
     /// The live inbox `id` of any project.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn live_inbox(&self, id: &InboxId, now: Timestamp) -> Result<Option<Inbox>, StoreError> {
         const LIVE: &str = "
             SELECT id, project_id, kind, created_at, expires_at FROM inboxes
@@ -45,7 +45,7 @@ impl Store {
     /// The live inbox `id` of `project`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn inbox(&self, project: ProjectId, id: &InboxId, now: Timestamp) -> Result<Option<Inbox>, StoreError> {
         Ok(self.live_inbox(id, now).await?.filter(|inbox| inbox.project == project))
     }
@@ -54,7 +54,7 @@ impl Store {
     /// `false` if there was none.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn end_inbox(&self, inbox: &Inbox, now: Timestamp) -> Result<bool, StoreError> {
         const END: &str = "
             UPDATE inboxes SET kind = 'temporary', expires_at = $2, deleted_at = $2, closed = 1, message_count = 0,

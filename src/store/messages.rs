@@ -1,8 +1,9 @@
 //! Reading messages: one by its id, the oldest match of a wait, and the pages of a list.
 //!
 //! Every statement has the inbox's own conditions (live, and still in the life that the caller saw), so that no message
-//! is read from an inbox that has ended. A list or a wait first reads the heads, a page at a time, and compares them with
-//! the filter here: substring search in SQL takes time proportional to the product of both lengths, and cannot be stopped.
+//! is read from an inbox that has ended. A list or a wait first reads the heads, a page at a time, and compares them
+//! with the filter here: substring search in SQL takes time proportional to the product of both lengths, and cannot be
+//! stopped.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use memchr::memmem;
@@ -106,7 +107,7 @@ impl Store {
     /// A message by its id, if `project` owns it.
     ///
     /// # Errors
-    /// Where the database fails or the message is damaged, as everywhere below.
+    /// If the database fails or the message is damaged, as everywhere below.
     pub async fn message(
         &self,
         project: ProjectId,

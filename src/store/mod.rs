@@ -175,7 +175,7 @@ impl Store {
     /// Runs a small query.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn check(&self) -> Result<(), StoreError> {
         self.database.query("SELECT COUNT(*) FROM projects WHERE is_default = 1", vec![]).await?;
         Ok(())

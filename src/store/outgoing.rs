@@ -77,7 +77,7 @@ impl Store {
     /// Stores an item; when this returns, it is on stable storage.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn add_outgoing(&self, item: &NewOutgoing, now: Timestamp) -> Result<(), StoreError> {
         let item = item.clone();
         let add = async move |mut transaction: Transaction| {
@@ -90,7 +90,7 @@ impl Store {
     /// How many items wait to be sent; counted no further than 100,000.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
         const QUEUED: &str =
             "SELECT COUNT(*) FROM (SELECT 1 FROM outgoing WHERE status = 'queued' LIMIT 100000) AS queued";
@@ -102,7 +102,7 @@ impl Store {
     /// The item `id`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn outgoing(&self, id: OutgoingId) -> Result<Option<Outgoing>, StoreError> {
         const FIND: &str = concat!("SELECT ", item_columns!(), " FROM outgoing WHERE id = $1");
         let rows = self.database.look_up(FIND, values![id]).await?;
@@ -112,7 +112,7 @@ impl Store {
     /// At most `limit` items, the newest first.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn list_outgoing(&self, filter: &OutgoingFilter, limit: i64) -> Result<Vec<Outgoing>, StoreError> {
         const LIST: &str = concat!(
             "SELECT ",
@@ -134,10 +134,10 @@ impl Store {
     }
 
     /// Makes an item due now that is queued, has failed or was cancelled, and gives it time until `expires_at`; `false`
-    /// where there is no such item, or it is being sent right now.
+    /// if there is no such item, or it is being sent right now.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn retry_outgoing(
         &self,
         id: OutgoingId,
@@ -153,7 +153,7 @@ impl Store {
     /// Takes an item out of the queue; `false` where it is not queued, or is being sent right now.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn cancel_outgoing(&self, id: OutgoingId, now: Timestamp) -> Result<bool, StoreError> {
         const CANCEL: &str = "
             UPDATE outgoing SET status = 'cancelled', due_at = NULL, worker = NULL, leased_until = NULL

@@ -46,7 +46,7 @@ impl Store {
     /// How an inbox of a project ended, where it has; its address is then reserved for the project.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn inbox_end(
         &self,
         project: ProjectId,
@@ -66,7 +66,7 @@ impl Store {
     /// At most `limit` live inboxes of a project with the last message of each.
     ///
     /// # Errors
-    /// Where the database fails, as everywhere below.
+    /// If the database fails, as everywhere below.
     pub async fn list_inboxes(
         &self,
         project: ProjectId,
@@ -102,7 +102,7 @@ impl Store {
     /// The bytes of the live messages of a project, as they were received.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn project_bytes(&self, project: ProjectId, now: Timestamp) -> Result<i64, StoreError> {
         const SUM: &str = "
             SELECT CAST(COALESCE(SUM(m.raw_size), 0) AS BIGINT)
@@ -116,7 +116,7 @@ impl Store {
     /// The live messages of a project.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn project_messages(&self, project: ProjectId, now: Timestamp) -> Result<i64, StoreError> {
         const COUNT: &str = "
             SELECT CAST(COALESCE(SUM(message_count), 0) AS BIGINT) FROM inboxes
@@ -128,7 +128,7 @@ impl Store {
     /// A text that is another one once what is watched has changed.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn mark(&self, watched: &Watched, now: Timestamp) -> Result<String, StoreError> {
         const INBOXES: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(last_sequence), 0) AS BIGINT),

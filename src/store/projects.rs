@@ -28,7 +28,7 @@ impl Store {
     /// Makes a project with its first key; `None` where the name is taken.
     ///
     /// # Errors
-    /// Where the database fails, as everywhere below.
+    /// If the database fails, as everywhere below.
     pub async fn create_project(
         &self,
         name: &str,
@@ -45,10 +45,10 @@ impl Store {
         self.database.transact(create).await
     }
 
-    /// The project that owns what nobody else does, made where there is none.
+    /// The project that owns what nobody else does, made if there is none.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn default_project(&self, name: &str, now: Timestamp) -> Result<ProjectId, StoreError> {
         const DEFAULT: &str = "SELECT id FROM projects WHERE is_default = 1";
         let name = name.to_owned();
@@ -70,7 +70,7 @@ impl Store {
     /// The live project called `name`, and whether it is the default one.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn project_by_name(&self, name: &str) -> Result<Option<ProjectId>, StoreError> {
         let rows = self.database.look_up(LIVE_BY_NAME, values![name]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
@@ -79,7 +79,7 @@ impl Store {
     /// All live projects, the oldest first.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn projects(&self, now: Timestamp) -> Result<Vec<Project>, StoreError> {
         const ALL: &str = project_columns!("ORDER BY created_at, id");
         let rows = self.database.query(ALL, values![now]).await?;
@@ -89,7 +89,7 @@ impl Store {
     /// The live project `id`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn project(&self, id: ProjectId, now: Timestamp) -> Result<Option<Project>, StoreError> {
         const ONE: &str = project_columns!("AND id = $2");
         let rows = self.database.query(ONE, values![now, id]).await?;
@@ -99,7 +99,7 @@ impl Store {
     /// Whether a project was deleted of which addresses may still be reserved.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn has_deleted_projects(&self) -> Result<bool, StoreError> {
         const DELETED: &str = "SELECT 1 FROM projects WHERE deleted_at IS NOT NULL LIMIT 1";
         Ok(!self.database.look_up(DELETED, vec![]).await?.is_empty())
@@ -108,7 +108,7 @@ impl Store {
     /// How many projects have been deleted.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn deleted_projects(&self) -> Result<i64, StoreError> {
         const DELETED: &str = "SELECT COUNT(*) FROM projects WHERE deleted_at IS NOT NULL";
         let rows = self.database.look_up(DELETED, vec![]).await?;
@@ -118,7 +118,7 @@ impl Store {
     /// Whose key this is, where it works at `now`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn project_of_key(&self, hash: &KeyHash, now: Timestamp) -> Result<Option<ProjectId>, StoreError> {
         Ok(self.working_key(hash, now).await?.map(|(project, _)| project))
     }
@@ -126,7 +126,7 @@ impl Store {
     /// Whose key this is, and when it ends, where it works at `now`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn working_key(
         &self,
         hash: &KeyHash,
@@ -143,7 +143,7 @@ impl Store {
     /// Gives the project `key`, unless it has one that works at `now`; `false` where it has.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn add_first_key(&self, project: ProjectId, key: &ApiKey, now: Timestamp) -> Result<bool, StoreError> {
         const KEYS: &str = "
             SELECT 1 FROM api_keys WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) LIMIT 1";
@@ -165,7 +165,7 @@ impl Store {
     /// project's.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn replace_key(
         &self,
         project: ProjectId,
@@ -194,7 +194,7 @@ impl Store {
     /// Gives a project another name; `false` where the name is taken or there is no such project.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn rename_project(&self, project: ProjectId, name: &str) -> Result<bool, StoreError> {
         const RENAME: &str = "UPDATE projects SET name = $2 WHERE id = $1 AND deleted_at IS NULL";
         let (id, name) = (Value::from(project), Value::from(name));
@@ -213,7 +213,7 @@ impl Store {
     /// `false` where `name` is the default project or none.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn delete_project(&self, name: &str, now: Timestamp) -> Result<bool, StoreError> {
         let name = Value::from(name);
         until_undisturbed(|| {

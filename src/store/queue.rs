@@ -63,7 +63,7 @@ impl Store {
     /// Items that are due and nobody's, the longest due first: at most `a_domain` of each domain and `limit` in all.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn due_outgoing(&self, a_domain: i64, limit: i64, now: Timestamp) -> Result<Vec<Due>, StoreError> {
         const DUE: &str = "
             SELECT id, domain, attempts FROM (
@@ -84,7 +84,7 @@ impl Store {
     /// When next an item becomes due that is nobody's, or the lease on one ends; `None` where nothing waits.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn next_outgoing(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         const NEXT: &str = "
             SELECT MIN(CASE WHEN worker IS NULL OR leased_until < due_at THEN due_at ELSE leased_until END)
@@ -98,7 +98,7 @@ impl Store {
     /// `leased_until`. When this returns, all that is on stable storage.
     ///
     /// # Errors
-    /// Where the database fails; then none is taken.
+    /// If the database fails; then none is taken.
     pub async fn claim_outgoing(
         &self,
         worker: WorkerId,
@@ -145,7 +145,7 @@ impl Store {
     /// Extends the leases that a worker has on `items` until `leased_until`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn renew_leases(
         &self,
         worker: WorkerId,
@@ -175,7 +175,7 @@ impl Store {
     /// Gives back all that a worker has taken; the next attempts stay due when they were.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn release_leases(&self, worker: WorkerId) -> Result<(), StoreError> {
         const RELEASE: &str = "UPDATE outgoing SET worker = NULL, leased_until = NULL WHERE worker = $1";
         let parameters = values![worker];
@@ -185,7 +185,7 @@ impl Store {
     /// Writes what an attempt has come to; `false` where the item is no longer the worker's.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn settle_outgoing(&self, settlement: &Settlement) -> Result<bool, StoreError> {
         let settlement = settlement.clone();
         let settle = async move |mut transaction: Transaction| {

@@ -13,7 +13,7 @@ impl Store {
     /// Stores refusals, each with its project, in the order in which they happened, and forgets the oldest.
     ///
     /// # Errors
-    /// Where the database fails, as everywhere below.
+    /// If the database fails, as everywhere below.
     pub async fn add_refusals(&self, refusals: &[(ProjectId, RefusedMail)]) -> Result<(), StoreError> {
         const INSERT: &str = "
             INSERT INTO refusals (id, project_id, peer, sender, recipient, reason, reply, refused_at)
@@ -50,7 +50,7 @@ impl Store {
     /// The latest `limit` refusals, the newest first: of one project, or with `None` of all.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn refusals(&self, project: Option<ProjectId>, limit: i64) -> Result<Vec<RefusedMail>, StoreError> {
         const LIST: &str = "
             SELECT peer, sender, recipient, reason, reply, refused_at FROM refusals
@@ -73,7 +73,7 @@ impl Store {
     /// The project that owns the address, be it a live inbox or a reservation.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn owner_of_address(&self, inbox: &InboxId) -> Result<Option<ProjectId>, StoreError> {
         const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1";
         let rows = self.database.query(OWNER, values![inbox]).await?;

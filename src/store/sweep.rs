@@ -25,11 +25,11 @@ pub enum Swept {
 }
 
 impl Store {
-    /// Does one step of sweeping, unless another node is doing one: closes inboxes that have expired, removes the messages
-    /// of closed ones, and forgets reservations, keys and outgoing items that are past their time.
+    /// Does one step of sweeping, unless another node is doing one: closes inboxes that have expired, removes the
+    /// messages of closed ones, and forgets reservations, keys and outgoing items that are past their time.
     ///
     /// # Errors
-    /// Where the database fails; the step is then not done at all.
+    /// If the database fails; the step is then not done at all.
     pub async fn sweep(&self, now: Timestamp) -> Result<Swept, StoreError> {
         self.database.transact(async move |transaction| step(transaction, now).await).await
     }
@@ -37,7 +37,7 @@ impl Store {
     /// The messages, live or not, and the contents that lie in the database.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn stored(&self) -> Result<(i64, i64), StoreError> {
         const COUNT: &str = "SELECT (SELECT COUNT(*) FROM messages), (SELECT COUNT(*) FROM contents)";
         let mut rows = self.database.query(COUNT, vec![]).await?;
@@ -60,8 +60,8 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
     Ok(if worked { Swept::More } else { Swept::Done })
 }
 
-/// An inbox that a delivery holds is left for the next step: waiting for several could end in a circle, and the delivery
-/// may just be opening it again.
+/// An inbox that a delivery holds is left for the next step: waiting for several could end in a circle, and the
+/// delivery may just be opening it again.
 async fn close_expired_inboxes(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
     const CLOSE: &str = "
         UPDATE inboxes SET closed = 1, message_count = 0, emptied_sequence = last_sequence WHERE number IN (

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::server::{Server, command, serve};
 use crate::smtp::Smtp;
 
-/// In blocks of 512 octets, as `ulimit` counts: 2 MiB.
+/// In blocks of 512 bytes, as `ulimit` counts: 2 MiB.
 const DISK: &str = "4096";
 /// How soon receiving must work again.
 const RECOVERY: Duration = Duration::from_secs(5);

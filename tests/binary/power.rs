@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::server::serve;
 
-/// What the system writes to a disk at once, in octets.
+/// What the system writes to a disk at once, in bytes.
 const BLOCK: usize = 4_096;
 
 pub(crate) struct Disk {

@@ -68,7 +68,7 @@ fn send_until_killed(data_dir: &Path, relay: SocketAddr, steps: &Receiver<()>) -
     let url = server.url.clone();
     let sending = thread::spawn(move || send(&url));
     for _ in 0..rand::random_range(1..=STEPS) {
-        // Where there is nothing more to send, there is nothing more to interrupt.
+        // If there is nothing more to send, there is nothing more to interrupt.
         if steps.recv_timeout(Duration::from_millis(500)).is_err() {
             break;
         }

@@ -59,7 +59,7 @@ impl Client {
         Self { agent: config.build().into(), url: url.to_owned() }
     }
 
-    /// The answer to a GET; an error where there is none.
+    /// The answer to a GET; an error if there is none.
     pub(crate) fn try_get(&self, path: &str) -> Result<Answer, ureq::Error> {
         self.try_get_with(KEY, path)
     }
@@ -75,7 +75,7 @@ impl Client {
         self.try_get(path).unwrap()
     }
 
-    /// The answer to a POST; an error where there is none.
+    /// The answer to a POST; an error if there is none.
     pub(crate) fn try_post(&self, path: &str, body: &Value) -> Result<Answer, ureq::Error> {
         let request = self.agent.post(format!("{}{path}", self.url)).header("x-api-key", KEY);
         let mut response = request.send(body.to_string())?;

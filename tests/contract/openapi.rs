@@ -152,7 +152,7 @@ fn cases(world: &World) -> Vec<Case> {
     let World { inbox, message, doomed, permanent } = world;
     let of = |inbox: &str, rest: &str| format!("/v1/inboxes/{inbox}{rest}");
     let send = |to: &str| json!({"to": to, "subject": "s", "in_reply_to": message}).to_string();
-    let large = |octets: usize| " ".repeat(octets + 1);
+    let large = |bytes: usize| " ".repeat(bytes + 1);
     vec![
         case("GET", "/v1/health", "/v1/health", "", 200),
         case("GET", "/health", "/health", "", 200),

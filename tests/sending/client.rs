@@ -45,7 +45,7 @@ async fn a_server_that_cannot_do_what_it_offers_gets_the_message_in_the_clear() 
     let (bed, server) = shop(Script::default().with("EHLO", EHLO_STARTTLS).with("STARTTLS", no_handshake)).await;
     let item = attempt(&bed).await;
     assert_eq!(item.status, OutgoingStatus::Queued, "text behind the answer is an attack, not an inability");
-    assert!(item.last_reply.contains("plain text behind"), "{}", item.last_reply);
+    assert!(item.last_reply.contains("plain text after"), "{}", item.last_reply);
     assert!(server.messages().is_empty());
 }
 
@@ -85,7 +85,7 @@ async fn ten_minutes_behind_the_dot_are_too_late_and_the_copy_has_the_same_messa
     bed.pass_until_due(&item);
     assert_eq!(bed.settled(id).await.status, OutgoingStatus::Sent);
     let [first, second] = server.messages().try_into().unwrap();
-    assert_eq!(first, second, "the copies are alike to the octet");
+    assert_eq!(first, second, "the copies are alike to the byte");
 }
 
 #[tokio::test]

@@ -114,5 +114,5 @@ async fn a_large_message_arrives_whole() {
     let id = bed.send_body(json!({"to": "a@shop.example", "subject": "large", "text": text})).await;
     assert_eq!(bed.settled(id).await.status, OutgoingStatus::Sent);
     let message = sink.messages().pop().unwrap();
-    assert!(message.len() > text.len(), "{} octets", message.len());
+    assert!(message.len() > text.len(), "{} bytes", message.len());
 }

@@ -41,17 +41,17 @@ pub async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by
     assert_eq!(listed(&bed, behind, 2, START).await, ["alpha", "al_pha"]);
 }
 
-pub async fn a_project_s_messages_and_octets_are_those_that_live(bed: Bed) {
+pub async fn a_project_s_messages_and_bytes_are_those_that_live(bed: Bed) {
     let holdings = async |now| {
         let messages = bed.store.project_messages(bed.default_project, now).await.unwrap();
         (messages, bed.store.project_bytes(bed.default_project, now).await.unwrap())
     };
     assert_eq!(holdings(START).await, (0, 0));
     bed.mail(&["one", "two"], "Shared", START).await;
-    let (messages, octets) = holdings(START).await;
-    assert!(messages == 2 && octets > 0, "{messages} {octets}");
+    let (messages, bytes) = holdings(START).await;
+    assert!(messages == 2 && bytes > 0, "{messages} {bytes}");
     bed.mail(&["one"], "More", START).await;
-    assert!(holdings(START).await.1 > octets);
+    assert!(holdings(START).await.1 > bytes);
     assert_eq!(holdings(START.after(HOUR)).await, (0, 0));
 }
 

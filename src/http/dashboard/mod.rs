@@ -1,7 +1,7 @@
 //! The dashboard: pages rendered on the server, readable without a script, with live updates.
 //!
-//! [`routes`] is the one table from which the router is built. Every route says who may see it, and [`guard`] checks that
-//! before a handler runs: the host, the session, the project, and for a change the origin and the form's token. A
+//! [`routes`] is the one table from which the router is built. Every route says who may see it, and [`guard`] checks
+//! that before a handler runs: the host, the session, the project, and for a change the origin and the form's token. A
 //! handler receives what was checked from the extractors of [`visit`].
 //!
 //! Mail is hostile. Its HTML is answered only by [`mail`], into a frame without scripts, origin or network; everywhere

@@ -149,7 +149,7 @@ impl Navigation {
 /// A page as a response.
 ///
 /// # Errors
-/// [`Error::Internal`] where it cannot be rendered.
+/// [`Error::Internal`] if it cannot be rendered.
 pub(super) fn html(page: &impl Template) -> Result<Response, Error> {
     let body = page.render().map_err(Error::internal)?;
     let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], body).into_response();

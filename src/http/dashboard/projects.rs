@@ -55,7 +55,7 @@ struct KeyPage {
     key: String,
     /// A first request with the key.
     curl: String,
-    /// What happens to the former keys, where there were any.
+    /// What happens to the former keys, if there were any.
     former: Option<&'static str>,
     back: String,
 }

@@ -21,7 +21,7 @@ pub(super) struct Setup {
     pub(super) base_url: String,
     /// The address to send to.
     pub(super) address: String,
-    /// The inbox to wait on; where there is none, the snippets create one first.
+    /// The inbox to wait on; if there is none, the snippets create one first.
     pub(super) inbox: Option<InboxId>,
 }
 
