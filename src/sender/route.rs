@@ -58,7 +58,8 @@ impl Router {
 
     /// The addresses to try for `domain`, the best first; at least one and at most [`ADDRESSES`].
     ///
-    /// # Errors [`Failure`]: permanent if the domain takes no mail or all its addresses are refused; transient if the
+    /// # Errors
+    /// [`Failure`]: permanent if the domain takes no mail or all its addresses are refused; transient if the
     /// DNS does not answer.
     pub(super) async fn peers(&self, domain: &Domain) -> Result<Vec<Peer>, Failure> {
         let mut peers = Vec::new();

@@ -1,4 +1,4 @@
-//! Writes deliveries, many in one transaction, so that durability costs one flush a batch and not one a message.
+//! Writes deliveries, many in one transaction, so that a flush is needed once per batch and not once per message.
 //!
 //! One task receives deliveries, takes all that are waiting, writes them and answers each. While one batch is written,
 //! the next one collects. A delivery whose inbox another transaction holds is set aside ([`Aside`]).
@@ -17,7 +17,7 @@ use crate::clock::{Clock, Instant};
 use crate::metrics;
 use crate::store::{BusyInbox, Delivery, DeliveryError, Outcomes, Policy, Store};
 
-/// Deliveries in one batch, and as many may wait for the next one; further ones wait for a place.
+/// The most deliveries in one batch. As many may be queued for the next one; further callers wait.
 const BATCH: usize = 512;
 /// How long a batch may take before the committer counts as stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(5);
@@ -56,7 +56,7 @@ impl Committer {
         lock(&self.waiting_since).is_some_and(|since| self.clock.instant() >= since.after(STALLED_AFTER))
     }
 
-    /// Stores a delivery; when this returns, it is on stable storage. A delivery whose caller no longer waits is not
+    /// Stores a delivery; when this returns, it is on stable storage. If the caller stops waiting, the delivery is not
     /// written, unless its transaction has started.
     pub(super) async fn deliver(&self, delivery: Delivery, policy: Policy, held: Held) -> Answer {
         let (reply, answer) = Reply::new(held);
@@ -67,7 +67,7 @@ impl Committer {
         answer.await.map_err(|_| DeliverError::Stopping)?
     }
 
-    /// Takes nothing more. What was taken is still written.
+    /// Refuses new deliveries. Queued ones are still written.
     pub(super) fn close(&self) {
         self.stop.cancel();
     }
@@ -82,7 +82,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes one batch after another until `stop`, and then what is left in the queue.
+    /// Writes one batch after another until `stop`, and then the rest of the queue.
     async fn run(self, mut jobs: mpsc::Receiver<Job>, stop: CancellationToken) {
         let mut batch = Vec::new();
         loop {

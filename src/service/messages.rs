@@ -1,42 +1,42 @@
-//! Reading messages: one by its id, or a list of them.
+//! Reads messages: one by its id, or a list.
 
 use super::{Caller, Service, ServiceError};
 use crate::model::{Inbox, Message, MessageId};
 use crate::store::Selection;
 
-/// Which messages a list or a wait is about.
+/// The filter of a list or a wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessageFilter {
-    /// A substring of the subject, whatever its case.
+    /// A substring of the subject, case-insensitive.
     pub subject: Option<String>,
-    /// Only messages behind this one: a message id as the caller gave it.
+    /// Only messages after this one: a message id as the caller gave it.
     pub after: Option<String>,
 }
 
-/// Which messages a list shows.
+/// The filter and the limits of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFilter {
     /// Which messages match.
     pub matching: MessageFilter,
     /// Only messages before this one: a message id as the caller gave it.
     pub before: Option<String>,
-    /// At most so many.
+    /// The most messages.
     pub limit: Option<u64>,
 }
 
-/// The messages of a list, newest first, read from the store as they are asked for.
+/// The messages of a list, newest first, read from the store page by page.
 #[derive(Debug)]
 pub struct MessagePages {
     service: Service,
     inbox: Inbox,
     selection: Selection,
-    /// The list goes on before this sequence; `None` at its end.
+    /// The list continues before this sequence; `None` at its end.
     before: Option<i64>,
     left: i64,
 }
 
 impl Service {
-    /// A message that lies in one of the caller's live inboxes.
+    /// A message in one of the caller's live inboxes.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
@@ -46,7 +46,7 @@ impl Service {
         found.ok_or(ServiceError::MessageNotFound)
     }
 
-    /// Checks the cursors of a list; its pages are read as they are asked for.
+    /// Checks the cursors of a list; its pages are read later, one by one.
     ///
     /// # Errors
     /// [`ServiceError::InvalidAfter`], [`ServiceError::InvalidBefore`].
@@ -68,7 +68,7 @@ impl Service {
         Ok(Selection::new(after, filter.subject.as_deref()))
     }
 
-    /// The position in `inbox` of the message that a caller names; `None` where it is none of the inbox.
+    /// The position in `inbox` of the message with this id; `None` if it is not in the inbox.
     async fn sequence(&self, inbox: &Inbox, id: &str) -> Result<Option<i64>, ServiceError> {
         let Ok(id) = MessageId::parse(id) else { return Ok(None) };
         let cursor = self.0.store.cursor(&inbox.id, id, self.0.clock.now()).await?;
@@ -83,12 +83,12 @@ impl MessagePages {
         self.next_before().is_none()
     }
 
-    /// Before which sequence the next page begins.
+    /// The sequence before which the next page starts.
     fn next_before(&self) -> Option<i64> {
         self.before.filter(|_| self.left > 0)
     }
 
-    /// The next messages, few enough to be held in memory; `None` behind the last.
+    /// The next messages, few enough to fit into memory; `None` after the last.
     ///
     /// # Errors
     /// If the store fails.

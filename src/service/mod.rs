@@ -1,8 +1,8 @@
-//! The use cases: what a caller, a mail client and an administrator can ask for.
+//! The use cases of callers, mail clients and administrators.
 //!
-//! Nothing in here knows HTTP or SMTP. Everything is reached through [`Service`], which is cheap to clone and shared by
-//! all connections; the background work that it owns (the committer, the sweeper, the hub's ear) runs on the runtime
-//! that started it and ends with [`Service::stop`].
+//! This layer does not depend on HTTP or SMTP. All use cases are methods of [`Service`], which is cheap to clone and
+//! shared by all connections. Its background tasks (the committer, the sweeper, the hub's listener) run on the runtime
+//! that started it until [`Service::stop`].
 
 mod aside;
 mod committer;
@@ -49,9 +49,9 @@ pub use projects::{Caller, Projects};
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 
-/// Waits that one key may have open at once.
+/// The most waits that one key may have open at once.
 const WAITS_A_KEY: u8 = 4;
-/// Sends that one key may have running at once.
+/// The most sends that one key may have running at once.
 const SENDS_A_KEY: u8 = 8;
 
 /// How long the database may take to answer whether it is healthy.
@@ -95,7 +95,7 @@ struct Inner {
 }
 
 impl Service {
-    /// Migrates the database, makes the default project if there is none, and starts the background work.
+    /// Migrates the database, creates the default project if there is none, and starts the background work.
     ///
     /// # Errors
     /// If the database fails or was made by a newer program.
@@ -148,13 +148,13 @@ impl Service {
         &self.0.options.mail_domain
     }
 
-    /// Where the time comes from.
+    /// The source of time.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
-    /// The memory that requests and their answers share.
+    /// The memory budget of requests and their answers.
     #[must_use]
     pub fn budget(&self) -> &Budget {
         self.0.store.budget()
@@ -166,7 +166,7 @@ impl Service {
         &self.0.projects
     }
 
-    /// Whoever holds `key`; `None` where it is wrong or has ended.
+    /// The caller with this key; `None` if the key is wrong or no longer valid.
     ///
     /// # Errors
     /// If the store fails.
@@ -184,7 +184,7 @@ impl Service {
         if self.0.committer.is_stalled() { Err(DatabaseError::Silent.into()) } else { Ok(()) }
     }
 
-    /// How many outgoing items wait to be sent; counted no further than 100,000.
+    /// The number of queued outgoing items; counted up to 100,000.
     ///
     /// # Errors
     /// If the store fails.
@@ -192,12 +192,12 @@ impl Service {
         self.0.store.queued_outgoing().await
     }
 
-    /// Ends every parked wait with [`ServiceError::Stopping`]: the end of a shutdown's grace.
+    /// Ends every open wait with [`ServiceError::Stopping`], when the grace time of a stop is over.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }
 
-    /// Takes no more messages, finishes those that were taken, and ends the background work.
+    /// Refuses new messages, stores those that were accepted, and ends the background tasks.
     pub async fn stop(&self) {
         self.0.committer.close();
         self.0.stop.cancel();
@@ -205,7 +205,7 @@ impl Service {
         self.0.tasks.wait().await;
     }
 
-    /// Closes the database, at the very end. An SQLite database is then one file.
+    /// Closes the database, as the last step. A SQLite database is then one file.
     pub async fn close(&self) {
         self.0.store.close().await;
     }

@@ -1,4 +1,4 @@
-//! The wait: one open request until a message is there.
+//! The wait: one open request until a message arrives.
 //!
 //! The waiter registers with the hub before it looks, so that a message that is committed after the look wakes it. Only a
 //! request that has to stay open takes a slot. It then waits until the inbox changes, the deadline passes, the inbox ends
@@ -19,7 +19,7 @@ const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(200);
 type Looked = Result<Option<Message>, ServiceError>;
 
 impl Service {
-    /// The oldest message of `inbox` that matches, as soon as there is one. A `timeout` of zero means one look.
+    /// The oldest message of `inbox` that matches, as soon as there is one. A `timeout` of zero reads once.
     /// Dropping the future frees the key's slot at once.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Service {
         Ok(found)
     }
 
-    /// An inbox that was deleted and opened again by new mail is not the one that was waited for.
+    /// If the inbox was deleted and new mail created it again, the wait ends: it is another inbox.
     async fn check_same_life(&self, inbox: &Inbox) -> Result<(), ServiceError> {
         let present = self.0.store.live_inbox(&inbox.id, self.0.clock.now()).await?;
         let same = present.is_some_and(|present| present.created_at == inbox.created_at);
