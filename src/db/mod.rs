@@ -71,7 +71,7 @@ pub enum DatabaseError {
     /// The database cannot store every character.
     #[error("the database is encoded in {0}, which cannot hold every mail: create it with ENCODING 'UTF8'")]
     Encoding(String),
-    /// The engine has ended the transaction in favour of another one; it may be tried again.
+    /// The engine ended the transaction because of a conflict with another one; it may be tried again.
     #[error("the database ended the transaction in favour of another: {}", chain(.0))]
     Conflict(#[source] tokio_postgres::Error),
     /// A newer program has changed the schema.
@@ -359,8 +359,8 @@ impl Transaction {
         }
     }
 
-    /// Waits until no other transaction holds the lock `name`, and holds it until this one ends. SQLite runs transactions
-    /// one after another, so there is nothing to wait for.
+    /// Waits until no other transaction holds the lock `name`, and holds it until this one ends. SQLite runs
+    /// transactions one after another, so there is nothing to wait for.
     ///
     /// # Errors
     /// As [`Transaction::execute`].

@@ -73,7 +73,7 @@ impl Committer {
     }
 }
 
-/// What the task needs.
+/// The task that writes the batches.
 struct Writer {
     store: Store,
     clock: Clock,

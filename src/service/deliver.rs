@@ -23,7 +23,7 @@ pub struct Incoming {
     pub raw: Vec<u8>,
 }
 
-/// A message that is ready to be stored: compressed, and so smaller than it came.
+/// A message that is parsed, compressed and ready to be stored.
 pub struct Prepared {
     delivery: Delivery,
     held: Held,

@@ -45,7 +45,7 @@ pub enum ServiceError {
     /// The caller's key has stopped working.
     #[error("unauthorized")]
     Unauthorized,
-    /// The service stops and this wait with it.
+    /// The service is stopping.
     #[error("stopping")]
     Stopping,
     /// A message could not be composed.

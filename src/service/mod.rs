@@ -57,7 +57,7 @@ const SENDS_A_KEY: u8 = 8;
 /// How long the database may take to answer whether it is healthy.
 const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// What the service needs to be told.
+/// The settings of the service.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The domain of every inbox.
@@ -118,7 +118,8 @@ impl Service {
         let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
         let committer = committer::Committer::start(store.clone(), clock.clone(), &tasks);
-        // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.
+        // Not one of the tasks: it ends when the last clone of the service is dropped, and a stop does not wait for
+        // that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);

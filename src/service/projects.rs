@@ -144,7 +144,7 @@ impl Projects {
     /// Whether the key still works.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub(super) async fn works(&self, key: &KeyHash) -> Result<bool, StoreError> {
         Ok(self.working_key(key).await?.is_some())
     }
@@ -152,7 +152,7 @@ impl Projects {
     async fn working_key(&self, key: &KeyHash) -> Result<Option<Remembered>, StoreError> {
         let now = self.clock.instant();
         let known = self.remembered().get(key).copied();
-        let found = match known.filter(|known| now < known.ask_at) {
+        let found = match known.filter(|known| now < known.recheck_at) {
             Some(known) => Some(known),
             None => self.look_up_key(key, known).await?,
         };

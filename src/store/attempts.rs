@@ -1,4 +1,4 @@
-//! What every attempt to send an outgoing item has come to.
+//! The results of all attempts to send an outgoing item.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::db::{DatabaseError, Transaction, values};
 use crate::model::{Attempt, OutgoingId, ProjectId, Timestamp};
 
 impl Store {
-    /// The attempts of the `limit` newest items of a project, each item's in the order in which they were made.
+    /// The attempts of the `limit` newest items of a project, for each item in the order in which they were made.
     ///
     /// # Errors
     /// If the database fails.
@@ -36,7 +36,7 @@ impl Store {
     }
 }
 
-/// Keeps what an attempt has come to.
+/// Stores the result of an attempt.
 pub(super) async fn keep(transaction: &mut Transaction, settlement: &Settlement) -> Result<(), DatabaseError> {
     const INSERT: &str = "
         INSERT INTO attempts (id, outgoing_id, attempt, attempted_at, reply)

@@ -1,11 +1,11 @@
-//! Inboxes: making, finding and ending them.
+//! Creates, finds and ends inboxes.
 
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{Inbox, InboxId, InboxKind, ProjectId, Timestamp};
 
 impl Store {
-    /// Makes an inbox; `false` if its id is taken or reserved.
+    /// Creates an inbox; `false` if its id is taken or reserved.
     ///
     /// # Errors
     /// If the database fails, as everywhere in the store.
@@ -16,8 +16,8 @@ impl Store {
         self.change_inbox(CREATE, &inbox.id, with_all_fields(inbox)).await
     }
 
-    /// Makes `inbox`, also if its address is reserved for its own project: it is then empty again. `false` if the
-    /// address is a live inbox or another project's.
+    /// Creates `inbox`, empty, also if its address is reserved for its own project. `false` if the address is a live
+    /// inbox or belongs to another project.
     ///
     /// # Errors
     /// If the database fails.
@@ -50,7 +50,7 @@ impl Store {
         Ok(self.live_inbox(id, now).await?.filter(|inbox| inbox.project == project))
     }
 
-    /// Ends a live inbox of either kind and takes its messages from every reader; its address becomes a reservation.
+    /// Ends a live inbox of either kind, so that its messages can no longer be read; its address is then reserved.
     /// `false` if there was none.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Store {
         self.change_inbox(END, &inbox.id, values![&inbox.id, now, inbox.project, inbox.kind]).await
     }
 
-    /// Runs `sql`, which changes one inbox; whether it did.
+    /// Runs `sql`, which changes one inbox; returns whether it did.
     async fn change_inbox(&self, sql: &'static str, id: &InboxId, parameters: Vec<Value>) -> Result<bool, StoreError> {
         Ok(self.change(sql, parameters, Some(Change::Inbox(id.clone()))).await? == 1)
     }

@@ -1,4 +1,4 @@
-//! Reading messages: one by its id, the oldest match of a wait, and the pages of a list.
+//! Reads messages: one by its id, the oldest match of a wait, and the pages of a list.
 //!
 //! Every statement has the inbox's own conditions (live, and still in the life that the caller saw), so that no message
 //! is read from an inbox that has ended. A list or a wait first reads the heads, a page at a time, and compares them
@@ -16,7 +16,7 @@ use crate::model::{Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Tim
 
 /// Bytes of parsed parts in one page of a list, unless a single message has more.
 const PAGE_SIZE: usize = 1024 * 1024;
-/// Messages up to this size are read without room in the budget, so that small ones never wait for large ones.
+/// Messages up to this size are read without the memory budget, so that small ones never wait for large ones.
 const SMALL: usize = 16 * 1024;
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
@@ -25,16 +25,16 @@ const HEADS: usize = 100;
 /// Contents that are read at once.
 const CONTENTS_AT_ONCE: usize = 8;
 
-/// Which messages of an inbox are meant.
+/// The messages of an inbox to read.
 #[derive(Clone, Debug)]
 pub struct Selection {
     after: i64,
-    /// A part of the subject, its case folded.
+    /// A substring of the subject, case-folded.
     subject: Option<String>,
 }
 
 impl Selection {
-    /// Messages after the sequence `after` whose subject contains `subject`, whatever its case.
+    /// Messages after the sequence `after` whose subject contains `subject`, case-insensitive.
     #[must_use]
     pub fn new(after: i64, subject: Option<&str>) -> Self {
         Self { after, subject: subject.map(fold_case).filter(|subject| !subject.is_empty()) }
@@ -58,11 +58,11 @@ pub struct Cursor(pub i64);
 /// A message as it was received.
 #[derive(Debug)]
 pub struct Source {
-    /// The header lines that this server put in front of it.
+    /// The header fields that this server added in front of it.
     pub trace: String,
     /// Its bytes.
     pub raw: Vec<u8>,
-    /// The memory that the bytes take.
+    /// The share of the memory budget that the bytes take.
     pub room: Room,
 }
 
@@ -71,11 +71,11 @@ pub struct Source {
 pub struct Page {
     /// The messages.
     pub messages: Vec<Message>,
-    /// The list goes on before this sequence; `None` at its end.
+    /// The list continues before this sequence; `None` at its end.
     pub next: Option<i64>,
 }
 
-/// What is known of a message without its content.
+/// A message without its content.
 #[derive(Debug)]
 pub(super) struct Head {
     id: MessageId,
@@ -134,7 +134,7 @@ impl Store {
         self.read_form(&head, Form::Raw).await
     }
 
-    /// The trace that this server put in front of a message, and its bytes as they were received, if `project` owns it.
+    /// The trace that this server added to a message, and its bytes as they were received, if `project` owns it.
     ///
     /// # Errors
     /// As [`Store::message`].
@@ -210,14 +210,14 @@ impl Store {
             heads.truncate(fitting);
             next = heads.last().map(|head| head.sequence);
         }
-        // The messages of a page share their room.
+        // The messages of a page have one share of the budget in common.
         let room = self.room_for(heads.iter().map(|head| head.parsed_size).sum()).await?;
         let read = stream::iter(heads).map(|head| self.with_parts(head, room.clone())).buffered(CONTENTS_AT_ONCE);
         let messages: Vec<Option<Message>> = read.try_collect().await?;
         Ok(Page { messages: messages.into_iter().flatten().collect(), next })
     }
 
-    /// The heads of the newest matches before a sequence, and before which sequence the search goes on.
+    /// The heads of the newest matches before a sequence, and the sequence before which the search continues.
     async fn newest_matches(
         &self,
         inbox: &Inbox,
@@ -293,12 +293,12 @@ impl Store {
         self.database.look_up(sql, parameters).await?.into_iter().map(Head::read).collect()
     }
 
-    /// Waits for room for this many bytes of a message.
+    /// Waits for this many bytes of the memory budget.
     async fn room_for(&self, bytes: usize) -> Result<Room, Exhausted> {
         if bytes <= SMALL { Ok(Room::default()) } else { self.budget.take(bytes as u64).await }
     }
 
-    /// The message of a head; `None` if it was removed meanwhile.
+    /// The message of a head; `None` if it was removed since.
     async fn with_parts(&self, head: Head, room: Room) -> Result<Option<Message>, StoreError> {
         let Some(parsed) = self.read_form(&head, Form::Parsed).await? else { return Ok(None) };
         let parts = PartsJson::from_stored(parsed, room).ok_or(StoreError::Damaged("its parts are no JSON object"))?;
@@ -344,7 +344,7 @@ mod tests {
     use crate::store::{BusyInbox, Content, Delivery, Policy};
     use restante_mail::ParsedMessage;
 
-    /// Counted, because it is right either way, and slow only in a long inbox.
+    /// Counts the rows that are read: the result is right either way, and slow only in a long inbox.
     #[tokio::test]
     async fn a_wait_after_a_cursor_does_not_read_what_is_older() {
         let directory = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use crate::model::{ApiKey, InboxId, KeyHash, Project, ProjectId, Timestamp};
 
 const LIVE_BY_NAME: &str = "SELECT id FROM projects WHERE name = $1 AND deleted_at IS NULL";
 
-/// Whoever changes a project's keys has the project to itself, so that two changes never leave two live keys.
+/// A change of a project's keys locks the project, so that two changes never leave two live keys.
 const HOLD_PROJECT: &str = "SELECT id FROM projects WHERE id = $1 {for_update}";
 
 /// A SELECT of live projects; `$1` is now.
@@ -25,7 +25,7 @@ macro_rules! project_columns {
 }
 
 impl Store {
-    /// Makes a project with its first key; `None` where the name is taken.
+    /// Creates a project with its first key; `None` if the name is taken.
     ///
     /// # Errors
     /// If the database fails, as everywhere below.
@@ -45,7 +45,7 @@ impl Store {
         self.database.transact(create).await
     }
 
-    /// The project that owns what nobody else does, made if there is none.
+    /// The default project, created if there is none.
     ///
     /// # Errors
     /// If the database fails.
@@ -60,7 +60,7 @@ impl Store {
                 transaction.commit().await?;
                 return Ok(made);
             }
-            // Another node has just made it.
+            // Another node has just created it.
             let rows = transaction.query(DEFAULT, vec![]).await?;
             Ok(ProjectId(rows.into_iter().next().ok_or(DatabaseError::NoRow)?.uuid()?))
         };
@@ -96,7 +96,7 @@ impl Store {
         Ok(rows.into_iter().next().map(read_project).transpose()?)
     }
 
-    /// Whether a project was deleted of which addresses may still be reserved.
+    /// Whether a deleted project may still have reserved addresses.
     ///
     /// # Errors
     /// If the database fails.
@@ -115,7 +115,7 @@ impl Store {
         Ok(rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or(0))
     }
 
-    /// Whose key this is, where it works at `now`.
+    /// The project of this key, if it is valid at `now`.
     ///
     /// # Errors
     /// If the database fails.
@@ -123,7 +123,7 @@ impl Store {
         Ok(self.working_key(hash, now).await?.map(|(project, _)| project))
     }
 
-    /// Whose key this is, and when it ends, where it works at `now`.
+    /// The project of this key and when the key ends, if it is valid at `now`.
     ///
     /// # Errors
     /// If the database fails.
@@ -140,7 +140,7 @@ impl Store {
         Ok(Some((ProjectId(row.uuid()?), row.optional_integer()?.map(Timestamp::from_millis))))
     }
 
-    /// Gives the project `key`, unless it has one that works at `now`; `false` where it has.
+    /// Gives the project `key`, unless it has a valid one at `now`; `false` if it has.
     ///
     /// # Errors
     /// If the database fails.
@@ -161,8 +161,8 @@ impl Store {
         self.database.transact(add).await
     }
 
-    /// Makes `key` the project's live key; its other keys end at `others_end`. `false` where the key is another
-    /// project's.
+    /// Makes `key` the project's live key; its other keys end at `others_end`. `false` if the key belongs to another
+    /// project.
     ///
     /// # Errors
     /// If the database fails.
@@ -191,7 +191,7 @@ impl Store {
         self.database.transact(replace).await
     }
 
-    /// Gives a project another name; `false` where the name is taken or there is no such project.
+    /// Renames a project; `false` if the name is taken or there is no such project.
     ///
     /// # Errors
     /// If the database fails.
@@ -209,8 +209,8 @@ impl Store {
         self.database.transact(rename).await
     }
 
-    /// Deletes a project that is not the default one: its keys stop and its inboxes end. Its addresses stay reserved.
-    /// `false` where `name` is the default project or none.
+    /// Deletes a project: its keys stop working and its inboxes end. Its addresses stay reserved. `false` if `name` is
+    /// the default project or does not exist.
     ///
     /// # Errors
     /// If the database fails.
@@ -272,7 +272,7 @@ async fn insert_project(
     Ok((made == 1).then_some(id))
 }
 
-/// Stores a key, or makes the project's own one work again; `false` where it is another project's.
+/// Stores a key, or makes the project's own key valid again; `false` if it belongs to another project.
 async fn insert_key(
     transaction: &mut Transaction,
     project: ProjectId,

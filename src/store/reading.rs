@@ -1,4 +1,4 @@
-//! Reading the content of a message, whole or in pieces.
+//! Reads the content of a message, whole or in pieces.
 
 use bytes::Bytes;
 

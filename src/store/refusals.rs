@@ -1,4 +1,4 @@
-//! What was refused over SMTP: the latest of each project, so that a flood of refusals takes no more room than a few.
+//! Refusals over SMTP: only the latest of each project are kept, so that a flood of refusals takes little space.
 
 use uuid::Uuid;
 
@@ -6,11 +6,11 @@ use super::{Change, Store, StoreError};
 use crate::db::{Row, Transaction, values};
 use crate::model::{InboxId, ProjectId, RefusedMail, Timestamp};
 
-/// Refusals that are kept of each project.
+/// The most refusals that are kept for each project.
 const KEPT: i64 = 1_000;
 
 impl Store {
-    /// Stores refusals, each with its project, in the order in which they happened, and forgets the oldest.
+    /// Stores refusals, each with its project, in the order in which they happened, and deletes the oldest.
     ///
     /// # Errors
     /// If the database fails, as everywhere below.
@@ -70,7 +70,7 @@ impl Store {
         rows.into_iter().map(read).collect()
     }
 
-    /// The project that owns the address, be it a live inbox or a reservation.
+    /// The project that owns the address, whether it is a live inbox or reserved.
     ///
     /// # Errors
     /// If the database fails.

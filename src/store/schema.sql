@@ -1,6 +1,6 @@
--- The schema. What is written together lies together: messages, their contents and new inboxes are appended, and what
--- refers to an inbox does so by its number, so that the inboxes in use share pages of the indexes.
--- Instants are milliseconds since the Unix epoch. Truth is 0 or 1.
+-- The schema. Rows that are written together are stored together: messages, their contents and new inboxes are appended.
+-- Other tables refer to an inbox by its number, so that the inboxes in use share pages of the indexes.
+-- Times are milliseconds since the Unix epoch. Booleans are 0 or 1.
 
 CREATE TABLE projects (
     id {bytes} NOT NULL PRIMARY KEY,
@@ -32,8 +32,8 @@ CREATE TABLE inboxes (
     expires_at BIGINT,
     -- Set by a deletion; null for an inbox that lives or has expired.
     deleted_at BIGINT,
-    -- 1 once the inbox was deleted, or the sweeper has seen that it expired. A delivery that waited for the row sees it
-    -- here, whatever its clock says.
+    -- 1 once the inbox was deleted, or the sweeper has seen that it expired. A delivery that waited for the row reads it
+    -- here, independent of its clock.
     closed BIGINT NOT NULL DEFAULT 0,
     -- The messages in the inbox.
     message_count BIGINT NOT NULL DEFAULT 0,
@@ -49,10 +49,10 @@ CREATE INDEX inboxes_by_expiry ON inboxes (closed, expires_at);
 CREATE INDEX inboxes_to_sweep ON inboxes (number) WHERE swept_sequence < emptied_sequence;
 CREATE INDEX inboxes_by_project ON inboxes (project_id, created_at, id);
 
--- What all recipients of one message share.
+-- The content of a message, shared by all its recipients.
 CREATE TABLE contents (
     number {numbered},
-    -- The Return-Path and Received fields that this server put in front.
+    -- The Return-Path and Received fields that this server added.
     trace TEXT NOT NULL,
     -- The parsed parts followed by the message, compressed. Empty for a large message: its chunks have them.
     data {bytes} NOT NULL

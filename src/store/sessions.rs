@@ -1,4 +1,4 @@
-//! Sessions of the dashboard. Only hashes are known here: of the cookie, and of what was signed in with.
+//! Dashboard sessions. Only hashes are stored: of the cookie, and of the credential.
 
 use super::{Change, Store, StoreError};
 use crate::db::values;
@@ -20,7 +20,7 @@ impl Store {
         self.change(INSERT, parameters, None).await.map(drop)
     }
 
-    /// What an open session was signed in with.
+    /// The hash of the credential of an open session.
     ///
     /// # Errors
     /// If the database fails.

@@ -36,9 +36,9 @@ pub async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by
     let kind = |kind| InboxFilter { kind: Some(kind), ..InboxFilter::default() };
     assert_eq!(listed(&bed, kind(InboxKind::Permanent), 10, START).await, ["gamma"]);
     assert_eq!(listed(&bed, kind(InboxKind::Temporary), 10, START).await, ["beta", "alpha", "al_pha"]);
-    let behind = InboxFilter { behind: Some((START, id("beta"))), ..InboxFilter::default() };
+    let after = InboxFilter { after: Some((START, id("beta"))), ..InboxFilter::default() };
     assert_eq!(listed(&bed, InboxFilter::default(), 2, START).await, ["gamma", "beta"]);
-    assert_eq!(listed(&bed, behind, 2, START).await, ["alpha", "al_pha"]);
+    assert_eq!(listed(&bed, after, 2, START).await, ["alpha", "al_pha"]);
 }
 
 pub async fn a_project_s_messages_and_bytes_are_those_that_live(bed: Bed) {

@@ -20,7 +20,7 @@ use crate::http::response::JSON;
 use crate::model::{Domain, InboxId, Message};
 use crate::service::{ListFilter, MessagePages};
 
-/// What the API shows of a message before its parts.
+/// The fields of a message in the API, before its parts.
 #[derive(Serialize)]
 struct Envelope<'a> {
     id: String,
@@ -30,7 +30,7 @@ struct Envelope<'a> {
     subject: &'a str,
 }
 
-/// A message as an answer.
+/// The answer with one message.
 pub(super) fn message_answer(message: &Message, mail_domain: &Domain) -> Result<Response, Error> {
     let mut body = Vec::with_capacity(message.parts.members().len() + 512);
     write_message(&mut body, message, mail_domain)?;
@@ -38,7 +38,7 @@ pub(super) fn message_answer(message: &Message, mail_domain: &Domain) -> Result<
     Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], body).into_response())
 }
 
-/// Writes a message as the API shows it. Its parts are passed on as they are stored.
+/// Writes a message as the API shows it. Its parts are copied as they are stored.
 fn write_message(output: &mut Vec<u8>, message: &Message, mail_domain: &Domain) -> Result<(), Error> {
     let envelope = Envelope {
         id: message.id.to_string(),
@@ -79,7 +79,7 @@ pub(super) async fn list(
     let filter =
         ListFilter { matching: query.message_filter()?, before: query.first("before"), limit: query.limit("limit")? };
     let mut pages = app.service.list(&owned.inbox, &filter).await?;
-    // The first page decides the status: after it, a failure can only break the answer off.
+    // The first page decides the status: after it, a failure can only cut off the answer.
     let first = pages.next_page().await?.unwrap_or_default();
     let mut opening = b"{\"messages\":[".to_vec();
     write_page(&mut opening, &first, app.service.mail_domain())?;
@@ -92,7 +92,7 @@ pub(super) async fn list(
     Ok(([(CONTENT_TYPE, JSON)], body).into_response())
 }
 
-/// A part of the answer, in the room that its messages took.
+/// A part of the answer, with the memory budget of its messages.
 fn held(chunk: Vec<u8>, page: &[Message]) -> Bytes {
     let room = page.first().map(|message| message.parts.room().clone());
     room.unwrap_or_default().hold(chunk)

@@ -1,4 +1,4 @@
-//! What all pages have in common: the frame around them, their security headers and how paths are written.
+//! What all pages have in common: the layout, the security headers and the paths.
 
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ impl Place {
     const OF_PROJECT: [Self; 4] = [Self::Inboxes, Self::Outgoing, Self::Refused, Self::Start];
     const OF_INSTALLATION: [Self; 2] = [Self::Projects, Self::AllRefused];
 
-    /// Its icon, its label and where space is short another label.
+    /// Its icon, its label, and a shorter label for narrow screens.
     fn look(self) -> (&'static str, &'static str, Option<&'static str>) {
         match self {
             Self::Inboxes => ("inbox", "Inboxes", None),
@@ -82,7 +82,7 @@ pub(super) struct Shell {
     pub(super) script: String,
     /// For a signed-in viewer.
     pub(super) navigation: Option<Navigation>,
-    /// The stream that announces changes of the page, and what the page has seen.
+    /// The stream that announces changes of the page, and the mark of the page.
     pub(super) live: Option<Live>,
 }
 
@@ -163,7 +163,7 @@ pub(super) fn html(page: &impl Template) -> Result<Response, Error> {
     Ok(response)
 }
 
-/// The page of a form again, with the reason why it was refused.
+/// Shows the form again, with the error.
 ///
 /// # Errors
 /// An internal error, which is not the fault of the form.
@@ -187,7 +187,7 @@ pub(super) fn project_path(project: &Project, rest: &str) -> String {
     format!("/projects/{}{rest}", project.id)
 }
 
-/// A path with a query of those parameters that are there and not empty.
+/// A path with a query of those parameters that are not empty.
 pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     let given = parameters.iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
@@ -216,7 +216,7 @@ pub(super) fn subject(subject: &str) -> &str {
     if subject.trim().is_empty() { "(no subject)" } else { subject }
 }
 
-/// A text that is there.
+/// The text, or `None` if it is empty.
 pub(super) fn given(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
