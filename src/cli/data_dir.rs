@@ -19,7 +19,7 @@ pub(super) enum DataDirError {
     #[error("cannot write to the database file {}: allow it, or choose another with --database", path.display())]
     UnwritableDatabase { path: PathBuf, source: io::Error },
     #[error(
-        "another `restante serve` already works on {}: stop that one, or name another place with --data-dir or --database",
+        "another `restante serve` already uses {}: stop that one, or name another place with --data-dir or --database",
         .0.display()
     )]
     InUse(PathBuf),

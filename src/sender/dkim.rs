@@ -145,14 +145,14 @@ fn fields(header: &[u8]) -> Vec<Field<'_>> {
     let mut rest = header;
     while !rest.is_empty() {
         let end = field_end(rest);
-        let (field, behind) = rest.split_at(end);
+        let (field, after) = rest.split_at(end);
         let field = field.strip_suffix(b"\r\n").unwrap_or(field);
         if let Some(colon) = field.iter().position(|&byte| byte == b':')
             && let Ok(name) = str::from_utf8(&field[..colon])
         {
             fields.push((name.trim_end(), &field[colon + 1..]));
         }
-        rest = behind;
+        rest = after;
     }
     fields
 }

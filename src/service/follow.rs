@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_shared_as_long_as_somebody_holds_it() {
+    fn a_value_is_shared_while_it_has_a_holder() {
         let shared: Shared<&str, Latest<()>> = Shared::default();
         let (one, two) = (shared.get(&"a"), shared.get(&"a"));
         assert!(Arc::ptr_eq(&one, &two));

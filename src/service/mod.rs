@@ -4,7 +4,7 @@
 //! shared by all connections. Its background tasks (the committer, the sweeper, the hub's listener) run on the runtime
 //! that started it until [`Service::stop`].
 
-mod aside;
+mod blocked;
 mod committer;
 mod deletions;
 mod deliver;

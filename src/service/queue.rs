@@ -17,15 +17,15 @@ impl Outbox {
     /// Notified each time the queue may have changed, from now on.
     #[must_use]
     pub fn changes(&self) -> Arc<Notify> {
-        let told = Arc::new(Notify::new());
-        let notify = Arc::clone(&told);
+        let changed = Arc::new(Notify::new());
+        let notify = Arc::clone(&changed);
         let concerns_queue = |change: &Change| matches!(change, Change::Queue | Change::Unknown);
         self.store.listen(move |changes| {
             if changes.iter().any(concerns_queue) {
                 notify.notify_one();
             }
         });
-        told
+        changed
     }
 
     /// Items that are due and not leased, the longest due first.

@@ -3,7 +3,7 @@
 //! A batch of deliveries takes a few statements, independent of its size, in three steps: the inboxes are locked and
 //! read, [`Plan`] decides which deliveries are stored and where, and the rows are written. The row of an inbox stays
 //! locked until the commit, so its messages are committed in the order of their sequences. An inbox that another
-//! transaction holds for long is not waited for: its deliveries are set aside ([`DeliveryError::InboxBusy`]) and the
+//! transaction holds for long is not waited for: its deliveries are skipped ([`DeliveryError::InboxBusy`]) and the
 //! others are stored.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,8 +93,8 @@ pub type Outcomes = Vec<Result<Vec<Outcome>, DeliveryError>>;
 /// What a batch does about an inbox that another transaction holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BusyInbox {
-    /// Its deliveries are set aside, unless it is free within half a second: another node may just be committing.
-    SetAside,
+    /// Its deliveries are skipped, unless it is free within half a second: another node may just be committing.
+    Skip,
     /// The transaction waits for it, until the server's limit for locks.
     Wait,
 }

@@ -17,7 +17,8 @@ macro_rules! project_columns {
                 COALESCE((SELECT last_four FROM api_keys WHERE project_id = projects.id
                           ORDER BY created_at DESC, expires_at IS NULL DESC LIMIT 1), ''),
                 (SELECT COUNT(*) FROM inboxes
-                 WHERE project_id = projects.id AND closed = 0 AND (inboxes.expires_at IS NULL OR inboxes.expires_at > $1))
+                 WHERE project_id = projects.id AND closed = 0
+                   AND (inboxes.expires_at IS NULL OR inboxes.expires_at > $1))
              FROM projects WHERE deleted_at IS NULL ",
             $rest
         )

@@ -1,4 +1,4 @@
-//! What goes wrong is said with its reason and its remedy, and told by the exit code.
+//! An error is reported with its reason, its remedy and an exit code.
 
 use std::net::TcpListener;
 use std::path::Path;

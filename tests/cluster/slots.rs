@@ -25,7 +25,7 @@ fn park(client: &Client, inbox: &str, count: usize) {
     }
 }
 
-/// Exactly four waits of the key can be open: with four parked the fifth is refused, wherever it is.
+/// Exactly four waits of the key can be open: with four parked, the fifth is refused on every node.
 #[test]
 fn four_waits_over_all_nodes_are_free_again_when_a_node_dies() {
     let database = TestDatabase::create();

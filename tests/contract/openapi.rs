@@ -111,7 +111,7 @@ fn the_examples_of_the_contract_fit_its_schemas() {
 struct Case {
     method: &'static str,
     path: &'static str,
-    /// What stands behind the path's template, with `{id}` filled in.
+    /// The path of the template, with `{id}` filled in.
     call: String,
     body: String,
     status: u16,

@@ -1,4 +1,4 @@
-//! What holds for every answer: refusals are JSON, and the headers that all carry.
+//! Rules for every answer: errors are JSON, and all answers have certain headers.
 
 use axum::body::Body;
 use axum::http::Request;

@@ -54,7 +54,7 @@ impl Server {
         format!("{method} {path} HTTP/1.1\r\nHost: restante\r\nX-Api-Key: {}\r\n", self.api.key.as_str())
     }
 
-    /// A GET on a connection of its own, in a task whose abort closes the connection.
+    /// A GET on a new connection, in a task whose abort closes the connection.
     fn spawn_get(&self, path: &str) -> JoinHandle<Answer> {
         let (address, request) = (self.address, format!("{}\r\n", self.head("GET", path)));
         tokio::spawn(async move {

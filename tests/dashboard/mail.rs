@@ -1,4 +1,4 @@
-//! Messages as the pages show them: hostile text stays text, and what is downloaded cannot be taken for a page.
+//! Messages as the pages show them: hostile text stays text, and a download cannot be displayed as a page.
 
 use axum::body::Body;
 use http_body_util::BodyExt;

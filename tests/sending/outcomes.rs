@@ -1,4 +1,4 @@
-//! What becomes of a message by what the server says to it.
+//! The result of an attempt, by the replies of the server.
 
 use restante::model::OutgoingStatus;
 use serde_json::json;

@@ -121,7 +121,7 @@ impl Server {
         raw
     }
 
-    /// How many messages lie in all inboxes.
+    /// The number of messages in all inboxes.
     pub(crate) async fn message_count(&self) -> usize {
         usize::try_from(self.store.stored().await.unwrap().0).unwrap()
     }

@@ -31,7 +31,7 @@ pub async fn a_cursor_belongs_to_its_inbox(bed: Bed) {
     assert_eq!(bed.store.cursor(&id("a"), MessageId::generate(), START).await.unwrap(), None);
 }
 
-pub async fn the_oldest_match_is_behind_the_cursor(bed: Bed) {
+pub async fn the_oldest_match_is_after_the_cursor(bed: Bed) {
     for subject in ["Welcome", "Your code", "Your new code"] {
         bed.mail(&["box"], subject, START).await;
     }

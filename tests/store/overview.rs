@@ -1,4 +1,4 @@
-//! What the dashboard lists, and the marks by which somebody who looks on hears of a change.
+//! The lists of the dashboard, and the marks that show whether they have changed.
 
 use restante::model::{InboxKind, RefusedMail, Timestamp};
 use restante::store::{InboxFilter, Watched};

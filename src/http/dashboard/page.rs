@@ -14,8 +14,9 @@ use crate::model::Project;
 use crate::service::Session;
 
 /// Only our own script, style sheet, images and frames; nothing inline, nothing from elsewhere, and no frame around us.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-                      frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+                      connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; \
+                      frame-ancestors 'none'";
 /// Browsers look up the hosts of links before a click unless this header forbids it.
 const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
 

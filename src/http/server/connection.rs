@@ -37,9 +37,9 @@ pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, peer: Peer, route
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(STALLED));
     let stream = pin!(stream);
-    let heard = AtomicBool::new(false);
+    let has_request = AtomicBool::new(false);
     let answer = service_fn(|request| {
-        heard.store(true, Ordering::Relaxed);
+        has_request.store(true, Ordering::Relaxed);
         answer(&router, peer, request)
     });
     let mut connection = pin!(
@@ -56,7 +56,7 @@ pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, peer: Peer, route
         biased;
         ended = connection.as_mut() => return log(ended),
         () = stop.cancelled() => false,
-        () = sleep(FIRST_HEAD) => !heard.load(Ordering::Relaxed),
+        () = sleep(FIRST_HEAD) => !has_request.load(Ordering::Relaxed),
     };
     if early {
         return;
