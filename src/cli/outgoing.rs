@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn the_table_lines_up() {
-        let expected = "ID                                    STATUS     ATTEMPTS  NEXT ATTEMPT              RECIPIENT\n\
+        let expected = "\
+             ID                                    STATUS     ATTEMPTS  NEXT ATTEMPT              RECIPIENT\n\
              00000000-0000-0000-0000-000000000000  queued            2  1970-01-01T00:06:00.000Z  a@b.example";
         assert_eq!(table(&[item()]), expected);
     }

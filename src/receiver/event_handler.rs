@@ -150,8 +150,9 @@ impl EventHandler {
         outcome
     }
 
-    /// Parses and stores a message. The committer holds the message's memory and the connection's place to the end, also
-    /// when the client is no longer kept waiting, so that retries at a store that hangs take no more than these limits.
+    /// Parses and stores a message. The committer holds the message's memory and the connection's place to the end,
+    /// also when the client is no longer kept waiting, so that retries at a store that hangs take no more than these
+    /// limits.
     fn delivery(
         &self,
         envelope: Envelope,

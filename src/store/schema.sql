@@ -1,5 +1,5 @@
--- The schema. Rows that are written together are stored together: messages, their contents and new inboxes are appended.
--- Other tables refer to an inbox by its number, so that the inboxes in use share pages of the indexes.
+-- The schema. Rows that are written together are stored together: messages, their contents and new inboxes are
+-- appended. Other tables refer to an inbox by its number, so that the inboxes in use share pages of the indexes.
 -- Times are milliseconds since the Unix epoch. Booleans are 0 or 1.
 
 CREATE TABLE projects (
@@ -32,8 +32,8 @@ CREATE TABLE inboxes (
     expires_at BIGINT,
     -- Set by a deletion; null for an inbox that lives or has expired.
     deleted_at BIGINT,
-    -- 1 once the inbox was deleted, or the sweeper has seen that it expired. A delivery that waited for the row reads it
-    -- here, independent of its clock.
+    -- 1 once the inbox was deleted, or the sweeper has seen that it expired. A delivery that waited for the row reads
+    -- it here, independent of its clock.
     closed BIGINT NOT NULL DEFAULT 0,
     -- The messages in the inbox.
     message_count BIGINT NOT NULL DEFAULT 0,
@@ -99,14 +99,14 @@ CREATE TABLE outgoing (
     message_id TEXT NOT NULL,
     status TEXT NOT NULL,
     created_at BIGINT NOT NULL,
-    -- The composed message, compressed; null once it is sent, or where it was delivered into a local inbox.
+    -- The composed message, compressed; null once it is sent, or if it was delivered to a local inbox.
     raw {bytes},
     attempts BIGINT NOT NULL DEFAULT 0,
     attempted_at BIGINT,
-    -- When the next attempt is due, and from when on there is none; null for what never was in the queue.
+    -- When the next attempt is due, and when the item expires; null if it was never in the queue.
     due_at BIGINT,
     expires_at BIGINT,
-    -- The mail worker that is sending the item, and how long no other may take it.
+    -- The mail worker that is sending the item, and the end of its lease.
     worker {bytes},
     leased_until BIGINT,
     last_reply TEXT NOT NULL DEFAULT ''
@@ -116,19 +116,19 @@ CREATE INDEX outgoing_by_project ON outgoing (project_id, id);
 CREATE INDEX outgoing_queue ON outgoing (due_at) WHERE status = 'queued';
 CREATE INDEX outgoing_leased ON outgoing (worker) WHERE worker IS NOT NULL;
 
--- The outcome of each attempt to send an outgoing item.
+-- The result of each attempt to send an outgoing item.
 CREATE TABLE attempts (
     id {bytes} NOT NULL PRIMARY KEY,
     outgoing_id {bytes} NOT NULL,
-    -- Counted from 1; an attempt whose worker ended before it could report is missing.
+    -- Counted from 1; an attempt is missing if its worker ended before it could report.
     attempt BIGINT NOT NULL,
     attempted_at BIGINT,
     reply TEXT NOT NULL
 );
 CREATE INDEX attempts_by_item ON attempts (outgoing_id, attempt);
 
--- Who is signed in to the dashboard, by the SHA-256 of their cookie, and with which credential: the hash of an API key or
--- of the administrator's token. A session ends with its credential.
+-- The sessions of the dashboard: the SHA-256 of the cookie, and the credential, which is the hash of an API key or of
+-- the administrator's token. A session ends with its credential.
 CREATE TABLE sessions (
     hash {bytes} NOT NULL PRIMARY KEY,
     credential {bytes} NOT NULL,
@@ -137,7 +137,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_credential ON sessions (credential);
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 
--- The latest replies that refused something over SMTP.
+-- The latest refusals over SMTP.
 CREATE TABLE refusals (
     id {bytes} NOT NULL PRIMARY KEY,
     project_id {bytes} NOT NULL,

@@ -1,5 +1,6 @@
-/* Preloaded into a server: whenever it has flushed a file of its database, the directory FLUSHED gets a copy of that file as
- * it is then. With FORGETFUL set, there are none of the write-ahead log: a disk that says it has flushed what it has not. */
+/* Preloaded into a server: each time it has flushed a file of its database, the file is copied to the directory
+ * FLUSHED. With FORGETFUL set, the write-ahead log is not copied: this simulates a disk that reports a flush but did
+ * not do it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

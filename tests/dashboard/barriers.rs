@@ -12,7 +12,8 @@ const AXE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/axe-core/axe.min.
 /// The last segments of paths that answer no page of ours: streams, downloads, images, and the mails themselves.
 const NO_PAGES: [&str; 6] = ["events", "html", "eml", "{part}", "{file}", ""];
 const MAIL: &str = "From: Shop <shop@shop.example>\nSubject: Your code\nContent-Type: multipart/mixed; boundary=m\n\n\
-    --m\nContent-Type: text/html\n\n<p>Your code is <b>482913</b>. <a href=\"https://shop.example/confirm\">Confirm</a></p>\n\
+    --m\nContent-Type: text/html\n\n<p>Your code is <b>482913</b>. \
+    <a href=\"https://shop.example/confirm\">Confirm</a></p>\n\
     --m\nContent-Type: image/gif; name=dot.gif\nContent-Transfer-Encoding: base64\n\nR0lGODlhAQABAAAAACw=\n--m--\n";
 
 #[test]

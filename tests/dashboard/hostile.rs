@@ -125,10 +125,13 @@ fn message(payload: &str) -> String {
     let word = |text: &str| format!("=?utf-8?b?{}?=", STANDARD.encode(text));
     let encoded = STANDARD.encode(payload);
     format!(
-        "From: {name} <eve@canary.example>\nSubject: Subject {name}\nX-Payload: {name}\nContent-Type: multipart/mixed; boundary=b\n\n\
+        "From: {name} <eve@canary.example>\nSubject: Subject {name}\nX-Payload: {name}\n\
+         Content-Type: multipart/mixed; boundary=b\n\n\
          --b\nContent-Type: text/html; charset=utf-8\nContent-Transfer-Encoding: base64\n\n{encoded}\n\
-         --b\nContent-Type: text/plain; name=\"{name}\"\nContent-Disposition: attachment; filename=\"{name}\"\n\n{text}\n\
-         --b\nContent-Type: image/svg+xml; name=x.svg\nContent-ID: <x>\n\n<svg xmlns='http://www.w3.org/2000/svg' onload='{SCRIPT}'/>\n--b--\n",
+         --b\nContent-Type: text/plain; name=\"{name}\"\n\
+         Content-Disposition: attachment; filename=\"{name}\"\n\n{text}\n\
+         --b\nContent-Type: image/svg+xml; name=x.svg\nContent-ID: <x>\n\n\
+         <svg xmlns='http://www.w3.org/2000/svg' onload='{SCRIPT}'/>\n--b--\n",
         name = word(payload),
         text = payload,
     )

@@ -181,7 +181,8 @@ mod tests {
         --b\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<img src=cid:a@b>\r\n\
         --b\r\nContent-Type: image/png; name=\"../../x.png\"\r\nContent-ID: <a@b>\r\n\
         Content-Transfer-Encoding: base64\r\n\r\niVBORw==\r\n\
-        --b\r\nContent-Type: image/svg+xml\r\nContent-ID: <s>\r\nContent-Disposition: attachment\r\n\r\n<svg/>\r\n--b--\r\n";
+        --b\r\nContent-Type: image/svg+xml\r\nContent-ID: <s>\r\nContent-Disposition: attachment\r\n\r\n<svg/>\r\n\
+        --b--\r\n";
 
     #[test]
     fn a_message_is_its_fields_and_its_parts() {

@@ -141,8 +141,8 @@ fn is_punctuation(character: char) -> bool {
         '\u{a1}' | '\u{ab}' | '\u{ad}' | '\u{b6}' | '\u{bb}' | '\u{bf}' | '\u{200b}' | '\u{200e}'..='\u{206f}'
         | '\u{2e00}'..='\u{2e7f}' | '\u{feff}' | '\u{fffc}' | '\u{fffd}'
         // Greek, Armenian, Hebrew, Arabic, Syriac, N'Ko
-        | '\u{37e}' | '\u{387}' | '\u{55a}'..='\u{55f}' | '\u{589}' | '\u{58a}' | '\u{5be}' | '\u{5c0}' | '\u{5c3}' | '\u{5c6}'
-        | '\u{5f3}' | '\u{5f4}' | '\u{60c}' | '\u{60d}' | '\u{61b}'..='\u{61f}' | '\u{66a}'..='\u{66d}' | '\u{6d4}'
+        | '\u{37e}' | '\u{387}' | '\u{55a}'..='\u{55f}' | '\u{589}' | '\u{58a}' | '\u{5be}' | '\u{5c0}' | '\u{5c3}'
+        | '\u{5c6}' | '\u{5f3}' | '\u{5f4}' | '\u{60c}' | '\u{60d}' | '\u{61b}'..='\u{61f}' | '\u{66a}'..='\u{66d}' | '\u{6d4}'
         | '\u{700}'..='\u{70d}' | '\u{7f7}'..='\u{7f9}'
         // India and Sri Lanka, Tibet, Georgia, Ethiopia, Canada, Mongolia, Java, Manipur
         | '\u{964}' | '\u{965}' | '\u{970}' | '\u{df4}' | '\u{f04}'..='\u{f14}' | '\u{10fb}' | '\u{1361}'..='\u{1368}'
