@@ -17,7 +17,7 @@ use crate::service::{DeliverError, Incoming, prepare};
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
 
-/// How long the client waits for the service before it is told to try again later.
+/// How long the client waits for the service before the reply asks it to try again later.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of most traces.
 const TRACE_BYTES: usize = 256;

@@ -22,7 +22,7 @@ fn a_service_without_its_database_says_so_and_recovers() {
 
     cluster.kill();
     let mut sender = Sender::new(nodes[0].smtp());
-    let refused = sender.send(&inbox, "while it is away").unwrap();
+    let refused = sender.send(&inbox, "while it is unavailable").unwrap();
     assert!(refused.starts_with("451"), "{refused}");
     for path in ["/v1/health", "/v1/inboxes/nobody"] {
         let (status, body) = one.get(path);

@@ -1,7 +1,7 @@
 //! Checkpoints: moving the write-ahead log into the database, so that the log stays short.
 //!
 //! A checkpoint writes many pages all over the database and flushes them, which takes a slow disk a tenth of a second.
-//! So a thread of its own does it while commits go on. The log can only start over when all of it has been moved; the
+//! So a separate thread does it while commits continue. The log can only start over when all of it has been moved; the
 //! few pages that commits have added meanwhile are moved by the writer, between two transactions.
 
 use std::path::Path;

@@ -142,8 +142,8 @@ fn is_punctuation(character: char) -> bool {
         | '\u{2e00}'..='\u{2e7f}' | '\u{feff}' | '\u{fffc}' | '\u{fffd}'
         // Greek, Armenian, Hebrew, Arabic, Syriac, N'Ko
         | '\u{37e}' | '\u{387}' | '\u{55a}'..='\u{55f}' | '\u{589}' | '\u{58a}' | '\u{5be}' | '\u{5c0}' | '\u{5c3}'
-        | '\u{5c6}' | '\u{5f3}' | '\u{5f4}' | '\u{60c}' | '\u{60d}' | '\u{61b}'..='\u{61f}' | '\u{66a}'..='\u{66d}' | '\u{6d4}'
-        | '\u{700}'..='\u{70d}' | '\u{7f7}'..='\u{7f9}'
+        | '\u{5c6}' | '\u{5f3}' | '\u{5f4}' | '\u{60c}' | '\u{60d}' | '\u{61b}'..='\u{61f}' | '\u{66a}'..='\u{66d}'
+        | '\u{6d4}' | '\u{700}'..='\u{70d}' | '\u{7f7}'..='\u{7f9}'
         // India and Sri Lanka, Tibet, Georgia, Ethiopia, Canada, Mongolia, Java, Manipur
         | '\u{964}' | '\u{965}' | '\u{970}' | '\u{df4}' | '\u{f04}'..='\u{f14}' | '\u{10fb}' | '\u{1361}'..='\u{1368}'
         | '\u{166e}' | '\u{1800}'..='\u{180a}' | '\u{1c3b}'..='\u{1c3f}' | '\u{1c7e}' | '\u{1c7f}'
