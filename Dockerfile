@@ -1,4 +1,4 @@
-# Builds Restante and puts it into a small image, run by a user without rights.
+# Builds Restante and puts it into a small image that runs as an unprivileged user.
 FROM rust:1.95-bookworm AS build
 WORKDIR /build
 COPY . .
@@ -7,7 +7,7 @@ RUN cargo build --release --locked --bin restante \
 
 FROM debian:bookworm-slim
 COPY --from=build /build/target/release/restante /usr/local/bin/restante
-# A fresh volume takes over this directory's owner.
+# A new volume gets the owner of this directory.
 COPY --from=build --chown=10001:10001 /data /data
 USER 10001:10001
 ENV RESTANTE_HTTP_LISTEN=0.0.0.0:8025 \

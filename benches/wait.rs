@@ -1,4 +1,4 @@
-//! What a test feels: the time from the last octet of a mail to the answer of the wait that was open for it.
+//! What a test feels: the time from the last byte of a mail to the answer of the wait that was open for it.
 //!
 //! The whole service runs in this process, with its real sockets and its real, flushed database. Beside it in the same
 //! run: the flush of 4 KiB to a file in the same place, which is what durability costs on this machine, and the wait's

@@ -1,7 +1,7 @@
 //! The two clocks of the service: wall-clock time for what is stored or shown, and a monotonic clock for durations and
-//! timeouts. A step of the wall clock therefore lengthens no timeout.
+//! timeouts, so that a step of the wall clock changes no timeout.
 //!
-//! A test has a clock of its own that moves only when the test advances it.
+//! A test uses a manual clock that moves only when the test advances it.
 
 use std::sync::{Arc, LazyLock};
 use std::time::{self, Duration, SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::model::Timestamp;
 
-/// Where the system's monotonic clock starts to count.
+/// The zero of the system's monotonic clock.
 static START: LazyLock<time::Instant> = LazyLock::new(time::Instant::now);
 
 /// A source of time. Cheap to clone; clones of a manual clock share their time.
@@ -40,7 +40,7 @@ impl Clock {
         Self(Source::System)
     }
 
-    /// A clock that stands still at `start` until [`Clock::advance`].
+    /// A clock that stays at `start` until [`Clock::advance`].
     #[must_use]
     pub fn manual(start: Timestamp) -> Self {
         let time = Manual { wall: start, monotonic: Instant::default() };
@@ -68,7 +68,7 @@ impl Clock {
         }
     }
 
-    /// The monotonic instant at which the wall clock will show `time`, if nobody sets it until then.
+    /// The monotonic instant at which the wall clock will show `time`, unless it is set before.
     #[must_use]
     pub fn instant_of(&self, time: Timestamp) -> Instant {
         self.instant().after(time.since(self.now()))

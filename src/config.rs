@@ -17,7 +17,7 @@ pub use sending::{Direct, Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sendin
 /// One mebibyte, in bytes.
 pub const MIB: u64 = 1024 * 1024;
 
-/// Everything `restante serve` needs to know.
+/// All settings of `restante serve`.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where HTTP listens; port 0 takes a free one.
@@ -34,11 +34,11 @@ pub struct Settings {
     pub metrics_listen: Option<SocketAddr>,
     /// The domain of every inbox.
     pub mail_domain: Domain,
-    /// How callers reach the service, without a slash at the end; by default the address HTTP listens on.
+    /// The URL at which clients reach the service, without a slash at the end; by default the address HTTP listens on.
     pub base_url: Option<String>,
-    /// Proxies that may say from which address a request came.
+    /// Proxies that are trusted to name the client's address.
     pub trusted_proxies: Vec<IpNet>,
-    /// Where the database, the certificate and the lock lie.
+    /// The directory of the database, the certificate and the lock.
     pub data_dir: PathBuf,
     /// The database.
     pub database: DatabaseUrl,
@@ -52,7 +52,7 @@ pub struct Settings {
     pub inbox_lifetime: Duration,
     /// How mail is sent to other domains.
     pub sending: Sending,
-    /// What one caller, message or session may take.
+    /// The limits on clients, messages and sessions.
     pub limits: Limits,
 }
 
@@ -92,9 +92,9 @@ pub struct Limits {
     pub message_memory: u64,
     /// HTTP connections at once.
     pub http_connections: usize,
-    /// Bytes in memory over all HTTP requests and their answers.
+    /// Memory for all HTTP requests and their answers.
     pub request_memory: u64,
-    /// Free disk below which no message is taken.
+    /// Free disk space below which no message is accepted.
     pub free_disk: u64,
     /// Waits that one key may have open at once.
     pub waits_per_key: u8,

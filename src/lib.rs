@@ -1,8 +1,8 @@
 //! Restante: temporary inboxes for automated end-to-end tests.
 //!
-//! A test asks for an inbox over HTTP, the application under test mails its address over SMTP, and the test waits on
-//! one open request for the parsed message. `ARCHITECTURE.md` is the map; the modules below are listed from the outside
-//! in, and each imports only those after it.
+//! A test creates an inbox over HTTP, the application under test sends mail to its address over SMTP, and the test
+//! waits in one open request for the parsed message. `ARCHITECTURE.md` gives an overview. The modules below are listed
+//! from the outside in, and each imports only those after it.
 
 pub mod cli;
 pub mod http;

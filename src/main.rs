@@ -1,4 +1,4 @@
-//! The program `restante`. All it does is in the library's `cli`.
+//! The program `restante`; the library's `cli` does the work.
 
 use std::process::ExitCode;
 

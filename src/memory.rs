@@ -1,5 +1,5 @@
-//! The budget for what requests and their answers hold in memory: request bodies, messages that were read from the
-//! database, answers that are not sent yet. SMTP has a budget of its own.
+//! The memory budget of HTTP requests and their answers: request bodies, messages read from the database, and answers
+//! that are not sent yet. SMTP has a separate budget.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// How long a request waits for room.
+/// How long a request waits for memory.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// No room came free in time.
+/// Not enough memory became free in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the memory for requests and answers is used up")]
 pub struct Exhausted;
@@ -27,7 +27,7 @@ pub struct Budget {
 #[derive(Clone, Debug, Default)]
 pub struct Room(Option<Arc<OwnedSemaphorePermit>>);
 
-/// Bytes and the room that they take.
+/// Bytes and their share of the budget.
 struct Held {
     bytes: Vec<u8>,
     _room: Room,
@@ -37,13 +37,13 @@ impl Budget {
     /// A budget of this many bytes.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
-        // One share is counted in 32 bits.
+        // The size of one share is a u32.
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX) as usize;
         let bytes = bytes.min(Semaphore::MAX_PERMITS);
         Self { free: Arc::new(Semaphore::new(bytes)), bytes }
     }
 
-    /// Waits for room for this many bytes, in the order of the calls. More than the whole budget is granted as all of it.
+    /// Waits for this many bytes, in the order of the calls. A request for more than the budget gets all of it.
     ///
     /// # Errors
     /// [`Exhausted`] after ten seconds.
@@ -63,7 +63,7 @@ impl Budget {
 }
 
 impl Room {
-    /// Gives back what is more than this many bytes. A room that was cloned stays as it is.
+    /// Returns all but this many bytes to the budget. A share that was cloned is not changed.
     pub fn shrink(&mut self, bytes: usize) {
         let Some(permit) = self.0.as_mut().and_then(Arc::get_mut) else { return };
         drop(permit.split(permit.num_permits().saturating_sub(bytes)));
@@ -79,7 +79,7 @@ impl Room {
     }
 }
 
-/// What a value takes says nothing about what it is.
+/// The share is not part of a value's identity, so all shares are equal.
 impl PartialEq for Room {
     fn eq(&self, _other: &Self) -> bool {
         true

@@ -1,7 +1,7 @@
-//! Every number that the service counts, named in one place, in Prometheus's terms.
+//! All metrics of the service, for Prometheus.
 //!
-//! Counting costs next to nothing until [`install`] is called, which `restante serve` does when it is told where to show
-//! the numbers. No label says which inbox, project or address: their number has no bound.
+//! Counting costs almost nothing until [`install`] is called, which `restante serve` does if metrics are enabled. No
+//! label names an inbox, a project or an address, because their number is unbounded.
 
 use std::time::Duration;
 
@@ -24,18 +24,18 @@ const OUTGOING_ATTEMPTS: &str = "restante_outgoing_attempts_total";
 const HTTP_REQUESTS: &str = "restante_http_requests_total";
 const LOG_LINES_DROPPED: &str = "restante_log_lines_dropped_total";
 
-/// Upper bounds, in seconds: from a flush on a fast disk to the time a client is kept waiting.
+/// The upper bounds of the histograms, in seconds: from a flush on a fast disk to a long wait of a client.
 const SECONDS: &[f64] = &[0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0];
 const BATCHES: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
-/// Shows what was counted.
+/// Renders the metrics.
 #[derive(Clone, Debug)]
 pub struct Metrics(PrometheusHandle);
 
-/// Begins to count, for the whole process.
+/// Starts counting, for the whole process.
 ///
 /// # Errors
-/// Where something else in the process counts already.
+/// If another recorder is installed in this process.
 pub fn install() -> Result<Metrics, InstallError> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), SECONDS)?
@@ -49,7 +49,7 @@ pub fn install() -> Result<Metrics, InstallError> {
 }
 
 impl Metrics {
-    /// All numbers in Prometheus's text format; `queued` outgoing items wait to be sent just now.
+    /// All metrics in Prometheus's text format; `queued` is the current number of queued outgoing items.
     #[must_use]
     pub fn render(&self, queued: u32) -> String {
         gauge!(OUTGOING_QUEUED).set(queued);
@@ -100,7 +100,7 @@ pub fn connection_refused() {
     counter!(CONNECTIONS, "outcome" => "refused").increment(1);
 }
 
-/// A message of `bytes` was stored, `elapsed` after its end.
+/// A message of `bytes` was stored, `elapsed` after its last byte arrived.
 pub fn message_stored(bytes: u64, elapsed: Duration) {
     counter!(MESSAGES, "outcome" => "stored").increment(1);
     counter!(MESSAGE_BYTES).increment(bytes);
@@ -124,19 +124,19 @@ pub fn committed(deliveries: u32, elapsed: Duration) {
     histogram!(COMMIT_DELIVERIES).record(deliveries);
 }
 
-/// A wait, counted as open until it is dropped; one that is dropped without an outcome was left by its client.
+/// A wait, counted as open until it is dropped. If it is dropped without an outcome, the client disconnected.
 #[derive(Debug)]
 pub struct OpenWait(&'static str);
 
 impl OpenWait {
-    /// A wait has begun.
+    /// A wait has started.
     #[must_use]
     pub fn begin() -> Self {
         gauge!(WAITS_OPEN).increment(1);
         Self("left")
     }
 
-    /// How the wait ends.
+    /// Sets the outcome of the wait.
     pub fn ends(&mut self, outcome: &'static str) {
         self.0 = outcome;
     }
@@ -149,7 +149,7 @@ impl Drop for OpenWait {
     }
 }
 
-/// A wait was refused because its key has too many.
+/// A wait was refused because its key has too many open waits.
 pub fn wait_refused() {
     counter!(WAITS, "outcome" => "refused").increment(1);
 }
@@ -159,7 +159,7 @@ pub fn outgoing_attempted(outcome: &'static str) {
     counter!(OUTGOING_ATTEMPTS, "outcome" => outcome).increment(1);
 }
 
-/// So many log lines were dropped since the start.
+/// Sets the number of log lines that were dropped since the start.
 pub fn log_lines_dropped(lines: usize) {
     counter!(LOG_LINES_DROPPED).absolute(lines as u64);
 }

@@ -5,17 +5,17 @@ use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket};
 
-/// Connections that may wait to be accepted. The usual 128 are fewer than a test suite opens at once, and the system drops
-/// what does not fit, so that the client tries again a second later. The system may allow fewer (`net.core.somaxconn`).
+/// Connections that may wait to be accepted. A test suite opens more than the usual 128 at once; the system drops those
+/// that do not fit, and the client tries again a second later. The system may allow fewer (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
 
 /// Listens on `address`; port 0 takes a free one.
 ///
 /// # Errors
-/// Where the address cannot be had.
+/// If the address cannot be used.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // Connections of a former process that are being closed do not keep the address from this one.
+    // Allows the address while connections of a former process are being closed.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)

@@ -57,7 +57,9 @@ function replace(old, fresh) {
   const opened = $$("details[open] > summary", old).map((summary) => summary.textContent);
   const rows = $$("[data-key]", fresh).filter((row) => !known.has(row.dataset.key));
   rows.forEach((row) => row.classList.add("fresh"));
-  if (opened.length) $$("details", fresh).forEach((one) => { one.open = opened.includes($("summary", one).textContent); });
+  if (opened.length) {
+    $$("details", fresh).forEach((one) => { one.open = opened.includes($("summary", one).textContent); });
+  }
   old.replaceChildren(...fresh.childNodes);
   if (focused) $$("a", old).find((link) => link.getAttribute("href") === focused)?.focus();
   if (rows.length) announce(rows.length === 1 ? "One new entry" : `${rows.length} new entries`);
@@ -208,7 +210,10 @@ function since(element) {
   const seconds = Math.round((Date.now() - Date.parse(element.dateTime)) / 1000);
   const size = Math.abs(seconds);
   const [count, unit] =
-    size < 60 ? [size, "s"] : size < 3600 ? [size / 60, "min"] : size < 86400 ? [size / 3600, "h"] : [size / 86400, "d"];
+    size < 60 ? [size, "s"]
+    : size < 3600 ? [size / 60, "min"]
+    : size < 86400 ? [size / 3600, "h"]
+    : [size / 86400, "d"];
   const span = `${Math.floor(count)} ${unit}`;
   return seconds < 0 ? `in ${span}` : seconds < 5 ? "now" : `${span} ago`;
 }

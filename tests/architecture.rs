@@ -1,4 +1,4 @@
-//! The rules of the house that the compiler does not know, each with what breaks it by file and line.
+//! Rules of this code base that the compiler does not check. A failure lists each violation by file and line.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -125,7 +125,7 @@ impl Source {
         Some(below.trim_end_matches(".rs")).filter(|name| !matches!(*name, "lib" | "main"))
     }
 
-    /// Whether the line is neither a comment nor in the tests, which stand at the end of a file.
+    /// Whether the line is neither a comment nor in the tests, which are at the end of a file.
     fn is_code(&self, line: &str) -> bool {
         let tests = self.text.find("#[cfg(test)]\nmod tests").unwrap_or(self.text.len());
         // `line` is a part of `text`: how far in is the distance of the two.

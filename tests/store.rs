@@ -1,4 +1,4 @@
-//! The store's suite: every case takes a store, and a macro makes one test of it for each engine.
+//! The tests of the store: every case takes a store, and a macro makes one test of it for each engine.
 //!
 //! A new case is one `async fn(Bed)` in one of the modules below and its name in the list at the end.
 
@@ -79,7 +79,7 @@ cases! {
         a_committed_message_survives_a_restart,
         an_announcement_follows_the_commit,
         what_the_service_sends_itself_opens_no_inbox,
-        mail_after_a_deletion_opens_the_inbox_again_whatever_the_clock_says;
+        mail_after_a_deletion_reopens_the_inbox_with_any_clock;
     inboxes:
         an_id_is_given_once,
         an_inbox_is_its_project_s_alone,
@@ -90,7 +90,7 @@ cases! {
     messages:
         a_message_comes_back_whole,
         a_cursor_belongs_to_its_inbox,
-        the_oldest_match_is_behind_the_cursor,
+        the_oldest_match_is_after_the_cursor,
         a_list_is_newest_first_and_read_in_bounded_pages,
         the_subject_filter_ignores_case_and_takes_wildcards_for_themselves;
     outgoing:
@@ -101,14 +101,14 @@ cases! {
         no_domain_fills_the_queue_for_the_others,
         the_next_look_is_at_what_becomes_due_or_free,
         a_bounce_and_the_failure_are_one_transaction,
-        an_administrator_retries_and_cancels_what_nobody_is_sending,
+        an_administrator_retries_and_cancels_items_that_are_not_being_sent,
         items_are_listed_newest_first_by_project_and_status,
         what_waits_survives_a_restart,
         a_deleted_project_takes_its_queue_along;
     overview:
         inboxes_are_listed_newest_first_with_their_last_message,
         inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by_page,
-        a_project_s_messages_and_octets_are_those_that_live,
+        a_project_s_messages_and_bytes_are_those_that_live,
         a_mark_changes_with_what_it_marks_and_with_nothing_else;
     projects:
         names_are_unique_among_live_projects,

@@ -1,4 +1,4 @@
-//! What holds for every parsed message, whatever it was parsed from.
+//! Invariants of every parsed message, for any input.
 
 use restante_mail::{ParsedMessage, parse};
 
@@ -6,9 +6,10 @@ use restante_mail::{ParsedMessage, parse};
 pub fn checked(raw: &[u8]) -> ParsedMessage {
     let message = parse(raw);
     assert!(message.otp.is_empty() || (4..=8).contains(&message.otp.len()));
-    assert!(message.otp.bytes().all(|octet| octet.is_ascii_digit()));
+    assert!(message.otp.bytes().all(|byte| byte.is_ascii_digit()));
     for link in &message.links {
-        assert!(link.is_ascii() && link.contains("://") && !link.contains([' ', '"', '<', '>', '\\', '^', '`', '{', '|', '}']), "{link}");
+        let forbidden = [' ', '"', '<', '>', '\\', '^', '`', '{', '|', '}'];
+        assert!(link.is_ascii() && link.contains("://") && !link.contains(forbidden), "{link}");
     }
     for text in [&message.subject, &message.text, &message.html] {
         assert!(!text.contains('\0') && !text.contains('\r'));

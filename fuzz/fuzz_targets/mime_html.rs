@@ -1,4 +1,4 @@
-//! Any octets as the HTML of a message.
+//! Any bytes as the HTML of a message.
 #![no_main]
 
 mod invariants;

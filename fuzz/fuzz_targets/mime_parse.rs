@@ -1,4 +1,4 @@
-//! Any octets as a message; the same octets give the same result.
+//! Any bytes as a message; the same bytes give the same result.
 #![no_main]
 
 mod invariants;

@@ -15,7 +15,7 @@ use super::{database, output, settings};
 use crate::config::DatabaseUrl;
 use crate::db::{self, BackupError};
 
-/// Which database, and where the copy goes.
+/// The database to copy, and the file to write.
 #[derive(Args, Debug)]
 pub(super) struct BackupCommand {
     /// The file to write, which must not exist; `restante serve --database sqlite:FILE` starts from it
@@ -25,7 +25,7 @@ pub(super) struct BackupCommand {
     database: DatabaseFlags,
 }
 
-/// Why there is no backup.
+/// Why the backup failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BackupCommandError {
     #[error("{} exists already: name a new file", .0.display())]
@@ -45,7 +45,7 @@ impl From<BackupCommandError> for CliError {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError`]; there is then no file, unless there was one before.
+/// [`CliError`]; no file is left, unless there was one before.
 pub(super) fn run(command: &BackupCommand) -> Result<(), CliError> {
     let url = settings::database(&command.database)?;
     database::refuse_absent(&url)?;
@@ -66,7 +66,7 @@ pub(super) fn run(command: &BackupCommand) -> Result<(), CliError> {
     });
     line.clear();
     if let Err(source) = copied {
-        // What is there of the copy is of no use.
+        // An incomplete copy is useless.
         let _ = fs::remove_file(target);
         return Err(BackupCommandError::Copy { path: target.clone(), source }.into());
     }
@@ -74,7 +74,7 @@ pub(super) fn run(command: &BackupCommand) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Readable by its owner alone, as the database is.
+/// Readable by its owner only, like the database.
 fn create(path: &Path) -> Result<(), BackupCommandError> {
     let created = File::options().write(true).create_new(true).mode(0o600).open(path);
     created.map(drop).map_err(|source| match source.kind() {

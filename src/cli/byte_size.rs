@@ -10,7 +10,7 @@ const UNITS: [(&str, u64); 3] = [("GiB", 1024 * 1024 * 1024), ("MiB", 1024 * 102
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ByteSize(pub(super) u64);
 
-/// The text is no size.
+/// The text is not a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a whole number of bytes, or one followed by KiB, MiB or GiB, as in 25MiB")]
 pub(super) struct InvalidByteSize;

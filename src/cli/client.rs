@@ -16,7 +16,7 @@ use super::settings;
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// How long the service may send nothing, in addition to the timeout of a wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// A message has at most 25 MiB, which JSON may write six times as long.
+/// A message has at most 25 MiB; JSON escapes can make it six times as long.
 const LARGEST_ANSWER: u64 = 160 * 1024 * 1024;
 
 /// Where the service is, and the project's key.
@@ -30,7 +30,7 @@ pub(super) struct ClientFlags {
     api_key: Option<String>,
 }
 
-/// Which messages are wanted.
+/// Which messages to return.
 #[derive(Args, Clone, Debug)]
 pub(super) struct FilterFlags {
     /// Only messages whose subject contains this, in upper or lower case
@@ -54,7 +54,7 @@ pub(super) enum ClientError {
     NoInbox { name: String },
     #[error("{url} answered {status}: {text}")]
     Refused { url: String, status: u16, text: String },
-    #[error("{url} answered with something else than Restante does")]
+    #[error("the answer of {url} is not one of Restante's: check the address")]
     Malformed { url: String, source: serde_json::Error },
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Message {
     pub(super) received_at: String,
 }
 
-/// The fields of a message that fit on a line; reading only these keeps a long list small.
+/// The fields of a message that fit on one line; reading only these keeps a long list small.
 #[derive(Debug, Deserialize)]
 pub(super) struct Summary {
     pub(super) id: String,
@@ -117,7 +117,7 @@ pub(super) struct Client {
 
 impl Client {
     /// # Errors
-    /// Where the address or the key cannot be used.
+    /// If the address or the key cannot be used.
     pub(super) fn new(flags: &ClientFlags) -> Result<Self, CliError> {
         let url = settings::http_url("--url", &flags.url)?;
         let key = settings::given(flags.api_key.as_deref()).ok_or(ClientError::NoKey)?;
@@ -155,18 +155,18 @@ impl Client {
     pub(super) fn messages(&self, id: &str, filter: &FilterFlags) -> Result<impl Read + use<>, ClientError> {
         let request = filtered(self.agent.get(self.path(&["inboxes", id, "messages"])), filter);
         let answer = inbox_answer(self.call(request, Duration::ZERO), id)?;
-        // Read piece by piece, so that the length does not matter.
+        // Read in pieces, so no length limit is needed.
         Ok(answer.into_body().into_with_config().limit(u64::MAX).reader())
     }
 
-    /// The messages of an inbox, newest first, a line of each.
+    /// The messages of an inbox, newest first, with the fields of one line each.
     pub(super) fn summaries(&self, id: &str, filter: &FilterFlags) -> Result<Vec<Summary>, ClientError> {
         let list: SummaryList =
             serde_json::from_reader(self.messages(id, filter)?).map_err(|source| self.malformed(source))?;
         Ok(list.messages)
     }
 
-    /// The oldest message that matches, or `None` where none came within `timeout`, which is at most 120 seconds.
+    /// The oldest message that matches, or `None` if none arrived within `timeout`, which is at most 120 seconds.
     pub(super) fn wait(
         &self,
         id: &str,
@@ -222,7 +222,7 @@ impl Client {
     }
 }
 
-/// Says which inbox it was that the service does not know.
+/// Turns the service's 404 into an error that names the inbox.
 fn inbox_answer<T>(answer: Result<T, ClientError>, name: &str) -> Result<T, ClientError> {
     answer.map_err(|error| match error {
         ClientError::Refused { status: 404, .. } => ClientError::NoInbox { name: name.to_owned() },

@@ -10,7 +10,7 @@ use super::output::ProgressLine;
 use super::{data_dir, database, output, settings};
 use crate::store::{Progress, Store};
 
-/// From where to where.
+/// The source and the target.
 #[derive(Args, Debug)]
 pub(super) struct CopyCommand {
     /// The database to copy, sqlite:PATH or postgres://…; no server may use it
@@ -24,7 +24,7 @@ pub(super) struct CopyCommand {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError`]; the target is then as empty as before.
+/// [`CliError`]; the target is left empty.
 pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
     let (from, to) = (settings::database_url("--from", &command.from)?, settings::database_url("--to", &command.to)?);
     database::refuse_absent(&from)?;
@@ -45,7 +45,7 @@ pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
 }
 
 fn locked(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
-    // A panic while it is shown leaves it whole.
+    // A panic while printing leaves the value intact.
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

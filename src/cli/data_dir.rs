@@ -1,4 +1,4 @@
-//! The data directory and the database file: created for their owner alone, and locked by the server that uses them.
+//! The data directory and the database file: created for their owner only, and locked by the server that uses them.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
@@ -19,13 +19,13 @@ pub(super) enum DataDirError {
     #[error("cannot write to the database file {}: allow it, or choose another with --database", path.display())]
     UnwritableDatabase { path: PathBuf, source: io::Error },
     #[error(
-        "another `restante serve` already works on {}: stop that one, or name another place with --data-dir or --database",
+        "another `restante serve` already uses {}: stop that one, or name another place with --data-dir or --database",
         .0.display()
     )]
     InUse(PathBuf),
 }
 
-/// A lock on a data directory; it ends with this value, or with the process.
+/// A lock on a data directory, held until this value is dropped or the process ends.
 #[derive(Debug)]
 pub(super) struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 
@@ -50,8 +50,8 @@ pub(super) fn lock(path: &Path) -> Result<Lock, DataDirError> {
     Ok(Lock(file))
 }
 
-/// Creates the database file if it is missing, because SQLite would give it the mode that the umask leaves. Its log gets
-/// the mode of the file.
+/// Creates the database file if it is missing, because SQLite would use the mode that the umask leaves. SQLite gives
+/// its log the same mode as the file.
 ///
 /// # Errors
 /// [`DataDirError`] if the file cannot be written to.
@@ -62,8 +62,8 @@ pub(super) fn create_database(url: &DatabaseUrl) -> Result<(), DataDirError> {
     }
 }
 
-/// Locks a database file for the rest of the process's life, under all of its names; creates it if it is missing. Nodes
-/// share a database on a server.
+/// Locks a database file until the process ends, under all of its names; creates it if it is missing. A PostgreSQL
+/// database is not locked, since nodes share it.
 ///
 /// # Errors
 /// As [`lock`].
@@ -72,13 +72,14 @@ pub(super) fn lock_database(url: &DatabaseUrl) -> Result<(), DataDirError> {
     let unwritable = |source| DataDirError::UnwritableDatabase { path: path.clone(), source };
     let mut file = open_database(path)?;
     if !cfg!(target_os = "linux") {
-        // Elsewhere this lock (flock) and SQLite's own (fcntl) may exclude each other.
+        // On other systems this lock (flock) and SQLite's own (fcntl) may exclude each other, so a second file is
+        // locked.
         let mut beside = fs::canonicalize(path).map_err(unwritable)?.into_os_string();
         beside.push(".lock");
         file = open(Path::new(&beside)).map_err(unwritable)?;
     }
     take_lock(&file, path, unwritable)?;
-    // Never closed: closing any descriptor of the file would end the locks that SQLite holds in this process.
+    // Never closed: closing any descriptor of the file would release the locks that SQLite holds in this process.
     std::mem::forget(file);
     Ok(())
 }
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_directory_is_made_for_its_owner_alone() {
+    fn the_directory_is_created_for_its_owner_only() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("a/b");
         create(&path).unwrap();

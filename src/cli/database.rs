@@ -9,7 +9,7 @@ use crate::config::DatabaseUrl;
 use crate::db::{Database, DatabaseError};
 use crate::store::{CopyError, StoreError};
 
-/// Why the database cannot be worked on.
+/// Why a command cannot use the database.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DatabaseCommandError {
     #[error(
@@ -35,7 +35,7 @@ impl From<DatabaseCommandError> for CliError {
     }
 }
 
-/// Refuses a database that does not exist: opening it would create it, also in a mistyped directory.
+/// Refuses a database that does not exist, since opening would create it even if the path is mistyped.
 ///
 /// # Errors
 /// [`DatabaseCommandError::Absent`].
@@ -46,10 +46,10 @@ pub(super) fn refuse_absent(url: &DatabaseUrl) -> Result<(), DatabaseCommandErro
     }
 }
 
-/// Opens the database, prepares what `work` wants of it, and does the work, on a runtime of its own.
+/// Opens the database, prepares what `work` needs, and runs `work` on a new runtime.
 ///
 /// # Errors
-/// [`DatabaseCommandError`] where the database cannot be used; whatever the work fails with.
+/// [`DatabaseCommandError`] if the database cannot be used; otherwise the error of `work`.
 pub(super) fn with<T>(
     url: DatabaseUrl,
     prepare: impl AsyncFnOnce(Database) -> Result<T, StoreError>,
@@ -62,10 +62,10 @@ pub(super) fn with<T>(
     })
 }
 
-/// Opens the database and prepares what is wanted of it.
+/// Opens the database and prepares what the caller needs.
 ///
 /// # Errors
-/// [`DatabaseCommandError`] where the database cannot be used.
+/// [`DatabaseCommandError`] if the database cannot be used.
 pub(super) async fn open<T>(
     url: DatabaseUrl,
     prepare: impl AsyncFnOnce(Database) -> Result<T, StoreError>,

@@ -1,30 +1,30 @@
-//! File descriptors: every connection takes one, and a shell often allows no more than a thousand.
+//! The limit on file descriptors: every connection takes one, and a shell often allows only a thousand.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::Limits;
 
-/// Enough for all connections that the defaults allow, and then some.
+/// More than all connections that the default limits allow.
 const WANTED: u64 = 65_536;
 /// For the database, the log, the listeners and the mail worker.
 const RESERVED: u64 = 256;
 
-/// Allows the process as many as are wanted, or as many as it may have; returns how many that are.
+/// Raises the limit to [`WANTED`], or as far as the system allows, and returns the new limit.
 pub(super) fn raise_limit() -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = maximum.map_or(WANTED, |maximum| maximum.min(WANTED));
     match current {
         Some(current) if current < raised => {
             let set = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
-            // Where the system refuses, what it allowed before has to do.
+            // If the system refuses, the old limit stays.
             if set.is_ok() { raised } else { current }
         }
         current => current.unwrap_or(u64::MAX),
     }
 }
 
-/// Lowers the limits on connections to what `allowed` descriptors have room for, so that neither HTTP nor SMTP can take
-/// those of the other. SMTP comes first, but a quarter is left for HTTP.
+/// Lowers the connection limits to what `allowed` descriptors have room for, so that HTTP and SMTP cannot take each
+/// other's. SMTP is served first, but a quarter is kept for HTTP.
 pub(super) fn divide(limits: &mut Limits, allowed: u64) {
     let shared = usize::try_from(allowed.saturating_sub(RESERVED.min(allowed / 4))).unwrap_or(usize::MAX);
     let left = shared.saturating_sub(limits.smtp_connections).max(shared / 4).max(1);

@@ -1,4 +1,4 @@
-//! The error of every command, with its exit code. Each command turns its own errors into it.
+//! The error of every command, with its exit code. Each command converts its own errors to it.
 
 use std::error::Error;
 use std::fmt;
@@ -38,7 +38,7 @@ impl CliError {
         }
     }
 
-    /// Whether the reader of the output has gone, as `head` does: no failure.
+    /// Whether the reader closed the output, as `head` does; that is not a failure.
     pub(super) fn is_closed_output(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -68,7 +68,7 @@ impl From<io::Error> for CliError {
     }
 }
 
-/// The error and what caused it, each once.
+/// The error and its causes, each once.
 pub(super) fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

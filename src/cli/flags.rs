@@ -1,4 +1,4 @@
-//! The flags of `restante serve` and of the database, as they are given; `settings` checks and resolves them.
+//! The flags of `restante serve` and of the database, unchecked; `settings` checks and resolves them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -47,8 +47,8 @@ pub(super) struct ServeFlags {
     /// The URL at which clients reach the service [default: http:// and the address HTTP listens on]
     #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL")]
     pub(super) base_url: Option<String>,
-    /// A proxy, or a network of them, that says in X-Forwarded-For or Forwarded which client a request came from;
-    /// repeatable [default: none]
+    /// A proxy, or a network of proxies, whose X-Forwarded-For or Forwarded header is trusted; repeatable
+    /// [default: none]
     #[arg(long = "trusted-proxy", env = "RESTANTE_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',')]
     pub(super) trusted_proxies: Vec<String>,
     #[command(flatten)]
@@ -139,31 +139,55 @@ pub(super) enum LogFormat {
 #[command(next_help_heading = "Limits")]
 pub(super) struct LimitFlags {
     /// The largest message
-    #[arg(long, env = "RESTANTE_MAX_MESSAGE_SIZE", value_name = "SIZE", default_value_t = ByteSize(Limits::default().message_size))]
+    #[arg(
+        long, env = "RESTANTE_MAX_MESSAGE_SIZE", value_name = "SIZE",
+        default_value_t = ByteSize(Limits::default().message_size)
+    )]
     pub(super) max_message_size: ByteSize,
     /// The most recipients of one message
     #[arg(long, env = "RESTANTE_MAX_RECIPIENTS", value_name = "N", default_value_t = Limits::default().recipients)]
     pub(super) max_recipients: usize,
     /// The most messages in one inbox
-    #[arg(long, env = "RESTANTE_MAX_INBOX_MESSAGES", value_name = "N", default_value_t = Limits::default().inbox_messages)]
+    #[arg(
+        long, env = "RESTANTE_MAX_INBOX_MESSAGES", value_name = "N",
+        default_value_t = Limits::default().inbox_messages
+    )]
     pub(super) max_inbox_messages: u64,
     /// The most SMTP connections at once
-    #[arg(long, env = "RESTANTE_MAX_SMTP_CONNECTIONS", value_name = "N", default_value_t = Limits::default().smtp_connections)]
+    #[arg(
+        long, env = "RESTANTE_MAX_SMTP_CONNECTIONS", value_name = "N",
+        default_value_t = Limits::default().smtp_connections
+    )]
     pub(super) max_smtp_connections: usize,
     /// The most SMTP connections at once from one address
-    #[arg(long, env = "RESTANTE_MAX_SMTP_CONNECTIONS_PER_ADDRESS", value_name = "N", default_value_t = Limits::default().smtp_connections_per_address)]
+    #[arg(
+        long, env = "RESTANTE_MAX_SMTP_CONNECTIONS_PER_ADDRESS", value_name = "N",
+        default_value_t = Limits::default().smtp_connections_per_address
+    )]
     pub(super) max_smtp_connections_per_address: usize,
     /// Memory for the messages of all SMTP sessions
-    #[arg(long, env = "RESTANTE_MAX_MESSAGE_MEMORY", value_name = "SIZE", default_value_t = ByteSize(Limits::default().message_memory))]
+    #[arg(
+        long, env = "RESTANTE_MAX_MESSAGE_MEMORY", value_name = "SIZE",
+        default_value_t = ByteSize(Limits::default().message_memory)
+    )]
     pub(super) max_message_memory: ByteSize,
     /// The most HTTP connections at once; further clients wait
-    #[arg(long, env = "RESTANTE_HTTP_CONNECTIONS", value_name = "N", default_value_t = Limits::default().http_connections)]
+    #[arg(
+        long, env = "RESTANTE_HTTP_CONNECTIONS", value_name = "N",
+        default_value_t = Limits::default().http_connections
+    )]
     pub(super) http_connections: usize,
     /// Memory for all HTTP requests and their answers
-    #[arg(long, env = "RESTANTE_MAX_BODY_MEMORY", value_name = "SIZE", default_value_t = ByteSize(Limits::default().request_memory))]
+    #[arg(
+        long, env = "RESTANTE_MAX_BODY_MEMORY", value_name = "SIZE",
+        default_value_t = ByteSize(Limits::default().request_memory)
+    )]
     pub(super) max_body_memory: ByteSize,
     /// Free disk space below which no message is taken
-    #[arg(long, env = "RESTANTE_MIN_FREE_DISK", value_name = "SIZE", default_value_t = ByteSize(Limits::default().free_disk))]
+    #[arg(
+        long, env = "RESTANTE_MIN_FREE_DISK", value_name = "SIZE",
+        default_value_t = ByteSize(Limits::default().free_disk)
+    )]
     pub(super) min_free_disk: ByteSize,
     /// The most waits that one key may have open at once, up to 128
     #[arg(long, env = "RESTANTE_WAITS_PER_KEY", value_name = "N", default_value_t = Limits::default().waits_per_key)]
@@ -172,26 +196,41 @@ pub(super) struct LimitFlags {
     #[arg(long, env = "RESTANTE_SENDS_PER_KEY", value_name = "N", default_value_t = Limits::default().sends_per_key)]
     pub(super) sends_per_key: u8,
     /// The largest JSON body of a send
-    #[arg(long, env = "RESTANTE_MAX_SEND_BODY", value_name = "SIZE", default_value_t = bytes(Limits::default().send_body))]
+    #[arg(
+        long, env = "RESTANTE_MAX_SEND_BODY", value_name = "SIZE",
+        default_value_t = bytes(Limits::default().send_body)
+    )]
     pub(super) max_send_body: ByteSize,
     /// The largest JSON body of every other request
     #[arg(long, env = "RESTANTE_MAX_BODY", value_name = "SIZE", default_value_t = bytes(Limits::default().body))]
     pub(super) max_body: ByteSize,
     /// The longest SMTP command line
-    #[arg(long, env = "RESTANTE_MAX_COMMAND_LINE", value_name = "SIZE", default_value_t = bytes(Limits::default().command_line))]
+    #[arg(
+        long, env = "RESTANTE_MAX_COMMAND_LINE", value_name = "SIZE",
+        default_value_t = bytes(Limits::default().command_line)
+    )]
     pub(super) max_command_line: ByteSize,
     /// The longest line of a message
-    #[arg(long, env = "RESTANTE_MAX_DATA_LINE", value_name = "SIZE", default_value_t = bytes(Limits::default().data_line))]
+    #[arg(
+        long, env = "RESTANTE_MAX_DATA_LINE", value_name = "SIZE",
+        default_value_t = bytes(Limits::default().data_line)
+    )]
     pub(super) max_data_line: ByteSize,
     /// How long an SMTP client may be silent
-    #[arg(long, env = "RESTANTE_IDLE_TIMEOUT", value_name = "DURATION", default_value_t = Limits::default().idle_timeout.into())]
+    #[arg(
+        long, env = "RESTANTE_IDLE_TIMEOUT", value_name = "DURATION",
+        default_value_t = Limits::default().idle_timeout.into()
+    )]
     pub(super) idle_timeout: Duration,
     /// How long the transfer of one message may take
-    #[arg(long, env = "RESTANTE_MESSAGE_TIMEOUT", value_name = "DURATION", default_value_t = Limits::default().message_timeout.into())]
+    #[arg(
+        long, env = "RESTANTE_MESSAGE_TIMEOUT", value_name = "DURATION",
+        default_value_t = Limits::default().message_timeout.into()
+    )]
     pub(super) message_timeout: Duration,
 }
 
-/// A flag that its variable may also switch: an empty one, as compose files write an absent one, is off.
+/// A flag that a variable can also switch. An empty value means off, since compose files write an absent one as empty.
 pub(super) fn boolean(text: &str) -> Result<bool, &'static str> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),

@@ -1,4 +1,4 @@
-//! What `restante serve` says once it listens: where, with which key, and a first request to copy.
+//! What `restante serve` prints once it listens: the addresses, the key, and a first request to copy.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::model::{ApiKey, Domain};
 
-/// A server that has just begun to listen.
+/// A server that has just started to listen.
 pub(super) struct Greeting<'a> {
     pub(super) base_url: &'a str,
     pub(super) http: SocketAddr,

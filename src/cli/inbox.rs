@@ -57,7 +57,7 @@ enum Action {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError`] where a request fails.
+/// [`CliError`] if a request fails.
 pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
     match &command.action {
         Action::Create { json, client } => {

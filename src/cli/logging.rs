@@ -1,7 +1,7 @@
 //! The log of a server, on standard error: readable lines or JSON, filtered by `RESTANTE_LOG` or `RUST_LOG`.
 //!
-//! Lines are queued and written by a thread of their own, so that a reader who is slow, stuck or gone holds nothing up.
-//! What does not fit into the queue, or cannot be written, is dropped and counted.
+//! A separate thread writes the queued lines, so that a slow or stuck reader delays nothing. Lines that do not fit into
+//! the queue, or cannot be written, are dropped and counted.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -19,7 +19,7 @@ use super::settings::SettingsError;
 use crate::metrics;
 
 const FILTER_VARIABLES: [&str; 2] = ["RESTANTE_LOG", "RUST_LOG"];
-/// Lines that wait to be written.
+/// Lines that the queue holds at most.
 const QUEUED_LINES: usize = 4_096;
 /// Bytes that are written at once while more lines are queued.
 const WRITTEN_AT_ONCE: usize = 32 * 1024;
@@ -42,7 +42,7 @@ pub(super) struct DroppedLines {
 /// Starts logging for the whole process.
 ///
 /// # Errors
-/// [`SettingsError`] where a filter cannot be read.
+/// [`SettingsError`] if a filter cannot be read.
 pub(super) fn start(format: LogFormat) -> Result<Log, SettingsError> {
     let filter = filter()?;
     let (writer, log) = queue(io::stderr());
@@ -55,7 +55,7 @@ pub(super) fn start(format: LogFormat) -> Result<Log, SettingsError> {
         LogFormat::Text => subscriber.finish().with(filter).init(),
         LogFormat::Json => subscriber.json().finish().with(filter).init(),
     }
-    // A panic is reported like everything else, instead of directly on standard error.
+    // A panic goes to the log instead of directly to standard error.
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     Ok(log)
 }
@@ -91,7 +91,7 @@ impl DroppedLines {
     }
 
     /// Counts dropped lines in the metrics and reports them in the log, for as long as it is polled. A report that is
-    /// dropped as well is made again.
+    /// itself dropped is repeated.
     pub(super) async fn report(self) {
         let mut reported = 0;
         loop {
@@ -109,7 +109,7 @@ impl DroppedLines {
     }
 }
 
-/// Writes lines together and never fails: what cannot be written is counted and forgotten.
+/// Writes several lines at once and never fails: lines that cannot be written are counted and dropped.
 struct LineWriter<W> {
     output: W,
     lines: Vec<u8>,
@@ -141,12 +141,12 @@ mod tests {
 
     use super::*;
 
-    /// An output that takes nothing before the test says so.
+    /// An output that blocks until the test releases it.
     struct Stuck(Receiver<()>);
 
     impl Write for Stuck {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            // Without a sender it goes on.
+            // Returns once the sender is dropped.
             let _ = self.0.recv();
             Ok(bytes.len())
         }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stuck_output_holds_nothing_up_and_its_lines_are_counted() {
+    fn a_stuck_output_delays_nothing_and_its_lines_are_counted() {
         let (unblock, blocked) = channel();
         let (mut writer, log) = queue(Stuck(blocked));
         let written = 3 * QUEUED_LINES;

@@ -26,7 +26,7 @@ pub(super) struct MessagesFlags {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError`] where a request fails.
+/// [`CliError`] if a request fails.
 pub(super) fn run(flags: &MessagesFlags) -> Result<(), CliError> {
     let client = Client::new(&flags.client)?;
     let inbox = client.inbox(&flags.inbox)?;
@@ -41,7 +41,7 @@ pub(super) fn run(flags: &MessagesFlags) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Id first, as the cursor that `--after` takes; tabs between, as `cut` likes them.
+/// Starts with the id, which `--after` takes as a cursor. Fields are separated by tabs, for `cut`.
 fn describe(message: &Summary) -> String {
     let columns = [&message.id, &message.received_at, &message.from, &message.subject];
     columns.map(|column| output::printable_line(column)).join("\t")

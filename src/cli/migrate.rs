@@ -8,7 +8,7 @@ use super::{data_dir, database, output, settings};
 use crate::config::DatabaseUrl;
 use crate::store::Store;
 
-/// Which database.
+/// The database to migrate.
 #[derive(Args, Debug)]
 pub(super) struct MigrateCommand {
     #[command(flatten)]
@@ -18,7 +18,7 @@ pub(super) struct MigrateCommand {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError`] where the database cannot be used, or a newer version of the program has been at it.
+/// [`CliError`] if the database cannot be used, or a newer version of the program has changed it.
 pub(super) fn run(command: &MigrateCommand) -> Result<(), CliError> {
     let url = settings::database(&command.database)?;
     if let DatabaseUrl::Sqlite(_) = url {

@@ -75,7 +75,7 @@ enum Command {
     Man(manual::ManFlags),
 }
 
-/// Runs the program on the process's own arguments and environment.
+/// Runs the program with the arguments and the environment of the process.
 ///
 /// The exit code is 0 for success; 1 if a wait found nothing or the service failed; 2 for wrong usage and failed
 /// requests; for `sendmail` those of sysexits.h.

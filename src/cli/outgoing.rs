@@ -54,7 +54,7 @@ enum Action {
     },
 }
 
-/// The words of all statuses.
+/// Parses the name of a status.
 fn statuses() -> impl TypedValueParser<Value = OutgoingStatus> {
     let words = PossibleValuesParser::new(OutgoingStatus::ALL.map(OutgoingStatus::as_str));
     words.try_map(|word| OutgoingStatus::of_word(&word).ok_or("not a status"))
@@ -76,7 +76,7 @@ impl From<OutgoingCommandError> for CliError {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError`] where the database cannot be used or the change is refused.
+/// [`CliError`] if the database cannot be used or the change is refused.
 pub(super) fn run(command: &OutgoingCommand) -> Result<(), CliError> {
     let url = settings::database(&command.database)?;
     database::refuse_absent(&url)?;
@@ -162,13 +162,14 @@ mod tests {
 
     #[test]
     fn the_table_lines_up() {
-        let expected = "ID                                    STATUS     ATTEMPTS  NEXT ATTEMPT              RECIPIENT\n\
+        let expected = "\
+             ID                                    STATUS     ATTEMPTS  NEXT ATTEMPT              RECIPIENT\n\
              00000000-0000-0000-0000-000000000000  queued            2  1970-01-01T00:06:00.000Z  a@b.example";
         assert_eq!(table(&[item()]), expected);
     }
 
     #[test]
-    fn what_came_from_outside_does_not_drive_the_terminal() {
+    fn foreign_text_does_not_control_the_terminal() {
         let shown = describe(&item());
         assert!(shown.contains("Subject:      Hello\u{fffd}[2J"), "{shown}");
         assert!(shown.contains("Last reply:   mx answered RCPT with 450 later"), "{shown}");

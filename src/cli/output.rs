@@ -1,4 +1,4 @@
-//! What a command prints. What comes out of a mail is shown without the control characters that drive a terminal.
+//! What a command prints. Text from a mail is printed without the control characters that would control the terminal.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// How often a progress line is drawn again.
+/// How often a progress line is redrawn.
 const REDRAWN_EVERY: Duration = Duration::from_millis(100);
 
 /// Prints one line.
@@ -21,13 +21,13 @@ pub(super) fn json(value: &impl Serialize) -> io::Result<()> {
     line(&serde_json::to_string(value)?)
 }
 
-/// Says something on standard error, beside the output.
+/// Prints a line on standard error.
 pub(super) fn note(text: &str) {
-    // Nobody reads a standard error that is closed.
+    // A closed standard error has no reader.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// A line on standard error that is drawn again and again, if that is a terminal.
+/// A progress line on standard error, redrawn in place; it is shown only on a terminal.
 pub(super) struct ProgressLine {
     on_terminal: bool,
     drawn: Option<Instant>,
@@ -43,7 +43,7 @@ impl ProgressLine {
         let due = important || self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAWN_EVERY);
         if self.on_terminal && due {
             self.drawn = Some(Instant::now());
-            // A terminal that has gone needs no progress.
+            // A closed terminal needs no progress line.
             let _ = write!(io::stderr(), "\r\x1b[K{text}");
         }
     }

@@ -64,7 +64,7 @@ impl From<ProjectCommandError> for CliError {
 /// Runs the command. Only keys and the list go to standard output.
 ///
 /// # Errors
-/// [`CliError`] where the database cannot be used or the change is refused.
+/// [`CliError`] if the database cannot be used or the change is refused.
 pub(super) fn run(command: &ProjectCommand) -> Result<(), CliError> {
     let url = settings::database(&command.database)?;
     if matches!(command.action, Action::Create { .. }) {

@@ -1,4 +1,4 @@
-//! `restante serve`: starts the service, says where it listens, and stops it in order.
+//! `restante serve`: starts the service, prints where it listens, and stops it in order.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -26,10 +26,10 @@ use crate::service::{Options, ProjectError, Service};
 use crate::store::StoreError;
 use crate::tcp;
 
-/// How long running requests and deliveries may take to end once a stop was asked for.
+/// How long running requests and deliveries may take to finish after a stop signal.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Connections that may ask for metrics at once.
+/// The most connections of monitors at once.
 const MONITOR_CONNECTIONS: usize = 64;
 
 /// Why the service did not start, or did not stop in order.
@@ -47,7 +47,7 @@ pub(super) enum ServeError {
     Listen { flag: &'static str, address: SocketAddr, source: io::Error },
     #[error("cannot receive mail")]
     Receive(#[source] ReceiverError),
-    #[error("cannot begin to count")]
+    #[error("cannot start the metrics")]
     Metrics(#[source] metrics::InstallError),
     #[error("cannot send mail")]
     Send(#[source] SenderError),
@@ -66,7 +66,7 @@ impl From<ServeError> for CliError {
 /// Runs the service until a signal stops it.
 ///
 /// # Errors
-/// [`CliError`] where it cannot start, or a second signal ends it before it has stopped in order.
+/// [`CliError`] if it cannot start, or if a second signal stops it at once.
 pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
     memory::return_large_blocks();
     let descriptors = descriptors::raise_limit();
@@ -76,7 +76,7 @@ pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
     let runtime = Runtime::new().map_err(ServeError::Runtime)?;
     runtime.spawn(log.dropped_lines().report());
     let result = runtime.block_on(serve(&settings));
-    // What a second signal leaves behind is not waited for.
+    // After a second signal, running tasks are not waited for.
     runtime.shutdown_background();
     result
 }
@@ -105,14 +105,14 @@ struct Server {
     made: Made,
 }
 
-/// The secrets that this start made, to be shown this once.
+/// The secrets that this start made, which are shown once.
 struct Made {
     key: Option<ApiKey>,
     admin_token: Option<String>,
 }
 
 impl Server {
-    /// Binds before the default project gets its key, so that a taken port does not swallow the key that is shown once.
+    /// Binds before it creates the default project's key, which is shown only once: a taken port must not lose it.
     async fn start(settings: &Settings) -> Result<Self, ServeError> {
         let service = start_service(settings).await?;
         let (http, http_address) = bind("--http-listen", settings.http_listen)?;
@@ -171,7 +171,7 @@ impl Server {
         };
         let second_signal = async {
             signals.next().await;
-            tracing::info!("stopping: running requests and deliveries may end");
+            tracing::info!("stopping: waiting for running requests and deliveries");
             stop.cancel();
             signals.next().await;
         };
@@ -185,7 +185,7 @@ impl Server {
     }
 }
 
-/// Where a monitor asks, bound.
+/// The listener for monitors.
 struct Monitor {
     listener: TcpListener,
     address: SocketAddr,
@@ -200,7 +200,7 @@ impl Monitor {
     }
 }
 
-/// The signals that ask the process to stop.
+/// The signals that stop the process.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -252,7 +252,7 @@ async fn bind_smtp(settings: &Settings, service: &Service) -> Result<Receiver, S
     })
 }
 
-/// The key of the default project and the administrator's token, where this start made them.
+/// The key of the default project and the administrator's token, if this start made them.
 async fn prepare_projects(service: &Service, settings: &Settings) -> Result<Made, ServeError> {
     let projects = service.projects();
     let admin_token = projects.prepare_admin(settings.admin_token.as_deref()).await;
@@ -261,7 +261,7 @@ async fn prepare_projects(service: &Service, settings: &Settings) -> Result<Made
     Ok(Made { key, admin_token })
 }
 
-/// The address under which a caller on this machine reaches a listener: an unspecified one is the loopback's.
+/// The address under which a client on this machine reaches a listener: loopback in place of an unspecified address.
 fn reachable(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -18,9 +18,9 @@ use crate::model::{ApiKey, Domain};
 const LEAST_COMMAND_LINE: usize = 512;
 /// The shortest text line that RFC 5321 lets a server allow (section 4.5.3.1.6).
 const LEAST_DATA_LINE: usize = 1_000;
-/// Less than this, in bytes, would not hold a few ordinary requests.
+/// The least memory for request bodies, in bytes: room for a few ordinary requests.
 const LEAST_REQUEST_MEMORY: u64 = 1024 * 1024;
-/// The shortest administrator's token: nobody guesses 20 characters.
+/// The shortest administrator's token: 20 characters cannot be guessed.
 const LEAST_ADMIN_TOKEN: usize = 20;
 /// The most waits, or sends, of one key at once.
 const MOST_SLOTS: u8 = 128;
@@ -81,7 +81,7 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
 /// Resolves where the database is.
 ///
 /// # Errors
-/// [`SettingsError`] where `--database` names none.
+/// [`SettingsError`] if `--database` is not the URL of a database.
 pub(super) fn database(flags: &DatabaseFlags) -> Result<DatabaseUrl, SettingsError> {
     match given(flags.database.as_deref()) {
         None => Ok(DatabaseUrl::Sqlite(flags.data_dir.join("restante.db"))),
@@ -97,7 +97,7 @@ pub(super) fn database_url(flag: &'static str, text: &str) -> Result<DatabaseUrl
     text.parse().map_err(|_| {
         SettingsError::new(
             flag,
-            "this names no database that Restante knows",
+            "this is not the URL of a SQLite or PostgreSQL database",
             "Write sqlite:PATH or postgres://USER@HOST/DATABASE",
         )
     })
@@ -111,13 +111,13 @@ pub(super) fn api_key(text: &str) -> Result<ApiKey, SettingsError> {
     text.parse().map_err(|_| {
         SettingsError::new(
             "--api-key",
-            "this is no API key",
+            "this is not an API key",
             "A key is rst_live_ followed by 16 to 128 letters and digits",
         )
     })
 }
 
-/// An empty token is refused like a short one: who sets the variable wants a token, and an empty value is a mistake.
+/// An empty token is refused like a short one: a variable that is set but empty is a mistake.
 fn admin_token(text: &str) -> Result<String, SettingsError> {
     if text.chars().count() < LEAST_ADMIN_TOKEN {
         let problem = format!("the token has fewer than {LEAST_ADMIN_TOKEN} characters");
@@ -126,7 +126,7 @@ fn admin_token(text: &str) -> Result<String, SettingsError> {
     Ok(text.to_owned())
 }
 
-/// The value, if there is one: compose files write an absent variable as an empty one.
+/// The value, unless it is empty: compose files write an absent variable as an empty one.
 pub(super) fn given(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }
@@ -213,7 +213,7 @@ fn relay(url: &str) -> Result<Relay, SettingsError> {
     url.parse().map_err(|_| {
         SettingsError::new(
             "--relay",
-            "this names no relay",
+            "this is not the URL of a relay",
             "Write it like smtp://USER:PASSWORD@HOST:587 or smtps://HOST, with special characters as %XX",
         )
     })
@@ -306,7 +306,7 @@ fn size_at_least(flag: &'static str, size: ByteSize, least: usize) -> Result<usi
 
 fn positive(flag: &'static str, duration: Duration) -> Result<Duration, SettingsError> {
     if duration.is_zero() {
-        return Err(SettingsError::new(flag, "no time at all is too short", "Write a duration like 90s or 1h"));
+        return Err(SettingsError::new(flag, "the duration must not be zero", "Write a duration like 90s or 1h"));
     }
     Ok(duration)
 }
@@ -320,7 +320,7 @@ mod tests {
 
     use super::*;
 
-    /// The flags alone, as a program of their own.
+    /// A program with only these flags.
     #[derive(Parser)]
     struct Serve {
         #[command(flatten)]
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_leaves_directly_unless_there_is_a_relay_or_no_way_out() {
+    fn mail_is_sent_directly_unless_there_is_a_relay_or_sending_is_off() {
         let outbound = |line: &str| resolve_line(line).unwrap().sending.outbound;
         assert_eq!(outbound(""), Outbound::Direct(Direct::default()));
         let Outbound::Direct(direct) = outbound("--dns-server 192.0.2.53 --allow-private-targets") else { panic!() };
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_flag() {
+    fn an_error_names_its_flag() {
         for (line, flag) in [
             ("--mail-domain user@restante.test", "--mail-domain"),
             ("--mail-domain a..b", "--mail-domain"),

@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::flags::{boolean, seconds};
 use super::output::{self, printable, printable_line};
 
-/// The service ends a wait after this long, so that a longer one is several in a row.
+/// The service ends a wait after this time; a longer wait is several requests in a row.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// How many subjects are named when a wait ends without a match.
 const MOST_SUBJECTS: usize = 20;
@@ -76,7 +76,7 @@ impl From<NoMatch> for CliError {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError::NoMatch`] where nothing came in time; any other where a request fails.
+/// [`CliError::NoMatch`] if nothing arrived in time; any other if a request fails.
 pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     let client = Client::new(&flags.client)?;
     let inbox = client.inbox(&flags.inbox)?;
@@ -88,7 +88,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     Ok(output::line(&answer)?)
 }
 
-/// Asks again after each message that matches the filter but has no such code or link, until the time is up.
+/// Waits again after each message that matches the filter but has no such code or link, until the time is up.
 fn wait(client: &Client, inbox: &str, flags: &WaitFlags) -> Result<Option<String>, ClientError> {
     let started = Instant::now();
     let mut filter = flags.filter.clone();

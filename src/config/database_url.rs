@@ -1,26 +1,26 @@
-//! Where the data is kept, as a URL: `sqlite:PATH`, or `postgres://…` as psql takes it.
+//! The URL of the database: `sqlite:PATH`, or `postgres://…` as in psql.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Where the data is kept.
+/// The URL of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseUrl {
-    /// `sqlite:PATH`: one file beside its write-ahead log.
+    /// `sqlite:PATH`: one file, with its write-ahead log next to it.
     Sqlite(PathBuf),
     /// `postgres://…` or `postgresql://…`: a server that several nodes may share.
     Postgres(Box<PostgresUrl>),
 }
 
-/// How to reach a PostgreSQL server; what it leaves open comes from the environment.
+/// How to reach a PostgreSQL server. Options that are not given come from the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresUrl {
     /// Everything but the encryption.
     pub options: tokio_postgres::Config,
-    /// `sslmode`, where it is given.
+    /// `sslmode`, if given.
     pub ssl_mode: Option<SslMode>,
-    /// `sslrootcert`, where it is given: a PEM file of authorities, or `system`.
+    /// `sslrootcert`, if given: a PEM file of authorities, or `system`.
     pub ssl_root: Option<PathBuf>,
 }
 
@@ -29,17 +29,17 @@ pub struct PostgresUrl {
 pub enum SslMode {
     /// Never encrypted.
     Disable,
-    /// Encrypted where the server offers it.
+    /// Encrypted if the server offers it.
     Prefer,
     /// Encrypted; any certificate will do.
     Require,
-    /// Encrypted; an authority that is trusted has signed the certificate.
+    /// Encrypted; the certificate must be signed by a trusted authority.
     VerifyCa,
-    /// The same, and the certificate is for this host.
+    /// As `VerifyCa`, and the certificate must be for this host.
     VerifyFull,
 }
 
-/// The text names no database that this program knows.
+/// The text is not the URL of a supported database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected sqlite:PATH or postgres://USER@HOST/DATABASE")]
 pub struct InvalidDatabaseUrl;
@@ -83,7 +83,7 @@ impl FromStr for SslMode {
     fn from_str(text: &str) -> Result<Self, InvalidDatabaseUrl> {
         match text {
             "disable" => Ok(Self::Disable),
-            // Which of the two is tried first makes no difference to what they promise.
+            // The two differ only in what is tried first; the guarantees are the same.
             "allow" | "prefer" => Ok(Self::Prefer),
             "require" => Ok(Self::Require),
             "verify-ca" => Ok(Self::VerifyCa),
@@ -94,7 +94,7 @@ impl FromStr for SslMode {
 }
 
 impl fmt::Display for DatabaseUrl {
-    /// Without the password: this goes into messages and logs.
+    /// Without the password, since it is shown in messages and logs.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),

@@ -10,14 +10,14 @@ use url::Url;
 
 use crate::model::Domain;
 
-/// Where mail is submitted (RFC 6409), unless the URL says otherwise.
+/// The default port for submission (RFC 6409).
 const SUBMISSION_PORT: u16 = 587;
-/// Where mail is submitted over implicit TLS (RFC 8314).
+/// The default port for submission over implicit TLS (RFC 8314).
 const SUBMISSIONS_PORT: u16 = 465;
-/// Where servers take mail for their own domains (RFC 5321).
+/// The port on which servers receive mail for their own domains (RFC 5321).
 const SMTP_PORT: u16 = 25;
 
-/// Everything the mail worker needs to know.
+/// All settings of the mail worker.
 #[derive(Clone, Debug)]
 pub struct Sending {
     /// How mail is sent.
@@ -65,7 +65,7 @@ pub struct Relay {
     pub port: u16,
     /// Whether TLS starts at once (`smtps`), without STARTTLS.
     pub implicit_tls: bool,
-    /// The user name and the password, if it wants them.
+    /// The user name and the password, if it requires them.
     pub credentials: Option<(String, String)>,
     /// The authorities that may sign its certificate, in PEM, in place of the public ones.
     pub authorities: Option<PathBuf>,
@@ -74,7 +74,7 @@ pub struct Relay {
 /// The name or the address of a relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RelayHost {
-    /// A name; the system's resolver knows it.
+    /// A name, looked up with the system's resolver.
     Name(Domain),
     /// An address.
     Address(IpAddr),
@@ -85,11 +85,11 @@ pub enum RelayHost {
 pub struct Dkim {
     /// The private key, PEM: RSA or Ed25519.
     pub key: PathBuf,
-    /// The public key is found in the DNS under `SELECTOR._domainkey.MAIL-DOMAIN`.
+    /// The DNS has the public key under `SELECTOR._domainkey.MAIL-DOMAIN`.
     pub selector: Domain,
 }
 
-/// The text names no relay.
+/// The text is not the URL of a relay.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected smtp://USER:PASSWORD@HOST:PORT or smtps://USER:PASSWORD@HOST:PORT")]
 pub struct InvalidRelay;
@@ -98,7 +98,7 @@ impl FromStr for Relay {
     type Err = InvalidRelay;
 
     fn from_str(text: &str) -> Result<Self, InvalidRelay> {
-        // The URL library leaves a stray % as it is.
+        // The URL library does not refuse a stray %.
         let escapes_are_whole = text.split('%').skip(1).all(starts_with_two_hex_digits);
         let url = Url::parse(text).ok().filter(|_| escapes_are_whole).ok_or(InvalidRelay)?;
         let implicit_tls = match url.scheme() {

@@ -41,8 +41,8 @@ impl Locks {
     /// Takes the lock; `None` if it has a holder.
     ///
     /// # Errors
-    /// [`DatabaseError::TooManyLocks`]; [`DatabaseError::Silent`] or [`DatabaseError::SessionLost`] if the engine has to
-    /// be asked and does not answer.
+    /// [`DatabaseError::TooManyLocks`]; [`DatabaseError::Silent`] or [`DatabaseError::SessionLost`] if the engine has
+    /// to be asked and does not answer.
     pub async fn try_lock(&self, name: i64) -> Result<Option<Lock>, DatabaseError> {
         if !self.hold(name)? {
             return Ok(None);

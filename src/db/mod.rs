@@ -1,8 +1,8 @@
-//! The seam to the database engines: transactions, queries and notices of changes. It knows no word of the domain.
+//! The interface to the database engines: transactions, queries and change notices. It has no domain types.
 //!
 //! `store/` writes every statement once, in the SQL that all engines speak: parameters `$1`, `$2` …, `ON CONFLICT`,
-//! `RETURNING`, integers of 64 bits, text and bytes. The few words that differ stand in braces and are filled in by the
-//! engine:
+//! `RETURNING`, integers of 64 bits, text and bytes. Words that differ are written in braces, and the engine replaces
+//! them:
 //!
 //! | word | meaning |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | `{for_update}` | after a SELECT: no other transaction changes its rows before this one ends |
 //! | `{skip_locked}` | the same, but rows that another transaction holds are left out |
 //!
-//! SQLite has one writer: it runs transactions one after another on one thread. PostgreSQL runs them side by side where
-//! they are called, and several processes may share it. Its futures are boxed because they are large.
+//! SQLite has one writer: transactions run one after another on one thread. PostgreSQL runs them concurrently on the
+//! caller's task, and several processes may share it. Its futures are boxed because they are large.
 
 mod announcer;
 mod locks;
@@ -36,7 +36,7 @@ pub use value::{Row, Value};
 
 type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why the database did not do what it was asked.
+/// Why a database operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
     /// The file cannot be opened or made.
@@ -44,7 +44,7 @@ pub enum DatabaseError {
     Open {
         /// The file.
         path: String,
-        /// What the engine says.
+        /// The engine's error.
         source: rusqlite::Error,
     },
     /// An environment variable has a value that cannot be used.
@@ -71,7 +71,7 @@ pub enum DatabaseError {
     /// The database cannot store every character.
     #[error("the database is encoded in {0}, which cannot hold every mail: create it with ENCODING 'UTF8'")]
     Encoding(String),
-    /// The engine has ended the transaction in favour of another one; it may be tried again.
+    /// The engine ended the transaction because of a conflict with another one; it may be tried again.
     #[error("the database ended the transaction in favour of another: {}", chain(.0))]
     Conflict(#[source] tokio_postgres::Error),
     /// A newer program has changed the schema.
@@ -138,7 +138,7 @@ impl DatabaseError {
     }
 }
 
-/// An error of the driver with all its causes. By itself it says only where it happened.
+/// An error of the driver with all its causes; its own text does not contain them.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(error.source(), |error| error.source());
     causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
@@ -162,11 +162,11 @@ enum Engine {
 }
 
 impl Database {
-    /// Opens the database; SQLite makes it where there is none.
+    /// Opens the database. A missing SQLite file is created.
     ///
     /// # Errors
-    /// [`DatabaseError::Open`] where the file cannot be opened, or is no database; [`DatabaseError::Unreachable`],
-    /// [`DatabaseError::Tls`] and [`DatabaseError::Environment`] where the server cannot be used.
+    /// [`DatabaseError::Open`] if the file cannot be opened, or is not a database; [`DatabaseError::Unreachable`],
+    /// [`DatabaseError::Tls`] and [`DatabaseError::Environment`] if the server cannot be used.
     pub async fn open(url: &DatabaseUrl) -> Result<Self, DatabaseError> {
         let announcer = Announcer::default();
         let (engine, locks) = match url.clone() {
@@ -185,21 +185,21 @@ impl Database {
         Ok(Self { engine, locks, announcer })
     }
 
-    /// Brings the schema to the newest of `migrations`; each runs in a transaction of its own.
+    /// Applies those of `migrations` that are missing, each in its own transaction.
     ///
     /// # Errors
-    /// [`DatabaseError::Newer`] where the database knows more migrations than this; whatever a migration fails with.
+    /// [`DatabaseError::Newer`] if the database knows more migrations than this; otherwise the error of a migration.
     pub async fn migrate(&self, migrations: &[&'static str]) -> Result<(), DatabaseError> {
         migrate::run(self, migrations).await
     }
 
-    /// Reads a few rows by an index, outside any transaction. On SQLite it runs on the calling thread: what reads many
-    /// rows is a [`Database::query`].
+    /// Reads a few rows by an index, outside any transaction. On SQLite it blocks the calling thread, so use
+    /// [`Database::query`] to read many rows.
     ///
     /// # Errors
-    /// What the statement fails with.
+    /// The error of the statement.
     pub async fn look_up(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
-        // A loop of look-ups gives way to other tasks now and then.
+        // Lets other tasks run between the look-ups of a loop.
         tokio::task::consume_budget().await;
         match &self.engine {
             Engine::Sqlite(engine) => engine.look_up(sql, &parameters),
@@ -210,7 +210,7 @@ impl Database {
     /// Runs one statement that only reads, outside any transaction.
     ///
     /// # Errors
-    /// What the statement fails with.
+    /// The error of the statement.
     pub async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
         match &self.engine {
             Engine::Sqlite(engine) => engine.query(sql, parameters).await,
@@ -218,13 +218,13 @@ impl Database {
         }
     }
 
-    /// Runs `work` in a transaction, which `work` commits; dropped without a commit, it is rolled back. On SQLite `work`
-    /// holds up every other writer, so it awaits nothing but its transaction, and it is finished even when the caller no
-    /// longer waits for its answer.
+    /// Runs `work` in a transaction, which `work` commits; dropped without a commit, it is rolled back. On SQLite,
+    /// `work` blocks every other writer, so it must await only its transaction; it finishes even if the caller stops
+    /// waiting.
     ///
     /// # Errors
-    /// What `work` fails with; [`DatabaseError::Panicked`], [`DatabaseError::Closed`]. A failure to start the transaction
-    /// is returned by its first statement.
+    /// The error of `work`; [`DatabaseError::Panicked`], [`DatabaseError::Closed`]. A failure to start the
+    /// transaction is returned by its first statement.
     pub async fn transact<T, E, F>(&self, work: impl FnOnce(Transaction) -> F + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
@@ -243,14 +243,14 @@ impl Database {
         }
     }
 
-    /// Calls `listener` with the notices of each committed transaction, for as long as the database is open. On SQLite it
-    /// is called before the commit returns to its caller, so it must not wait for anything; on PostgreSQL it is called
-    /// when the server passes the notices on, for transactions of all nodes.
+    /// Calls `listener` with the notices of each committed transaction, for as long as the database is open. On SQLite
+    /// it is called before the commit returns to its caller, so it must not wait for anything; on PostgreSQL it is
+    /// called when the server passes the notices on, for transactions of all nodes.
     pub fn listen(&self, listener: impl Fn(&[Notice]) + Send + Sync + 'static) {
         self.announcer.add(listener);
     }
 
-    /// Closes the database after the transactions that are queued. An SQLite database is then one file.
+    /// Closes the database after the queued transactions. A SQLite database is then one file.
     pub async fn close(&self) {
         match &self.engine {
             Engine::Sqlite(engine) => engine.close().await,
@@ -292,7 +292,7 @@ impl Transaction {
     /// Runs one statement and returns how many rows it changed.
     ///
     /// # Errors
-    /// What the statement fails with; the transaction can then only be dropped.
+    /// The error of the statement; the transaction can then only be dropped.
     pub async fn execute(&mut self, sql: &'static str, parameters: Vec<Value>) -> Result<u64, DatabaseError> {
         self.execute_many(sql, vec![parameters]).await
     }
@@ -365,8 +365,8 @@ impl Transaction {
         }
     }
 
-    /// Waits until no other transaction holds the lock `name`, and holds it until this one ends. SQLite runs transactions
-    /// one after another, so there is nothing to wait for.
+    /// Waits until no other transaction holds the lock `name`, and holds it until this one ends. SQLite runs
+    /// transactions one after another, so there is nothing to wait for.
     ///
     /// # Errors
     /// As [`Transaction::execute`].
@@ -378,7 +378,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// The same without waiting: `false` if another transaction holds the lock.
+    /// As [`Transaction::lock`], but without waiting: `false` if another transaction holds the lock.
     ///
     /// # Errors
     /// As [`Transaction::execute`].
@@ -400,7 +400,7 @@ impl Transaction {
     /// Commits. When this returns, the changes are on stable storage.
     ///
     /// # Errors
-    /// What the commit fails with; then nothing of the transaction is kept.
+    /// The error of the commit; then nothing of the transaction is stored.
     pub async fn commit(self) -> Result<(), DatabaseError> {
         match self.engine {
             OpenTransaction::Sqlite(engine) => engine.commit(&self.notices),

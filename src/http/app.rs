@@ -1,22 +1,22 @@
-//! What the handlers share.
+//! The state that the handlers share.
 
 use axum::http::Uri;
 
 use crate::config::Limits;
 use crate::service::Service;
 
-/// What the handlers share.
+/// The state that the handlers share.
 #[derive(Clone)]
 pub struct App {
     /// The use cases.
     pub service: Service,
-    /// How large a body may be.
+    /// The limits on bodies.
     pub limits: Limits,
-    /// How callers reach the service, without a slash at the end.
+    /// The URL at which callers reach the service, without a slash at the end.
     pub base_url: String,
-    /// Where callers reach SMTP, on the same host.
+    /// The SMTP port, on the same host.
     pub smtp_port: u16,
-    /// Proxies that may say from which address a request came.
+    /// Proxies that are trusted to name the client's address.
     pub trusted_proxies: Vec<ipnet::IpNet>,
 }
 

@@ -1,6 +1,6 @@
-//! Who calls, and which inbox of theirs the path names.
+//! Extractors for the caller, and for the caller's inbox that the path names.
 //!
-//! Both are extractors, so that a handler cannot run, or read a query or a body, before they have been checked.
+//! As extractors they are checked before a handler runs or reads a query or a body.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use super::error::Error;
 use crate::model::Inbox;
 use crate::service::Caller;
 
-/// The caller, whose key is good.
+/// The caller, with a valid key.
 pub(super) struct Authenticated(pub(super) Caller);
 
 /// The `{id}` of the path, percent-decoded.
 pub(super) struct PathId(pub(super) String);
 
-/// The caller and the inbox that the path names, which is theirs.
+/// The caller and the inbox of the path, which belongs to the caller's project.
 pub(super) struct OwnedInbox {
     pub(super) caller: Caller,
     pub(super) inbox: Inbox,
@@ -41,7 +41,7 @@ impl FromRequestParts<Arc<App>> for PathId {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let id = Path::<String>::from_request_parts(parts, app).await;
-        // Octets that are no UTF-8 name nothing, as the empty id does not.
+        // Bytes that are not UTF-8 become the empty id, which does not exist.
         Ok(Self(id.map_or_else(|_| String::new(), |Path(id)| id)))
     }
 }
@@ -57,7 +57,7 @@ impl FromRequestParts<Arc<App>> for OwnedInbox {
     }
 }
 
-/// The key as it was sent: an Authorization with the scheme Bearer wins, otherwise X-Api-Key.
+/// The key in the request: Authorization with the scheme Bearer if present, otherwise X-Api-Key.
 fn presented_key(headers: &HeaderMap) -> Option<&str> {
     if let Some(authorization) = headers.get(AUTHORIZATION) {
         let authorization = authorization.to_str().unwrap_or_default().trim();

@@ -1,6 +1,6 @@
-//! JSON bodies: read no further than their limit, then taken apart into the text fields that a resource knows.
+//! JSON bodies: reads them up to a limit and parses the text fields of a resource.
 //!
-//! The body decides what it is, not its Content-Type.
+//! The Content-Type is ignored.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use serde_json::value::RawValue;
 use super::error::Error;
 use crate::memory::{Budget, Room};
 
-/// How long a body may take to arrive, so that a caller who stalls cannot keep a connection.
+/// How long a body may take to arrive, so that a stalled client cannot keep a connection.
 pub(super) const ARRIVAL: Duration = Duration::from_secs(60);
-/// How much of a body that is too large is read and thrown away: a client that is still sending when the connection
-/// closes would see a broken pipe instead of the answer.
+/// How much of a body that is too large is read and discarded: a client that is still sending when the connection
+/// closes would get a broken pipe instead of the answer.
 const DISCARDED_BYTES: usize = 32 * 1024 * 1024;
-/// So many characters of a field's name are repeated to its sender.
+/// The most characters of a field's name that an error repeats.
 const SHOWN_NAME_CHARACTERS: usize = 64;
 
-/// Reads a whole body, once there is room for all of it: waiting in the middle could make all bodies wait for each other.
+/// Reads a whole body, after the budget has room for all of it: bodies that wait half-read could block each other.
 ///
 /// # Errors
-/// [`Error::BodyTooLarge`] past `limit` bytes, [`Error::Busy`] where no room comes free,
-/// [`Error::SlowBody`] where it does not arrive, [`Error::InvalidJson`] where the client breaks off.
+/// [`Error::BodyTooLarge`] past `limit` bytes, [`Error::Busy`] if no room comes free,
+/// [`Error::SlowBody`] if it does not arrive in time, [`Error::InvalidJson`] if the client disconnects.
 pub(super) async fn read(body: Body, limit: usize, budget: &Budget) -> Result<(Bytes, Room), Error> {
     let announced = body.size_hint().upper().unwrap_or(u64::MAX);
     let mut room = budget.take(announced.min(limit as u64)).await?;
@@ -55,12 +55,12 @@ async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Error> {
     if received > limit { Err(Error::BodyTooLarge) } else { Ok(collected.freeze()) }
 }
 
-/// The fields of a JSON object, each still in JSON.
+/// The fields of a JSON object, with values that are not parsed yet.
 #[derive(Debug)]
 pub(super) struct Fields<'a>(Vec<(&'static str, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
-    /// Takes an object apart that has no other fields than `known`.
+    /// Parses an object that may only have the fields `known`.
     ///
     /// # Errors
     /// [`Error::InvalidJson`] for what is not a JSON object, [`Error::UnknownField`] for its first unknown field.
@@ -75,26 +75,26 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A text that must be there.
+    /// A required text field.
     ///
     /// # Errors
-    /// [`Error::MissingField`], or [`Error::InvalidField`] where it is no text.
+    /// [`Error::MissingField`], or [`Error::InvalidField`] if it is not text.
     pub(super) fn required(&self, name: &'static str) -> Result<String, Error> {
         self.optional(name)?.ok_or(Error::MissingField(name))
     }
 
-    /// A text that may be there.
+    /// An optional text field.
     ///
     /// # Errors
-    /// [`Error::InvalidField`] where it is no text.
+    /// [`Error::InvalidField`] if it is not text.
     pub(super) fn optional(&self, name: &'static str) -> Result<Option<String>, Error> {
         let Some((_, json)) = self.0.iter().find(|(field, _)| *field == name) else { return Ok(None) };
         serde_json::from_str(json.get()).map(Some).map_err(|_| Error::InvalidField(name))
     }
 }
 
-/// Reads an object with these fields. Unknown ones are skipped as they stream by, so that a body of many of them takes
-/// no more memory than its own bytes; the first is remembered by its name.
+/// Parses an object with these fields. Unknown fields are skipped, so that they take no memory besides the body; the
+/// name of the first one is kept.
 struct Object(&'static [&'static str]);
 
 type KnownAndUnknown<'a> = (Vec<(&'static str, &'a RawValue)>, Option<String>);

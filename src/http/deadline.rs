@@ -1,4 +1,4 @@
-//! How long a request may take until its answer begins. Past it the handler is dropped, and the client gets 503.
+//! How long a request may take until its answer starts. After that the handler is dropped, and the client gets 503.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::query::Query;
 
 /// For a request without a body.
 const HANDLER: Duration = Duration::from_secs(30);
-/// What a wait may take beyond its timeout: the key, the inbox, the slot and the last look.
+/// How long a wait may take beyond its timeout: for the key, the inbox, the slot and the last read.
 const BESIDE_WAIT: Duration = Duration::from_secs(4);
 
-/// The time that a request has.
+/// The deadline of a request.
 pub(super) fn of(request: &Request) -> Duration {
     if request.uri().path().ends_with("/messages/wait") {
         return Query::of(request.uri()).timeout() + BESIDE_WAIT;

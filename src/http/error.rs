@@ -1,4 +1,4 @@
-//! Every way a request can fail: the status code and the exact text of each are decided here and nowhere else.
+//! Every way a request can fail, with its status code and its exact text.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::memory::Exhausted;
 use crate::service::{ClaimError, OutboxError, ProjectError, RetentionError, ServiceError};
 use crate::store::StoreError;
 
-/// A refusal; its `Display` is the text that is sent.
+/// An error answer; its `Display` is the text that is sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("invalid JSON")]
@@ -84,11 +84,11 @@ pub(super) enum Error {
     Internal(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
 
-/// Why an answer is a 500; it travels with the answer to where it is logged and is never sent.
+/// The cause of a 500. It is stored in the answer's extensions until it is logged, and is never sent.
 #[derive(Clone)]
 pub(super) struct Cause(pub(super) Arc<dyn std::error::Error + Send + Sync>);
 
-/// The shape of every refusal.
+/// The body of every error answer.
 #[derive(Serialize)]
 struct ErrorView {
     error: String,
@@ -131,13 +131,13 @@ impl Error {
         }
     }
 
-    /// The header that RFC 9110 or the contract wants beside the status.
+    /// The header that RFC 9110 or the contract requires with the status.
     pub(super) fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             Self::Unauthorized => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
             Self::Stopping | Self::Busy | Self::Deadline => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
             Self::TooManyAttempts(seconds) => Some((RETRY_AFTER, (*seconds).into())),
-            // What is left of the body would be read as the next request.
+            // The rest of the body would be read as the next request.
             Self::SlowBody => Some((CONNECTION, HeaderValue::from_static("close"))),
             _ => None,
         }
@@ -161,7 +161,7 @@ impl From<ServiceError> for Error {
             ServiceError::TooManySends => Self::TooManySends,
             ServiceError::TooManyStreams => Self::TooManyStreams,
             ServiceError::Stopping => Self::Stopping,
-            // An address may be mailed to that no header can name: the sender's own is plain, so it is the recipient's.
+            // An address that cannot be written in a header must be the recipient's: the sender's is always plain.
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Store(error) => error.into(),
             ServiceError::Unavailable => Self::Busy,

@@ -1,4 +1,4 @@
-//! The second, smaller application: what a monitor asks for, on a listener of its own.
+//! The application for monitors, on a separate listener.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ struct Monitored {
     metrics: Metrics,
 }
 
-/// `/metrics`, and `/health`, which fails when the store does.
+/// `/metrics` and `/health`.
 pub fn router(service: Service, metrics: Metrics) -> Router {
     Router::new()
         .route("/metrics", get(show))

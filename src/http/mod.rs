@@ -1,7 +1,7 @@
-//! HTTP: the application without a port. [`router`] answers requests, [`server`] puts it on a socket.
+//! HTTP: [`router`] is the application without a socket, and [`server`] serves it on one.
 //!
-//! A handler says in its arguments what is checked first: the key ([`auth`]), then the inbox, then query or body. Every
-//! refusal is an [`error::Error`], the one place that knows status codes.
+//! The arguments of a handler are checked in order: the key ([`auth`]), then the inbox, then query or body. Every error
+//! is an [`error::Error`], the only place that has status codes.
 
 mod api;
 mod app;
@@ -29,7 +29,7 @@ pub use app::App;
 
 use error::Error;
 
-/// The whole application, ready to be served or called.
+/// The whole application.
 pub fn router(app: App) -> Router {
     let documents = guide::router(&app).merge(openapi::router(&app));
     let app = Arc::new(app);

@@ -59,7 +59,7 @@ impl Query {
         Ok(features)
     }
 
-    /// How long a wait may take: capped where it is too long, the default where it is no number.
+    /// The timeout of a wait: the default if it is not a number, and at most the maximum.
     pub(super) fn timeout(&self) -> Duration {
         let millis = self.first("timeout").as_deref().and_then(integer).unwrap_or(DEFAULT_TIMEOUT_MILLIS);
         Duration::from_millis(millis.min(MAXIMUM_TIMEOUT_MILLIS))
@@ -83,7 +83,7 @@ impl<S: Sync> FromRequestParts<S> for Query {
     }
 }
 
-/// A decimal integer without a sign. A larger one than fits is still an integer: the largest.
+/// A decimal integer without a sign. One that does not fit becomes the largest.
 fn integer(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))

@@ -11,7 +11,7 @@ pub(super) const JSON: &str = "application/json";
 /// `value` as a JSON answer.
 ///
 /// # Errors
-/// Where it cannot be written as JSON.
+/// If it cannot be serialized as JSON.
 pub(super) fn json(status: StatusCode, value: &impl Serialize) -> serde_json::Result<Response> {
     let body = serde_json::to_vec(value)?;
     Ok((status, [(CONTENT_TYPE, JSON)], body).into_response())

@@ -1,7 +1,8 @@
-//! The router on a socket: HTTP/1.1 by hyper, with a cap on connections and a stop that lets running requests finish.
+//! Serves the router on a socket: HTTP/1.1 by hyper, with a limit on connections and a stop that lets running requests
+//! finish.
 //!
-//! A client that hangs up ends its request at once: hyper sees the end of the stream while the handler runs, and drops
-//! the handler with everything that the request held.
+//! A client that disconnects ends its request at once: hyper notices the end of the stream while the handler runs, and
+//! drops the handler with all that the request held.
 
 mod connection;
 
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::service::Service;
 
-/// How long the answers to waits that were ended may take to be written.
+/// How long the last answers may take to be written, after open waits were ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 /// The pause after a failed accept, which is most often a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -27,9 +28,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
-/// Serves `router` on at most `most` connections at once until `stop`: then no connection is accepted any more, idle ones
-/// are closed, and running requests have `grace` to finish. Waits that are still open are then answered with 503, and
-/// what is left after that is broken off.
+/// Serves `router` on at most `most` connections at once until `stop`. Then no connection is accepted, idle ones are
+/// closed, and running requests have `grace` to finish. After that, open waits are answered with 503, and remaining
+/// requests are dropped.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -44,7 +45,7 @@ pub async fn serve(
     if timeout(grace, finish(&mut connections)).await.is_err() {
         service.end_waits();
         if timeout(LAST_ANSWERS, finish(&mut connections)).await.is_err() {
-            tracing::warn!(connections = connections.len(), "requests were broken off at the end of the grace");
+            tracing::warn!(connections = connections.len(), "requests did not finish in time and were dropped");
         }
     }
 }
@@ -64,7 +65,7 @@ async fn accept(
             Some(_) = connections.join_next() => continue,
             accepted = next(&listener, &places) => accepted,
         };
-        // Answers are short and written at once; holding them back for more would only delay them.
+        // Without this, Nagle's algorithm would delay short answers.
         let _ = stream.set_nodelay(true);
         let (router, stop) = (router.clone(), stop.clone());
         connections.spawn(async move {
@@ -74,7 +75,7 @@ async fn accept(
     }
 }
 
-/// The next connection. Past the cap nothing is accepted, so that further clients wait in the system's queue.
+/// The next connection. At the limit nothing is accepted, so that further clients wait in the system's queue.
 async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, Peer, Option<OwnedSemaphorePermit>) {
     // The semaphore is never closed, so there is always a permit.
     let place = Arc::clone(places).acquire_owned().await.ok();
@@ -89,7 +90,7 @@ async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, Pe
     }
 }
 
-/// Waits for the last connection.
+/// Waits until all connections are closed.
 async fn finish(connections: &mut JoinSet<()>) {
     while connections.join_next().await.is_some() {}
 }

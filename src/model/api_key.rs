@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 /// Random characters of a generated key: 32 of base62 are 190 bits.
 const RANDOM_CHARACTERS: usize = 32;
-/// The fewest characters behind the prefix of a key that somebody chose.
+/// The fewest characters after the prefix of a key that an administrator chose.
 const FEWEST_CHARACTERS: usize = 16;
 const MOST_CHARACTERS: usize = 128;
 
@@ -18,11 +18,11 @@ const MOST_CHARACTERS: usize = 128;
 #[error("an API key is rst_live_ followed by 16 to 128 letters and digits")]
 pub struct InvalidApiKey;
 
-/// A key in clear. It exists only where it is made, given or checked; its `Debug` output hides it.
+/// A key in plain text. It exists only while it is made, shown or checked; its `Debug` output hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
-/// The SHA-256 of a key, which is what the database knows.
+/// The SHA-256 of a key, which the database stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyHash(pub [u8; 32]);
 
@@ -37,19 +37,19 @@ impl ApiKey {
         Self(Self::PREFIX.chars().chain(random).collect())
     }
 
-    /// The key in clear.
+    /// The key in plain text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The last four characters, by which a person tells keys apart.
+    /// The last four characters, which are shown to tell keys apart.
     #[must_use]
     pub fn last_four(&self) -> &str {
         &self.0[self.0.len() - 4..]
     }
 
-    /// What is stored of the key.
+    /// The hash that is stored.
     #[must_use]
     pub fn hash(&self) -> KeyHash {
         KeyHash(Sha256::digest(self.0.as_bytes()).into())
@@ -62,7 +62,7 @@ impl FromStr for ApiKey {
     fn from_str(text: &str) -> Result<Self, InvalidApiKey> {
         let chosen = text.strip_prefix(Self::PREFIX).ok_or(InvalidApiKey)?;
         let length_ok = (FEWEST_CHARACTERS..=MOST_CHARACTERS).contains(&chosen.len());
-        if !length_ok || !chosen.bytes().all(|octet| octet.is_ascii_alphanumeric()) {
+        if !length_ok || !chosen.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return Err(InvalidApiKey);
         }
         Ok(Self(text.to_owned()))

@@ -11,7 +11,7 @@ use super::{Domain, EmailAddress, ProjectId, Timestamp};
 const ID_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// Where the letters begin in [`ID_ALPHABET`].
 const FIRST_LETTER: usize = 10;
-/// 16 characters of 5 bits: 10^23 addresses, so that nobody guesses one.
+/// 16 characters of 5 bits: 10^23 addresses, too many to guess one.
 const ID_CHARACTERS: usize = 16;
 
 /// The text cannot be an inbox id.
@@ -41,10 +41,10 @@ impl InboxId {
         Self(address.local_part().to_lowercase())
     }
 
-    /// Reads an id that somebody gave, in any case.
+    /// Parses an id from outside, in any case.
     ///
     /// # Errors
-    /// [`InvalidInboxId`] where it could not be the local part of an address.
+    /// [`InvalidInboxId`] if it cannot be the local part of an address.
     pub fn parse(text: &str) -> Result<Self, InvalidInboxId> {
         let shortest_domain = Domain::parse("d").map_err(|_| InvalidInboxId)?;
         EmailAddress::new(text, shortest_domain).map(|address| Self::of(&address)).map_err(|_| InvalidInboxId)
@@ -55,7 +55,7 @@ impl InboxId {
         Self(id)
     }
 
-    /// The id without its `+tag`, where it has one.
+    /// The id without its `+tag`, if it has one.
     #[must_use]
     pub fn without_tag(&self) -> Option<Self> {
         self.0.split_once('+').filter(|(base, _)| !base.is_empty()).map(|(base, _)| Self(base.to_owned()))
@@ -74,18 +74,18 @@ impl fmt::Display for InboxId {
     }
 }
 
-/// Who ends an inbox.
+/// How an inbox ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InboxKind {
     /// It expires by itself.
     Temporary,
-    /// It stays until somebody removes it in the dashboard.
+    /// It stays until it is deleted in the dashboard.
     Permanent,
 }
 
 impl InboxKind {
-    /// The word that is stored and shown.
+    /// The name that is stored and shown.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ impl InboxKind {
         }
     }
 
-    /// The kind with this word.
+    /// The kind with this name.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         [Self::Temporary, Self::Permanent].into_iter().find(|kind| kind.as_str() == word)
@@ -106,13 +106,13 @@ impl InboxKind {
 pub struct Inbox {
     /// The local part of its address.
     pub id: InboxId,
-    /// Whose it is.
+    /// The project that owns it.
     pub project: ProjectId,
-    /// Who ends it.
+    /// How it ends.
     pub kind: InboxKind,
-    /// When it was created, or opened again after it had ended.
+    /// When it was created, or reopened after it had expired.
     pub created_at: Timestamp,
-    /// From when on it is gone; `None` for never.
+    /// When it expires; `None` for never.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -124,14 +124,14 @@ impl Inbox {
     }
 }
 
-/// A live inbox with what a list shows of it.
+/// A live inbox with the columns of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InboxSummary {
     /// The inbox.
     pub inbox: Inbox,
-    /// How many messages lie in it.
+    /// How many messages it has.
     pub messages: i64,
-    /// The sender of the last message, where there is one.
+    /// The sender of the last message, if there is one.
     pub last_sender: Option<String>,
     /// The subject of the last message.
     pub last_subject: Option<String>,
@@ -149,7 +149,7 @@ mod tests {
             let id = InboxId::generate();
             assert_eq!(id.as_str().len(), 16);
             assert!(id.as_str().starts_with(|first: char| first.is_ascii_lowercase()));
-            assert!(id.as_str().bytes().all(|octet| ID_ALPHABET.contains(&octet)));
+            assert!(id.as_str().bytes().all(|byte| ID_ALPHABET.contains(&byte)));
             assert_eq!(InboxId::parse(id.as_str()), Ok(id));
         }
     }

@@ -1,4 +1,4 @@
-//! A received message as a test reads it.
+//! A received message, parsed.
 
 use std::fmt;
 
@@ -24,12 +24,12 @@ impl MessageId {
         Self(Uuid::now_v7())
     }
 
-    /// Reads an id that somebody gave: the hyphenated form, in any case.
+    /// Parses an id from outside: the hyphenated form, in any case.
     ///
     /// # Errors
     /// [`InvalidMessageId`] for anything else.
     pub fn parse(text: &str) -> Result<Self, InvalidMessageId> {
-        // Uuid reads braces and URNs too; an id has one spelling.
+        // Uuid also accepts braces and URNs; an id has one spelling.
         if text.len() != uuid::fmt::Hyphenated::LENGTH {
             return Err(InvalidMessageId);
         }
@@ -55,56 +55,56 @@ pub struct Features {
 /// What was parsed out of a message and only its reader needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
-    /// The plain text, lines ended by `\n`.
+    /// The plain text, with `\n` as line end.
     pub text: String,
-    /// The HTML; empty where there is none.
+    /// The HTML; empty if there is none.
     pub html: String,
-    /// Absolute URIs in the order they stand in the message, each once.
+    /// Absolute URIs in the order of the message, each once.
     pub links: Vec<String>,
-    /// The one-time code, 4 to 8 digits; empty where there is none.
+    /// The one-time code, 4 to 8 digits; empty if there is none.
     pub otp: String,
 }
 
-/// The parts as they are stored: a JSON object. An answer passes them on without a look inside.
+/// The parts as they are stored: a JSON object. Answers contain it without parsing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartsJson {
     bytes: Vec<u8>,
     room: Room,
 }
 
-/// Stored parts are no JSON object, or another one than is stored here.
+/// Stored parts are not the expected JSON object.
 #[derive(Debug, thiserror::Error)]
 #[error("the parts of a message are damaged: {0}")]
 pub struct DamagedParts(#[from] serde_json::Error);
 
 impl PartsJson {
-    /// Takes the bytes of a JSON object and the room that they take; `None` where they are not in braces.
+    /// Takes the bytes of a JSON object and their share of the memory budget; `None` if they are not in braces.
     #[must_use]
     pub fn from_stored(bytes: Vec<u8>, room: Room) -> Option<Self> {
         (bytes.len() > 2 && bytes.starts_with(b"{") && bytes.ends_with(b"}")).then_some(Self { bytes, room })
     }
 
-    /// Parts that were not stored.
+    /// Parts that do not come from the database.
     ///
     /// # Errors
-    /// [`DamagedParts`] where they cannot be written as JSON.
+    /// [`DamagedParts`] if they cannot be serialized as JSON.
     pub fn of(parts: &Parts) -> Result<Self, DamagedParts> {
         Ok(Self { bytes: serde_json::to_vec(parts)?, room: Room::default() })
     }
 
-    /// The memory that the parts take; the messages of one page share it.
+    /// The share of the memory budget that the parts take; the messages of one page have one in common.
     #[must_use]
     pub fn room(&self) -> &Room {
         &self.room
     }
 
-    /// The members of the object, with commas between and without the braces.
+    /// The members of the object, without the braces.
     #[must_use]
     pub fn members(&self) -> &[u8] {
         &self.bytes[1..self.bytes.len() - 1]
     }
 
-    /// Reads the parts.
+    /// Parses the parts.
     ///
     /// # Errors
     /// [`DamagedParts`].
@@ -118,13 +118,13 @@ impl PartsJson {
 pub struct Message {
     /// Identifies it; also the `after` cursor.
     pub id: MessageId,
-    /// The inbox it lies in.
+    /// The inbox that has it.
     pub inbox_id: InboxId,
     /// Its position in the inbox: 1, 2, 3 … in commit order.
     pub sequence: i64,
-    /// The sender's address; empty where there is none.
+    /// The sender's address; empty if there is none.
     pub from: String,
-    /// The subject, decoded; empty where there is none.
+    /// The subject, decoded; empty if there is none.
     pub subject: String,
     /// Its parts.
     pub parts: PartsJson,
@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_is_not_taken_for_parts() {
-        for octets in [&b""[..], b"{", b"{}", b"{\"text\":\"a", b"text"] {
-            assert_eq!(PartsJson::from_stored(octets.to_vec(), Room::default()), None);
+        for bytes in [&b""[..], b"{", b"{}", b"{\"text\":\"a", b"text"] {
+            assert_eq!(PartsJson::from_stored(bytes.to_vec(), Room::default()), None);
         }
         assert!(PartsJson::from_stored(b"{\"text\":1}".to_vec(), Room::default()).unwrap().read().is_err());
     }

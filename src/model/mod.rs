@@ -1,4 +1,4 @@
-//! The words of the domain: projects, keys, inboxes, messages, and the instants they happen at.
+//! The domain types: projects, keys, inboxes, messages and timestamps.
 
 mod api_key;
 mod inbox;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{InboxId, ProjectId, Timestamp};
 
-/// The text is no outgoing id.
+/// The text is not an outgoing id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not the id of an outgoing item")]
 pub struct InvalidOutgoingId;
@@ -22,12 +22,12 @@ impl OutgoingId {
         Self(Uuid::now_v7())
     }
 
-    /// Reads an id that somebody gave: the hyphenated form, in any case.
+    /// Parses an id from outside: the hyphenated form, in any case.
     ///
     /// # Errors
     /// [`InvalidOutgoingId`] for anything else.
     pub fn parse(text: &str) -> Result<Self, InvalidOutgoingId> {
-        // Uuid reads braces and URNs too; an id has one spelling.
+        // Uuid also accepts braces and URNs; an id has one spelling.
         if text.len() != uuid::fmt::Hyphenated::LENGTH {
             return Err(InvalidOutgoingId);
         }
@@ -41,7 +41,7 @@ impl fmt::Display for OutgoingId {
     }
 }
 
-/// Identifies one run of a mail worker: the name under which it holds its leases.
+/// Identifies one run of a mail worker, which owns its leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WorkerId(pub Uuid);
 
@@ -53,14 +53,14 @@ impl WorkerId {
     }
 }
 
-/// Where an outgoing item stands.
+/// The state of an outgoing item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutgoingStatus {
-    /// It waits for the mail worker's next attempt, or is in the middle of one.
+    /// It waits for the mail worker's next attempt, or an attempt is running.
     Queued,
     /// It was delivered: into a local inbox, or to the server of its recipient.
     Sent,
-    /// It was refused for good, or its time is over; the sender's inbox has a bounce.
+    /// It was refused permanently or has expired; the sender's inbox has a bounce.
     Failed,
     /// An administrator took it out of the queue.
     Cancelled,
@@ -70,7 +70,7 @@ impl OutgoingStatus {
     /// Every status there is.
     pub const ALL: [Self; 4] = [Self::Queued, Self::Sent, Self::Failed, Self::Cancelled];
 
-    /// The word that is stored and shown.
+    /// The name that is stored and shown.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl OutgoingStatus {
         }
     }
 
-    /// The status with this word.
+    /// The status with this name.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
@@ -94,12 +94,12 @@ impl fmt::Display for OutgoingStatus {
     }
 }
 
-/// What came of one attempt to send an item.
+/// The result of one attempt to send an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// Counted from 1.
     pub number: u32,
-    /// When it began.
+    /// When it started.
     pub attempted_at: Option<Timestamp>,
     /// The name of the server that was spoken to.
     pub server: Option<String>,
@@ -112,30 +112,30 @@ pub struct Attempt {
 pub struct Outgoing {
     /// Identifies it.
     pub id: OutgoingId,
-    /// Whose inbox sends it.
+    /// The project of the inbox that sends it.
     pub project: ProjectId,
     /// The inbox it is sent from.
     pub inbox: InboxId,
-    /// Whom it goes to.
+    /// The address it is sent to.
     pub recipient: String,
     /// Its subject.
     pub subject: String,
     /// Its Message-ID, with angle brackets; the same on every copy.
     pub message_id: String,
-    /// Where it stands.
+    /// Its state.
     pub status: OutgoingStatus,
     /// When the caller sent it.
     pub created_at: Timestamp,
-    /// How often the mail worker has begun to send it.
+    /// How many attempts the mail worker has started.
     pub attempts: u32,
-    /// When the last attempt began.
+    /// When the last attempt started.
     pub attempted_at: Option<Timestamp>,
     /// When the next attempt is due; only while it is queued.
     pub due_at: Option<Timestamp>,
-    /// From when on no attempt is made any more; only for what went through the queue.
+    /// After this time no attempt is made; only for items that were queued.
     pub expires_at: Option<Timestamp>,
-    /// Until when it is a mail worker's own; only during an attempt.
+    /// Until when a mail worker has the lease; only during an attempt.
     pub leased_until: Option<Timestamp>,
-    /// What the last attempt ended with, on one line; empty before the first.
+    /// The result of the last attempt, on one line; empty before the first.
     pub last_reply: String,
 }

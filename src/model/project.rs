@@ -19,10 +19,10 @@ impl ProjectId {
 }
 
 impl ProjectId {
-    /// Reads an id that somebody gave: the hyphenated form, in any case.
+    /// Parses an id from outside: the hyphenated form, in any case.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        // Uuid reads braces and URNs too; an id has one spelling.
+        // Uuid also accepts braces and URNs; an id has one spelling.
         (text.len() == uuid::fmt::Hyphenated::LENGTH).then(|| Uuid::try_parse(text).ok().map(Self)).flatten()
     }
 }
@@ -40,7 +40,7 @@ pub struct Project {
     pub id: ProjectId,
     /// Its unique name.
     pub name: String,
-    /// Whether it owns the inboxes that nobody else does.
+    /// Whether it is the default project, which owns inboxes that were created by mail to an unknown address.
     pub is_default: bool,
     /// When it was created.
     pub created_at: Timestamp,

@@ -1,22 +1,22 @@
-//! Something that was refused over SMTP, as somebody sees it who asks why a mail did not come.
+//! A refusal over SMTP, kept so that users can find out why a mail did not arrive.
 
 use super::{InboxId, Timestamp};
 
-/// One reply that refused something.
+/// One SMTP reply that refused something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedMail {
     /// The client's address and port.
     pub peer: String,
-    /// The reverse-path as the client wrote it; empty where it came to none.
+    /// The reverse-path as the client sent it; empty if there was none yet.
     pub sender: String,
-    /// The recipient or recipients as the client wrote them; empty where it came to none.
+    /// The recipient or recipients as the client sent them; empty if there were none yet.
     pub recipient: String,
     /// The inbox whose local part the recipient has; nothing where no recipient is known.
     pub inbox: Option<InboxId>,
     /// Why, as one word in snake case.
     pub reason: String,
-    /// What the client was told.
+    /// The reply to the client.
     pub reply: String,
-    /// When.
+    /// The time of the reply.
     pub refused_at: Timestamp,
 }

@@ -1,4 +1,4 @@
-//! An instant in UTC, to the millisecond: the only notion of time that is stored or shown.
+//! An instant in UTC, to the millisecond: the only form in which times are stored or shown.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -35,20 +35,20 @@ impl Timestamp {
         Self(self.0.saturating_sub(millis(duration)))
     }
 
-    /// How long it is from `earlier` to this instant; zero where it is not later.
+    /// The duration from `earlier` to this instant; zero if it is not later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// The date as a mail header writes it (RFC 5322, section 3.3), in UTC.
+    /// The date in the format of a mail header (RFC 5322, section 3.3), in UTC.
     #[must_use]
     pub fn to_rfc5322(self) -> String {
-        // HTTP's date is the same but for its zone (RFC 9110, section 5.6.7).
+        // HTTP dates differ only in the zone (RFC 9110, section 5.6.7).
         httpdate::fmt_http_date(self.to_system_time()).replace("GMT", "+0000")
     }
 
-    /// The nearest instant that has a date of four digits behind 1970, which is what both formats can write.
+    /// The nearest instant from 1970 to the year 9999, which both formats can represent.
     fn to_system_time(self) -> SystemTime {
         let milliseconds = u64::try_from(self.0).unwrap_or(0).min(LAST);
         SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds)

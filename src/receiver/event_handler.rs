@@ -18,7 +18,7 @@ use crate::service::{DeliverError, Incoming, SmtpConnection, prepare};
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
 
-/// How long the client waits for the service before it is told to try again later.
+/// How long the client waits for the service before the reply asks it to try again later.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of most traces.
 const TRACE_BYTES: usize = 256;
@@ -166,8 +166,9 @@ impl EventHandler {
         outcome
     }
 
-    /// Parses and stores a message. The committer holds the message's memory and the connection's place to the end, also
-    /// when the client is no longer kept waiting, so that retries at a store that hangs take no more than these limits.
+    /// Parses and stores a message. The committer holds the message's memory and the connection's place to the end,
+    /// also when the client is no longer kept waiting, so that retries at a store that hangs take no more than these
+    /// limits.
     fn delivery(
         &self,
         envelope: Envelope,

@@ -1,5 +1,5 @@
-//! Sums up the refusals of one client in the log: past the first few of a window, they are counted and reported together
-//! when the window ends. So a client that is refused a hundred thousand times a second does not fill the disk.
+//! Sums up the refusals of one client in the log: past the first few of a window, they are counted and reported
+//! together when the window ends. So a client that is refused a hundred thousand times a second does not fill the disk.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

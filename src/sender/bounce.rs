@@ -1,32 +1,32 @@
-//! The report on a message that could not be delivered (RFC 3464), for the inbox that sent it.
+//! The bounce for a message that could not be delivered (RFC 3464), sent to the inbox that sent the message.
 //!
-//! It has three parts: the words for a person, the fields for a program, and the header of the message it is about.
+//! It has three parts: a text for people, fields for programs, and the header of the original message.
 
 use super::failure::Failure;
 use super::status::Status;
 use crate::model::{Domain, Outgoing, Timestamp};
 
-/// What a report is about.
+/// What the bounce reports.
 pub(super) struct Bounce<'a> {
     /// The item that failed.
     pub(super) item: &'a Outgoing,
-    /// The address it was sent from.
+    /// The address that sent the message.
     pub(super) sender: &'a str,
     /// The header section of the message.
     pub(super) header: &'a [u8],
-    /// Why no attempt is made any more.
+    /// Why delivery was given up.
     pub(super) failure: &'a Failure,
-    /// Who reports.
+    /// The domain that reports.
     pub(super) mail_domain: &'a Domain,
-    /// When.
+    /// The time of the report.
     pub(super) now: Timestamp,
 }
 
 impl Bounce<'_> {
-    /// Writes the report as a message.
+    /// The report as a message.
     pub(super) fn compose(&self) -> Vec<u8> {
         let (boundary, id) = (uuid::Uuid::now_v7().simple(), uuid::Uuid::now_v7());
-        // The fields for programs that may hold UTF-8 have types of their own (RFC 6533).
+        // RFC 6533 has separate content types for fields with UTF-8.
         let ascii = self.item.recipient.is_ascii() && self.sender.is_ascii();
         let (status_type, header_type) = if ascii {
             ("message/delivery-status", "text/rfc822-headers")
@@ -94,20 +94,20 @@ impl Bounce<'_> {
         fields.join("\r\n") + "\r\n"
     }
 
-    /// What was transient is permanent once nobody tries any more.
+    /// A transient failure becomes permanent when delivery is given up.
     fn permanent_status(&self) -> Status {
         let Status(_, subject, detail) = self.failure.status;
         Status(Status::PERMANENT, subject, detail)
     }
 }
 
-/// All fields, with the line end of the last.
+/// All fields, with the last line end.
 pub(super) fn header_section(message: &[u8]) -> &[u8] {
-    let end = message.windows(4).position(|octets| octets == b"\r\n\r\n");
+    let end = message.windows(4).position(|bytes| bytes == b"\r\n\r\n");
     end.map_or(message, |end| &message[..end + 2])
 }
 
-/// What stands behind `Subject:`, encoded and folded as it is, without the last line end.
+/// The raw value of `Subject`, still encoded and folded, without the last line end.
 fn subject(header: &[u8]) -> &[u8] {
     const NAME: &[u8] = b"subject:";
     let begins = |at: &usize| header[*at..].get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME));
@@ -127,7 +127,7 @@ mod tests {
     use crate::model::{InboxId, OutgoingId, OutgoingStatus, ProjectId};
 
     #[test]
-    fn the_subject_is_taken_as_it_stands() {
+    fn the_subject_is_copied_unchanged() {
         let of = |header: &str| String::from_utf8(subject(header.as_bytes()).to_vec()).unwrap();
         assert_eq!(of("From: a\r\nSubject: Hello\r\nTo: b\r\n"), " Hello");
         assert_eq!(

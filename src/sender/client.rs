@@ -1,8 +1,8 @@
 //! The SMTP client: transfers one message to one server over a new connection (RFC 5321).
 //!
-//! An error before MAIL concerns the server, and another server may take the message. An error from MAIL on concerns the
-//! message and ends the attempt. If the final dot was sent and no reply came, the server may have the message; no other
-//! server is tried, and the next attempt sends a copy with the same Message-ID.
+//! After an error before MAIL, the next server is tried. An error from MAIL on concerns the message and ends the
+//! attempt. If the final dot was sent and no reply came, the server may have the message: no other server is tried, and
+//! the next attempt sends a copy with the same Message-ID.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::reply::Reply;
 use super::tls;
 use crate::clock::Clock;
 
-// How long the server may take to answer (RFC 5321, section 4.5.3.2).
+// How long the server may take to reply (RFC 5321, section 4.5.3.2).
 const GREETING: Duration = Duration::from_secs(5 * 60);
 const COMMAND: Duration = Duration::from_secs(5 * 60);
 const DATA: Duration = Duration::from_secs(2 * 60);
@@ -28,12 +28,12 @@ const FINAL_DOT: Duration = Duration::from_secs(10 * 60);
 
 /// When a connection is encrypted, and what the server's certificate must prove.
 pub(super) enum TlsPolicy {
-    /// Encrypted if the server can, with any certificate; else plain text.
+    /// Encrypted if the server offers STARTTLS, with any certificate; otherwise plain text.
     Opportunistic {
         /// Accepts every certificate.
         config: Arc<ClientConfig>,
     },
-    /// Where it is encrypted, the certificate must be valid.
+    /// If the connection is encrypted, the certificate must be valid.
     Verified {
         /// Checks the certificate.
         config: Arc<ClientConfig>,
@@ -47,7 +47,7 @@ pub(super) struct Client {
     /// The name in EHLO.
     pub(super) hello: String,
     pub(super) tls: TlsPolicy,
-    /// The user name and the password, if the server wants them.
+    /// The user name and the password, if the server requires them.
     pub(super) credentials: Option<(String, String)>,
     pub(super) clock: Clock,
 }
@@ -55,19 +55,19 @@ pub(super) struct Client {
 /// Why one server did not take a message.
 #[derive(Debug)]
 pub(super) enum AttemptError {
-    /// The server is the problem: another one may take the message.
+    /// The server is the problem: another one may accept the message.
     Server(Failure),
     /// The TLS handshake failed.
     Handshake(Failure),
-    /// The message is the problem, or nobody knows whether it was taken: no other server is tried.
+    /// The message is the problem, or it is unknown whether it was accepted: no other server is tried.
     Message(Failure),
 }
 
 impl Client {
-    /// Transfers `mail` to `peer` and returns the reply with which the server took it.
+    /// Transfers `mail` to `peer` and returns the reply that accepted it.
     pub(super) async fn deliver(&self, peer: &Peer, mail: &Mail) -> Result<Reply, AttemptError> {
         match self.transfer(peer, mail, true).await {
-            // Plain text is better than no mail. It needs a new connection.
+            // Plain text is better than no delivery. It needs a new connection.
             Err(AttemptError::Handshake(_)) if matches!(self.tls, TlsPolicy::Opportunistic { .. }) => {
                 self.transfer(peer, mail, false).await
             }
@@ -76,12 +76,12 @@ impl Client {
     }
 
     async fn transfer(&self, peer: &Peer, mail: &Mail, encrypt: bool) -> Result<Reply, AttemptError> {
-        let mut session = Session { peer: peer.clone(), connection: self.open(peer).await? };
+        let mut session = ClientSession { peer: peer.clone(), connection: self.open(peer).await? };
         session.greet().await?;
         let mut extensions = session.hello(&self.hello).await?;
         if encrypt && extensions.starttls && session.offers_tls().await? {
             session = session.encrypt(Arc::clone(self.tls_config())).await?;
-            // What the server said in plain text no longer counts (RFC 3207, section 4.2).
+            // The extensions offered in plain text no longer count (RFC 3207, section 4.2).
             extensions = session.hello(&self.hello).await?;
             extensions.encrypted = true;
         }
@@ -108,8 +108,8 @@ impl Client {
         }
     }
 
-    /// Sends the password only where nobody else can read it.
-    async fn authenticate(&self, session: &mut Session, extensions: &Extensions) -> Result<(), AttemptError> {
+    /// Sends the password only over TLS or loopback.
+    async fn authenticate(&self, session: &mut ClientSession, extensions: &Extensions) -> Result<(), AttemptError> {
         let Some((user, password)) = &self.credentials else { return Ok(()) };
         let implicit = matches!(self.tls, TlsPolicy::Verified { implicit: true, .. });
         if !(implicit || extensions.encrypted || session.peer.address.ip().is_loopback()) {
@@ -121,32 +121,32 @@ impl Client {
 }
 
 /// A connection to a server, from its greeting to QUIT.
-struct Session {
+struct ClientSession {
     peer: Peer,
     connection: Connection,
 }
 
-impl Session {
+impl ClientSession {
     /// Reads the greeting. Anything but 220 means that another server should be tried.
     async fn greet(&mut self) -> Result<(), AttemptError> {
         let greeting = self.connection.reply(GREETING).await.map_err(|error| self.broken(&error))?;
         self.expect(greeting.is_positive(), "the connection", &greeting).map_err(AttemptError::server)
     }
 
-    /// EHLO, or HELO for a server that knows no EHLO.
+    /// EHLO, or HELO if the server does not support EHLO.
     async fn hello(&mut self, name: &str) -> Result<Extensions, AttemptError> {
-        let reply = self.ask(&format!("EHLO {name}"), COMMAND).await?;
+        let reply = self.command(&format!("EHLO {name}"), COMMAND).await?;
         if reply.is_positive() {
             return Ok(Extensions::read(&reply));
         }
-        let reply = self.ask(&format!("HELO {name}"), COMMAND).await?;
+        let reply = self.command(&format!("HELO {name}"), COMMAND).await?;
         self.expect(reply.is_positive(), "HELO", &reply).map_err(AttemptError::server)?;
         Ok(Extensions::default())
     }
 
     /// Whether the server agrees to STARTTLS.
     async fn offers_tls(&mut self) -> Result<bool, AttemptError> {
-        Ok(self.ask("STARTTLS", COMMAND).await?.is_positive())
+        Ok(self.command("STARTTLS", COMMAND).await?.is_positive())
     }
 
     async fn encrypt(self, tls: Arc<ClientConfig>) -> Result<Self, AttemptError> {
@@ -160,12 +160,12 @@ impl Session {
     async fn authenticate(&mut self, user: &str, password: &str, extensions: &Extensions) -> Result<(), AttemptError> {
         let encode = |text: &str| BASE64_STANDARD.encode(text);
         let reply = if extensions.auth_plain || !extensions.auth_login {
-            self.ask(&format!("AUTH PLAIN {}", encode(&format!("\0{user}\0{password}"))), COMMAND).await?
+            self.command(&format!("AUTH PLAIN {}", encode(&format!("\0{user}\0{password}"))), COMMAND).await?
         } else {
-            let mut reply = self.ask("AUTH LOGIN", COMMAND).await?;
+            let mut reply = self.command("AUTH LOGIN", COMMAND).await?;
             for answer in [user, password] {
                 self.expect(reply.is_intermediate(), "AUTH", &reply).map_err(AttemptError::server)?;
-                reply = self.ask(&encode(answer), COMMAND).await?;
+                reply = self.command(&encode(answer), COMMAND).await?;
             }
             reply
         };
@@ -181,7 +181,7 @@ impl Session {
             let reply = self.ask(&line, COMMAND).await?;
             self.expect(reply.is_positive(), name, &reply).map_err(AttemptError::Message)?;
         }
-        let reply = self.ask("DATA", DATA).await?;
+        let reply = self.command("DATA", DATA).await?;
         self.expect(reply.is_intermediate(), "DATA", &reply).map_err(AttemptError::Message)?;
         let sent = self.connection.write(&dot_stuffed(&mail.message)).await;
         sent.map_err(|error| self.unsure(&error))?;
@@ -207,7 +207,7 @@ impl Session {
         Ok(())
     }
 
-    async fn ask(&mut self, line: &str, limit: Duration) -> Result<Reply, AttemptError> {
+    async fn command(&mut self, line: &str, limit: Duration) -> Result<Reply, AttemptError> {
         self.connection.command(line, limit).await.map_err(|error| self.broken(&error))
     }
 
@@ -219,7 +219,7 @@ impl Session {
         AttemptError::broken(&self.peer, error)
     }
 
-    /// The connection broke after the message was sent: the server may have it or not.
+    /// The connection broke after the message was sent: the server may or may not have it.
     fn unsure(&self, error: &ConnectionError) -> AttemptError {
         AttemptError::Message(connection_failure(&self.peer, error))
     }
@@ -250,8 +250,8 @@ fn connection_failure(peer: &Peer, error: &ConnectionError) -> Failure {
     Failure::transient(subject, detail, error.to_string()).at(peer)
 }
 
-/// The message as it is sent: lines that begin with a dot get another one, and a line with one dot ends it
-/// (RFC 5321, section 4.5.2). Every line end becomes CR LF, because some servers take a bare CR or LF for one.
+/// The message as DATA sends it: a dot is added to lines that start with one, and a line with one dot ends it
+/// (RFC 5321, section 4.5.2). Every line end becomes CR LF, because some servers treat a bare CR or LF as one.
 fn dot_stuffed(message: &[u8]) -> Vec<u8> {
     let mut wire = Vec::with_capacity(message.len() + message.len() / 50 + 5);
     let mut rest = message;

@@ -1,4 +1,4 @@
-//! A connection to a server: commands out, replies in, every step within a time and a size.
+//! A connection to a server: sends commands and reads replies, with a limit on time and size for every step.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,23 +11,23 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::reply::{LINE_OCTETS, MalformedReply, Reading, Reply};
+use super::reply::{LINE_BYTES, MalformedReply, Reading, Reply};
 use crate::clock::Clock;
 
-/// How long connecting may take; no standard says.
+/// How long connecting may take; the RFCs give no value.
 const CONNECT: Duration = Duration::from_secs(30);
 /// How long the server may take to read a piece of what is sent (RFC 5321, section 4.5.3.2.5).
 const WRITE: Duration = Duration::from_secs(3 * 60);
-/// How long TLS may take to be agreed on.
+/// How long the TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(60);
-/// A message is sent in pieces of this many octets.
+/// A message is sent in pieces of this many bytes.
 const PIECE: usize = 64 * 1024;
 
-/// Anything that octets flow through in both directions.
+/// A stream that can be read and written: TCP or TLS.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// Why a connection is of no use any more.
+/// Why a connection can no longer be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectionError {
     #[error("cannot connect: {0}")]
@@ -42,7 +42,7 @@ pub(super) enum ConnectionError {
     Malformed(#[from] MalformedReply),
     #[error("TLS failed: {0}")]
     Handshake(#[source] io::Error),
-    #[error("the server sent plain text behind its answer to STARTTLS")]
+    #[error("the server sent plain text after its reply to STARTTLS")]
     Injected,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Dials.
+    /// Connects.
     pub(super) async fn open(address: SocketAddr, clock: Clock) -> Result<Self, ConnectionError> {
         let dialled = within(&clock, CONNECT, async {
             let stream = TcpStream::connect(address).await.map_err(ConnectionError::Connect)?;
@@ -64,8 +64,8 @@ impl Connection {
         Ok(Self { stream: BufReader::new(Box::new(stream)), clock })
     }
 
-    /// Goes on under TLS. What the server sent before the handshake and is not yet read would count as sent under it, so
-    /// there must be none (RFC 3207, section 4.2).
+    /// Starts TLS. Text that arrived before the handshake would be read as if it were encrypted, so there must be none
+    /// (RFC 3207, section 4.2).
     pub(super) async fn encrypt(
         self,
         config: Arc<ClientConfig>,
@@ -81,20 +81,20 @@ impl Connection {
         Ok(Self { stream: BufReader::new(Box::new(stream)), clock })
     }
 
-    /// Sends a command and reads the reply to it, which may take `limit`.
+    /// Sends a command and reads its reply, within `limit`.
     pub(super) async fn command(&mut self, line: &str, limit: Duration) -> Result<Reply, ConnectionError> {
         self.write(format!("{line}\r\n").as_bytes()).await?;
         self.reply(limit).await
     }
 
-    /// Reads a reply, all of which may take `limit`.
+    /// Reads a whole reply within `limit`.
     pub(super) async fn reply(&mut self, limit: Duration) -> Result<Reply, ConnectionError> {
         within(&self.clock, limit, read_reply(&mut self.stream)).await
     }
 
-    /// Sends octets.
-    pub(super) async fn write(&mut self, octets: &[u8]) -> Result<(), ConnectionError> {
-        for piece in octets.chunks(PIECE) {
+    /// Sends bytes.
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), ConnectionError> {
+        for piece in bytes.chunks(PIECE) {
             within(&self.clock, WRITE, async { Ok(self.stream.write_all(piece).await?) }).await?;
         }
         within(&self.clock, WRITE, async { Ok(self.stream.flush().await?) }).await
@@ -106,13 +106,13 @@ async fn read_reply(stream: &mut BufReader<Box<dyn Stream>>) -> Result<Reply, Co
     let mut line = Vec::new();
     loop {
         line.clear();
-        let limit = u64::try_from(LINE_OCTETS).unwrap_or(u64::MAX);
-        let octets = stream.take(limit).read_until(b'\n', &mut line).await?;
-        if octets == 0 {
+        let limit = u64::try_from(LINE_BYTES).unwrap_or(u64::MAX);
+        let bytes = stream.take(limit).read_until(b'\n', &mut line).await?;
+        if bytes == 0 {
             return Err(ConnectionError::Closed);
         }
         if !line.ends_with(b"\n") {
-            return Err(if octets < LINE_OCTETS { ConnectionError::Closed } else { MalformedReply.into() });
+            return Err(if bytes < LINE_BYTES { ConnectionError::Closed } else { MalformedReply.into() });
         }
         if let Some(reply) = reading.take(&line)? {
             return Ok(reply);

@@ -1,9 +1,8 @@
-//! DKIM signatures (RFC 6376, RFC 8463): the mail domain vouches for what it sends.
+//! DKIM signatures (RFC 6376, RFC 8463): they prove that a message comes from the mail domain.
 //!
-//! The canonical form is `relaxed/relaxed`, which survives what servers on the way do to white space. Signing needs little
-//! more than two hashes and a signature of ring, which TLS brings along anyway; the libraries that do it bring an RSA
-//! implementation of their own with a known timing weakness. The signature holds no time, so that every copy of a message
-//! is the same to the octet.
+//! The canonical form is `relaxed/relaxed`, so servers on the way may change white space. Signing uses ring, which TLS
+//! needs anyway; the DKIM libraries use an RSA implementation with a known timing weakness. The signature contains no
+//! time, so that every copy of a message has the same bytes.
 
 use std::path::PathBuf;
 
@@ -18,8 +17,8 @@ use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use crate::config::Dkim;
 use crate::model::Domain;
 
-/// The header fields that are signed where they are there. From is signed once more than it is there, so that nobody adds
-/// another one (RFC 6376, section 8.15).
+/// The header fields that are signed if present. From is listed once more than it occurs, so that adding another From
+/// breaks the signature (RFC 6376, section 8.15).
 const SIGNED: [&str; 10] = [
     "from",
     "to",
@@ -32,20 +31,20 @@ const SIGNED: [&str; 10] = [
     "content-type",
     "content-transfer-encoding",
 ];
-/// Names on a line of `h=`.
+/// Names per line of `h=`.
 const NAMES_A_LINE: usize = 6;
-/// Where the signature is folded, in characters.
+/// The signature is folded after this many characters.
 const FOLD: usize = 72;
 
-/// Why there is no key to sign with.
+/// Why the signing key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DkimError {
-    /// The file cannot be read, or is no PEM.
+    /// The file cannot be read, or is not PEM.
     #[error("cannot read the DKIM key {path}: {source}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: pem::Error,
     },
     /// The key is of another kind.
@@ -88,7 +87,7 @@ impl Signer {
         Ok(Self { key, selector: dkim.selector.clone(), domain })
     }
 
-    /// The message with its signature in front; without one where signing fails, which only a lack of memory brings about.
+    /// The message with its signature in front, or without one if signing fails, which only happens without memory.
     pub(super) fn sign(&self, message: Vec<u8>) -> Vec<u8> {
         let (header, body) = split(&message);
         let fields = fields(header);
@@ -126,18 +125,18 @@ impl Key {
                 key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed, &mut signature).ok()?;
                 Some(signature)
             }
-            // Ed25519 signs the hash, not the octets (RFC 8463, section 3).
+            // Ed25519 signs the hash, not the bytes (RFC 8463, section 3).
             Self::Ed25519(key) => Some(key.sign(&Sha256::digest(signed)).as_ref().to_vec()),
         }
     }
 }
 
-/// A header field: its name and what stands behind the colon, without the last line end.
+/// A header field: its name and the text after the colon, without the last line end.
 type Field<'a> = (&'a str, &'a [u8]);
 
-/// The header section, and the body behind the empty line.
+/// The header section, and the body after the empty line.
 fn split(message: &[u8]) -> (&[u8], &[u8]) {
-    let end = message.windows(4).position(|octets| octets == b"\r\n\r\n");
+    let end = message.windows(4).position(|bytes| bytes == b"\r\n\r\n");
     end.map_or((message, &[]), |end| (&message[..end + 2], &message[end + 4..]))
 }
 
@@ -146,21 +145,21 @@ fn fields(header: &[u8]) -> Vec<Field<'_>> {
     let mut rest = header;
     while !rest.is_empty() {
         let end = field_end(rest);
-        let (field, behind) = rest.split_at(end);
+        let (field, after) = rest.split_at(end);
         let field = field.strip_suffix(b"\r\n").unwrap_or(field);
-        if let Some(colon) = field.iter().position(|&octet| octet == b':')
+        if let Some(colon) = field.iter().position(|&byte| byte == b':')
             && let Ok(name) = str::from_utf8(&field[..colon])
         {
             fields.push((name.trim_end(), &field[colon + 1..]));
         }
-        rest = behind;
+        rest = after;
     }
     fields
 }
 
 /// A field ends with the first line whose next line does not begin with white space.
 fn field_end(rest: &[u8]) -> usize {
-    let line_ends = rest.windows(2).enumerate().filter(|(_, octets)| octets == b"\r\n");
+    let line_ends = rest.windows(2).enumerate().filter(|(_, bytes)| bytes == b"\r\n");
     let mut ends = line_ends.map(|(position, _)| position + 2);
     ends.find(|&end| !matches!(rest.get(end), Some(b' ' | b'\t'))).unwrap_or(rest.len())
 }
@@ -170,7 +169,7 @@ fn signed_fields(fields: &[Field<'_>]) -> (String, Vec<u8>) {
     let mut names = Vec::new();
     let mut canonical = Vec::new();
     for wanted in SIGNED {
-        // Of a field that is there several times, the last is signed first (RFC 6376, section 5.4.2).
+        // If a field occurs several times, the last is signed first (RFC 6376, section 5.4.2).
         for (name, value) in fields.iter().rev().filter(|(name, _)| name.eq_ignore_ascii_case(wanted)) {
             names.push(wanted);
             canonical.extend(relaxed_field(name, value));
@@ -184,21 +183,21 @@ fn signed_fields(fields: &[Field<'_>]) -> (String, Vec<u8>) {
 
 /// RFC 6376, section 3.4.2, without the line end.
 fn relaxed_field(name: &str, value: &[u8]) -> Vec<u8> {
-    let unfolded: Vec<u8> = value.iter().copied().filter(|octet| !matches!(octet, b'\r' | b'\n')).collect();
+    let unfolded: Vec<u8> = value.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
     let mut canonical = name.to_ascii_lowercase().into_bytes();
     canonical.push(b':');
     canonical.extend(single_spaced(&unfolded));
     canonical
 }
 
-/// RFC 6376, section 3.4.4: white space at line ends and empty lines at the end do not count.
+/// RFC 6376, section 3.4.4: white space at line ends and empty lines at the end are ignored.
 fn relaxed_body(body: &[u8]) -> Vec<u8> {
     let mut canonical = Vec::with_capacity(body.len());
     let mut written = 0;
-    for line in body.split(|&octet| octet == b'\n') {
+    for line in body.split(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        // The space before the first word of a line stays one space.
-        if line.first().is_some_and(|octet| matches!(octet, b' ' | b'\t')) && !line.trim_ascii().is_empty() {
+        // White space at the start of a line becomes one space.
+        if line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) && !line.trim_ascii().is_empty() {
             canonical.push(b' ');
         }
         let before = canonical.len();
@@ -213,9 +212,9 @@ fn relaxed_body(body: &[u8]) -> Vec<u8> {
     canonical
 }
 
-/// The words with one space between them, and none around.
+/// The words, separated by one space.
 fn single_spaced(text: &[u8]) -> Vec<u8> {
-    let words = text.split(|octet| matches!(octet, b' ' | b'\t')).filter(|word| !word.is_empty());
+    let words = text.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(&b' ')
 }
 
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_body_has_no_octets() {
+    fn an_empty_body_has_no_bytes() {
         for body in [&b""[..], b"\r\n", b"\r\n\r\n", b" \t\r\n"] {
             assert_eq!(relaxed_body(body), b"");
         }

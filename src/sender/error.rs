@@ -10,7 +10,7 @@ use super::dkim::DkimError;
 /// Why the mail worker cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum SenderError {
-    /// The system does not say who answers questions to the DNS.
+    /// The system's configuration names no DNS server.
     #[error("cannot use the system's DNS configuration ({0}): name a server with --dns-server")]
     Resolver(String),
     /// The certificates for the relay cannot be read.
@@ -18,13 +18,13 @@ pub enum SenderError {
     Authorities {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: pem::Error,
     },
     /// TLS cannot be set up.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
-    /// There is no key to sign with.
+    /// The signing key cannot be used.
     #[error(transparent)]
     Dkim(#[from] DkimError),
 }

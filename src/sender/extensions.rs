@@ -1,16 +1,16 @@
-//! What a server says it can do in its answer to EHLO, and what MAIL says because of it.
+//! The extensions that a server lists in its reply to EHLO, and the MAIL parameters that use them.
 
 use super::mail::Mail;
 use super::reply::Reply;
 
-/// The extensions that matter here.
+/// The extensions that the client uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extensions {
     /// STARTTLS (RFC 3207).
     pub(super) starttls: bool,
     /// The connection is encrypted already.
     pub(super) encrypted: bool,
-    /// SIZE (RFC 1870): octets of the largest message; 0 where the server names no limit.
+    /// SIZE (RFC 1870): the largest message in bytes; 0 if the server gives no limit.
     pub(super) size: Option<u64>,
     /// 8BITMIME (RFC 6152).
     pub(super) eight_bit_mime: bool,
@@ -23,7 +23,7 @@ pub(super) struct Extensions {
 }
 
 impl Extensions {
-    /// Reads them off the answer to EHLO, whose first line is the server's name.
+    /// Reads them from the reply to EHLO, whose first line is the server's name.
     pub(super) fn read(reply: &Reply) -> Self {
         let mut extensions = Self::default();
         for line in reply.lines().iter().skip(1) {

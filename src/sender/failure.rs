@@ -1,4 +1,4 @@
-//! Why a message was not delivered, in the words of RFC 3463, and whether trying again may help.
+//! Why a message was not delivered, as a status of RFC 3463, and whether another attempt may help.
 
 use super::peer::Peer;
 use super::reply::Reply;
@@ -7,28 +7,28 @@ use super::status::Status;
 /// Why a message was not delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// What it comes down to.
+    /// The enhanced status code.
     pub(super) status: Status,
-    /// The same for a person, on one line.
+    /// The same for people, on one line.
     pub(super) text: String,
-    /// The name of the server that was spoken to.
+    /// The name of the server.
     pub(super) server: Option<String>,
-    /// What the server said, on one line, where it was the server that refused.
+    /// The server's reply, on one line, if the server refused.
     pub(super) reply: Option<String>,
 }
 
 impl Failure {
-    /// Nothing helps: another attempt would fail too.
+    /// A failure that another attempt would not change.
     pub(super) fn permanent(subject: u16, detail: u16, text: impl Into<String>) -> Self {
         Self::new(Status(Status::PERMANENT, subject, detail), text.into())
     }
 
-    /// Another attempt may succeed.
+    /// A failure after which another attempt may succeed.
     pub(super) fn transient(subject: u16, detail: u16, text: impl Into<String>) -> Self {
         Self::new(Status(Status::TRANSIENT, subject, detail), text.into())
     }
 
-    /// `peer` answered `command` with a reply that refuses. Only 5yz refuses for good (RFC 5321, section 4.2.1).
+    /// `peer` refused `command` with `reply`. Only 5yz is permanent (RFC 5321, section 4.2.1).
     pub(super) fn refused(peer: &Peer, command: &str, reply: &Reply) -> Self {
         let class = if reply.is_permanent() { Status::PERMANENT } else { Status::TRANSIENT };
         let status = reply.status().filter(|status| status.0 == class).unwrap_or(Status(class, 0, 0));
@@ -36,12 +36,12 @@ impl Failure {
         Self { status, text, server: Some(peer.name.clone()), reply: Some(reply.to_string()) }
     }
 
-    /// The same failure, told of a server.
+    /// The same failure, with the name of the server.
     pub(super) fn at(self, peer: &Peer) -> Self {
         Self { text: format!("{peer}: {}", self.text), server: Some(peer.name.clone()), ..self }
     }
 
-    /// The same failure, worth another attempt.
+    /// The same failure as a transient one.
     pub(super) fn made_transient(mut self) -> Self {
         self.status.0 = Status::TRANSIENT;
         self

@@ -1,9 +1,9 @@
-//! The mail worker: carries what inboxes send to other domains, over SMTP.
+//! The mail worker: sends mail from inboxes to other domains, over SMTP.
 //!
-//! [`worker`] takes what is due out of the durable queue, a lease on each item. [`transport`] makes one attempt: it has the
-//! message signed ([`dkim`]), finds the servers of the recipient's domain ([`route`]) at addresses that may be dialled
-//! ([`targets`]), and speaks to them ([`client`]). [`settle`] writes down what came of it: sent, to be tried again
-//! ([`retry`]), or failed, with a report into the inbox that sent it ([`bounce`]).
+//! [`worker`] claims due items of the durable queue, each with a lease. [`transport`] makes one attempt: it signs the
+//! message ([`dkim`]), finds the servers of the recipient's domain ([`route`]), refuses addresses that are not public
+//! ([`targets`]), and transfers the message ([`client`]). [`settle`] stores the result: sent, to be tried again
+//! ([`retry`]), or failed, with a bounce to the inbox that sent it ([`bounce`]).
 //!
 //! [`submit`] uses the same client for `restante sendmail`, without the queue.
 //!
@@ -46,17 +46,17 @@ pub use submit::{SubmitError, submit};
 pub struct Sender(worker::Worker);
 
 impl Sender {
-    /// Reads what the settings name.
+    /// Reads the files that the settings name.
     ///
     /// # Errors
-    /// [`SenderError`] for the first of it that cannot be used.
+    /// [`SenderError`] for the first file that cannot be used.
     pub fn new(settings: &Sending, service: Service) -> Result<Self, SenderError> {
         let transport = transport::Transport::new(settings, service.mail_domain(), service.clock().clone())?;
         Ok(Self(worker::Worker::new(service, Arc::new(transport))))
     }
 
-    /// Works until `stop`; attempts that are under way then have `grace` to end. What did not is tried again at the next
-    /// start.
+    /// Runs until `stop`; running attempts then have `grace` to finish. Those that do not finish are tried again after
+    /// the next start.
     pub async fn run(self, stop: CancellationToken, grace: Duration) {
         self.0.run(stop, grace).await;
     }

@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 /// A server and one of its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Peer {
-    /// Its name, without a dot at its end, or its address where it has no name.
+    /// Its name without a trailing dot, or its address if it has no name.
     pub(super) name: String,
-    /// Where it is dialled.
+    /// The address to connect to.
     pub(super) address: SocketAddr,
 }
 

@@ -1,14 +1,14 @@
-//! Replies of the servers that mail is carried to (RFC 5321, section 4.2), read from octets that may be hostile.
+//! Parses SMTP replies (RFC 5321, section 4.2) of servers that may be hostile.
 
 use std::fmt;
 
 use super::status::Status;
 
-/// Lines of one reply; EHLO of a large provider has about 15.
+/// The most lines of one reply; a large provider's reply to EHLO has about 15.
 pub(super) const LINES: usize = 100;
-/// Octets of one reply line, with its CR LF: four times what RFC 5321 allows.
-pub(super) const LINE_OCTETS: usize = 2_048;
-/// Characters of a reply that are kept for people.
+/// The most bytes of one reply line, with its CR LF: four times what RFC 5321 allows.
+pub(super) const LINE_BYTES: usize = 2_048;
+/// The most characters of a reply that are shown.
 const SHOWN_CHARACTERS: usize = 500;
 
 /// A whole reply: its code and the texts of its lines.
@@ -18,9 +18,9 @@ pub(super) struct Reply {
     lines: Vec<String>,
 }
 
-/// What a server sent is no reply.
+/// The server sent something that is not a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server's answer is no SMTP reply")]
+#[error("the server's answer is not an SMTP reply")]
 pub(super) struct MalformedReply;
 
 /// A reply that is being read, line by line.
@@ -31,7 +31,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Takes one line, with or without its line end; the whole reply once the line is its last.
+    /// Adds one line, with or without its line end; returns the whole reply after its last line.
     pub(super) fn take(&mut self, line: &[u8]) -> Result<Option<Reply>, MalformedReply> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -52,27 +52,27 @@ impl Reading {
 }
 
 impl Reply {
-    /// 2yz: done.
+    /// 2yz: the command succeeded.
     pub(super) fn is_positive(&self) -> bool {
         self.code / 100 == 2
     }
 
-    /// 3yz: go on.
+    /// 3yz: the server expects more.
     pub(super) fn is_intermediate(&self) -> bool {
         self.code / 100 == 3
     }
 
-    /// 5yz: never.
+    /// 5yz: the command will never succeed.
     pub(super) fn is_permanent(&self) -> bool {
         self.code / 100 == 5
     }
 
-    /// The texts behind the code, one a line.
+    /// The text after the code, for each line.
     pub(super) fn lines(&self) -> &[String] {
         &self.lines
     }
 
-    /// The enhanced status code at the beginning of the text (RFC 2034), where there is one.
+    /// The enhanced status code at the start of the text (RFC 2034), if there is one.
     pub(super) fn status(&self) -> Option<Status> {
         let mut numbers = self.lines.first()?.split_ascii_whitespace().next()?.split('.');
         let status =

@@ -8,12 +8,12 @@ use crate::model::Timestamp;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
-/// The pause behind the first attempt, the second, and so on; the last one stands for all further ones. In seconds.
+/// The pause after the first attempt, the second, and so on, in seconds; the last one applies to all further attempts.
 const PAUSES: [u64; 8] = [MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR, 4 * HOUR];
-/// A pause gets up to this part longer, so that what failed together is not tried together for ever.
+/// A pause is lengthened by up to this fraction, so that items that failed together are not retried together.
 const JITTER: f64 = 0.1;
 
-/// When the next attempt is due behind attempt number `attempt`, counted from 1, that begins or ends at `now`.
+/// When the next attempt is due after attempt number `attempt`, counted from 1, that starts or ends at `now`.
 pub(super) fn next_due(now: Timestamp, attempt: u32) -> Timestamp {
     let longer = 1.0 + rand::rng().random_range(0.0..JITTER);
     now.after(pause(attempt).mul_f64(longer))

@@ -1,4 +1,4 @@
-//! Which servers take mail for a domain, and at which addresses (RFC 5321, section 5.1).
+//! Finds the mail servers of a domain and their addresses (RFC 5321, section 5.1).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,24 +17,24 @@ use super::targets::is_public;
 use crate::config::Direct;
 use crate::model::Domain;
 
-/// Addresses that one attempt tries.
+/// The most addresses that one attempt tries.
 pub(super) const ADDRESSES: usize = 5;
-/// Servers whose addresses are looked up; a domain may name more, and nobody needs them.
+/// The most servers whose addresses are looked up.
 const SERVERS: usize = 10;
 
-/// Asks the DNS.
+/// Looks up servers in the DNS.
 pub(super) struct Router {
     resolver: TokioResolver,
     settings: Direct,
 }
 
-/// Why a question to the DNS brought no record.
+/// Why a DNS query returned no record.
 enum LookupError {
     /// There is no such name.
     NoSuchName,
     /// The name has no record of this type.
     NoRecord,
-    /// The servers did not say.
+    /// The DNS servers did not answer.
     Failed(String),
 }
 
@@ -42,7 +42,7 @@ impl Router {
     /// Reads the system's configuration, unless a server is named.
     ///
     /// # Errors
-    /// Where that configuration cannot be read.
+    /// If that configuration cannot be read.
     pub(super) fn new(settings: Direct) -> Result<Self, NetError> {
         let mut builder = match settings.dns_server {
             Some(server) => {
@@ -51,7 +51,7 @@ impl Router {
             }
             None => TokioResolver::builder_tokio()?,
         };
-        // The hosts file says where this machine looks for others, not where they want their mail.
+        // The hosts file is local configuration; it says nothing about where a domain receives its mail.
         builder.options_mut().use_hosts_file = ResolveHosts::Never;
         Ok(Self { resolver: builder.build()?, settings })
     }
@@ -59,7 +59,7 @@ impl Router {
     /// The addresses to try for `domain`, the best first; at least one and at most [`ADDRESSES`].
     ///
     /// # Errors
-    /// [`Failure`]: permanent where the domain takes no mail, or only at addresses that are refused; transient where the
+    /// [`Failure`]: permanent if the domain takes no mail or all its addresses are refused; transient if the
     /// DNS does not answer.
     pub(super) async fn peers(&self, domain: &Domain) -> Result<Vec<Peer>, Failure> {
         let mut peers = Vec::new();
@@ -97,7 +97,7 @@ impl Router {
         })
     }
 
-    /// The servers in the order of their preference; those that are equal in any order.
+    /// The servers in the order of their preference; equal ones in any order.
     async fn servers(&self, domain: &Domain) -> Result<Vec<Name>, Failure> {
         let name = Name::from_ascii(format!("{domain}."))
             .map_err(|_| Failure::permanent(1, 2, format!("{domain} is no name that the DNS knows")))?;
@@ -120,7 +120,8 @@ impl Router {
         Ok(exchangers.into_iter().take(SERVERS).map(|exchanger| exchanger.exchange).collect())
     }
 
-    /// The addresses of a server, IPv6 and IPv4 by turns, so that a broken one of the two does not use up the attempt.
+    /// The addresses of a server, IPv6 and IPv4 alternately, so that a network without one of them does not fail the
+    /// attempt.
     async fn addresses(&self, server: &Name) -> Result<Vec<IpAddr>, LookupError> {
         let (v6, v4) = tokio::join!(
             self.records(server.clone(), RecordType::AAAA, |data| match data {
@@ -149,7 +150,7 @@ impl Router {
         read: impl Fn(&RData) -> Option<T>,
     ) -> Result<Vec<T>, LookupError> {
         let lookup = self.resolver.lookup(name, kind).await.map_err(|error| lookup_error(&error))?;
-        // The records of a CNAME chain stand among the answers.
+        // The answers also contain the records of a CNAME chain.
         let found: Vec<T> = lookup.answers().iter().filter_map(|record| read(&record.data)).collect();
         if found.is_empty() { Err(LookupError::NoRecord) } else { Ok(found) }
     }

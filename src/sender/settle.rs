@@ -1,4 +1,4 @@
-//! After an attempt: was the item sent, is it tried again, or has it failed for good? Written down until it is written.
+//! Stores the result of an attempt: sent, to be tried again, or failed. Repeats the write until it succeeds.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::model::{Outgoing, OutgoingStatus, Timestamp, WorkerId};
 use crate::service::{DeliverError, Service};
 use crate::store::Settlement;
 
-/// Between two tries to write down what an attempt has come to.
+/// The pause before a failed write is repeated.
 const WRITE_AGAIN: Duration = Duration::from_secs(1);
 
-/// Settles what one worker has attempted.
+/// Stores the results of one worker's attempts.
 #[derive(Clone)]
 pub(super) struct Settler {
     worker: WorkerId,
     service: Service,
 }
 
-/// What becomes of an item.
+/// What happens to an item after an attempt.
 enum Decision {
     Sent(Taken),
     Again(Timestamp, Failure),
@@ -34,12 +34,12 @@ impl Settler {
         Self { worker, service }
     }
 
-    /// The item in its envelope.
+    /// The item as a message with its envelope.
     pub(super) fn mail(&self, item: &Outgoing, message: Vec<u8>) -> Mail {
         Mail { sender: self.sender(item), recipients: vec![item.recipient.clone()], message }
     }
 
-    /// An item whose time was over before its turn came is not tried any more.
+    /// Fails an item that expired before this attempt.
     pub(super) fn check_time(&self, item: &Outgoing) -> Result<(), Failure> {
         if item.expires_at.is_none_or(|expires_at| self.now() < expires_at) {
             return Ok(());
@@ -58,7 +58,7 @@ impl Settler {
                 Ok(true) => return,
                 Ok(false) => return tracing::warn!(outgoing = %item.id, "the lease was lost during the attempt"),
                 Err(error) => {
-                    tracing::warn!(outgoing = %item.id, %error, "cannot write down what became of it; trying again");
+                    tracing::warn!(outgoing = %item.id, %error, "cannot store the result of the attempt; trying again");
                     self.service.clock().sleep(WRITE_AGAIN).await;
                 }
             }
@@ -117,7 +117,7 @@ impl Settler {
 }
 
 impl Decision {
-    /// Tells the log and the monitors.
+    /// Reports the result in the log and the metrics.
     fn announce(&self, item: &Outgoing) {
         let (id, recipient, attempt) = (item.id, item.recipient.as_str(), item.attempts);
         metrics::outgoing_attempted(match self {
@@ -131,7 +131,7 @@ impl Decision {
                 tracing::info!(outgoing = %id, recipient, attempt, %due_at, reply = failure.text, "not sent yet");
             }
             Self::Failed(failure) => {
-                tracing::warn!(outgoing = %id, recipient, attempt, reply = failure.text, "failed for good");
+                tracing::warn!(outgoing = %id, recipient, attempt, reply = failure.text, "failed permanently");
             }
         }
     }

@@ -7,9 +7,9 @@ use std::fmt;
 pub(super) struct Status(pub(super) u8, pub(super) u16, pub(super) u16);
 
 impl Status {
-    /// The class of what may be tried again.
+    /// The class of failures that may be retried.
     pub(super) const TRANSIENT: u8 = 4;
-    /// The class of what is refused for good.
+    /// The class of permanent failures.
     pub(super) const PERMANENT: u8 = 5;
 }
 

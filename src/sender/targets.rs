@@ -1,7 +1,7 @@
-//! Which addresses mail may be carried to: public ones, and no other unless the administrator says so.
+//! Which addresses mail may be sent to: public ones only, unless the administrator allows others.
 //!
-//! Whoever may send mail chooses a domain, and its owner chooses what that resolves to; so without this, anybody could
-//! have the worker talk to the machines around it. The check is made on the very address that is then dialled.
+//! The sender of a message chooses the domain, and the domain's owner chooses its addresses. Without this check, the
+//! worker could be made to connect to machines in its own network. The address that is checked is the one connected to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,11 +25,11 @@ const REFUSED_V4: [(Ipv4Addr, u32); 16] = [
     (Ipv4Addr::new(255, 255, 255, 255), 32), // broadcast
 ];
 
-/// What of IPv6 is unicast at all (RFC 4291, section 2.4). Outside lie loopback, link-local, site-local, unique local,
-/// multicast, and the mapped, compatible and NAT64 forms of IPv4.
+/// The global unicast addresses of IPv6 (RFC 4291, section 2.4). Not in it are loopback, link-local, site-local, unique
+/// local, multicast, and the mapped, compatible and NAT64 forms of IPv4.
 const GLOBAL_UNICAST: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// The networks within it that are not public, or that carry an IPv4 address.
+/// The networks in it that are not public, or that contain an IPv4 address.
 const REFUSED_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocol assignments, Teredo, ORCHID, benchmarks
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
@@ -37,7 +37,7 @@ const REFUSED_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 
-/// Whether this is a public unicast address that stands for itself.
+/// Whether this is a public unicast address that embeds no other address.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !REFUSED_V4.iter().any(|&(network, prefix)| lies_in_v4(address, network, prefix)),

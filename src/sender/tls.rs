@@ -1,7 +1,7 @@
-//! What the mail worker demands of a server's certificate: of a relay a valid one, of a recipient's server none.
+//! The TLS client settings: a relay needs a valid certificate, a recipient's server does not.
 //!
-//! Servers that take mail for their own domain rarely have a certificate that anybody could check, and without TLS the
-//! message would go in the clear; so any encryption is better than none (RFC 7435).
+//! Servers that receive mail for their own domain rarely have a certificate that can be checked, and without TLS the
+//! message would be sent in plain text; so unverified encryption is better than none (RFC 7435).
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertSt
 
 use super::error::SenderError;
 
-/// For a relay: its certificate must stem from a public authority, or from one of the file's.
+/// For a relay: its certificate must be signed by a public authority, or by one in the file.
 pub(super) fn verified(authorities: Option<&PathBuf>) -> Result<Arc<ClientConfig>, SenderError> {
     let mut roots = RootCertStore::empty();
     match authorities {
@@ -30,13 +30,13 @@ pub(super) fn verified(authorities: Option<&PathBuf>) -> Result<Arc<ClientConfig
     Ok(Arc::new(builder()?.with_root_certificates(roots).with_no_client_auth()))
 }
 
-/// For a recipient's server: whatever certificate it has.
+/// For a recipient's server: accepts any certificate.
 pub(super) fn unverified() -> Result<Arc<ClientConfig>, SenderError> {
     let verifier = Arc::new(AnyCertificate(Arc::new(ring::default_provider())));
     Ok(Arc::new(builder()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()))
 }
 
-/// The name that a server is asked to prove; its address where it has none that could stand in a certificate.
+/// The name that the certificate must have; the address if the name cannot be in a certificate.
 pub(super) fn server_name(name: &str, address: IpAddr) -> ServerName<'static> {
     ServerName::try_from(name.to_owned()).unwrap_or_else(|_| ServerName::IpAddress(address.into()))
 }
@@ -45,7 +45,7 @@ fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier
     ClientConfig::builder_with_provider(Arc::new(ring::default_provider())).with_safe_default_protocol_versions()
 }
 
-/// Takes every certificate. That the server has its key is proved all the same.
+/// Accepts every certificate. The server must still prove that it has the certificate's key.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

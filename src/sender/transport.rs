@@ -1,4 +1,4 @@
-//! One attempt to send one message: sign it, find the servers, try their addresses one after another.
+//! One attempt to send one message: signs it, finds the servers, and tries their addresses one after another.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::config::{Outbound, Relay, RelayHost, Sending};
 use crate::model::{Domain, EmailAddress};
 
-/// Sends messages as the settings say.
+/// Sends messages according to the settings.
 pub(super) struct Transport {
     mode: Mode,
     signer: Option<Arc<Signer>>,
@@ -31,7 +31,7 @@ impl Transport {
     /// Reads keys, certificates and the system's resolver configuration; blocks on the disk.
     ///
     /// # Errors
-    /// [`SenderError`] for the first that cannot be used.
+    /// [`SenderError`] for the first of them that cannot be used.
     pub(super) fn new(settings: &Sending, mail_domain: &Domain, clock: Clock) -> Result<Self, SenderError> {
         let hello = settings.hello.to_string();
         let mode = match &settings.outbound {
@@ -51,7 +51,7 @@ impl Transport {
         Ok(Self { mode, signer: signer.map(Arc::new) })
     }
 
-    /// Sends a message to a server that takes mail for its recipient.
+    /// Sends a message to a mail server of its recipient's domain, or to the relay.
     ///
     /// # Errors
     /// [`Failure`] of the last address that was tried.
@@ -63,11 +63,11 @@ impl Transport {
                 let recipient =
                     recipient.ok_or_else(|| Failure::permanent(1, 3, "the recipient is no mail address"))?;
                 let peers = router.peers(recipient.domain()).await?;
-                try_in_turn(client, &peers, &self.sign(mail).await?).await
+                try_each(client, &peers, &self.sign(mail).await?).await
             }
             Mode::Relay(relay, client) => {
                 let peers = relay_addresses(relay).await?;
-                try_in_turn(client, &peers, &self.sign(mail).await?).await
+                try_each(client, &peers, &self.sign(mail).await?).await
             }
         }
     }

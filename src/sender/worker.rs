@@ -1,8 +1,7 @@
-//! The mail worker: takes what is due, has each item attempted on a task of its own, and settles what came of it.
+//! The mail worker: claims due items, attempts each on its own task, and stores the results.
 //!
-//! It sleeps until the queue changes, an attempt ends, or the next item is due. Now and then it looks without being
-//! woken: to renew its leases, and because the commands of an administrator are another process's changes, of which
-//! SQLite tells nothing.
+//! It sleeps until the queue changes, an attempt ends, or the next item is due. It also polls: to renew its leases, and
+//! because SQLite does not notify it of changes by another process, such as an administrator's command.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,15 +20,15 @@ use crate::model::{Outgoing, OutgoingId, Timestamp, WorkerId};
 use crate::service::{Outbox, Service};
 use crate::store::{Claim, Claimed, Due, StoreError};
 
-/// Attempts at once.
+/// The most attempts at once.
 const ATTEMPTS: usize = 50;
-/// Attempts at once that go to one domain.
+/// The most attempts at once to one domain.
 const ATTEMPTS_A_DOMAIN: usize = 5;
-/// Due items that are looked at: enough to find [`ATTEMPTS`] whatever domains are busy.
+/// Due items that are read: enough to find [`ATTEMPTS`] even if some domains are busy.
 const CANDIDATES: usize = ATTEMPTS * (1 + ATTEMPTS_A_DOMAIN);
 /// The longest sleep; a third of a lease.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// The least time between two renewals: not every look writes all leases anew, and one failure costs no lease.
+/// The least time between two renewals: short enough that one failed renewal loses no lease.
 const RENEWED_EVERY: Duration = Duration::from_secs(5);
 
 pub(super) struct Worker {
@@ -59,13 +58,13 @@ impl Worker {
         }
     }
 
-    /// Works until `stop`; attempts that are under way then have `grace` to end.
+    /// Runs until `stop`; running attempts then have `grace` to finish.
     pub(super) async fn run(mut self, stop: CancellationToken, grace: Duration) {
         let changes = self.outbox.changes();
         while !stop.is_cancelled() {
-            // One instant for the whole look, so that nothing becomes due unseen in the middle of it.
+            // One instant for the whole pass, so that no item becomes due between its steps and is missed.
             let now = self.clock.now();
-            let next = self.take_what_is_due(now).await.unwrap_or_else(|error| {
+            let next = self.claim_due(now).await.unwrap_or_else(|error| {
                 tracing::warn!(%error, "cannot read the queue; trying again");
                 None
             });
@@ -74,15 +73,15 @@ impl Worker {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = changes.notified() => {}
-                Some(ended) = self.attempts.join_next_with_id() => self.ended(ended).await,
+                Some(result) = self.attempts.join_next_with_id() => self.finished(result).await,
                 () = self.clock.sleep_until(wake_at) => {}
             }
         }
         self.finish(grace).await;
     }
 
-    /// Takes as many due items as may be under way, and returns when to look next.
-    async fn take_what_is_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+    /// Starts attempts for due items, up to the limit, and returns when to look next.
+    async fn claim_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         if !self.under_way.is_empty() && self.clock.instant() >= self.renew_at {
             let items = self.under_way.values().map(|item| item.id).collect();
             self.outbox.renew(self.id, items).await?;
@@ -93,14 +92,14 @@ impl Worker {
             let claims = self.choose(due, now);
             if !claims.is_empty() {
                 let claimed = self.outbox.claim(self.id, claims).await?;
-                claimed.into_iter().for_each(|claimed| self.begin(claimed));
+                claimed.into_iter().for_each(|claimed| self.start(claimed));
             }
         }
         self.outbox.next_due(now).await
     }
 
-    /// Those that find a free place, overall and at their domain. What is under way is not taken a second time, however
-    /// late its lease was renewed.
+    /// The due items that fit the limits, overall and per domain. Items with a running attempt are skipped, even if
+    /// their lease was renewed too late.
     fn choose(&self, due: Vec<Due>, now: Timestamp) -> Vec<Claim> {
         let mut busy: HashMap<String, usize> = HashMap::new();
         for item in self.under_way.values() {
@@ -117,7 +116,7 @@ impl Worker {
         due.filter(has_place).take(ATTEMPTS - self.under_way.len()).map(claim).collect()
     }
 
-    fn begin(&mut self, claimed: Claimed) {
+    fn start(&mut self, claimed: Claimed) {
         let (settler, transport) = (self.settler.clone(), Arc::clone(&self.transport));
         let item = claimed.item.clone();
         let task = self.attempts.spawn(async move {
@@ -132,31 +131,33 @@ impl Worker {
         self.under_way.insert(task.id(), item);
     }
 
-    /// An attempt that broke off is settled as one that failed for now.
-    async fn ended(&mut self, ended: Result<(Id, ()), JoinError>) {
-        let id = match &ended {
+    /// Forgets a finished attempt. One that panicked is stored as a transient failure.
+    async fn finished(&mut self, result: Result<(Id, ()), JoinError>) {
+        let id = match &result {
             Ok((id, ())) => *id,
             Err(error) => error.id(),
         };
-        if let (Some(item), Err(error)) = (self.under_way.remove(&id), ended) {
-            tracing::error!(outgoing = %item.id, %error, "an attempt broke off");
-            self.settler.settle(&item, &[], Err(Failure::transient(3, 0, "the attempt broke off"))).await;
+        if let (Some(item), Err(error)) = (self.under_way.remove(&id), result) {
+            tracing::error!(outgoing = %item.id, %error, "an attempt panicked");
+            self.settler
+                .settle(&item, &[], Err(Failure::transient(3, 0, "the attempt failed inside the server")))
+                .await;
         }
     }
 
     async fn finish(mut self, grace: Duration) {
-        let ending = async { while self.attempts.join_next().await.is_some() {} };
-        if tokio::time::timeout(grace, ending).await.is_err() {
-            tracing::warn!(attempts = self.attempts.len(), "attempts to send were broken off at the end of the grace");
+        let all_finished = async { while self.attempts.join_next().await.is_some() {} };
+        if tokio::time::timeout(grace, all_finished).await.is_err() {
+            tracing::warn!(attempts = self.attempts.len(), "attempts to send did not finish in time and were stopped");
             self.attempts.shutdown().await;
         }
         if let Err(error) = self.outbox.release(self.id).await {
-            tracing::warn!(%error, "cannot give back what was taken from the queue");
+            tracing::warn!(%error, "cannot release the leases of the queue");
         }
     }
 }
 
-/// The part of an address behind the `@`.
+/// The part of an address after the `@`.
 fn domain_of(recipient: &str) -> &str {
     recipient.rsplit_once('@').map_or("", |(_, domain)| domain)
 }

@@ -1,7 +1,7 @@
-//! Writes deliveries, many in one transaction, so that durability costs one flush a batch and not one a message.
+//! Writes deliveries, many in one transaction, so that a flush is needed once per batch and not once per message.
 //!
 //! One task receives deliveries, takes all that are waiting, writes them and answers each. While one batch is written,
-//! the next one collects. A delivery whose inbox another transaction holds is set aside ([`Aside`]).
+//! the next one collects. Deliveries whose inbox another transaction holds wait in [`BlockedDeliveries`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{self, Duration};
@@ -11,13 +11,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
-use super::aside::Aside;
+use super::blocked::BlockedDeliveries;
 use super::reply::{Answer, Held, Reply};
 use crate::clock::{Clock, Instant};
 use crate::metrics;
 use crate::store::{BusyInbox, Delivery, DeliveryError, Outcomes, Policy, Store};
 
-/// Deliveries in one batch, and as many may wait for the next one; further ones wait for a place.
+/// The most deliveries in one batch. As many may be queued for the next one; further callers wait.
 const BATCH: usize = 512;
 /// How long a batch may take before the committer counts as stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ pub(super) struct Committer {
     waiting_since: WaitingSince,
 }
 
-/// Since when deliveries have been waiting without one commit.
+/// The time since when deliveries wait without a commit.
 type WaitingSince = Arc<Mutex<Option<Instant>>>;
 
 struct Job {
@@ -45,8 +45,8 @@ impl Committer {
         let (queue, jobs) = mpsc::channel(BATCH);
         let stop = CancellationToken::new();
         let waiting_since = WaitingSince::default();
-        let aside = Aside::new(store.clone(), tasks.clone());
-        let writer = Writer { store, clock: clock.clone(), aside, waiting_since: Arc::clone(&waiting_since) };
+        let blocked = BlockedDeliveries::new(store.clone(), tasks.clone());
+        let writer = Writer { store, clock: clock.clone(), blocked, waiting_since: Arc::clone(&waiting_since) };
         tasks.spawn(writer.run(jobs, stop.clone()));
         Self { queue, stop, clock, waiting_since }
     }
@@ -56,7 +56,7 @@ impl Committer {
         lock(&self.waiting_since).is_some_and(|since| self.clock.instant() >= since.after(STALLED_AFTER))
     }
 
-    /// Stores a delivery; when this returns, it is on stable storage. A delivery whose caller no longer waits is not
+    /// Stores a delivery; when this returns, it is on stable storage. If the caller stops waiting, the delivery is not
     /// written, unless its transaction has started.
     pub(super) async fn deliver(&self, delivery: Delivery, policy: Policy, held: Held) -> Answer {
         let (reply, answer) = Reply::new(held);
@@ -67,22 +67,22 @@ impl Committer {
         answer.await.map_err(|_| DeliverError::Stopping)?
     }
 
-    /// Takes nothing more. What was taken is still written.
+    /// Refuses new deliveries. Queued ones are still written.
     pub(super) fn close(&self) {
         self.stop.cancel();
     }
 }
 
-/// What the task needs.
+/// The task that writes the batches.
 struct Writer {
     store: Store,
     clock: Clock,
-    aside: Aside,
+    blocked: BlockedDeliveries,
     waiting_since: WaitingSince,
 }
 
 impl Writer {
-    /// Writes one batch after another until `stop`, and then what is left in the queue.
+    /// Writes one batch after another until `stop`, and then the rest of the queue.
     async fn run(self, mut jobs: mpsc::Receiver<Job>, stop: CancellationToken) {
         let mut batch = Vec::new();
         loop {
@@ -102,12 +102,13 @@ impl Writer {
         }
     }
 
-    /// The jobs that go into a batch: not those whose caller has left or whose inbox others wait for.
+    /// The jobs for the next batch, without those whose caller stopped waiting or whose inbox other deliveries wait
+    /// for.
     fn select(&self, jobs: Vec<Job>) -> Vec<Job> {
         let wanted = jobs.into_iter().filter(|job| !job.reply.is_abandoned());
         let selected = wanted.filter_map(|job| {
-            let Some(inbox) = self.aside.busy_inbox(&job.delivery) else { return Some(job) };
-            self.aside.write(inbox, job.delivery, job.policy, job.reply);
+            let Some(inbox) = self.blocked.busy_inbox(&job.delivery) else { return Some(job) };
+            self.blocked.write(inbox, job.delivery, job.policy, job.reply);
             None
         });
         selected.collect()
@@ -120,7 +121,7 @@ impl Writer {
         let (deliveries, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
         let deliveries = Arc::new(deliveries);
         let started = time::Instant::now();
-        match self.store.deliver(&deliveries, policy, BusyInbox::SetAside).await {
+        match self.store.deliver(&deliveries, policy, BusyInbox::Skip).await {
             Ok(outcomes) => {
                 let stored = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
                 metrics::committed(u32::try_from(stored).unwrap_or(u32::MAX), started.elapsed());
@@ -133,21 +134,21 @@ impl Writer {
                 false
             }
             Err(error) => {
-                tracing::warn!(%error, deliveries = replies.len(), "a batch failed; its deliveries are tried one by one");
+                tracing::warn!(%error, deliveries = replies.len(), "a batch failed; trying its deliveries one by one");
                 for (delivery, reply) in deliveries.iter().zip(replies) {
                     let Some(inbox) = delivery.recipients.first() else { continue };
-                    self.aside.write(inbox.clone(), delivery.clone(), policy, reply);
+                    self.blocked.write(inbox.clone(), delivery.clone(), policy, reply);
                 }
                 true
             }
         }
     }
 
-    /// Sends each delivery its answer, or sets it aside.
+    /// Answers each delivery, or lets it wait for its inbox.
     fn answer(&self, deliveries: &[Delivery], policy: Policy, replies: Vec<Reply>, outcomes: Outcomes) {
         for ((delivery, reply), outcome) in deliveries.iter().zip(replies).zip(outcomes) {
             match outcome {
-                Err(DeliveryError::InboxBusy(inbox)) => self.aside.write(inbox, delivery.clone(), policy, reply),
+                Err(DeliveryError::InboxBusy(inbox)) => self.blocked.write(inbox, delivery.clone(), policy, reply),
                 outcome => reply.send(outcome.map_err(Into::into)),
             }
         }

@@ -1,5 +1,5 @@
-//! Notices that another process has deleted a project, as `restante project delete` does beside a server on SQLite, and
-//! has every wait look again. Deletions by this process and by other nodes are announced, and need none of this.
+//! Polls for projects that another process on the same SQLite file deleted, as `restante project delete` does, and
+//! wakes every wait. Deletions by this process, and by other nodes on PostgreSQL, are announced and need no polling.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use super::hub::Hub;
 use crate::clock::Clock;
 use crate::store::{Change, Store};
 
-/// How long a deletion may go unnoticed.
+/// The time between two polls.
 const REFRESH: Duration = Duration::from_secs(2);
 
-/// Watches for as long as it is polled.
+/// Runs for as long as it is polled.
 pub(super) async fn watch(store: Store, hub: Hub, clock: Clock) {
     let mut known = None;
     loop {
@@ -20,7 +20,7 @@ pub(super) async fn watch(store: Store, hub: Hub, clock: Clock) {
                     hub.announce(&[Change::Unknown]);
                 }
             }
-            // A database that is unavailable is reported by everything else.
+            // Other parts of the service report a database that is unavailable.
             Err(error) => tracing::debug!(%error, "cannot look for deleted projects"),
         }
         clock.sleep(REFRESH).await;

@@ -1,11 +1,11 @@
-//! Delivering a message: parse it, compress it, hand it to the committer.
+//! Delivers a message: parses it, compresses it, and passes it to the committer.
 
 use super::reply::Held;
 use super::{DeliverError, Service};
 use crate::model::{EmailAddress, InboxId, MessageId, ProjectId, Reception};
 use crate::store::{Content, Delivery, Origin, Outcome, OutgoingChange, StoreError, on_blocking_thread};
 
-/// Larger messages are parsed on a blocking thread, where they hold up no other connection.
+/// Larger messages are parsed on a blocking thread, so that they do not delay other connections.
 const PARSED_IN_PLACE: usize = 256 * 1024;
 
 /// A message that was received in full.
@@ -17,7 +17,7 @@ pub struct Incoming {
     pub recipients: Vec<EmailAddress>,
     /// The project whose key the client authenticated with.
     pub project: Option<ProjectId>,
-    /// The `Return-Path` and `Received` fields that this hop adds, each ended by CR LF.
+    /// The `Return-Path` and `Received` fields that this server adds, each with CR LF at its end.
     pub trace: String,
     /// The connection that it came over; nothing for what this service has composed itself.
     pub reception: Option<Reception>,
@@ -25,7 +25,7 @@ pub struct Incoming {
     pub raw: Vec<u8>,
 }
 
-/// A message that is ready to be stored: compressed, and so smaller than it came.
+/// A message that is parsed, compressed and ready to be stored.
 pub struct Prepared {
     delivery: Delivery,
     held: Held,
@@ -75,7 +75,7 @@ impl Service {
         Ok(outcomes.into_iter().map(|outcome| outcome.message).collect())
     }
 
-    /// Delivers what this service has composed itself, with what that means for an outgoing item. It opens no inbox.
+    /// Delivers a message that this service composed, together with the change of its outgoing item. Creates no inbox.
     pub(super) async fn deliver_own(
         &self,
         incoming: Incoming,
@@ -97,7 +97,7 @@ impl Service {
 /// Parses and compresses a message.
 ///
 /// # Errors
-/// [`DeliverError::Store`], which no message brings about.
+/// [`DeliverError::Store`], which does not depend on the message.
 pub async fn prepare(incoming: Incoming) -> Result<Prepared, DeliverError> {
     let recipients = incoming.recipients.iter().map(InboxId::of).collect();
     let project = incoming.project;

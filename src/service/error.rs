@@ -1,51 +1,51 @@
-//! What a caller, a mail client or an administrator can be told no for. The codes for it are chosen further out.
+//! Why requests of callers, mail clients and administrators are refused. The HTTP and SMTP layers choose the codes.
 
 use crate::model::{DamagedParts, InboxId};
 use crate::store::{DeliveryError, StoreError};
 
-/// Why a request of a caller was not fulfilled.
+/// Why a request of a caller failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// There is no such live inbox, or it is another project's.
+    /// There is no such live inbox, or it belongs to another project.
     #[error("inbox not found")]
     InboxNotFound,
-    /// There is no such message, or it is another project's.
+    /// There is no such message, or it belongs to another project.
     #[error("message not found")]
     MessageNotFound,
     /// A recipient on the mail domain has no live inbox.
     #[error("recipient not found")]
     RecipientNotFound,
-    /// A recipient on the mail domain holds as many messages as an inbox may.
+    /// The inbox of a recipient on the mail domain is full.
     #[error("recipient inbox is full")]
     RecipientFull,
-    /// A wait that only looks once found nothing.
+    /// A wait with a timeout of zero found nothing.
     #[error("no matching message")]
     NoMatchingMessage,
     /// A wait ended without a match.
     #[error("timeout")]
     Timeout,
-    /// The cursor `after` is no message of the inbox.
+    /// The cursor `after` is not a message of the inbox.
     #[error("invalid after")]
     InvalidAfter,
-    /// The cursor `before` is no message of the inbox.
+    /// The cursor `before` is not a message of the inbox.
     #[error("invalid before")]
     InvalidBefore,
-    /// A permanent inbox is not deleted by a caller.
+    /// A caller may not delete a permanent inbox.
     #[error("permanent inboxes are managed in the dashboard")]
     PermanentInbox,
-    /// The key has as many waits open as one may.
+    /// The key has the most open waits that are allowed.
     #[error("too many concurrent waits")]
     TooManyWaits,
-    /// The key has as many sends running as one may.
+    /// The key has the most running sends that are allowed.
     #[error("too many concurrent sends")]
     TooManySends,
-    /// The session of the dashboard has as many live streams open as one may.
+    /// The dashboard session has the most open live streams that are allowed.
     #[error("too many live streams: close some of this dashboard's pages")]
     TooManyStreams,
     /// The caller's key has stopped working.
     #[error("unauthorized")]
     Unauthorized,
-    /// The service stops and this wait with it.
+    /// The service is stopping.
     #[error("stopping")]
     Stopping,
     /// A message could not be composed.
@@ -78,16 +78,16 @@ impl From<DeliverError> for ServiceError {
     }
 }
 
-/// Why a recipient or a message is not taken.
+/// Why a recipient or a message is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliverError {
-    /// The inbox holds as many messages as one may.
+    /// The inbox is full.
     #[error("inbox {0} is full")]
     InboxFull(InboxId),
     /// The address is reserved for a project that was deleted.
     #[error("the project that owned {0} was deleted")]
     Disabled(InboxId),
-    /// There is no such live inbox, and what this service sends itself opens none.
+    /// There is no such live inbox, and messages from this service create none.
     #[error("there is no inbox {0}")]
     NoInbox(InboxId),
     /// Another transaction holds the inbox.
@@ -96,10 +96,10 @@ pub enum DeliverError {
     /// The database is unavailable.
     #[error("the database is unavailable")]
     Unavailable,
-    /// The service stops and takes no more messages.
+    /// The service is stopping and accepts no more messages.
     #[error("the service is stopping")]
     Stopping,
-    /// The outgoing item that a bounce settles is no longer the mail worker's own.
+    /// The mail worker lost its lease on the outgoing item that a bounce belongs to.
     #[error("the lease on the outgoing item was lost")]
     LeaseLost,
     /// The store failed.
@@ -128,10 +128,10 @@ pub enum ProjectError {
     /// No project has the name.
     #[error("there is no project named {0}")]
     NotFound(String),
-    /// The default project stays.
+    /// The default project cannot be deleted.
     #[error("the default project cannot be deleted: it owns the inboxes that mail opens by itself")]
     Default,
-    /// The name cannot be shown or typed.
+    /// The name is too long, empty, or has characters that cannot be shown or typed.
     #[error("a project's name has 1 to 100 characters, no control characters, and no space at its ends")]
     InvalidName,
     /// The chosen key is in use.

@@ -1,4 +1,5 @@
-//! The sweeper: removes in the background what has expired. Each node has one; only one of them works at a time.
+//! The sweeper: removes expired inboxes, messages and sessions in the background. Each node has one; one works at a
+//! time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,12 +8,12 @@ use super::recipients::Exceptions;
 use crate::clock::Clock;
 use crate::store::{Store, StoreError, Swept};
 
-/// Between two looks when nothing is left to do.
+/// The pause when nothing is left to remove.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Between two steps, so that deliveries come first.
+/// The pause between two steps, so that deliveries are not delayed.
 const BREATH: Duration = Duration::from_millis(5);
 
-/// What the sweeper needs.
+/// The sweeper.
 pub(super) struct Sweeper {
     pub(super) store: Store,
     pub(super) clock: Clock,
@@ -20,14 +21,14 @@ pub(super) struct Sweeper {
 }
 
 impl Sweeper {
-    /// Sweeps for as long as it is polled. A failure is logged and tried again.
+    /// Runs for as long as it is polled. After a failure it tries again.
     pub(super) async fn run(self) {
         loop {
             match self.step().await {
                 Ok(Swept::More) => tokio::time::sleep(BREATH).await,
                 Ok(Swept::Done) => self.clock.sleep(PAUSE).await,
                 Err(error) => {
-                    tracing::warn!(%error, "cannot remove what has expired; trying again");
+                    tracing::warn!(%error, "cannot remove expired data; trying again");
                     self.clock.sleep(PAUSE).await;
                 }
             }
@@ -35,7 +36,7 @@ impl Sweeper {
     }
 
     async fn step(&self) -> Result<Swept, StoreError> {
-        // A command beside this server may have deleted a project.
+        // Another process on the same database may have deleted a project.
         self.exceptions.set_deleted_projects(self.store.has_deleted_projects().await?);
         self.store.sweep(self.clock.now()).await
     }

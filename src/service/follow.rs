@@ -1,8 +1,8 @@
 //! Following a page of the dashboard: a follower is notified when what the page shows has changed.
 //!
-//! A follower has the mark of what its page has seen. It subscribes to changes before it compares marks, so no change is
-//! missed, and it compares again after a while even when nothing was announced, because inboxes also expire silently.
-//! Before each event it checks that its session is still valid. Followers of the same page share one look-up.
+//! A follower has the mark (version) that its page shows. It subscribes to changes before it compares marks, so that no
+//! change is missed. It also compares at intervals, because an inbox that expires is not announced. Before each event
+//! it checks that its session is still valid. Followers of the same page share one look-up.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -17,13 +17,13 @@ use super::{Service, ServiceError, Session};
 use crate::model::KeyHash;
 use crate::store::Watched;
 
-/// The longest time without news. Proxies close what is silent for a minute.
+/// The longest time between two events. Proxies close connections that are silent for a minute.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Changes within this time are announced together.
 const TOGETHER: Duration = Duration::from_millis(100);
-/// A heartbeat is content with a look of another follower this old.
+/// A heartbeat may use another follower's look-up up to this age.
 const RECENT: Duration = Duration::from_secs(5);
-/// Followers of one session.
+/// The most followers of one session.
 const FOLLOWERS: usize = 20;
 
 /// What a follower receives.
@@ -31,11 +31,11 @@ const FOLLOWERS: usize = 20;
 pub enum News {
     /// The page has changed; this is its new mark.
     Changed(String),
-    /// Nothing has changed for a while.
+    /// Nothing has changed; keeps the connection open.
     Heartbeat,
 }
 
-/// What the followers share.
+/// The state that all followers share.
 #[derive(Debug, Default)]
 pub(super) struct Followers {
     end: CancellationToken,
@@ -59,7 +59,7 @@ pub struct Follower {
     _place: OwnedSemaphorePermit,
 }
 
-/// What the followers of one session share.
+/// The state that the followers of one session share.
 #[derive(Debug)]
 struct OpenSession {
     places: Arc<Semaphore>,
@@ -73,10 +73,10 @@ impl Default for OpenSession {
 }
 
 impl Service {
-    /// The mark of what is there now.
+    /// The current mark.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn mark(&self, watched: &Watched) -> Result<String, ServiceError> {
         Ok(self.0.store.mark(watched, self.0.clock.now()).await?)
     }
@@ -112,11 +112,11 @@ impl Follower {
     /// The next news; `None` once the session is no longer valid or the service stops.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn next(&mut self) -> Result<Option<News>, ServiceError> {
         let end = self.service.0.followers.end.clone();
         let Some(news) = end.run_until_cancelled(self.wait()).await.transpose()?.flatten() else { return Ok(None) };
-        // Not older than what woke this follower: a session that was revoked before that ends here.
+        // Checked after the follower was woken, so that a revoked session ends here.
         let check = self.service.is_valid(&self.session);
         let is_valid = self.open_session.is_valid.since(self.woken, check).await?;
         Ok(is_valid.then_some(news))
@@ -145,7 +145,7 @@ impl Follower {
                     }
                 }
             }
-            // Forget what was announced up to here: the look starts later. What comes from now on wakes again.
+            // Drop changes announced so far: the look-up below sees them. Later ones wake the follower again.
             self.changes = self.changes.resubscribe();
             self.woken = Instant::now();
             tokio::time::sleep(TOGETHER).await;
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_shared_as_long_as_somebody_holds_it() {
+    fn a_value_is_shared_while_it_has_a_holder() {
         let shared: Shared<&str, Latest<()>> = Shared::default();
         let (one, two) = (shared.get(&"a"), shared.get(&"a"));
         assert!(Arc::ptr_eq(&one, &two));

@@ -1,7 +1,6 @@
-//! Wakes waits: it says only "this inbox changed"; the store says what is there.
+//! Wakes waits when their inbox has changed. It passes no messages; the waiter reads them from the store.
 //!
-//! A wait registers before it looks into the store, so that no message slips between. An entry vanishes with its last
-//! waiter.
+//! A wait registers before it reads the store, so that no message is missed. An entry is removed with its last waiter.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +12,8 @@ use crate::store::Change;
 
 type Entries = HashMap<InboxId, Entry>;
 
-/// Changes that a listener to all may lag behind; it then looks once for all that it missed.
+/// Changes that are kept for a slow listener to all inboxes. After more than that, it is notified once that it missed
+/// some.
 const KEPT: usize = 16;
 
 /// The waits by inbox, and the listeners to all changes. Clones share it.
@@ -35,7 +35,7 @@ struct Entry {
     waiters: usize,
 }
 
-/// The interest of one waiter in one inbox.
+/// A waiter's registration for one inbox.
 #[derive(Debug)]
 pub(super) struct Interest {
     hub: Hub,
@@ -44,7 +44,7 @@ pub(super) struct Interest {
 }
 
 impl Hub {
-    /// Changes of `inbox` from now on will wake the holder of the interest.
+    /// Changes of `inbox` from now on wake the holder of the registration.
     pub(super) fn register(&self, inbox: &InboxId) -> Interest {
         let mut entries = self.entries();
         let entry =
@@ -53,14 +53,14 @@ impl Hub {
         Interest { hub: self.clone(), inbox: inbox.clone(), changes: entry.changes.subscribe() }
     }
 
-    /// Every change of anything from now on.
+    /// All changes from now on.
     pub(super) fn register_all(&self) -> broadcast::Receiver<()> {
         self.all.subscribe()
     }
 
     /// Wakes the waits that these changes concern.
     pub(super) fn announce(&self, changes: &[Change]) {
-        // An error means that there is no listener to all.
+        // An error means that nobody listens to all changes.
         let _ = self.all.send(());
         let entries = self.entries();
         for change in changes {
@@ -86,7 +86,7 @@ impl Interest {
     /// Returns once the inbox has changed since the registration or the last return.
     pub(super) async fn changed(&mut self) {
         if self.changes.changed().await.is_err() {
-            // Impossible while this interest keeps the entry alive.
+            // Cannot happen: this registration keeps the entry alive.
             std::future::pending::<()>().await;
         }
     }

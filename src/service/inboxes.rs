@@ -1,13 +1,13 @@
-//! Inboxes of a caller: made, looked up, deleted.
+//! Creates, finds and deletes inboxes of a caller.
 
 use super::{Caller, Service, ServiceError};
 use crate::model::{EmailAddress, Inbox, InboxId, InboxKind};
 
 impl Service {
-    /// Makes a temporary inbox with an address nobody has had.
+    /// Creates a temporary inbox with an address that was never used.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn create_inbox(&self, caller: &Caller) -> Result<Inbox, ServiceError> {
         loop {
             let created_at = self.0.clock.now();
@@ -18,7 +18,8 @@ impl Service {
                 created_at,
                 expires_at: Some(created_at.after(self.0.options.inbox_lifetime)),
             };
-            // With 10^23 ids this is the first round for all practical purposes; a taken id is never handed out.
+            // With 10^23 ids, a second round practically never happens; it guarantees that a taken id is never
+            // returned.
             if self.0.store.create_inbox(&inbox).await? {
                 return Ok(inbox);
             }
@@ -37,7 +38,7 @@ impl Service {
     /// The caller's live inbox with this address, in any case.
     ///
     /// # Errors
-    /// [`ServiceError::InboxNotFound`], also for what is no address or has another domain.
+    /// [`ServiceError::InboxNotFound`], also for an invalid address or another domain.
     pub async fn inbox_by_address(&self, caller: &Caller, address: &str) -> Result<Inbox, ServiceError> {
         let address = EmailAddress::parse(address.trim()).map_err(|_| ServiceError::InboxNotFound)?;
         if address.domain() != self.mail_domain() {
@@ -56,7 +57,7 @@ impl Service {
             return Err(ServiceError::PermanentInbox);
         }
         let ended = self.0.store.end_inbox(&inbox, self.0.clock.now()).await?;
-        // It may have expired in between.
+        // It may have expired after it was found.
         if ended { Ok(()) } else { Err(ServiceError::InboxNotFound) }
     }
 

@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use crate::clock::{Clock, Instant};
 
-/// Failures without a wait.
+/// Failures that are allowed without a wait.
 const FREE_FAILURES: u32 = 5;
-/// The first wait, and the longest one.
+/// The first wait and the longest wait.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(5 * 60);
 /// Failures are forgotten this long after the last one.
 const FORGOTTEN: Duration = Duration::from_secs(15 * 60);
-/// Entries that are kept; the one that failed longest ago makes room for a new one.
+/// The most entries; a new one replaces the one whose last failure is oldest.
 const ENTRIES: usize = 10_000;
 
-/// What a sign-in is tried with. Each kind is counted on its own.
+/// The kind of credential. Failures are counted for each kind separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CredentialKind {
     /// An API key.
@@ -64,10 +64,10 @@ impl Lockout {
         Self { clock, failures: Mutex::default() }
     }
 
-    /// Counts an attempt of `client`, to be called before the secret is compared.
+    /// Counts an attempt of `client`; called before the secret is compared.
     ///
     /// # Errors
-    /// How long the client must wait, where it may not try now.
+    /// The time the client must wait, if it may not try now.
     pub fn attempt(&self, kind: CredentialKind, client: IpAddr) -> Result<Attempt<'_>, Duration> {
         let guesser = Guesser { kind, network: network(client) };
         let (now, mut failures) = (self.clock.instant(), self.failures());
@@ -95,15 +95,15 @@ impl Lockout {
 }
 
 impl Attempt<'_> {
-    /// Takes back this one attempt. Earlier failures stay: a client that holds one good credential must not be able to
-    /// reset the count while it guesses another.
+    /// Uncounts this attempt. Earlier failures stay, so that a client with one valid credential cannot reset the count
+    /// while it guesses another.
     pub fn succeeded(self) {
         let mut failures = self.lockout.failures();
         let Some(entry) = failures.get_mut(&self.guesser) else { return };
         match self.before {
             Some(before) if *entry == self.counted => *entry = before,
             None if *entry == self.counted => drop(failures.remove(&self.guesser)),
-            // Others have tried in the meantime.
+            // There were other attempts since.
             _ => entry.count = entry.count.saturating_sub(1),
         }
     }

@@ -1,13 +1,13 @@
-//! Reading messages: one by its id, or a list of them.
+//! Reads messages: one by its id, or a list.
 
 use super::{Caller, Service, ServiceError};
 use crate::model::{Features, Inbox, Message, MessageId};
 use crate::store::{Everything, Pieces, Selection, StoredMessage};
 
-/// Which messages a list or a wait is about.
+/// The filter of a list or a wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessageFilter {
-    /// A substring of the subject, whatever its case.
+    /// A substring of the subject, case-insensitive.
     pub subject: Option<String>,
     /// A substring of the sender's address, whatever its case.
     pub from: Option<String>,
@@ -17,24 +17,24 @@ pub struct MessageFilter {
     pub after: Option<String>,
 }
 
-/// Which messages a list shows.
+/// The filter and the limits of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFilter {
     /// Which messages match.
     pub matching: MessageFilter,
     /// Only messages before this one: a message id as the caller gave it.
     pub before: Option<String>,
-    /// At most so many.
+    /// The most messages.
     pub limit: Option<u64>,
 }
 
-/// The messages of a list, newest first, read from the store as they are asked for.
+/// The messages of a list, newest first, read from the store page by page.
 #[derive(Debug)]
 pub struct MessagePages {
     service: Service,
     inbox: Inbox,
     selection: Selection,
-    /// The list goes on before this sequence; `None` at its end.
+    /// The list continues before this sequence; `None` at its end.
     before: Option<i64>,
     left: i64,
 }
@@ -106,7 +106,7 @@ impl Service {
         Ok(Selection::new(after, filter.subject.as_deref()).from(filter.from.as_deref()).with(filter.has))
     }
 
-    /// The position in `inbox` of the message that a caller names; `None` where it is none of the inbox.
+    /// The position in `inbox` of the message with this id; `None` if it is not in the inbox.
     async fn sequence(&self, inbox: &Inbox, id: &str) -> Result<Option<i64>, ServiceError> {
         let Ok(id) = MessageId::parse(id) else { return Ok(None) };
         let cursor = self.0.store.cursor(&inbox.id, id, self.0.clock.now()).await?;
@@ -121,12 +121,12 @@ impl MessagePages {
         self.next_before().is_none()
     }
 
-    /// Before which sequence the next page begins.
+    /// The sequence before which the next page starts.
     fn next_before(&self) -> Option<i64> {
         self.before.filter(|_| self.left > 0)
     }
 
-    /// The next messages, few enough to be held in memory; `None` behind the last.
+    /// The next messages, few enough to fit into memory; `None` after the last.
     ///
     /// # Errors
     /// Where the store fails.

@@ -1,8 +1,8 @@
-//! The use cases: what a caller, a mail client and an administrator can ask for.
+//! The use cases of callers, mail clients and administrators.
 //!
-//! Nothing in here knows HTTP or SMTP. Everything is reached through [`Service`], which is cheap to clone and shared by
-//! all connections; the background work that it owns (the committer, the sweeper, the hub's ear) runs on the runtime
-//! that started it and ends with [`Service::stop`].
+//! This layer does not depend on HTTP or SMTP. All use cases are methods of [`Service`], which is cheap to clone and
+//! shared by all connections. Its background tasks (the committer, the sweeper, the hub's listener) run on the runtime
+//! that started it until [`Service::stop`].
 
 mod activity;
 mod aside;
@@ -59,7 +59,7 @@ pub use sessions::{Session, SignInError, Viewer};
 /// How long the database may take to answer whether it is healthy.
 const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// What the service needs to be told.
+/// The settings of the service.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The domain of every inbox.
@@ -102,10 +102,10 @@ struct Inner {
 }
 
 impl Service {
-    /// Migrates the database, makes the default project where there is none, and starts the background work.
+    /// Migrates the database, creates the default project if there is none, and starts the background work.
     ///
     /// # Errors
-    /// Where the database fails or was made by a newer program.
+    /// If the database fails or was made by a newer program.
     pub async fn start(database: Database, clock: Clock, options: Options) -> Result<Self, StoreError> {
         let projects = Projects::open(database, clock.clone()).await?;
         let store = projects.store().clone().with_budget(Budget::new(options.request_memory));
@@ -125,7 +125,8 @@ impl Service {
         let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
         let committer = committer::Committer::start(store.clone(), clock.clone(), &tasks);
-        // Not among the tasks: its queue ends with the last clone of the service, and a stop does not wait for that.
+        // Not one of the tasks: it ends when the last clone of the service is dropped, and a stop does not wait for
+        // that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
         if store.is_shared() {
@@ -161,13 +162,13 @@ impl Service {
         &self.0.options.mail_domain
     }
 
-    /// Where the time comes from.
+    /// The source of time.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
-    /// The memory that requests and their answers share.
+    /// The memory budget of requests and their answers.
     #[must_use]
     pub fn budget(&self) -> &Budget {
         self.0.store.budget()
@@ -179,10 +180,10 @@ impl Service {
         &self.0.projects
     }
 
-    /// Whoever holds `key`; `None` where it is wrong or has ended.
+    /// The caller with this key; `None` if the key is wrong or no longer valid.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn authenticate(&self, key: &str) -> Result<Option<Caller>, StoreError> {
         self.0.projects.authenticate(key).await
     }
@@ -197,20 +198,20 @@ impl Service {
         if self.0.committer.is_stalled() { Err(DatabaseError::Silent.into()) } else { Ok(()) }
     }
 
-    /// How many outgoing items wait to be sent; counted no further than 100,000.
+    /// The number of queued outgoing items; counted up to 100,000.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
         self.0.store.queued_outgoing().await
     }
 
-    /// Ends every parked wait with [`ServiceError::Stopping`]: the end of a shutdown's grace.
+    /// Ends every open wait with [`ServiceError::Stopping`], when the grace time of a stop is over.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }
 
-    /// Takes no more messages, finishes those that were taken, and ends the background work.
+    /// Refuses new messages, stores those that were accepted, and ends the background tasks.
     pub async fn stop(&self) {
         self.0.committer.close();
         self.0.stop.cancel();
@@ -218,7 +219,7 @@ impl Service {
         self.0.tasks.wait().await;
     }
 
-    /// Closes the database, at the very end. An SQLite database is then one file.
+    /// Closes the database, as the last step. A SQLite database is then one file.
     pub async fn close(&self) {
         self.0.store.close().await;
     }

@@ -1,4 +1,4 @@
-//! The outgoing items as their administrator sees them: listed, shown, tried again, taken out of the queue.
+//! Lists, shows, retries and cancels outgoing items for administrators.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,24 +8,24 @@ use crate::db::Database;
 use crate::model::{Attempt, Outgoing, OutgoingId, OutgoingStatus, ProjectId};
 use crate::store::{OutgoingFilter, Store, StoreError};
 
-/// How long the mail worker goes on trying, from the send or from an administrator's retry.
+/// How long the mail worker retries an item, from the send or from an administrator's retry.
 pub const QUEUE_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Why an administrator's wish was not fulfilled.
+/// Why a change to an outgoing item was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
     /// There is no such item.
     #[error("there is no outgoing item {0}")]
     NotFound(OutgoingId),
-    /// It is in the middle of an attempt.
+    /// An attempt to send it is running.
     #[error("{0} is being sent right now: look at it again in a minute")]
     BeingSent(OutgoingId),
-    /// It stands where this cannot be done.
+    /// Its state does not allow the change.
     #[error("{id} is {status} already")]
     Settled {
         /// The item.
         id: OutgoingId,
-        /// Where it stands.
+        /// Its state.
         status: OutgoingStatus,
     },
     /// The store failed.
@@ -33,7 +33,7 @@ pub enum OutboxError {
     Store(#[from] StoreError),
 }
 
-/// The outgoing items; also used by a command while no server runs, or beside one. Cheap to clone.
+/// The outgoing items; commands also use them without a server. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Outbox {
     pub(super) store: Store,
@@ -44,7 +44,7 @@ impl Outbox {
     /// Brings the database up to date.
     ///
     /// # Errors
-    /// Where the database fails or was made by a newer program.
+    /// If the database fails or was made by a newer program.
     pub async fn open(database: Database, clock: Clock) -> Result<Self, StoreError> {
         Ok(Self { store: Store::open(database).await?, clock })
     }
@@ -52,15 +52,15 @@ impl Outbox {
     /// At most `limit` items, the newest first.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn list(&self, filter: &OutgoingFilter, limit: u32) -> Result<Vec<Outgoing>, OutboxError> {
         Ok(self.store.list_outgoing(filter, i64::from(limit)).await?)
     }
 
-    /// The attempts of the `limit` newest items of a project, each item's in the order in which they were made.
+    /// The attempts of the `limit` newest items of a project, for each item in the order in which they were made.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn attempts(
         &self,
         project: ProjectId,
@@ -91,10 +91,10 @@ impl Outbox {
         self.store.outgoing(id).await?.ok_or(OutboxError::NotFound(id))
     }
 
-    /// Has an item tried at once, and for a whole queue lifetime from now: one that waits, failed or was cancelled.
+    /// Makes an item due now, with a full queue lifetime. It may be queued, failed or cancelled.
     ///
     /// # Errors
-    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] where it was sent.
+    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] if it was sent.
     pub async fn retry(&self, id: OutgoingId) -> Result<(), OutboxError> {
         let now = self.clock.now();
         if self.store.retry_outgoing(id, now.after(QUEUE_LIFETIME), now).await? {
@@ -103,10 +103,10 @@ impl Outbox {
         Err(self.refusal(id).await?)
     }
 
-    /// Takes an item that waits out of the queue. No bounce is made.
+    /// Removes a queued item from the queue, without a bounce.
     ///
     /// # Errors
-    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] where it does not wait.
+    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] if it is not queued.
     pub async fn cancel(&self, id: OutgoingId) -> Result<(), OutboxError> {
         if self.store.cancel_outgoing(id, self.clock.now()).await? {
             return Ok(());

@@ -1,25 +1,25 @@
-//! What the dashboard does besides what a caller can do: inboxes listed, permanent ones made and deleted, messages
-//! searched, and projects looked at.
+//! The use cases that only the dashboard has: listing inboxes, creating and deleting permanent ones, searching
+//! messages, and viewing projects.
 
 use super::{Caller, ListFilter, ProjectError, Projects, Service, ServiceError};
 use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, Message, MessageId, Parts, PartsJson, Project, ProjectId};
 use crate::store::{InboxEnd, InboxFilter, Source, StoreError};
 
-/// Messages that one step of a search reads at most.
+/// The most messages that one step of a search reads.
 const SEARCHED: usize = 2_000;
-/// Bytes of a message's text that a list has use for.
+/// The most bytes of a message's text that a list needs.
 const ABRIDGED: usize = 4_096;
 
-/// What a project holds.
+/// The live messages of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holdings {
-    /// Live messages.
+    /// Their number.
     pub messages: i64,
-    /// The bytes of these, as they were received.
+    /// Their size in bytes, as received.
     pub bytes: i64,
 }
 
-/// Why a permanent inbox was not made.
+/// Why a permanent inbox was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
     /// The name cannot be the local part of an address.
@@ -38,7 +38,7 @@ pub enum ClaimError {
 pub struct Found {
     /// The messages.
     pub messages: Vec<Message>,
-    /// Where the list goes on: before this message.
+    /// The list continues before this message.
     pub more: Option<MessageId>,
 }
 
@@ -46,7 +46,7 @@ impl Service {
     /// At most `limit` live inboxes of a project, the newest first.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn list_inboxes(
         &self,
         project: ProjectId,
@@ -56,16 +56,16 @@ impl Service {
         self.0.store.list_inboxes(project, filter, limit, self.0.clock.now()).await
     }
 
-    /// How the inbox `id` of a project ended, where it has and its address is still reserved.
+    /// How the inbox `id` of a project ended, if it has ended and its address is still reserved.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn inbox_end(&self, project: ProjectId, id: &str) -> Result<Option<InboxEnd>, StoreError> {
         let Ok(id) = InboxId::parse(id) else { return Ok(None) };
         self.0.store.inbox_end(project, &id, self.0.clock.now()).await
     }
 
-    /// Makes a permanent inbox with a chosen name.
+    /// Creates a permanent inbox with a chosen name.
     ///
     /// # Errors
     /// [`ClaimError`].
@@ -91,8 +91,8 @@ impl Service {
         if ended { Ok(()) } else { Err(ServiceError::InboxNotFound) }
     }
 
-    /// At most `limit` messages of `inbox` whose sender, subject or text contains `wanted`, whatever its case, the newest
-    /// first and before the message `before`.
+    /// At most `limit` messages of `inbox` whose sender, subject or text contains `wanted` (case-insensitive), the
+    /// newest first, older than the message `before`.
     ///
     /// # Errors
     /// [`ServiceError::InvalidBefore`].
@@ -122,7 +122,7 @@ impl Service {
         Ok(Found { messages, more: None })
     }
 
-    /// The trace that this server put in front of a message, and its octets as they came.
+    /// The trace fields that this server added to a message, and its bytes as received.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
@@ -133,7 +133,7 @@ impl Service {
     }
 }
 
-/// The message with as much of its parts as a list shows: a page of large messages would not fit into memory.
+/// The message with only the start of its parts, as a list shows it: a page of full messages may not fit into memory.
 fn abridged(mut message: Message) -> Result<Message, ServiceError> {
     if message.parts.members().len() > ABRIDGED {
         let mut parts = message.parts.read()?;
@@ -152,22 +152,22 @@ impl Projects {
     /// The live project `id`.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn find(&self, id: ProjectId) -> Result<Option<Project>, ProjectError> {
         Ok(self.store().project(id, self.clock.now()).await?)
     }
 
-    /// What a project holds.
+    /// The live messages of a project.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn holdings(&self, id: ProjectId) -> Result<Holdings, ProjectError> {
         let now = self.clock.now();
         let messages = self.store().project_messages(id, now).await?;
         Ok(Holdings { messages, bytes: self.store().project_bytes(id, now).await? })
     }
 
-    /// Gives a project another name.
+    /// Renames a project.
     ///
     /// # Errors
     /// [`ProjectError::InvalidName`], [`ProjectError::Exists`].

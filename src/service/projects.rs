@@ -1,7 +1,7 @@
-//! Projects and keys: for the administrator, and for the question whose key this is.
+//! Projects and keys: authentication, and the administrator's use cases.
 //!
-//! A key that works is remembered for two seconds, so that a busy caller costs no query; a key that was rotated or
-//! deleted, even by another process, therefore stops within that time.
+//! A valid key is cached for two seconds, so that a busy caller costs no query. A key that was rotated or deleted, even
+//! by another process, therefore stops working within that time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,22 +13,22 @@ use crate::db::Database;
 use crate::model::{ApiKey, InboxSummary, KeyHash, Project, ProjectId, Timestamp};
 use crate::store::{InboxFilter, Store, StoreError};
 
-/// The name of the project that owns what nobody else does.
+/// The name of the default project.
 const DEFAULT_NAME: &str = "default";
-/// How long a key is taken to work without asking again.
+/// How long a valid key is cached.
 const REMEMBERED: Duration = Duration::from_secs(2);
 const NAME_CHARACTERS: usize = 100;
 
-/// Whoever calls, by their key.
+/// The caller of the API, identified by the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Whose inboxes and messages they see.
+    /// The project whose inboxes and messages they may use.
     pub project: ProjectId,
-    /// Which key they hold: limits are per key.
+    /// The key; limits are per key.
     pub key: KeyHash,
 }
 
-/// The projects and their keys; also used by a command while no server runs, or beside one. Cheap to clone.
+/// The projects and their keys; commands also use them without a server. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Projects {
     store: Store,
@@ -36,12 +36,12 @@ pub struct Projects {
     remembered: Arc<Mutex<HashMap<KeyHash, Remembered>>>,
 }
 
-/// A key that has worked.
+/// A cached key.
 #[derive(Clone, Copy, Debug)]
 struct Remembered {
     project: ProjectId,
-    /// When the store is asked again.
-    ask_at: Instant,
+    /// When the store is read again.
+    recheck_at: Instant,
     /// When the overlap after a rotation ends: as stored, and on the monotonic clock, so that a step of the wall clock
     /// does not lengthen it.
     end: Option<(Timestamp, Instant)>,
@@ -54,10 +54,10 @@ impl Remembered {
 }
 
 impl Projects {
-    /// Brings the database up to date and makes the default project where there is none.
+    /// Migrates the database and creates the default project if there is none.
     ///
     /// # Errors
-    /// Where the database fails or was made by a newer program.
+    /// If the database fails or was made by a newer program.
     pub async fn open(database: Database, clock: Clock) -> Result<Self, StoreError> {
         let store = Store::open(database).await?;
         let projects = Self { store, clock, remembered: Arc::default() };
@@ -73,7 +73,7 @@ impl Projects {
         self.store.default_project(DEFAULT_NAME, self.clock.now()).await
     }
 
-    /// Makes a project and its first key, which nobody can see again.
+    /// Creates a project and its first key, which is returned only here.
     ///
     /// # Errors
     /// [`ProjectError::InvalidName`], [`ProjectError::Exists`].
@@ -87,7 +87,7 @@ impl Projects {
     /// All projects, the oldest first.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn list(&self) -> Result<Vec<Project>, ProjectError> {
         Ok(self.store.projects(self.clock.now()).await?)
     }
@@ -119,14 +119,14 @@ impl Projects {
         Ok(key)
     }
 
-    /// Deletes a project with its keys, inboxes and messages. Its addresses stay reserved: late mail for them is refused
-    /// and never reaches another project.
+    /// Deletes a project with its keys, inboxes and messages. Its addresses stay reserved: late mail for them is
+    /// refused and never reaches another project.
     ///
     /// # Errors
     /// [`ProjectError::NotFound`], [`ProjectError::Default`].
     pub async fn delete(&self, name: &str) -> Result<(), ProjectError> {
         let deleted = self.store.delete_project(name, self.clock.now()).await?;
-        self.ask_again();
+        self.recheck_all();
         if deleted {
             return Ok(());
         }
@@ -134,8 +134,8 @@ impl Projects {
         Err(if exists { ProjectError::Default } else { ProjectError::NotFound(name.to_owned()) })
     }
 
-    /// Makes sure that the default project has a key: `chosen` becomes its only one; without a choice, one is made where
-    /// it has none, and returned this once.
+    /// Makes sure that the default project has a key. `chosen` becomes its only one; without it, a key is made if there
+    /// is none, and returned only here.
     ///
     /// # Errors
     /// [`ProjectError::KeyTaken`].
@@ -159,7 +159,7 @@ impl Projects {
     /// Whether the key still works.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub(super) async fn works(&self, key: &KeyHash) -> Result<bool, StoreError> {
         Ok(self.working_key(key).await?.is_some())
     }
@@ -167,7 +167,7 @@ impl Projects {
     async fn working_key(&self, key: &KeyHash) -> Result<Option<Remembered>, StoreError> {
         let now = self.clock.instant();
         let known = self.remembered().get(key).copied();
-        let found = match known.filter(|known| now < known.ask_at) {
+        let found = match known.filter(|known| now < known.recheck_at) {
             Some(known) => Some(known),
             None => self.look_up_key(key, known).await?,
         };
@@ -185,27 +185,27 @@ impl Projects {
             let known = known_end.filter(|(stored, _)| *stored == expires_at);
             (expires_at, known.map_or(end, |(_, known)| known.min(end)))
         });
-        let found = Remembered { project, ask_at: self.clock.instant().after(REMEMBERED), end };
+        let found = Remembered { project, recheck_at: self.clock.instant().after(REMEMBERED), end };
         self.remembered().insert(*key, found);
         Ok(Some(found))
     }
 
-    /// Has the store asked about every key at its next use.
-    fn ask_again(&self) {
-        self.remembered().values_mut().for_each(|known| known.ask_at = Instant::default());
+    /// Makes every key be read from the store at its next use.
+    fn recheck_all(&self) {
+        self.remembered().values_mut().for_each(|known| known.recheck_at = Instant::default());
     }
 
     async fn replace_key(&self, project: ProjectId, key: &ApiKey, overlap: Duration) -> Result<(), ProjectError> {
         let now = self.clock.now();
-        // The beginning of time, so that a key which has stopped stays stopped when the wall clock is set back.
+        // Timestamp zero, so that an expired key stays expired if the wall clock is set back.
         let others_end = if overlap.is_zero() { Timestamp::from_millis(0) } else { now.after(overlap) };
         let replaced = self.store.replace_key(project, key, others_end, now).await?;
-        self.ask_again();
+        self.recheck_all();
         if replaced { Ok(()) } else { Err(ProjectError::KeyTaken) }
     }
 
     fn remembered(&self) -> MutexGuard<'_, HashMap<KeyHash, Remembered>> {
-        // Nothing panics while the lock is held; were it so, the map is whole all the same.
+        // Nothing panics while the lock is held, and the map would stay valid.
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
-//! Which recipients may have to be refused, known without a look into the database.
+//! Remembers which recipients may have to be refused, so that most need no database query.
 //!
-//! Nearly every recipient can be accepted at RCPT TO; the delivery decides again in its transaction. The exceptions are
-//! full inboxes and addresses of deleted projects. This remembers where there may be one; only then is the database read.
+//! Almost every recipient is accepted at RCPT TO, and the delivery's transaction checks again. The exceptions are full
+//! inboxes and addresses of deleted projects. Only if one of these is possible is the database read.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::model::InboxId;
 use crate::store::Change;
 
-/// Full inboxes that are remembered. Past it they are forgotten; a delivery to one is then refused at its end.
+/// The most full inboxes that are remembered. Beyond that all are forgotten, and a delivery to one is refused after
+/// DATA.
 const REMEMBERED: usize = 10_000;
 
-/// What may have to be refused.
+/// The recipients that may have to be refused.
 #[derive(Debug)]
 pub(super) struct Exceptions {
     full: Mutex<HashSet<InboxId>>,
@@ -27,7 +28,7 @@ impl Exceptions {
         Self { full: Mutex::default(), deleted_projects: deleted_projects.into() }
     }
 
-    /// Takes note of what commits have changed.
+    /// Updates the full inboxes after commits.
     pub(super) fn follow(&self, changes: &[Change]) {
         for change in changes {
             match change {
@@ -54,7 +55,7 @@ impl Exceptions {
         self.full().remove(id);
     }
 
-    /// Whether the database has to be asked about this recipient.
+    /// Whether the database must be read for this recipient.
     pub(super) fn may_concern(&self, id: &InboxId) -> bool {
         self.deleted_projects.load(Ordering::Relaxed) || self.full().contains(id)
     }

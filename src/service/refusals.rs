@@ -1,7 +1,7 @@
-//! Keeps what was refused over SMTP, for whoever asks why a mail did not come.
+//! Stores refusals over SMTP, so that users can find out why a mail did not arrive.
 //!
-//! Whoever refuses says so and goes on: refusals are written in the background, many at a time and with a rest between,
-//! and past a bound they are dropped rather than waited for.
+//! Recording never waits: refusals are written in the background, in batches with a pause between them. If the queue is
+//! full, they are dropped.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use super::Service;
 use crate::model::{EmailAddress, InboxId, ProjectId, RefusedMail};
 use crate::store::{Store, StoreError};
 
-/// Refusals that wait to be written.
+/// The most refusals in the queue.
 const QUEUE: usize = 1_024;
-/// Refusals in one batch.
+/// The most refusals in one batch.
 const BATCH: usize = 256;
-/// Between two batches, so that deliveries come first.
+/// The pause between two batches, so that deliveries are not delayed.
 const REST: Duration = Duration::from_millis(200);
-/// Refusals that are shown.
+/// The most refusals that are shown.
 const SHOWN: i64 = 200;
 
-/// A refusal, and by what its project is found.
+/// A refusal, and the project of the client's key.
 #[derive(Debug)]
 struct Report {
     refused: RefusedMail,
     project: Option<ProjectId>,
 }
 
-/// Takes refusals.
+/// The queue of refusals.
 #[derive(Debug)]
 pub(super) struct Recorder(mpsc::Sender<Report>);
 
@@ -40,17 +40,17 @@ impl Recorder {
 }
 
 impl Service {
-    /// Keeps a refusal. It belongs to `project`, whose key the client authenticated with; else to the owner of the
-    /// recipient's address; else to the default project.
+    /// Stores a refusal. It belongs to `project`, whose key the client authenticated with; if `None`, to the owner of
+    /// the recipient's address; if there is none, to the default project.
     pub fn record_refusal(&self, refused: RefusedMail, project: Option<ProjectId>) {
-        // What does not fit into the queue is part of a flood of which there is enough to see.
+        // If the queue is full, there are enough refusals to see.
         let _ = self.0.refusals.0.try_send(Report { refused, project });
     }
 
     /// The latest refusals, the newest first: of one project, or with `None` of all.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn refusals(&self, project: Option<ProjectId>) -> Result<Vec<RefusedMail>, StoreError> {
         self.0.store.refusals(project, SHOWN).await
     }
@@ -61,7 +61,7 @@ async fn run(store: Store, default_project: ProjectId, mut reports: mpsc::Receiv
     let mut batch = Vec::with_capacity(BATCH);
     while reports.recv_many(&mut batch, BATCH).await > 0 {
         if let Err(error) = write(&store, default_project, std::mem::take(&mut batch)).await {
-            tracing::warn!(%error, "cannot keep what was refused");
+            tracing::warn!(%error, "cannot store refusals");
         }
         tokio::time::sleep(REST).await;
     }

@@ -1,4 +1,4 @@
-//! Sending from an inbox: into a local inbox at once, or into the queue of the mail worker.
+//! Sends from an inbox: to a local inbox at once, or to the queue of the mail worker.
 
 use restante_mail::{Threading, compose};
 use uuid::Uuid;
@@ -8,26 +8,26 @@ use super::{Caller, Incoming, QUEUE_LIFETIME, Service, ServiceError};
 use crate::model::{EmailAddress, Inbox, InboxId, MessageId, OutgoingId, Timestamp};
 use crate::store::{NewOutgoing, OutgoingChange, StoreError};
 
-/// A message that a caller wants sent.
+/// A message to send.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// Whom it goes to.
+    /// The recipient.
     pub to: EmailAddress,
-    /// One line.
+    /// The subject, one line.
     pub subject: String,
     /// The plain text.
     pub text: String,
-    /// The HTML; empty where there is none.
+    /// The HTML; empty if there is none.
     pub html: String,
-    /// The id, as the caller gave it, of the message that this one answers.
+    /// The id of the message that this one replies to, as the caller gave it.
     pub in_reply_to: Option<String>,
 }
 
-/// One of the sends that a key may have running at once; dropping it frees it.
+/// A permit for one running send of a key; dropping it frees it.
 #[derive(Debug)]
 pub struct SendPlace(Slot);
 
-/// A composed message and where it comes from.
+/// A composed message and its sender.
 struct Composed {
     sender: EmailAddress,
     message_id: String,
@@ -36,7 +36,7 @@ struct Composed {
 }
 
 impl Service {
-    /// Takes one of the key's places for sending: before the body of the request is read, which may be large.
+    /// Takes one of the key's permits. Called before the body of the request is read, which may be large.
     ///
     /// # Errors
     /// [`ServiceError::TooManySends`].
@@ -45,10 +45,10 @@ impl Service {
         slot.map(SendPlace).ok_or(ServiceError::TooManySends)
     }
 
-    /// Sends a message from `inbox`. When this returns, a local recipient has it, and one elsewhere is durably queued.
+    /// Sends a message from `inbox`. When this returns, it is stored in the local inbox, or durably queued.
     ///
     /// # Errors
-    /// [`ServiceError::MessageNotFound`] for what it answers, [`ServiceError::RecipientNotFound`] for a local recipient.
+    /// [`ServiceError::MessageNotFound`] for `in_reply_to`, [`ServiceError::RecipientNotFound`] for a local recipient.
     pub async fn send(
         &self,
         place: SendPlace,
@@ -95,7 +95,7 @@ impl Service {
         Ok(restante_mail::threading(&raw.ok_or(ServiceError::MessageNotFound)?))
     }
 
-    /// Any live inbox of the installation may be sent to, whoever owns it.
+    /// Every live inbox may receive, of any project.
     async fn check_local_recipient(&self, recipient: &EmailAddress) -> Result<(), ServiceError> {
         let exact = InboxId::of(recipient);
         let now = self.0.clock.now();
@@ -108,7 +108,7 @@ impl Service {
         if found.is_some() { Ok(()) } else { Err(ServiceError::RecipientNotFound) }
     }
 
-    /// Composing takes time with the size of the bodies, so it has a thread of its own.
+    /// Composing a large body takes time, so it runs on a blocking thread.
     async fn compose(
         &self,
         inbox: &Inbox,

@@ -1,4 +1,4 @@
-//! Sessions of the dashboard: signed in with an API key, for its project; with the administrator's token, for all.
+//! Dashboard sessions. An API key opens a session for its project, the administrator's token one for all projects.
 //!
 //! The cookie is a random token; the store has only its hash. A session is valid only as long as its credential: once a
 //! key is rotated or the administrator's token is replaced, the sessions opened with it end.
@@ -24,10 +24,10 @@ const ADMIN_TOKEN: &str = "admin-token";
 const ADMIN_TOKEN_PREFIX: &str = "rst_admin_";
 const ADMIN_TOKEN_CHARACTERS: usize = 32;
 
-/// What a session may see.
+/// The rights of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Viewer {
-    /// Everything.
+    /// All projects.
     Administrator,
     /// One project.
     Project(ProjectId),
@@ -38,7 +38,7 @@ pub enum Viewer {
 pub struct Session {
     /// What it may see.
     pub viewer: Viewer,
-    /// What every change must carry; a page of another origin cannot know it.
+    /// Required in every form that changes something; a page of another origin cannot know it.
     pub csrf_token: String,
     credential: KeyHash,
     pub(super) cookie: KeyHash,
@@ -68,13 +68,13 @@ impl Session {
         }
     }
 
-    /// Whether it may see everything.
+    /// Whether it may see all projects.
     #[must_use]
     pub fn is_administrator(&self) -> bool {
         self.viewer == Viewer::Administrator
     }
 
-    /// The caller of a use case of `project`, which the session may see.
+    /// The caller for use cases of `project`, which the session may see.
     #[must_use]
     pub fn caller(&self, project: ProjectId) -> Caller {
         Caller { project, key: self.credential }
@@ -105,7 +105,7 @@ impl Service {
     /// The session of a cookie, while it and its credential are valid.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn session(&self, cookie: &str) -> Result<Option<Session>, StoreError> {
         let hash = digest(cookie);
         let found = self.viewer_of(&hash).await?;
@@ -135,7 +135,7 @@ impl Service {
     /// Ends a session.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn sign_out(&self, session: &Session) -> Result<(), StoreError> {
         self.0.store.close_session(&session.cookie).await
     }
@@ -143,7 +143,7 @@ impl Service {
     /// Ends every session that was opened with the same key or token.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn sign_out_everywhere(&self, session: &Session) -> Result<(), StoreError> {
         self.0.store.close_sessions_of(&session.credential).await
     }
@@ -155,11 +155,11 @@ impl Service {
 }
 
 impl Projects {
-    /// Makes sure that there is an administrator's token: `chosen` replaces the present one; without a choice, one is
-    /// made where there is none, and returned this once. Only its SHA-256 is kept.
+    /// Makes sure that there is an administrator's token. `chosen` replaces the current one; without it, one is made if
+    /// there is none, and returned only here. Only its SHA-256 is stored.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn prepare_admin(&self, chosen: Option<&str>) -> Result<Option<String>, StoreError> {
         if let Some(token) = chosen {
             self.keep_admin_token(token).await?;

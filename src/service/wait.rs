@@ -1,8 +1,8 @@
-//! The wait: one open request until a message is there.
+//! The wait: one open request until a message arrives.
 //!
-//! The waiter registers with the hub before it looks, so that a message that is committed after the look wakes it. Only a
-//! request that has to stay open takes a slot. It then waits until the inbox changes, the deadline passes, the inbox ends
-//! or the service stops, and looks again each time.
+//! The waiter registers with the hub before it reads the store, so that a message that is committed after the read
+//! wakes it. Only a request that has to stay open takes a slot. It then waits until the inbox changes, the deadline
+//! passes, the inbox ends or the service stops, and reads again each time.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::metrics;
 use crate::model::Inbox;
 use crate::store::{Selection, StoredMessage};
 
-/// How long a wait pauses before it looks again when the database is unavailable.
+/// The pause before a wait reads again if the database is unavailable.
 const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(200);
 
 type Looked = Result<Option<StoredMessage>, ServiceError>;
 
 impl Service {
-    /// The oldest message of `inbox` that matches, as soon as there is one. A `timeout` of zero means one look.
-    /// Dropping the future frees the key's slot at once.
+    /// The oldest message of `inbox` that matches, as soon as there is one. With a `timeout` of zero, the store is read
+    /// once. Dropping the future frees the key's slot.
     ///
     /// # Errors
     /// [`ServiceError::InvalidAfter`], [`ServiceError::TooManyWaits`]; [`ServiceError::Timeout`], or
@@ -73,7 +73,7 @@ impl Service {
         Ok(found)
     }
 
-    /// An inbox that was deleted and opened again by new mail is not the one that was waited for.
+    /// If the inbox was deleted and new mail created it again, the wait ends: it is another inbox.
     async fn check_same_life(&self, inbox: &Inbox) -> Result<(), ServiceError> {
         let present = self.0.store.live_inbox(&inbox.id, self.0.clock.now()).await?;
         let same = present.is_some_and(|present| present.created_at == inbox.created_at);
@@ -100,7 +100,7 @@ impl Waiter<'_> {
                 Ok(Some(message)) => return Ok(message),
                 Ok(None) if is_over => return Err(ServiceError::Timeout),
                 Ok(None) => self.inbox.expires_at.map_or(self.deadline, |at| clock.instant_of(at).min(self.deadline)),
-                // A wait outlasts an outage of its database.
+                // A wait continues while the database is unavailable.
                 Err(ServiceError::Store(error)) if !is_over && error.is_unavailable() => {
                     clock.instant().after(UNAVAILABLE_PAUSE).min(self.deadline)
                 }
@@ -119,7 +119,7 @@ impl Waiter<'_> {
         }
     }
 
-    /// Looks, if the caller's key still works.
+    /// Reads again, if the caller's key is still valid.
     async fn look_again(&self) -> Looked {
         if !self.service.0.projects.works(&self.caller.key).await? {
             return Err(ServiceError::Unauthorized);

@@ -1,4 +1,4 @@
-//! What every attempt to send an outgoing item has come to.
+//! The results of all attempts to send an outgoing item.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{Attempt, OutgoingId, ProjectId, Timestamp};
 
 impl Store {
-    /// The attempts of the `limit` newest items of a project, each item's in the order in which they were made.
+    /// The attempts of the `limit` newest items of a project, for each item in the order in which they were made.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn attempts(
         &self,
         project: ProjectId,

@@ -1,4 +1,4 @@
-//! What a committed transaction announces to the rest of the program, and on PostgreSQL to the other nodes.
+//! The changes that a committed transaction announces to the rest of the program, and on PostgreSQL to other nodes.
 
 use crate::db::Notice;
 use crate::model::InboxId;
@@ -8,7 +8,7 @@ use crate::model::InboxId;
 pub enum Change {
     /// An inbox: it was created, received a message, lost one, or ended.
     Inbox(InboxId),
-    /// An inbox holds as many messages as it may.
+    /// An inbox is full.
     InboxFull(InboxId),
     /// The queue of the mail worker.
     Queue,
@@ -45,7 +45,7 @@ impl Change {
             ("refusals", _) => Self::Refusals,
             ("sessions", _) => Self::Sessions,
             ("projects", _) => Self::Projects,
-            // Another version of the program may announce what this one does not know.
+            // Another version of the program may announce a change that this one does not know.
             _ => Self::Unknown,
         }
     }

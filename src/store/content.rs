@@ -1,7 +1,7 @@
 //! The stored form of a message: its parsed parts as JSON and its bytes as they were received, compressed with LZ4.
 //!
-//! The two say much the same, so those of an ordinary message are compressed as one. A large message is stored in pieces,
-//! which are read one at a time, so that neither a list nor a download needs memory for the whole of it.
+//! Both have much the same content, so for an ordinary message they are compressed together. A large message is stored
+//! in pieces, which are read one at a time, so that a list or a download does not need memory for all of it.
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ use restante_mail::ParsedMessage;
 pub(super) const ORDINARY: usize = 128 * 1024;
 /// Bytes in one piece of a large message.
 pub(super) const PIECE: usize = 256 * 1024;
-/// LZ4 shrinks at most to the 255th part; a row that claims more is damaged.
+/// The largest ratio of LZ4; a row with a larger one is damaged.
 const MOST_RATIO: usize = 255;
 
 /// One of the two forms of a message.
@@ -89,7 +89,7 @@ fn chunks(form: Form, bytes: &[u8]) -> impl Iterator<Item = Chunk> {
     pieces.map(move |(piece, position)| Chunk { form, position, data: compress(piece) })
 }
 
-/// Runs work on large data on a thread where it holds up no other task.
+/// Runs work on large data on a blocking thread, so that it does not delay other tasks.
 pub(crate) async fn on_blocking_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StoreError> {
@@ -123,8 +123,8 @@ pub(super) fn decompress(compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
 
 pub(super) const CUT_OFF: &str = "it is cut off";
 
-/// Folds case so that a substring can be found whatever the case of its letters, in every script: `Straße` and `STRASSE`
-/// fold alike, as do the two small sigmas, and `İ` and `i`.
+/// Folds case for case-insensitive search, in every script: `Straße` and `STRASSE` fold alike, as do the two small
+/// sigmas, and `İ` and `i`.
 pub(super) fn fold_case(text: &str) -> String {
     const DOT_ABOVE: char = '\u{307}';
     if text.is_ascii() {

@@ -1,9 +1,9 @@
-//! Moving an installation from one database to another: every row of every table, in one transaction of the target.
+//! Copies an installation to another database: every row of every table, in one transaction of the target.
 
 use super::{Store, StoreError};
 use crate::db::{DatabaseError, Transaction, Value, values};
 
-/// How far a copy has come.
+/// The progress of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The table that is being copied.
@@ -41,7 +41,7 @@ struct Table {
     first_key: fn() -> Value,
     /// Rows held in memory at once.
     page_rows: i64,
-    /// The columns, counted from 0, that hold a number that the engine has given to a row of some table.
+    /// The columns, counted from 0, with the number of a row, which the engine assigned.
     numbers: &'static [(usize, Numbered)],
 }
 
@@ -154,8 +154,7 @@ const TABLES: &[Table] = &[
 type Newest = [i64; 4];
 
 impl Table {
-    /// Gives rows numbers below zero: the target's engine counts from one and does not know of numbers that it has not
-    /// given itself.
+    /// Makes row numbers negative: the target's engine counts from one and would assign the same numbers again.
     fn renumber(&self, row: &mut [Value], newest: &Newest) {
         for (column, table) in self.numbers {
             if let Some(Value::Integer(number)) = row.get_mut(*column) {
@@ -166,11 +165,11 @@ impl Table {
 }
 
 impl Store {
-    /// Copies everything into `target`, which must be empty, and calls `progress` after every page. Nothing may write to
-    /// either of the two meanwhile.
+    /// Copies everything to `target`, which must be empty, and calls `progress` after every page. Nothing else may
+    /// write to either database during the copy.
     ///
     /// # Errors
-    /// [`CopyError`]; the target is then as empty as before.
+    /// [`CopyError`]; the target is left empty.
     pub async fn copy_to(
         &self,
         target: &Self,

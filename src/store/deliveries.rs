@@ -1,9 +1,10 @@
-//! Putting messages into inboxes: the one transaction before every 250.
+//! Stores messages in inboxes: the transaction that commits before each reply 250.
 //!
-//! A batch of deliveries takes a handful of statements whatever its size, in three steps: the inboxes are locked and read,
-//! [`Plan`] decides which deliveries are stored and where, and the rows are written. The row of an inbox stays locked until
-//! the commit, so its messages are committed in the order of their sequences. An inbox that another transaction holds for
-//! long is not waited for: its deliveries are set aside ([`DeliveryError::InboxBusy`]) and the others are stored.
+//! A batch of deliveries takes a few statements, independent of its size, in three steps: the inboxes are locked and
+//! read, [`Plan`] decides which deliveries are stored and where, and the rows are written. The row of an inbox stays
+//! locked until the commit, so its messages are committed in the order of their sequences. An inbox that another
+//! transaction holds for long is not waited for: its deliveries are skipped ([`DeliveryError::InboxBusy`]) and the
+//! others are stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,40 +21,40 @@ use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
 /// One message for one or more inboxes.
 #[derive(Clone, Debug)]
 pub struct Delivery {
-    /// As addressed: tags unresolved, perhaps the same inbox twice.
+    /// As addressed: with tags, and possibly the same inbox twice.
     pub recipients: Vec<InboxId>,
-    /// The project whose key the sender authenticated with: it owns the inboxes that this delivery opens.
+    /// The project whose key the sender authenticated with: it owns the inboxes that this delivery creates.
     pub project: Option<ProjectId>,
-    /// Whether the delivery opens an inbox that does not exist. Only mail that comes over SMTP does.
+    /// Whether the delivery creates an inbox that does not exist. Only mail over SMTP does.
     pub opens_inboxes: bool,
     /// The message.
     pub content: Content,
-    /// What becomes of an outgoing item in the same transaction.
+    /// The change of an outgoing item in the same transaction.
     pub outgoing: Option<OutgoingChange>,
 }
 
-/// What a delivery means for an outgoing item.
+/// How a delivery changes an outgoing item.
 #[derive(Clone, Debug)]
 pub enum OutgoingChange {
-    /// The delivery fulfils the item, which is stored with it.
+    /// The delivery sends the item, which is stored with it.
     Add(NewOutgoing),
     /// The delivery reports the outcome of an attempt to send the item.
     Settle(Settlement),
-    /// The transaction panics, to show what becomes of the others.
+    /// The transaction panics, to test what happens to the others.
     #[cfg(test)]
     Panic,
 }
 
-/// What holds for every delivery of a batch.
+/// The settings for all deliveries of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
-    /// The present instant.
+    /// The current time.
     pub now: Timestamp,
-    /// How long an inbox lives that a delivery opens.
+    /// The lifetime of an inbox that a delivery creates.
     pub lifetime: Duration,
-    /// Messages that one inbox may hold.
+    /// The most messages in one inbox.
     pub inbox_messages: u64,
-    /// The owner of the inboxes that a delivery without a project opens.
+    /// The owner of inboxes that a delivery without a project creates.
     pub default_project: ProjectId,
 }
 
@@ -69,19 +70,19 @@ pub struct Outcome {
 /// Why a delivery was not stored, for any of its recipients.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliveryError {
-    /// The inbox holds as many messages as it may.
+    /// The inbox is full.
     #[error("inbox {0} is full")]
     InboxFull(InboxId),
     /// The address is reserved for a project that no longer exists.
     #[error("the project that owned {0} was deleted")]
     ProjectDeleted(InboxId),
-    /// There is no such live inbox, and the delivery may not open one.
+    /// There is no such live inbox, and the delivery may not create one.
     #[error("there is no inbox {0}")]
     NoInbox(InboxId),
     /// Another transaction holds the inbox. The delivery may be tried again.
     #[error("another transaction holds inbox {0}")]
     InboxBusy(InboxId),
-    /// The outgoing item that the delivery settles is no longer the worker's own.
+    /// The worker lost its lease on the outgoing item that the delivery settles.
     #[error("the lease on the outgoing item was lost")]
     LeaseLost,
 }
@@ -92,8 +93,8 @@ pub type Outcomes = Vec<Result<Vec<Outcome>, DeliveryError>>;
 /// What a batch does about an inbox that another transaction holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BusyInbox {
-    /// Its deliveries are set aside, unless it is free within half a second: another node may just be committing.
-    SetAside,
+    /// Its deliveries are skipped, unless it is free within half a second: another node may just be committing.
+    Skip,
     /// The transaction waits for it, until the server's limit for locks.
     Wait,
 }
@@ -127,7 +128,7 @@ impl Store {
     /// Whether mail to `recipient` from a sender that did not authenticate would be accepted now.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn check_recipient(
         &self,
         recipient: &InboxId,
@@ -143,7 +144,7 @@ impl Store {
     /// stable storage.
     ///
     /// # Errors
-    /// Where the database fails; then none of the deliveries is stored.
+    /// If the database fails; then none of the deliveries is stored.
     pub async fn deliver(
         &self,
         batch: &Arc<Vec<Delivery>>,
@@ -268,8 +269,8 @@ async fn lock_inboxes(
     Ok(states)
 }
 
-/// Tells an inbox that another transaction holds from one that does not exist, where only an existing one will do.
-/// Elsewhere the attempt to create it tells.
+/// Finds out which missing inboxes are locked by another transaction, if the delivery may not create them. If it may,
+/// the attempt to create them shows it.
 async fn mark_busy(
     transaction: &mut Transaction,
     deliveries: &[Delivery],
@@ -296,7 +297,7 @@ fn read_state(mut row: Row) -> Result<InboxState, DatabaseError> {
     Ok(InboxState::read(number, u64::try_from(messages).unwrap_or(0), last_sequence, is_live, is_disabled))
 }
 
-/// Opens the inboxes that the plan needs and that are not live.
+/// Creates or reopens the inboxes that the plan needs and that are not live.
 async fn open_inboxes(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Result<(), DatabaseError> {
     const CREATE: &str = "
         INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, opened_by_mail)
@@ -328,12 +329,12 @@ async fn open_inboxes(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Res
         for (state, rows) in created.into_iter().zip(transaction.query_many(CREATE, create).await?) {
             state.created(rows.into_iter().next().map(|mut row| row.integer()).transpose()?);
         }
-        plan.set_busy_aside();
+        plan.refuse_busy();
     }
     Ok(())
 }
 
-/// Writes what the deliveries mean for outgoing items.
+/// Writes the changes of outgoing items.
 async fn change_outgoing(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Result<(), DatabaseError> {
     let mut added = Vec::new();
     for (index, delivery) in plan.deliveries.iter().enumerate() {

@@ -1,14 +1,14 @@
-//! Inboxes: making, finding and ending them.
+//! Creates, finds and ends inboxes.
 
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{Inbox, InboxId, InboxKind, ProjectId, Timestamp};
 
 impl Store {
-    /// Makes an inbox; `false` if its id is taken or reserved.
+    /// Creates an inbox; `false` if its id is taken or reserved.
     ///
     /// # Errors
-    /// Where the database fails, as everywhere in the store.
+    /// If the database fails, as everywhere in the store.
     pub async fn create_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
         const CREATE: &str = "
             INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
@@ -16,11 +16,11 @@ impl Store {
         self.change_inbox(CREATE, &inbox.id, with_all_fields(inbox)).await
     }
 
-    /// Makes `inbox`, also if its address is reserved for its own project: it is then empty again. `false` if the address
-    /// is a live inbox or another project's.
+    /// Creates `inbox`, empty, also if its address is reserved for its own project. `false` if the address is a live
+    /// inbox or belongs to another project.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn claim_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
         const CLAIM: &str = "
             INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
@@ -33,7 +33,7 @@ impl Store {
     /// The live inbox `id` of any project.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn live_inbox(&self, id: &InboxId, now: Timestamp) -> Result<Option<Inbox>, StoreError> {
         const LIVE: &str = "
             SELECT id, project_id, kind, created_at, expires_at FROM inboxes
@@ -45,16 +45,16 @@ impl Store {
     /// The live inbox `id` of `project`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn inbox(&self, project: ProjectId, id: &InboxId, now: Timestamp) -> Result<Option<Inbox>, StoreError> {
         Ok(self.live_inbox(id, now).await?.filter(|inbox| inbox.project == project))
     }
 
-    /// Ends a live inbox of either kind and takes its messages from every reader; its address becomes a reservation.
+    /// Ends a live inbox of either kind, so that its messages can no longer be read; its address is then reserved.
     /// `false` if there was none.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn end_inbox(&self, inbox: &Inbox, now: Timestamp) -> Result<bool, StoreError> {
         const END: &str = "
             UPDATE inboxes SET kind = 'temporary', expires_at = $2, deleted_at = $2, closed = 1, message_count = 0,
@@ -64,7 +64,7 @@ impl Store {
         self.change_inbox(END, &inbox.id, values![&inbox.id, now, inbox.project, inbox.kind]).await
     }
 
-    /// Runs `sql`, which changes one inbox; whether it did.
+    /// Runs `sql`, which changes one inbox; returns whether it did.
     async fn change_inbox(&self, sql: &'static str, id: &InboxId, parameters: Vec<Value>) -> Result<bool, StoreError> {
         Ok(self.change(sql, parameters, Some(Change::Inbox(id.clone()))).await? == 1)
     }

@@ -1,11 +1,11 @@
-//! Every SQL statement, written once for all engines, in terms of the domain.
+//! The store: all SQL statements, written once for all engines, as functions on the domain types.
 //!
-//! A function here is one statement or one transaction. Nothing in here waits for anything but the database, and
-//! nothing knows the time: `now` is always an argument.
+//! A function here is one statement or one transaction. It waits only for the database and has no clock: `now` is
+//! always an argument.
 //!
-//! An inbox lives until its `expires_at`, or until it is closed by a deletion. From then on its row is a reservation of
-//! the address for its project. Each statement that reads an inbox or a message has this in its condition, so that what
-//! has expired is gone at that instant, before the sweeper removes it.
+//! An inbox lives until its `expires_at`, or until it is closed by a deletion. After that its row reserves the address
+//! for its project. Each statement that reads an inbox or a message has this condition, so that expired data can no
+//! longer be read, even before the sweeper removes it.
 
 mod attempts;
 mod change;
@@ -52,31 +52,31 @@ pub use reading::Pieces;
 pub use selection::Selection;
 pub use sweep::Swept;
 
-/// The schema, step by step; a step that was released is never changed.
+/// The migrations of the schema; one that was released is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
 
-/// Bytes of messages that are held at once, unless [`Store::with_budget`] says otherwise.
+/// The default memory budget for messages, in bytes; see [`Store::with_budget`].
 const DEFAULT_BUDGET: u64 = 256 * 1024 * 1024;
 
-/// How often a transaction is tried that others keep ending.
+/// How often a transaction is tried if the engine keeps ending it because of conflicts.
 const ATTEMPTS: usize = 5;
 
-/// Why the store did not do what it was asked.
+/// Why an operation of the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// There was no memory for a message that is to be read.
+    /// There was no memory for a message.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
-    /// A stored message cannot be read back.
+    /// A stored message cannot be decoded.
     #[error("a stored message is damaged: {0}")]
     Damaged(&'static str),
-    /// The stored parts of a message cannot be read back.
+    /// The stored parts of a message cannot be decoded.
     #[error(transparent)]
     DamagedParts(#[from] DamagedParts),
-    /// The parts of a message cannot be written as JSON.
+    /// The parts of a message cannot be serialized as JSON.
     #[error("cannot write the parts of a message: {0}")]
     Json(#[source] serde_json::Error),
     /// The message was removed while it was read.
@@ -105,8 +105,8 @@ impl StoreError {
     }
 }
 
-/// Runs a transaction, and runs it again if the engine has ended it in favour of another one: a deadlock, or two that
-/// cannot be ordered. The engine has then undone all of it.
+/// Runs a transaction, and runs it again if the engine ended it because of a conflict with another one: a deadlock, or
+/// a serialization failure. The engine has then rolled it back.
 async fn until_undisturbed<T, F>(transaction: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
@@ -131,10 +131,10 @@ impl Store {
     /// The version of the schema that [`Store::open`] brings a database to.
     pub const SCHEMA_VERSION: usize = MIGRATIONS.len();
 
-    /// Brings the schema of `database` up to date.
+    /// Migrates the schema of `database`.
     ///
     /// # Errors
-    /// [`DatabaseError::Newer`] if a newer program has changed it; what a migration fails with.
+    /// [`DatabaseError::Newer`] if a newer program has changed it; the error of a migration.
     pub async fn open(database: Database) -> Result<Self, StoreError> {
         database.migrate(MIGRATIONS).await?;
         Ok(Self { database, budget: Budget::new(DEFAULT_BUDGET) })
@@ -151,7 +151,7 @@ impl Store {
         &self.budget
     }
 
-    /// Runs one statement in a transaction of its own, and announces `change`; returns how many rows it changed.
+    /// Runs one statement in its own transaction, and announces `change`; returns how many rows it changed.
     async fn change(
         &self,
         sql: &'static str,
@@ -167,7 +167,7 @@ impl Store {
         self.database.transact(run).await
     }
 
-    /// Calls `listener` with what each committed transaction has changed, from now on; it must not wait for anything.
+    /// Calls `listener` with the changes of each committed transaction, from now on. It must not wait for anything.
     pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
         self.database.listen(move |notices: &[Notice]| {
             let changes: Vec<Change> = notices.iter().map(Change::of_notice).collect();
@@ -175,7 +175,7 @@ impl Store {
         });
     }
 
-    /// Closes the database after the transactions that are queued.
+    /// Closes the database after the queued transactions.
     pub async fn close(&self) {
         self.database.close().await;
     }
@@ -189,7 +189,7 @@ impl Store {
     /// Runs a small query.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn check(&self) -> Result<(), StoreError> {
         self.database.query("SELECT COUNT(*) FROM projects WHERE is_default = 1", vec![]).await?;
         Ok(())

@@ -1,4 +1,4 @@
-//! Outgoing items: what was sent from an inbox, what waits to be, and what an administrator may do about it.
+//! Outgoing items: messages that inboxes sent or will send, and the administrator's changes to them.
 
 use bytes::Bytes;
 
@@ -21,17 +21,17 @@ pub(super) use item_columns;
 pub struct NewOutgoing {
     /// Identifies it.
     pub id: OutgoingId,
-    /// Whose inbox sends it.
+    /// The project of the inbox that sends it.
     pub project: ProjectId,
     /// The inbox it is sent from.
     pub inbox: InboxId,
-    /// Whom it goes to.
+    /// The recipient.
     pub recipient: EmailAddress,
     /// Its subject.
     pub subject: String,
-    /// Its Message-ID, made once, so that a copy sent twice can be told.
+    /// Its Message-ID, the same on every copy, so that a duplicate can be recognized.
     pub message_id: String,
-    /// What the mail worker needs, where it has to send the item.
+    /// The data for the mail worker, if it has to send the item.
     waiting: Option<Waiting>,
 }
 
@@ -42,19 +42,19 @@ struct Waiting {
     expires_at: Timestamp,
 }
 
-/// Which outgoing items are asked for; the newest come first.
+/// The filter of a list of outgoing items, the newest first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OutgoingFilter {
-    /// Only this project's.
+    /// Only those of this project.
     pub project: Option<ProjectId>,
-    /// Only those that stand there.
+    /// Only those with this status.
     pub status: Option<OutgoingStatus>,
     /// Only those older than this one.
     pub before: Option<OutgoingId>,
 }
 
 impl NewOutgoing {
-    /// An item without a message of its own: it was delivered into a local inbox.
+    /// An item without a stored message: it was delivered to a local inbox.
     #[must_use]
     pub fn delivered(
         project: ProjectId,
@@ -66,7 +66,7 @@ impl NewOutgoing {
         Self { id: OutgoingId::generate(), project, inbox, recipient, subject, message_id, waiting: None }
     }
 
-    /// The same item, waiting for the mail worker to send `raw` before `expires_at`.
+    /// The same item, queued for the mail worker, which sends `raw` before `expires_at`.
     #[must_use]
     pub fn queued(self, raw: &[u8], expires_at: Timestamp) -> Self {
         Self { waiting: Some(Waiting { raw: compress(raw), expires_at }), ..self }
@@ -77,7 +77,7 @@ impl Store {
     /// Stores an item; when this returns, it is on stable storage.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn add_outgoing(&self, item: &NewOutgoing, now: Timestamp) -> Result<(), StoreError> {
         let item = item.clone();
         let add = async move |mut transaction: Transaction| {
@@ -87,10 +87,10 @@ impl Store {
         self.database.transact(add).await
     }
 
-    /// How many items wait to be sent; counted no further than 100,000.
+    /// The number of queued items; counted up to 100,000.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
         const QUEUED: &str =
             "SELECT COUNT(*) FROM (SELECT 1 FROM outgoing WHERE status = 'queued' LIMIT 100000) AS queued";
@@ -102,7 +102,7 @@ impl Store {
     /// The item `id`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn outgoing(&self, id: OutgoingId) -> Result<Option<Outgoing>, StoreError> {
         const FIND: &str = concat!("SELECT ", item_columns!(), " FROM outgoing WHERE id = $1");
         let rows = self.database.look_up(FIND, values![id]).await?;
@@ -112,7 +112,7 @@ impl Store {
     /// At most `limit` items, the newest first.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn list_outgoing(&self, filter: &OutgoingFilter, limit: i64) -> Result<Vec<Outgoing>, StoreError> {
         const LIST: &str = concat!(
             "SELECT ",
@@ -133,11 +133,11 @@ impl Store {
         Ok(rows.into_iter().map(|mut row| read_item(&mut row)).collect::<Result<_, _>>()?)
     }
 
-    /// Makes an item due now that is queued, has failed or was cancelled, and gives it time until `expires_at`; `false`
-    /// where there is no such item, or it is being sent right now.
+    /// Makes a queued, failed or cancelled item due now, until `expires_at`; `false` if there is no such item, or it is
+    /// being sent.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn retry_outgoing(
         &self,
         id: OutgoingId,
@@ -150,10 +150,10 @@ impl Store {
         self.change_item(RETRY, values![id, now, expires_at]).await
     }
 
-    /// Takes an item out of the queue; `false` where it is not queued, or is being sent right now.
+    /// Removes an item from the queue; `false` if it is not queued, or is being sent.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn cancel_outgoing(&self, id: OutgoingId, now: Timestamp) -> Result<bool, StoreError> {
         const CANCEL: &str = "
             UPDATE outgoing SET status = 'cancelled', due_at = NULL, worker = NULL, leased_until = NULL
@@ -203,7 +203,7 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Reads the columns of [`item_columns`], and leaves what stands behind them.
+/// Reads the columns of [`item_columns`], and leaves those after them.
 pub(super) fn read_item(row: &mut Row) -> Result<Outgoing, DatabaseError> {
     Ok(Outgoing {
         id: OutgoingId(row.uuid()?),

@@ -1,5 +1,5 @@
-//! What the dashboard lists: the inboxes of a project with what lies in them, what was sent, what a project holds, and
-//! marks by which somebody who looks on learns that a list has changed.
+//! The lists and totals of the dashboard: inboxes with their messages, and the size of a project. Also marks, which
+//! show whether a list has changed.
 
 use uuid::Uuid;
 
@@ -9,44 +9,44 @@ use super::{Store, StoreError};
 use crate::db::{DatabaseError, Row, values};
 use crate::model::{InboxId, InboxKind, InboxSummary, ProjectId, Timestamp};
 
-/// Which inboxes are listed; the newest come first.
+/// The filter of a list of inboxes, the newest first.
 #[derive(Clone, Debug, Default)]
 pub struct InboxFilter {
-    /// A part of the address, whatever its case.
+    /// A substring of the address, case-insensitive.
     pub address: String,
     /// Only those of this kind.
     pub kind: Option<InboxKind>,
-    /// Only those behind this one in the list: its creation and its id.
-    pub behind: Option<(Timestamp, InboxId)>,
+    /// Only those after this one in the list: its creation and its id.
+    pub after: Option<(Timestamp, InboxId)>,
 }
 
-/// What somebody looks at.
+/// What a page shows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Watched {
     /// The list of a project's inboxes.
     Inboxes(ProjectId),
     /// One inbox of a project.
     Inbox(ProjectId, InboxId),
-    /// What a project has sent.
+    /// The outgoing items of a project.
     Outgoing(ProjectId),
-    /// What was refused: of a project, or of all.
+    /// The refusals: of a project, or of all.
     Refused(Option<ProjectId>),
 }
 
 /// How an inbox ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InboxEnd {
-    /// Its time was over.
+    /// It expired.
     Expired(Timestamp),
-    /// Somebody deleted it.
+    /// It was deleted.
     Deleted(Timestamp),
 }
 
 impl Store {
-    /// How an inbox of a project ended, where it has; its address is then reserved for the project.
+    /// How an inbox of a project ended, if it has; its address is then reserved for the project.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn inbox_end(
         &self,
         project: ProjectId,
@@ -66,7 +66,7 @@ impl Store {
     /// At most `limit` live inboxes of a project with the last message of each.
     ///
     /// # Errors
-    /// Where the database fails, as everywhere below.
+    /// If the database fails, as everywhere below.
     pub async fn list_inboxes(
         &self,
         project: ProjectId,
@@ -85,15 +85,15 @@ impl Store {
                 AND i.id LIKE $3 ESCAPE '\\' AND ($4 = '' OR i.kind = $4)
                 AND (i.created_at < $5 OR (i.created_at = $5 AND i.id < $6))
             ORDER BY i.created_at DESC, i.id DESC LIMIT $7";
-        let (behind, behind_id) =
-            filter.behind.as_ref().map_or((i64::MAX, ""), |(created_at, id)| (created_at.as_millis(), id.as_str()));
+        let (after, after_id) =
+            filter.after.as_ref().map_or((i64::MAX, ""), |(created_at, id)| (created_at.as_millis(), id.as_str()));
         let parameters = values![
             project,
             now,
             contains_pattern(&filter.address),
             filter.kind.map_or("", InboxKind::as_str),
-            behind,
-            behind_id,
+            after,
+            after_id,
             limit,
         ];
         let rows = self.database.query(LIST, parameters).await?;
@@ -103,7 +103,7 @@ impl Store {
     /// The bytes of the live messages of a project, as they were received.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn project_bytes(&self, project: ProjectId, now: Timestamp) -> Result<i64, StoreError> {
         const SUM: &str = "
             SELECT CAST(COALESCE(SUM(m.raw_size), 0) AS BIGINT)
@@ -117,7 +117,7 @@ impl Store {
     /// The live messages of a project.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn project_messages(&self, project: ProjectId, now: Timestamp) -> Result<i64, StoreError> {
         const COUNT: &str = "
             SELECT CAST(COALESCE(SUM(message_count), 0) AS BIGINT) FROM inboxes
@@ -126,10 +126,10 @@ impl Store {
         Ok(rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer()?)
     }
 
-    /// A text that is another one once what is watched has changed.
+    /// A text that differs after `watched` has changed.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn mark(&self, watched: &Watched, now: Timestamp) -> Result<String, StoreError> {
         const INBOXES: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(last_sequence), 0) AS BIGINT),
@@ -171,14 +171,14 @@ fn read_summary(mut row: Row) -> Result<InboxSummary, DatabaseError> {
     Ok(InboxSummary { inbox, messages, last_sender, last_subject, last_received_at })
 }
 
-/// A LIKE pattern for "contains `text`", its case folded and its wildcards escaped.
+/// A LIKE pattern for "contains `text`", case-folded and with escaped wildcards.
 fn contains_pattern(text: &str) -> String {
     let mut pattern = String::from("%");
     for character in fold_case(text).chars() {
         if matches!(character, '%' | '_' | '\\') {
             pattern.push('\\');
         }
-        // No address contains NUL, and no engine takes one in text.
+        // No address contains NUL, and no engine accepts one in text.
         pattern.push(if character == '\0' { '\u{fffd}' } else { character });
     }
     if !text.is_empty() {

@@ -1,4 +1,4 @@
-//! Which deliveries of a batch are stored, and where. Pure: it knows only what the transaction has read.
+//! Decides which deliveries of a batch are stored, and where. Pure: it uses only what the transaction has read.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use super::Change;
 use super::deliveries::{Delivery, DeliveryError, Outcome, Outcomes, Policy};
 use crate::model::{InboxId, MessageId, ProjectId};
 
-/// What is known of an inbox within the transaction.
+/// The state of an inbox within the transaction.
 #[derive(Debug, Default)]
 pub(super) struct InboxState {
-    /// `None` as long as the inbox does not exist.
+    /// `None` until the inbox exists.
     pub(super) number: Option<i64>,
     /// The messages that were in it before.
     messages: u64,
@@ -19,11 +19,11 @@ pub(super) struct InboxState {
     is_disabled: bool,
     /// Another transaction holds it.
     is_busy: bool,
-    /// Deliveries of the batch that want to put a message into it.
+    /// The number of deliveries of the batch for this inbox.
     wanted_by: u64,
     /// The project of the first of them whose sender authenticated.
     opener: Option<ProjectId>,
-    /// Messages of the batch that have a place in it.
+    /// The number of messages of the batch that are placed in it.
     placed: i64,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Plan<'a> {
     outcomes: Outcomes,
 }
 
-/// An inbox that has to be opened.
+/// An inbox that has to be created or reopened.
 pub(super) struct Opening<'a> {
     pub(super) id: &'a InboxId,
     /// The project whose key the sender authenticated with.
@@ -45,7 +45,7 @@ pub(super) struct Opening<'a> {
     pub(super) state: &'a mut InboxState,
 }
 
-/// A message with its place in an inbox.
+/// The place of a message in an inbox.
 pub(super) struct Place {
     pub(super) message: MessageId,
     pub(super) inbox_number: i64,
@@ -63,7 +63,7 @@ impl InboxState {
         Self { is_busy: true, ..Self::default() }
     }
 
-    /// Whether there is a place for one more message.
+    /// Whether the inbox can take one more message.
     pub(super) fn check(
         &self,
         id: &InboxId,
@@ -74,7 +74,7 @@ impl InboxState {
         if self.is_busy {
             return Err(DeliveryError::InboxBusy(id.clone()));
         }
-        // A project that mails the address with its own key takes it over.
+        // A project that authenticates with its own key takes over the address.
         if self.is_disabled && sender.is_none() {
             return Err(DeliveryError::ProjectDeleted(id.clone()));
         }
@@ -87,7 +87,7 @@ impl InboxState {
         Ok(())
     }
 
-    /// Messages in the inbox with those of the batch. An inbox that is opened again is empty.
+    /// The messages in the inbox, including those of the batch. A reopened inbox is empty.
     fn total(&self) -> u64 {
         self.wanted_by + if self.is_live { self.messages } else { 0 }
     }
@@ -138,14 +138,14 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The inboxes that have to be opened for the deliveries that were not refused.
+    /// The inboxes that have to be created or reopened for the deliveries that were not refused.
     pub(super) fn inboxes_to_open(&mut self) -> Vec<Opening<'_>> {
         let closed = self.states.iter_mut().filter(|(_, state)| !state.is_live && state.wanted_by > 0);
         closed.map(|(id, state)| Opening { id, opener: state.opener, state }).collect()
     }
 
-    /// Refuses what was admitted for an inbox that turned out to be held by another transaction.
-    pub(super) fn set_busy_aside(&mut self) {
+    /// Refuses deliveries that were admitted for an inbox that another transaction holds.
+    pub(super) fn refuse_busy(&mut self) {
         for index in 0..self.deliveries.len() {
             let busy = self.targets[index].iter().find(|id| self.states.get(*id).is_some_and(|state| state.is_busy));
             if let Some(id) = busy.cloned()
@@ -196,7 +196,7 @@ impl<'a> Plan<'a> {
         self.states.values().filter(|state| state.placed > 0).filter_map(|state| Some((state.number?, state.placed)))
     }
 
-    /// What has changed.
+    /// The changes of the batch.
     pub(super) fn changes(&self) -> impl Iterator<Item = Change> {
         let filled = self.states.iter().filter(|(_, state)| state.placed > 0);
         filled.flat_map(|(id, state)| {

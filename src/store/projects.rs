@@ -6,7 +6,7 @@ use crate::model::{ApiKey, InboxId, KeyHash, Project, ProjectId, Timestamp};
 
 const LIVE_BY_NAME: &str = "SELECT id FROM projects WHERE name = $1 AND deleted_at IS NULL";
 
-/// Whoever changes a project's keys has the project to itself, so that two changes never leave two live keys.
+/// A change of a project's keys locks the project, so that two changes never leave two live keys.
 const HOLD_PROJECT: &str = "SELECT id FROM projects WHERE id = $1 {for_update}";
 
 /// A SELECT of live projects; `$1` is now.
@@ -17,7 +17,8 @@ macro_rules! project_columns {
                 COALESCE((SELECT last_four FROM api_keys WHERE project_id = projects.id
                           ORDER BY created_at DESC, expires_at IS NULL DESC LIMIT 1), ''),
                 (SELECT COUNT(*) FROM inboxes
-                 WHERE project_id = projects.id AND closed = 0 AND (inboxes.expires_at IS NULL OR inboxes.expires_at > $1))
+                 WHERE project_id = projects.id AND closed = 0
+                   AND (inboxes.expires_at IS NULL OR inboxes.expires_at > $1))
              FROM projects WHERE deleted_at IS NULL ",
             $rest
         )
@@ -25,10 +26,10 @@ macro_rules! project_columns {
 }
 
 impl Store {
-    /// Makes a project with its first key; `None` where the name is taken.
+    /// Creates a project with its first key; `None` if the name is taken.
     ///
     /// # Errors
-    /// Where the database fails, as everywhere below.
+    /// If the database fails, as everywhere below.
     pub async fn create_project(
         &self,
         name: &str,
@@ -45,10 +46,10 @@ impl Store {
         self.database.transact(create).await
     }
 
-    /// The project that owns what nobody else does, made where there is none.
+    /// The default project, created if there is none.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn default_project(&self, name: &str, now: Timestamp) -> Result<ProjectId, StoreError> {
         const DEFAULT: &str = "SELECT id FROM projects WHERE is_default = 1";
         let name = name.to_owned();
@@ -60,7 +61,7 @@ impl Store {
                 transaction.commit().await?;
                 return Ok(made);
             }
-            // Another node has just made it.
+            // Another node has just created it.
             let rows = transaction.query(DEFAULT, vec![]).await?;
             Ok(ProjectId(rows.into_iter().next().ok_or(DatabaseError::NoRow)?.uuid()?))
         };
@@ -70,7 +71,7 @@ impl Store {
     /// The live project called `name`, and whether it is the default one.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn project_by_name(&self, name: &str) -> Result<Option<ProjectId>, StoreError> {
         let rows = self.database.look_up(LIVE_BY_NAME, values![name]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
@@ -79,7 +80,7 @@ impl Store {
     /// All live projects, the oldest first.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn projects(&self, now: Timestamp) -> Result<Vec<Project>, StoreError> {
         const ALL: &str = project_columns!("ORDER BY created_at, id");
         let rows = self.database.query(ALL, values![now]).await?;
@@ -89,17 +90,17 @@ impl Store {
     /// The live project `id`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn project(&self, id: ProjectId, now: Timestamp) -> Result<Option<Project>, StoreError> {
         const ONE: &str = project_columns!("AND id = $2");
         let rows = self.database.query(ONE, values![now, id]).await?;
         Ok(rows.into_iter().next().map(read_project).transpose()?)
     }
 
-    /// Whether a project was deleted of which addresses may still be reserved.
+    /// Whether a deleted project may still have reserved addresses.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn has_deleted_projects(&self) -> Result<bool, StoreError> {
         const DELETED: &str = "SELECT 1 FROM projects WHERE deleted_at IS NOT NULL LIMIT 1";
         Ok(!self.database.look_up(DELETED, vec![]).await?.is_empty())
@@ -108,25 +109,25 @@ impl Store {
     /// How many projects have been deleted.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn deleted_projects(&self) -> Result<i64, StoreError> {
         const DELETED: &str = "SELECT COUNT(*) FROM projects WHERE deleted_at IS NOT NULL";
         let rows = self.database.look_up(DELETED, vec![]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or(0))
     }
 
-    /// Whose key this is, where it works at `now`.
+    /// The project of this key, if it is valid at `now`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn project_of_key(&self, hash: &KeyHash, now: Timestamp) -> Result<Option<ProjectId>, StoreError> {
         Ok(self.working_key(hash, now).await?.map(|(project, _)| project))
     }
 
-    /// Whose key this is, and when it ends, where it works at `now`.
+    /// The project of this key and when the key ends, if it is valid at `now`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn working_key(
         &self,
         hash: &KeyHash,
@@ -140,10 +141,10 @@ impl Store {
         Ok(Some((ProjectId(row.uuid()?), row.optional_integer()?.map(Timestamp::from_millis))))
     }
 
-    /// Gives the project `key`, unless it has one that works at `now`; `false` where it has.
+    /// Gives the project `key`, unless it has a valid one at `now`; `false` if it has.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn add_first_key(&self, project: ProjectId, key: &ApiKey, now: Timestamp) -> Result<bool, StoreError> {
         const KEYS: &str = "
             SELECT 1 FROM api_keys WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) LIMIT 1";
@@ -161,11 +162,11 @@ impl Store {
         self.database.transact(add).await
     }
 
-    /// Makes `key` the project's live key; its other keys end at `others_end`. `false` where the key is another
-    /// project's.
+    /// Makes `key` the project's live key; its other keys end at `others_end`. `false` if the key belongs to another
+    /// project.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn replace_key(
         &self,
         project: ProjectId,
@@ -191,10 +192,10 @@ impl Store {
         self.database.transact(replace).await
     }
 
-    /// Gives a project another name; `false` where the name is taken or there is no such project.
+    /// Renames a project; `false` if the name is taken or there is no such project.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn rename_project(&self, project: ProjectId, name: &str) -> Result<bool, StoreError> {
         const RENAME: &str = "UPDATE projects SET name = $2 WHERE id = $1 AND deleted_at IS NULL";
         let (id, name) = (Value::from(project), Value::from(name));
@@ -209,11 +210,11 @@ impl Store {
         self.database.transact(rename).await
     }
 
-    /// Deletes a project that is not the default one: its keys stop and its inboxes end. Its addresses stay reserved.
-    /// `false` where `name` is the default project or none.
+    /// Deletes a project: its keys stop working and its inboxes end. Its addresses stay reserved. `false` if `name` is
+    /// the default project or does not exist.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn delete_project(&self, name: &str, now: Timestamp) -> Result<bool, StoreError> {
         let name = Value::from(name);
         until_undisturbed(|| {
@@ -272,7 +273,7 @@ async fn insert_project(
     Ok((made == 1).then_some(id))
 }
 
-/// Stores a key, or makes the project's own one work again; `false` where it is another project's.
+/// Stores a key, or makes the project's own key valid again; `false` if it belongs to another project.
 async fn insert_key(
     transaction: &mut Transaction,
     project: ProjectId,

@@ -1,10 +1,9 @@
-//! The queue of the mail workers: who takes which item, for how long, and what came of it.
+//! The queue of the mail workers: due items, leases, and results of attempts.
 //!
-//! A worker takes an item under a lease. The same statement counts the attempt and writes when the next one is due, so
-//! that both are on stable storage before anything is sent. What a worker writes afterwards is fenced by its name and
-//! the number of its attempt: one that lost its lease changes nothing any more. A worker renews what it knows to have
-//! under way and nothing else in its name: where a claim was committed and the answer lost, the lease ends, and whoever
-//! comes takes the item.
+//! A worker takes an item with a lease. The same statement counts the attempt and schedules the next one, so that both
+//! are on stable storage before anything is sent. The result is written only if the worker still has the lease for that
+//! attempt. A worker renews only the leases of its running attempts: if a claim was committed but the answer was lost,
+//! the lease expires and the item can be claimed again.
 
 use super::attempts;
 use super::content::decompress;
@@ -13,47 +12,47 @@ use super::{Change, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Transaction, values};
 use crate::model::{Outgoing, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
 
-/// An item whose time has come and that nobody is sending.
+/// An item that is due and not leased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due {
     /// Identifies it.
     pub id: OutgoingId,
-    /// The domain it goes to.
+    /// The domain of its recipient.
     pub domain: String,
-    /// The attempts that were made already.
+    /// The number of attempts so far.
     pub attempts: u32,
 }
 
-/// What a worker wants to take.
+/// An item that a worker wants to lease.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     /// The item.
     pub id: OutgoingId,
-    /// When the next attempt is due, should nobody ever hear of this one again.
+    /// When the next attempt is due if this one never reports a result.
     pub next_due: Timestamp,
 }
 
 /// An item that a worker has taken, with its message.
 #[derive(Clone, Debug)]
 pub struct Claimed {
-    /// The item; its attempts include the present one.
+    /// The item; its attempts include this one.
     pub item: Outgoing,
     /// The composed message.
     pub raw: Vec<u8>,
 }
 
-/// What an attempt has come to.
+/// The result of an attempt.
 #[derive(Clone, Debug)]
 pub struct Settlement {
     /// The item.
     pub id: OutgoingId,
-    /// Who made the attempt.
+    /// The worker that made the attempt.
     pub worker: WorkerId,
-    /// Which attempt it was, counted from 1.
+    /// The number of the attempt, counted from 1.
     pub attempt: u32,
-    /// Where the item stands now.
+    /// The new status of the item.
     pub status: OutgoingStatus,
-    /// When the next attempt is due; only where it stays queued.
+    /// When the next attempt is due; only if it stays queued.
     pub due_at: Option<Timestamp>,
     /// The name of the server that was spoken to.
     pub server: Option<String>,
@@ -62,10 +61,10 @@ pub struct Settlement {
 }
 
 impl Store {
-    /// Items that are due and nobody's, the longest due first: at most `a_domain` of each domain and `limit` in all.
+    /// Items that are due and not leased, the longest due first: at most `a_domain` per domain and `limit` in all.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn due_outgoing(&self, a_domain: i64, limit: i64, now: Timestamp) -> Result<Vec<Due>, StoreError> {
         const DUE: &str = "
             SELECT id, domain, attempts FROM (
@@ -83,10 +82,10 @@ impl Store {
         Ok(due.collect::<Result<_, DatabaseError>>()?)
     }
 
-    /// When next an item becomes due that is nobody's, or the lease on one ends; `None` where nothing waits.
+    /// When the next item becomes due or the next lease expires; `None` if nothing is queued.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn next_outgoing(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         const NEXT: &str = "
             SELECT MIN(CASE WHEN worker IS NULL OR leased_until < due_at THEN due_at ELSE leased_until END)
@@ -96,11 +95,11 @@ impl Store {
         Ok(next.map(Timestamp::from_millis))
     }
 
-    /// Takes those of `claims` that are still due and nobody's, counts an attempt of each, and leases them until
-    /// `leased_until`. When this returns, all that is on stable storage.
+    /// Leases those of `claims` that are still due and not leased until `leased_until`, and counts an attempt of each.
+    /// When this returns, all of it is on stable storage.
     ///
     /// # Errors
-    /// Where the database fails; then none is taken.
+    /// If the database fails; then none is taken.
     pub async fn claim_outgoing(
         &self,
         worker: WorkerId,
@@ -108,7 +107,7 @@ impl Store {
         leased_until: Timestamp,
         now: Timestamp,
     ) -> Result<Vec<Claimed>, StoreError> {
-        // In one order for all workers, so that two never wait for each other in a circle.
+        // All workers use the same order, so that they cannot deadlock.
         claims.sort_by_key(|claim| claim.id);
         until_undisturbed(|| self.claim_once(worker, &claims, leased_until, now)).await
     }
@@ -147,7 +146,7 @@ impl Store {
     /// Extends the leases that a worker has on `items` until `leased_until`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn renew_leases(
         &self,
         worker: WorkerId,
@@ -174,20 +173,20 @@ impl Store {
         self.database.transact(renew).await
     }
 
-    /// Gives back all that a worker has taken; the next attempts stay due when they were.
+    /// Releases all leases of a worker; the next attempts stay due when they were.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn release_leases(&self, worker: WorkerId) -> Result<(), StoreError> {
         const RELEASE: &str = "UPDATE outgoing SET worker = NULL, leased_until = NULL WHERE worker = $1";
         let parameters = values![worker];
         self.change(RELEASE, parameters, Some(Change::Queue)).await.map(drop)
     }
 
-    /// Writes what an attempt has come to; `false` where the item is no longer the worker's.
+    /// Stores the result of an attempt; `false` if the worker has lost the lease.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn settle_outgoing(&self, settlement: &Settlement) -> Result<bool, StoreError> {
         let settlement = settlement.clone();
         let settle = async move |mut transaction: Transaction| {
@@ -199,7 +198,7 @@ impl Store {
     }
 }
 
-/// Writes what an attempt has come to; what was sent needs its message no longer.
+/// Stores the result of an attempt, and removes the message of an item that was sent.
 pub(super) async fn settle(transaction: &mut Transaction, settlement: &Settlement) -> Result<bool, DatabaseError> {
     const SETTLE: &str = "
         UPDATE outgoing SET status = $4, due_at = $5, last_reply = $6, worker = NULL, leased_until = NULL,

@@ -1,4 +1,4 @@
-//! What was refused over SMTP: the latest of each project, so that a flood of refusals takes no more room than a few.
+//! Refusals over SMTP: only the latest of each project are kept, so that a flood of refusals takes little space.
 
 use uuid::Uuid;
 
@@ -6,14 +6,14 @@ use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{InboxId, ProjectId, RefusedMail, Timestamp};
 
-/// Refusals that are kept of each project.
+/// The most refusals that are kept for each project.
 const KEPT: i64 = 1_000;
 
 impl Store {
-    /// Stores refusals, each with its project, in the order in which they happened, and forgets the oldest.
+    /// Stores refusals, each with its project, in the order in which they happened, and deletes the oldest.
     ///
     /// # Errors
-    /// Where the database fails, as everywhere below.
+    /// If the database fails, as everywhere below.
     pub async fn add_refusals(&self, refusals: &[(ProjectId, RefusedMail)]) -> Result<(), StoreError> {
         const INSERT: &str = "
             INSERT INTO refusals (id, project_id, peer, sender, recipient, inbox_id, reason, reply, refused_at)
@@ -51,7 +51,7 @@ impl Store {
     /// The latest `limit` refusals, the newest first: of one project, or with `None` of all.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn refusals(&self, project: Option<ProjectId>, limit: i64) -> Result<Vec<RefusedMail>, StoreError> {
         const LIST: &str = "
             SELECT peer, sender, recipient, inbox_id, reason, reply, refused_at FROM refusals
@@ -61,10 +61,10 @@ impl Store {
         Ok(rows.into_iter().map(read_refusal).collect::<Result<_, _>>()?)
     }
 
-    /// The project that owns the address, be it a live inbox or a reservation.
+    /// The project that owns the address, whether it is a live inbox or reserved.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn owner_of_address(&self, inbox: &InboxId) -> Result<Option<ProjectId>, StoreError> {
         const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1";
         let rows = self.database.query(OWNER, values![inbox]).await?;

@@ -1,6 +1,6 @@
--- The schema. What is written together lies together: messages, their contents and new inboxes are appended, and what
--- refers to an inbox does so by its number, so that the inboxes in use share pages of the indexes.
--- Instants are milliseconds since the Unix epoch. Truth is 0 or 1.
+-- The schema. Rows that are written together are stored together: messages, their contents and new inboxes are
+-- appended. Other tables refer to an inbox by its number, so that the inboxes in use share pages of the indexes.
+-- Times are milliseconds since the Unix epoch. Booleans are 0 or 1.
 
 CREATE TABLE projects (
     id {bytes} NOT NULL PRIMARY KEY,
@@ -54,10 +54,10 @@ CREATE INDEX inboxes_to_sweep ON inboxes (number) WHERE swept_sequence < emptied
 CREATE INDEX inboxes_with_retention ON inboxes (number) WHERE retention_days IS NOT NULL;
 CREATE INDEX inboxes_by_project ON inboxes (project_id, created_at, id);
 
--- What all recipients of one message share.
+-- The content of a message, shared by all its recipients.
 CREATE TABLE contents (
     number {numbered},
-    -- The Return-Path and Received fields that this server put in front.
+    -- The Return-Path and Received fields that this server added.
     trace TEXT NOT NULL,
     -- The envelope and the connection it came over; null for what this server has composed itself.
     reverse_path TEXT NOT NULL,
@@ -114,14 +114,14 @@ CREATE TABLE outgoing (
     message_id TEXT NOT NULL,
     status TEXT NOT NULL,
     created_at BIGINT NOT NULL,
-    -- The composed message, compressed; null once it is sent, or where it was delivered into a local inbox.
+    -- The composed message, compressed; null once it is sent, or if it was delivered to a local inbox.
     raw {bytes},
     attempts BIGINT NOT NULL DEFAULT 0,
     attempted_at BIGINT,
-    -- When the next attempt is due, and from when on there is none; null for what never was in the queue.
+    -- When the next attempt is due, and when the item expires; null if it was never in the queue.
     due_at BIGINT,
     expires_at BIGINT,
-    -- The mail worker that is sending the item, and how long no other may take it.
+    -- The mail worker that is sending the item, and the end of its lease.
     worker {bytes},
     leased_until BIGINT,
     last_reply TEXT NOT NULL DEFAULT ''
@@ -131,11 +131,11 @@ CREATE INDEX outgoing_by_project ON outgoing (project_id, id);
 CREATE INDEX outgoing_queue ON outgoing (due_at) WHERE status = 'queued';
 CREATE INDEX outgoing_leased ON outgoing (worker) WHERE worker IS NOT NULL;
 
--- The outcome of each attempt to send an outgoing item.
+-- The result of each attempt to send an outgoing item.
 CREATE TABLE attempts (
     id {bytes} NOT NULL PRIMARY KEY,
     outgoing_id {bytes} NOT NULL,
-    -- Counted from 1; an attempt whose worker ended before it could report is missing.
+    -- Counted from 1; an attempt is missing if its worker ended before it could report.
     attempt BIGINT NOT NULL,
     attempted_at BIGINT,
     -- The name of the server that was spoken to, if it came to that.
@@ -144,8 +144,8 @@ CREATE TABLE attempts (
 );
 CREATE INDEX attempts_by_item ON attempts (outgoing_id, attempt);
 
--- Who is signed in to the dashboard, by the SHA-256 of their cookie, and with which credential: the hash of an API key or
--- of the administrator's token. A session ends with its credential.
+-- The sessions of the dashboard: the SHA-256 of the cookie, and the credential, which is the hash of an API key or of
+-- the administrator's token. A session ends with its credential.
 CREATE TABLE sessions (
     hash {bytes} NOT NULL PRIMARY KEY,
     credential {bytes} NOT NULL,
@@ -154,7 +154,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_credential ON sessions (credential);
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 
--- The latest replies that refused something over SMTP.
+-- The latest refusals over SMTP.
 CREATE TABLE refusals (
     id {bytes} NOT NULL PRIMARY KEY,
     project_id {bytes} NOT NULL,

@@ -1,4 +1,4 @@
-//! Sessions of the dashboard. Only hashes are known here: of the cookie, and of what was signed in with.
+//! Dashboard sessions. Only hashes are stored: of the cookie, and of the credential.
 
 use super::{Change, Store, StoreError};
 use crate::db::values;
@@ -8,7 +8,7 @@ impl Store {
     /// Opens a session until `expires_at`.
     ///
     /// # Errors
-    /// Where the database fails, as everywhere below.
+    /// If the database fails, as everywhere below.
     pub async fn open_session(
         &self,
         cookie: &KeyHash,
@@ -20,10 +20,10 @@ impl Store {
         self.change(INSERT, parameters, None).await.map(drop)
     }
 
-    /// What an open session was signed in with.
+    /// The hash of the credential of an open session.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn session_credential(&self, cookie: &KeyHash, now: Timestamp) -> Result<Option<KeyHash>, StoreError> {
         const FIND: &str = "SELECT credential FROM sessions WHERE hash = $1 AND expires_at > $2";
         let rows = self.database.query(FIND, values![*cookie, now]).await?;
@@ -34,7 +34,7 @@ impl Store {
     /// Closes one session.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn close_session(&self, cookie: &KeyHash) -> Result<(), StoreError> {
         const CLOSE: &str = "DELETE FROM sessions WHERE hash = $1";
         self.change(CLOSE, values![*cookie], Some(Change::Sessions)).await.map(drop)
@@ -43,7 +43,7 @@ impl Store {
     /// Closes every session that was signed in with `credential`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn close_sessions_of(&self, credential: &KeyHash) -> Result<(), StoreError> {
         const CLOSE: &str = "DELETE FROM sessions WHERE credential = $1";
         self.change(CLOSE, values![*credential], Some(Change::Sessions)).await.map(drop)

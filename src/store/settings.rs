@@ -9,7 +9,7 @@ impl Store {
     /// What is kept under `name`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn setting(&self, name: &'static str) -> Result<Option<Bytes>, StoreError> {
         let rows = self.database.query("SELECT value FROM settings WHERE name = $1", values![name]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.bytes()).transpose()?)
@@ -18,7 +18,7 @@ impl Store {
     /// Keeps `value` under `name`, in place of what was there.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn set_setting(&self, name: &'static str, value: Bytes) -> Result<(), StoreError> {
         const SET: &str =
             "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2";

@@ -1,4 +1,4 @@
-//! Removing what has expired, in steps so small that they do not slow deliveries and reads.
+//! Removes expired data, in steps so small that they do not slow down deliveries and reads.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use super::{Store, StoreError, retention};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
 
-/// The lock of the node that sweeps; any number does that nothing else uses.
+/// The lock of the node that sweeps; an arbitrary number that nothing else uses.
 const SWEEPING: i64 = 0x7265_7374_616e_7402;
-/// Inboxes that one step empties.
+/// The most inboxes that one step empties.
 const INBOXES_A_STEP: i64 = 100;
-/// Messages that one step removes.
+/// The most messages that one step removes.
 const MESSAGES_A_STEP: i64 = 100;
-/// How long an address stays its project's after its inbox has ended, and an outgoing item in the history.
+/// How long an address stays reserved after its inbox has ended, and an outgoing item stays in the history.
 pub(super) const RESERVATION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// What a step has done.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swept {
-    /// There may be more to do.
+    /// More may be left to do.
     More,
-    /// Nothing is left to do here: all is done, or another node is at it.
+    /// Nothing is left to do, or another node is sweeping.
     Done,
 }
 
@@ -30,15 +30,15 @@ impl Store {
     /// of closed ones, and forgets reservations, keys and outgoing items that are past their time.
     ///
     /// # Errors
-    /// Where the database fails; the step is then not done at all.
+    /// If the database fails; the step is then not done at all.
     pub async fn sweep(&self, now: Timestamp) -> Result<Swept, StoreError> {
         self.database.transact(async move |transaction| step(transaction, now).await).await
     }
 
-    /// The messages, live or not, and the contents that lie in the database.
+    /// The number of messages, live or not, and of contents in the database.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn stored(&self) -> Result<(i64, i64), StoreError> {
         const COUNT: &str = "SELECT (SELECT COUNT(*) FROM messages), (SELECT COUNT(*) FROM contents)";
         let mut rows = self.database.query(COUNT, vec![]).await?;
@@ -62,8 +62,8 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
     Ok(if worked { Swept::More } else { Swept::Done })
 }
 
-/// An inbox that a delivery holds is left for the next step: waiting for several could end in a circle, and the delivery
-/// may just be opening it again.
+/// An inbox that a delivery holds is left for the next step: waiting for several could deadlock, and the delivery may
+/// reopen it.
 async fn close_expired_inboxes(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
     const CLOSE: &str = "
         UPDATE inboxes SET closed = 1, message_count = 0, emptied_sequence = last_sequence WHERE number IN (
@@ -72,7 +72,7 @@ async fn close_expired_inboxes(transaction: &mut Transaction, now: Timestamp) ->
     Ok(transaction.execute(CLOSE, values![now, INBOXES_A_STEP]).await? > 0)
 }
 
-/// Here, too, an inbox that a delivery holds is left for the next step.
+/// An inbox that a delivery holds is left for the next step here, too.
 async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreError> {
     const EMPTIED: &str = "SELECT number, emptied_sequence FROM inboxes WHERE swept_sequence < emptied_sequence
                            ORDER BY number LIMIT $1 {skip_locked}";

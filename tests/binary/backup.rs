@@ -1,4 +1,4 @@
-//! `restante backup`, beside a running server and without one.
+//! `restante backup`, with a running server and without one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -47,7 +47,7 @@ fn a_backup_under_load_is_whole_and_has_what_was_there() {
     let files: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(files, ["copy.db"]);
     let restored = Server::start(place.path(), &["--database", &format!("sqlite:{}", target.display())]);
-    assert_eq!(restored.ask(&key, ["messages", "before"]).lines().count(), 50);
+    assert_eq!(restored.run_cli(&key, ["messages", "before"]).lines().count(), 50);
     restored.kill();
     let whole = rusqlite::Connection::open(&target).unwrap();
     let whole = whole.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));

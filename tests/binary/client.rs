@@ -8,33 +8,33 @@ use super::smtp::deliver;
 #[test]
 fn an_inbox_is_created_shown_and_deleted() {
     let (_data_dir, server, key) = first_start();
-    let address = server.ask(&key, ["inbox", "create"]);
+    let address = server.run_cli(&key, ["inbox", "create"]);
     let (id, domain) = address.split_once('@').unwrap();
     assert_eq!(domain, "restante.test");
 
-    assert!(server.ask(&key, ["inbox", "get", id]).contains(&address));
+    assert!(server.run_cli(&key, ["inbox", "get", id]).contains(&address));
     let shown: Value =
-        serde_json::from_str(&server.ask(&key, ["inbox", "get", &address.to_uppercase(), "--json"])).unwrap();
+        serde_json::from_str(&server.run_cli(&key, ["inbox", "get", &address.to_uppercase(), "--json"])).unwrap();
     assert_eq!(shown["id"], id);
     assert_eq!(shown["address"], address);
     assert_eq!(shown["kind"], "temporary");
     assert!(shown["expires_at"].as_str() > shown["created_at"].as_str());
 
-    assert_eq!(server.ask(&key, ["inbox", "delete", &address]), "");
+    assert_eq!(server.run_cli(&key, ["inbox", "delete", &address]), "");
     assert_eq!(failed(&mut server.client(&key, ["inbox", "get", id])).0, 2);
 }
 
 #[test]
 fn messages_are_listed_newest_first_and_filtered() {
     let (_data_dir, server, key) = first_start();
-    let address = server.ask(&key, ["inbox", "create"]);
-    assert_eq!(server.ask(&key, ["messages", &address]), "");
+    let address = server.run_cli(&key, ["inbox", "create"]);
+    assert_eq!(server.run_cli(&key, ["messages", &address]), "");
     for subject in ["Welcome", "Your invoice", "Welcome back"] {
         deliver(&server.smtp, &address, subject, "text");
     }
     let list = |arguments: &[&str]| {
         let arguments = ["messages", address.as_str()].into_iter().chain(arguments.iter().copied());
-        let lines = server.ask(&key, arguments);
+        let lines = server.run_cli(&key, arguments);
         lines.lines().map(|line| line.split('\t').map(str::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
     let subjects = |lines: Vec<Vec<String>>| lines.into_iter().map(|line| line[3].clone()).collect::<Vec<_>>();
@@ -52,7 +52,7 @@ fn messages_are_listed_newest_first_and_filtered() {
 fn messages_as_json_are_the_services_answer() {
     let (_data_dir, server, key) = first_start();
     deliver(&server.smtp, "json@restante.test", "Hello", "Your code is 123456.");
-    let list: Value = serde_json::from_str(&server.ask(&key, ["messages", "json", "--json"])).unwrap();
+    let list: Value = serde_json::from_str(&server.run_cli(&key, ["messages", "json", "--json"])).unwrap();
     assert_eq!(list["messages"][0]["subject"], "Hello");
     assert_eq!(list["messages"][0]["otp"], "123456");
 }
@@ -60,7 +60,7 @@ fn messages_as_json_are_the_services_answer() {
 #[test]
 fn an_unknown_cursor_is_a_failed_request() {
     let (_data_dir, server, key) = first_start();
-    let address = server.ask(&key, ["inbox", "create"]);
+    let address = server.run_cli(&key, ["inbox", "create"]);
     let (code, said) = failed(&mut server.client(&key, ["messages", &address, "--after", "nonsense"]));
     assert_eq!(code, 2);
     assert!(said.contains("400") && said.contains("invalid after"), "{said}");
@@ -72,7 +72,7 @@ fn a_hostile_subject_does_not_drive_the_terminal() {
     // "\x1b[2Jboo", as an encoded word.
     deliver(&server.smtp, "terminal@restante.test", "=?utf-8?B?G1sySmJvbw==?=", "text \x1b]0;boo\x07");
     for arguments in [["messages", "terminal"], ["wait", "terminal"]] {
-        let printed = server.ask(&key, arguments);
+        let printed = server.run_cli(&key, arguments);
         assert!(printed.contains("boo") && !printed.contains(['\x1b', '\x07']), "{printed:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Crowds of HTTP clients: more connections than are allowed, and clients that hang up at random moments.
+//! Crowds of HTTP clients: more connections than are allowed, and clients that disconnect at random moments.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -52,7 +52,7 @@ fn head(method: &str, path: &str) -> String {
     format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {KEY}\r\n")
 }
 
-/// The status of the answer to a request on a connection of its own.
+/// The status of the answer to a request on a new connection.
 fn status(server: &Server, method: &str, path: &str) -> u16 {
     let mut client = Client::connect(server);
     client.write(&format!("{}\r\n", head(method, path)));
@@ -126,7 +126,7 @@ fn hang_up_all(server: &Server, clients: usize) {
     let patience = Duration::from_secs(10) + Duration::from_millis(10) * u32::try_from(clients).unwrap();
     for _ in 0..clients.div_ceil(BESIDE) {
         thread::scope(|scope| (0..BESIDE).for_each(|_| drop(scope.spawn(|| hang_up(server)))));
-        // Memory would grow with the connections that the server has not come to yet.
+        // Memory would grow with the connections that the server has not accepted yet.
         while server.open_sockets() > BESIDE {
             assert!(start.elapsed() < patience, "connections stay open");
         }

@@ -1,4 +1,4 @@
-//! What was answered with 250 is there, once, whatever ends the process.
+//! A message that was answered with 250 is stored once, no matter how the process ends.
 //!
 //! A few rounds are run by default; `RESTANTE_KILL_ROUNDS=100 cargo test --test binary durability -- --nocapture` runs
 //! as many as wanted.
@@ -46,23 +46,23 @@ fn a_power_cut_takes_what_a_disk_has_not_flushed() {
     assert!(first.made_key().is_some());
     first.kill();
     disk.cut(data_dir.path());
-    assert!(start().made_key().is_some(), "the first one was told, and is gone");
+    assert!(start().made_key().is_some(), "the first key was shown, and is lost");
 }
 
-/// Kills the server under load and restarts it, as often as is wanted, and then looks for the messages of all rounds; returns
-/// how many were acknowledged.
+/// Kills the server under load and restarts it, as often as is wanted, and then looks for the messages of all rounds;
+/// returns how many were acknowledged.
 fn kill_and_compare(mut server: Server, key: &str, restart: impl Fn() -> Server) -> usize {
     let rounds = std::env::var("RESTANTE_KILL_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
     let mut acknowledged = Vec::new();
     for round in 0..rounds {
-        let address = server.ask(key, ["inbox", "create"]);
+        let address = server.run_cli(key, ["inbox", "create"]);
         // The kill comes at another point of the load each time: at once, or after some batches.
         let subjects = acknowledged_until_killed(server, &address, round * 37 % 200);
         acknowledged.push((address, subjects));
         server = restart();
     }
     for (address, subjects) in &acknowledged {
-        compare(subjects, &server.ask(key, ["messages", address]));
+        compare(subjects, &server.run_cli(key, ["messages", address]));
     }
     acknowledged.iter().map(|(_, subjects)| subjects.len()).sum()
 }
@@ -100,7 +100,7 @@ fn compare(acknowledged: &[String], listed: &str) {
     assert!(doubled.is_empty(), "stored more than once: {doubled:?}");
 }
 
-/// Sends one message behind the other, and passes on the subjects of those that were answered with 250.
+/// Sends one message after the other, and passes on the subjects of those that were answered with 250.
 fn send_until_the_end(smtp: &str, address: &str, number: usize, acknowledge: &Sender<String>) {
     // The server may be gone before the connection is there.
     let Ok(mut connection) = Smtp::connect(smtp) else { return };

@@ -1,4 +1,4 @@
-//! What goes wrong is said with its reason and its remedy, and told by the exit code.
+//! An error is reported with its reason, its remedy and an exit code.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -126,8 +126,8 @@ fn a_switch_is_on_or_off() {
 #[test]
 fn the_client_says_why_a_request_failed() {
     let (_data_dir, server, key) = first_start();
-    let unheard = ReservedPort::new();
-    let closed = format!("http://127.0.0.1:{}", unheard.number());
+    let silent = ReservedPort::new();
+    let closed = format!("http://127.0.0.1:{}", silent.number());
     let wrong_key = "rst_live_0123456789abcdef";
     for (url, key, arguments, expected) in [
         (closed.as_str(), key.as_str(), &["inbox", "create"][..], "cannot reach"),

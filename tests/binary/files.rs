@@ -1,4 +1,4 @@
-//! The files of a data directory: who may read them, and that one server has them.
+//! The files of a data directory: their permissions, and the lock that allows only one server.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -14,7 +14,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn every_file_is_its_owners_alone_whatever_the_umask_and_the_directory() {
+fn every_file_is_readable_by_its_owner_only_with_any_umask_and_directory() {
     let data_dir = tempfile::tempdir().unwrap();
     fs::set_permissions(data_dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let serve = serve(data_dir.path());

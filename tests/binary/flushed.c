@@ -1,5 +1,6 @@
-/* Preloaded into a server: whenever it has flushed a file of its database, the directory FLUSHED gets a copy of that file as
- * it is then. With FORGETFUL set, there are none of the write-ahead log: a disk that says it has flushed what it has not. */
+/* Preloaded into a server: each time it has flushed a file of its database, the file is copied to the directory
+ * FLUSHED. With FORGETFUL set, the write-ahead log is not copied: this simulates a disk that reports a flush but did
+ * not do it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -12,11 +13,11 @@
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 static void copy(const char *from, const char *to) {
-    static char octets[1 << 20];
+    static char bytes[1 << 20];
     int source = open(from, O_RDONLY), target = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ssize_t count;
-    while ((count = read(source, octets, sizeof octets)) > 0)
-        if (write(target, octets, count) != count) abort();
+    while ((count = read(source, bytes, sizeof bytes)) > 0)
+        if (write(target, bytes, count) != count) abort();
     if (source < 0 || target < 0 || count < 0) abort();
     close(source);
     close(target);

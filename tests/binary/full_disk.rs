@@ -1,6 +1,6 @@
-//! A disk that takes no more: the client is told to try again, reading goes on, and receiving recovers by itself.
+//! A full disk: clients are refused with a temporary error, reading continues, and receiving recovers by itself.
 //!
-//! The limit on the size of a file stands for the disk: writes past it fail, and it can be lifted while the server runs.
+//! The limit on the size of a file simulates the disk: writes past it fail, and it can be lifted while the server runs.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::server::{Server, command, serve};
 use crate::smtp::Smtp;
 
-/// In blocks of 512 octets, as `ulimit` counts: 2 MiB.
+/// In blocks of 512 bytes, as `ulimit` counts: 2 MiB.
 const DISK: &str = "4096";
 /// How soon receiving must work again.
 const RECOVERY: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ fn a_full_disk_refuses_for_now_and_recovers_by_itself() {
     let data_dir = tempfile::tempdir().unwrap();
     let server = limited(data_dir.path());
     let key = server.made_key().unwrap().to_owned();
-    let address = server.ask(&key, ["inbox", "create"]);
+    let address = server.run_cli(&key, ["inbox", "create"]);
     let mut client = Smtp::connect(&server.smtp).unwrap();
     let mut send = |number: usize| client.send(&address, &number.to_string(), &text(number)).unwrap();
 
@@ -46,7 +46,7 @@ fn a_full_disk_refuses_for_now_and_recovers_by_itself() {
     assert!((1..100).contains(&replies.len()), "{} messages fit into 2 MiB", replies.len());
     let refused = send(1_000);
     assert!(refused.starts_with("45"), "{refused}");
-    let listed = server.ask(&key, ["messages", &address]);
+    let listed = server.run_cli(&key, ["messages", &address]);
     assert_eq!(listed.lines().count(), replies.len(), "reading goes on, and nothing refused is there");
 
     server.lift_file_limit();
@@ -54,10 +54,10 @@ fn a_full_disk_refuses_for_now_and_recovers_by_itself() {
     while !send(2_000).starts_with("250") {
         assert!(lifted.elapsed() < RECOVERY, "receiving does not recover");
     }
-    let listed = server.ask(&key, ["messages", &address]);
+    let listed = server.run_cli(&key, ["messages", &address]);
     assert_eq!(listed.lines().count(), replies.len() + 1);
     drop(server);
     let server = Server::start(data_dir.path(), &[]);
-    assert_eq!(server.ask(&key, ["messages", &address]).lines().count(), replies.len() + 1);
+    assert_eq!(server.run_cli(&key, ["messages", &address]).lines().count(), replies.len() + 1);
     assert!(command(["project", "list", "--data-dir"]).arg(data_dir.path()).status().unwrap().success());
 }

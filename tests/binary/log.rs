@@ -1,4 +1,4 @@
-//! A log that cannot be written, or that nobody reads, holds nothing up.
+//! A log that cannot be written, or that nobody reads, delays nothing.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -29,7 +29,7 @@ fn assert_serves(server: Server) {
         let reply = smtp.send("log@restante.test", &number.to_string(), "text").unwrap();
         assert!(reply.starts_with("250"), "{reply}");
     }
-    assert_eq!(server.ask(&key, ["messages", "log"]).lines().count(), MAILS);
+    assert_eq!(server.run_cli(&key, ["messages", "log"]).lines().count(), MAILS);
     server.signal("TERM");
     assert!(server.wait().success());
 }
@@ -43,7 +43,7 @@ fn a_log_whose_reader_is_gone_holds_nothing_up() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_holds_nothing_up() {
+fn a_log_that_nobody_reads_delays_nothing() {
     let data_dir = tempfile::tempdir().unwrap();
     let (unread, log) = std::io::pipe().unwrap();
     let mut filling = log.try_clone().unwrap();

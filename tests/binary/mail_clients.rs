@@ -21,7 +21,7 @@ fn swaks_sends_plain_and_over_starttls() {
     let (_data_dir, server, key) = first_start();
     for (to, arguments) in [("plain@restante.test", &[][..]), ("tls@restante.test", &["--tls"])] {
         swaks(&server, to, arguments);
-        assert_eq!(server.ask(&key, ["wait", to, "--otp"]), "482913");
+        assert_eq!(server.run_cli(&key, ["wait", to, "--otp"]), "482913");
     }
 }
 
@@ -32,7 +32,7 @@ fn swaks_authenticates_for_a_project() {
     let key = printed(create.arg(data_dir.path()));
     let to = "mine@restante.test";
     swaks(&server, to, &["--tls", "--auth", "PLAIN", "--auth-user", "any", "--auth-password", &key]);
-    assert_eq!(server.ask(&key, ["wait", to, "--otp"]), "482913");
+    assert_eq!(server.run_cli(&key, ["wait", to, "--otp"]), "482913");
 }
 
 /// Sends with Python's smtplib; with a certificate, over STARTTLS that verifies it.
@@ -59,7 +59,7 @@ fn smtplib_sends_plain_and_verifies_the_certificate_of_the_first_start() {
     let certificate = data_dir.path().join("tls-cert.pem");
     for (to, certificate) in [("plain@restante.test", None), ("tls@restante.test", Some(certificate.as_path()))] {
         smtplib(&server, to, certificate);
-        assert_eq!(server.ask(&key, ["wait", to, "--otp", "--subject", "grüße"]), "482913");
+        assert_eq!(server.run_cli(&key, ["wait", to, "--otp", "--subject", "grüße"]), "482913");
     }
 }
 
@@ -71,7 +71,7 @@ fn curl_sends_a_file() {
     let (url, to) = (format!("smtp://{}", server.smtp), "curl@restante.test");
     let file = mail.path().to_str().unwrap();
     run("curl", &["-sS", &url, "--mail-from", "app@example.com", "--mail-rcpt", to, "--upload-file", file]);
-    assert_eq!(server.ask(&key, ["wait", to, "--link", "confirm"]), "https://shop.example/confirm");
+    assert_eq!(server.run_cli(&key, ["wait", to, "--link", "confirm"]), "https://shop.example/confirm");
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn lettre_sends_several_on_one_connection() {
         let message = message.subject(format!("Grüße {number}")).body(format!("Your code is 48291{number}.")).unwrap();
         transport.send(&message).unwrap();
     }
-    let listed = server.ask(&key, ["messages", "l@restante.test"]);
+    let listed = server.run_cli(&key, ["messages", "l@restante.test"]);
     let subjects: Vec<_> = listed.lines().filter_map(|line| line.rsplit('\t').next()).collect();
     assert_eq!(subjects, ["Grüße 2", "Grüße 1", "Grüße 0"]);
-    assert_eq!(server.ask(&key, ["wait", "l@restante.test", "--otp"]), "482910");
+    assert_eq!(server.run_cli(&key, ["wait", "l@restante.test", "--otp"]), "482910");
 }

@@ -1,4 +1,4 @@
-//! The real binary: started on free ports with a data directory of its own, and talked to as its users do.
+//! The real binary, started on free ports with a new data directory, and used over its public interfaces.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! What a monitor sees of a running server.
+//! The metrics and the health of a running server.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -39,13 +39,13 @@ pub(crate) fn value(metrics: &str, name: &str) -> f64 {
 fn messages_refusals_and_waits_are_counted() {
     let data_dir = tempfile::tempdir().unwrap();
     let (server, monitor, key) = monitored(data_dir.path());
-    let address = server.ask(&key, ["inbox", "create"]);
+    let address = server.run_cli(&key, ["inbox", "create"]);
     deliver(&server.smtp, &address, "one", "Your code is 482913.");
     deliver(&server.smtp, &address, "two", "text");
     let mut open = Smtp::connect(&server.smtp).unwrap();
     open.say("MAIL FROM:<app@example.com>").unwrap();
     assert!(open.say("RCPT TO:<a@elsewhere.example>").unwrap().starts_with("550"));
-    assert_eq!(server.ask(&key, ["wait", &address, "--otp"]), "482913");
+    assert_eq!(server.run_cli(&key, ["wait", &address, "--otp"]), "482913");
 
     let (status, metrics) = get(&monitor, "/metrics");
     assert_eq!(status, "HTTP/1.1 200 OK");

@@ -1,4 +1,4 @@
-//! `restante outgoing`, beside a running server and without one.
+//! `restante outgoing`, with a running server and without one.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ fn outgoing<'a>(data_dir: &Path, arguments: impl IntoIterator<Item = &'a str>) -
 
 /// Sends from a new inbox to another domain, and returns the inbox's address.
 fn send(server: &Server) -> String {
-    let address = server.ask(KEY, ["inbox", "create"]);
+    let address = server.run_cli(KEY, ["inbox", "create"]);
     let inbox = address.split('@').next().unwrap();
     let request = ureq::post(format!("{}/v1/inboxes/{inbox}/messages", server.url));
     let request = request.header("Authorization", format!("Bearer {KEY}"));
@@ -37,7 +37,7 @@ fn only_item(data_dir: &Path) -> String {
 #[test]
 fn what_was_sent_is_listed_shown_and_managed() {
     let data_dir = tempfile::tempdir().unwrap();
-    // Nobody listens there, so the item waits.
+    // Nothing listens there, so the item waits.
     let relay = ["--api-key", KEY, "--relay", "smtp://127.0.0.1:1"];
     let server = Server::spawn(serve(data_dir.path()).args(relay));
     send(&server);
@@ -60,7 +60,7 @@ fn without_a_way_out_a_bounce_arrives_at_once() {
     let data_dir = tempfile::tempdir().unwrap();
     let server = Server::spawn(serve(data_dir.path()).args(["--api-key", KEY, "--outbound", "off"]));
     let address = send(&server);
-    let bounce = server.ask(KEY, ["wait", &address, "--subject", "Undelivered Mail: Welcome"]);
+    let bounce = server.run_cli(KEY, ["wait", &address, "--subject", "Undelivered Mail: Welcome"]);
     assert!(bounce.contains("switched off"), "{bounce}");
     let shown = printed(&mut outgoing(data_dir.path(), ["show", &only_item(data_dir.path())]));
     assert!(shown.contains("Status:       failed\n"), "{shown}");

@@ -1,7 +1,7 @@
-//! A disk that loses its power: what has been written since a file was last flushed is there, or not, block by block.
+//! Power loss of a disk: each block that was written since the last flush of its file may be there or not.
 //!
-//! A shim that is preloaded into the server (`flushed.c`) copies each file of the database when it has been flushed. A
-//! power cut then is a kill, behind which every block of a file is either that of the copy or that of the file.
+//! A preloaded shim (`flushed.c`) copies each file of the database when it has been flushed. To cut the power, the test
+//! kills the server and takes every block of a file either from the copy or from the file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::server::serve;
 
-/// What the system writes to a disk at once, in octets.
+/// What the system writes to a disk at once, in bytes.
 const BLOCK: usize = 4_096;
 
 pub(crate) struct Disk {
@@ -57,8 +57,8 @@ impl Disk {
     }
 }
 
-/// What is left of a file: blocks of what was flushed, or of what is `present`. A forgetful disk has nothing else than the
-/// former.
+/// What is left of a file: blocks of what was flushed, or of what is `present`. A forgetful disk has nothing else than
+/// the former.
 fn left_of(flushed: &[u8], present: &[u8], is_forgetful: bool) -> Vec<u8> {
     // Now and then nothing has been written since, or all.
     let share = if is_forgetful { 0 } else { [0, 1, 50, 99, 100][rand::random_range(0..5)] };

@@ -1,4 +1,4 @@
-//! `restante project`, beside a running server and without one.
+//! `restante project`, with a running server and without one.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::server::{Server, command, failed, first_start, printed};
 
-/// How long a running server may honour a key that has ended.
+/// How long a running server may accept a key that is no longer valid.
 const KEY_STOPS_WITHIN: Duration = Duration::from_secs(5);
 
 fn project<'a>(data_dir: &Path, arguments: impl IntoIterator<Item = &'a str>) -> Command {
@@ -19,7 +19,7 @@ fn is_accepted(server: &Server, key: &str) -> bool {
     server.client(key, ["inbox", "create"]).output().unwrap().status.success()
 }
 
-/// Asks until the key is refused, and fails where that takes too long.
+/// Repeats a request until the key is refused, and fails if that takes too long.
 fn assert_stops(server: &Server, key: &str) {
     let changed = Instant::now();
     while is_accepted(server, key) {
@@ -75,7 +75,7 @@ fn a_deleted_projects_key_stops() {
 fn a_deleted_projects_wait_ends() {
     let (data_dir, server, _key) = first_start();
     let key = printed(&mut project(data_dir.path(), ["create", "shop"]));
-    let address = server.ask(&key, ["inbox", "create"]);
+    let address = server.run_cli(&key, ["inbox", "create"]);
     let wait = server.client(&key, ["wait", &address, "--timeout", "120s"]).stderr(Stdio::piped()).spawn().unwrap();
     printed(&mut project(data_dir.path(), ["delete", "shop"]));
     let deleted = Instant::now();
@@ -99,7 +99,7 @@ fn the_list_shows_names_and_the_ends_of_keys() {
 fn projects_of_one_server_do_not_see_each_other() {
     let (data_dir, server, key) = first_start();
     let other = printed(&mut project(data_dir.path(), ["create", "other"]));
-    let address = server.ask(&key, ["inbox", "create"]);
+    let address = server.run_cli(&key, ["inbox", "create"]);
     let (code, said) = failed(&mut server.client(&other, ["inbox", "get", &address]));
     assert_eq!(code, 2);
     assert!(said.contains(&address), "{said}");
@@ -133,7 +133,7 @@ fn refused_changes_exit_with_1() {
 }
 
 #[test]
-fn a_mistyped_directory_is_told_and_not_made() {
+fn a_mistyped_directory_is_an_error_and_not_created() {
     let parent = tempfile::tempdir().unwrap();
     let data_dir = parent.path().join("mistyped");
     for arguments in [&["list"][..], &["rotate-key", "default"], &["delete", "shop"]] {

@@ -1,7 +1,7 @@
-//! What was answered with 202 is sent, whatever ends the process: it is killed again and again while it sends.
+//! A message that was answered with 202 is sent, although the process is killed repeatedly while it sends.
 //!
-//! A few rounds are part of the tests; `RESTANTE_KILL_ROUNDS=200 cargo test --test binary sending -- --nocapture` makes as
-//! many as wanted and says how many copies there were.
+//! A few rounds are part of the tests; `RESTANTE_KILL_ROUNDS=200 cargo test --test binary sending -- --nocapture` makes
+//! as many as wanted and says how many copies there were.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -68,7 +68,7 @@ fn send_until_killed(data_dir: &Path, relay: SocketAddr, steps: &Receiver<()>) -
     let url = server.url.clone();
     let sending = thread::spawn(move || send(&url));
     for _ in 0..rand::random_range(1..=STEPS) {
-        // Where there is nothing more to send, there is nothing more to interrupt.
+        // If there is nothing more to send, there is nothing more to interrupt.
         if steps.recv_timeout(Duration::from_millis(500)).is_err() {
             break;
         }
@@ -119,7 +119,7 @@ async fn send_the_rest(data_dir: &Path, relay: SocketAddr) -> HashMap<OutgoingId
     sent.map(|item| (item.id, item.message_id)).collect()
 }
 
-/// Lets time pass whenever nobody has anything to do.
+/// Lets time pass whenever there is nothing to do.
 async fn empty_queue(outbox: &Outbox, clock: &Clock) {
     let filter = OutgoingFilter { status: Some(OutgoingStatus::Queued), ..OutgoingFilter::default() };
     let changes = outbox.changes();
@@ -175,7 +175,7 @@ fn converse(
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let mut reply = "220 ready\r\n";
     loop {
-        // Nobody counts once the test is over.
+        // Not counted once the test is over.
         let _ = announce.send(());
         stream.write_all(reply.as_bytes())?;
         let Some(line) = lines.next().transpose()? else { return Ok(()) };

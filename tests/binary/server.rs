@@ -1,4 +1,4 @@
-//! A running `restante serve`, and the program's other commands beside it.
+//! A running `restante serve`, and the other commands of the program.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -57,7 +57,7 @@ impl Server {
     }
 
     /// What a command of the client prints, without the line's end; it must succeed.
-    pub(crate) fn ask<'a>(&self, key: &str, arguments: impl IntoIterator<Item = &'a str>) -> String {
+    pub(crate) fn run_cli<'a>(&self, key: &str, arguments: impl IntoIterator<Item = &'a str>) -> String {
         printed(&mut self.client(key, arguments))
     }
 
@@ -122,7 +122,7 @@ impl Drop for Server {
     }
 }
 
-/// A first start in a directory of its own, with the key it made.
+/// A first start in a new directory, with the key it made.
 pub(crate) fn first_start() -> (TempDir, Server, String) {
     let data_dir = tempfile::tempdir().unwrap();
     let server = Server::start(data_dir.path(), &[]);

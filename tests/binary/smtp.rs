@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
 
-/// How long a server may say nothing: longer than it may take over any answer, so that a test fails where it would hang.
+/// How long a server may be silent: longer than any reply may take, so that a test fails instead of hanging.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// One connection, greeted.
@@ -16,7 +16,7 @@ impl Smtp {
     pub(crate) fn connect(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(SILENCE))?;
-        // Whoever connects while the server is being killed may stay connected to nobody (Linux): this finds it out.
+        // On Linux, a connection made while the server is being killed may stay open without a peer: this detects it.
         set_socket_keepalive(&stream, true)?;
         set_tcp_keepidle(&stream, Duration::from_secs(1))?;
         let mut client = Self(BufReader::new(stream));
@@ -44,7 +44,7 @@ impl Smtp {
             let mut line = String::new();
             match self.0.read_line(&mut line) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                // Not an error like any other: whoever expects the server to be killed takes those for its end.
+                // Not an ordinary error, which a test that kills the server would take for its end.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     panic!("nothing has come for {SILENCE:?}: {:?}", self.0.get_ref());
                 }
@@ -57,7 +57,7 @@ impl Smtp {
     }
 }
 
-/// Delivers one message on a connection of its own.
+/// Delivers one message on a new connection.
 pub(crate) fn deliver(address: &str, to: &str, subject: &str, text: &str) {
     let reply = Smtp::connect(address).unwrap().send(to, subject, text).unwrap();
     assert!(reply.starts_with("250"), "{reply}");

@@ -1,4 +1,4 @@
-//! What a start makes, prints and keeps.
+//! The first start and later ones: what is created, printed and kept.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,7 +22,7 @@ fn the_first_start_prints_a_key_and_a_curl_line_that_works() {
 #[test]
 fn a_restart_keeps_the_data_and_prints_no_key() {
     let (data_dir, server, key) = first_start();
-    let address = server.ask(&key, ["inbox", "create"]);
+    let address = server.run_cli(&key, ["inbox", "create"]);
     deliver(&server.smtp, &address, "Kept", "text");
     server.signal("TERM");
     assert!(server.wait().success());
@@ -30,7 +30,7 @@ fn a_restart_keeps_the_data_and_prints_no_key() {
     let server = Server::start(data_dir.path(), &[]);
     assert_eq!(server.made_key(), None);
     assert!(!server.greeting.contains("rst_live_"), "{}", server.greeting);
-    assert!(server.ask(&key, ["messages", &address]).ends_with("\tKept"));
+    assert!(server.run_cli(&key, ["messages", &address]).ends_with("\tKept"));
     // The line that a restart offers takes the key from the environment.
     let curl = Command::new("sh").args(["-c", server.curl_line()]).env("RESTANTE_API_KEY", &key).output().unwrap();
     assert!(String::from_utf8(curl.stdout).unwrap().contains("@restante.test"));
@@ -43,7 +43,7 @@ fn a_given_key_is_the_default_projects_and_is_not_printed() {
     let server = Server::start(data_dir.path(), &["--api-key", key]);
     assert!(!server.greeting.contains(key), "{}", server.greeting);
     deliver(&server.smtp, "unannounced@restante.test", "Hello", "text");
-    assert!(server.ask(key, ["messages", "unannounced"]).ends_with("\tHello"));
+    assert!(server.run_cli(key, ["messages", "unannounced"]).ends_with("\tHello"));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn the_guide_and_the_mail_go_by_the_settings() {
         Server::start(data_dir.path(), &["--base-url", "https://inboxes.example/", "--mail-domain", "Mail.Example"]);
     let key = server.made_key().unwrap();
     assert!(server.curl_line().ends_with("'https://inboxes.example/v1/inboxes'"), "{}", server.curl_line());
-    assert!(server.ask(key, ["inbox", "create"]).ends_with("@mail.example"));
+    assert!(server.run_cli(key, ["inbox", "create"]).ends_with("@mail.example"));
     let guide = ureq::get(format!("{}/llm", server.url)).call().unwrap().body_mut().read_to_string().unwrap();
     assert!(guide.contains("https://inboxes.example/v1/inboxes") && guide.contains("@mail.example"));
 }
@@ -78,14 +78,14 @@ fn more_connections_are_taken_than_a_shell_allows() {
 }
 
 #[test]
-fn the_log_is_json_where_that_is_asked_for() {
+fn the_log_is_json_if_that_is_set() {
     let (data_dir, log) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
     let mut serve = serve(data_dir.path());
     serve.args(["--log-format", "json"]).env("RESTANTE_LOG", "info").stderr(log.reopen().unwrap());
     let server = Server::spawn(&mut serve);
     let key = server.made_key().unwrap().to_owned();
     deliver(&server.smtp, "logged@restante.test", "Hello", "text");
-    server.ask(&key, ["wait", "logged"]);
+    server.run_cli(&key, ["wait", "logged"]);
     server.signal("TERM");
     assert!(server.wait().success());
 

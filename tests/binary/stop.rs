@@ -19,8 +19,8 @@ fn either_signal_stops_it_with_success() {
 fn what_is_left_of_a_database_is_one_file() {
     let (data_dir, server, key) = first_start();
     deliver(&server.smtp, "a@restante.test", "Hello", "text");
-    // A reader has a connection of its own.
-    server.ask(&key, ["messages", "a"]);
+    // A reader has a separate connection.
+    server.run_cli(&key, ["messages", "a"]);
     server.signal("TERM");
     assert!(server.wait().success());
     for name in ["restante.db-wal", "restante.db-shm"] {
@@ -40,7 +40,7 @@ fn an_idle_smtp_session_does_not_hold_it_up() {
 #[test]
 fn a_second_signal_stops_it_at_once() {
     let (_data_dir, server, key) = first_start();
-    let inbox = server.ask(&key, ["inbox", "create", "--json"]);
+    let inbox = server.run_cli(&key, ["inbox", "create", "--json"]);
     let inbox: serde_json::Value = serde_json::from_str(&inbox).unwrap();
     let wait = format!("{}/v1/inboxes/{}/messages/wait", server.url, inbox["id"].as_str().unwrap());
     park_every_wait(&wait, &key);
@@ -55,7 +55,7 @@ fn a_second_signal_stops_it_at_once() {
 fn park_every_wait(url: &str, key: &str) {
     for _ in 0..4 {
         let (url, key) = (format!("{url}?timeout=120000"), key.to_owned());
-        // A probe may be in the way of a wait, which then asks again. The end of the server ends the others.
+        // A probe may take the slot of a wait, which then tries again. The end of the server ends the others.
         thread::spawn(move || while status(&url, &key).is_ok_and(|status| status == 429) {});
     }
     while status(&format!("{url}?timeout=1"), key).unwrap() != 429 {}

@@ -10,7 +10,7 @@ use super::smtp::deliver;
 #[test]
 fn a_wait_that_was_open_before_the_mail_ends_with_it() {
     let (_data_dir, server, key) = first_start();
-    let address = server.ask(&key, ["inbox", "create"]);
+    let address = server.run_cli(&key, ["inbox", "create"]);
     let wait = server.client(&key, ["wait", &address, "--otp"]).stdout(Stdio::piped()).spawn().unwrap();
     deliver(&server.smtp, &address, "Sign in", "Your code is 482913.");
     let output = wait.wait_with_output().unwrap();
@@ -27,7 +27,7 @@ fn a_message_is_printed_for_a_person() {
         "Welcome",
         "Your code is 482913.\r\nhttps://shop.example/confirm?t=1",
     );
-    let printed = server.ask(&key, ["wait", "reader"]);
+    let printed = server.run_cli(&key, ["wait", "reader"]);
     for expected in [
         "From:     app@example.com",
         "To:       reader@restante.test",
@@ -45,9 +45,9 @@ fn a_message_without_what_is_wanted_is_passed_over() {
     let (_data_dir, server, key) = first_start();
     deliver(&server.smtp, "patient@restante.test", "Welcome", "Nothing here but https://shop.example/terms");
     deliver(&server.smtp, "patient@restante.test", "Confirm", "https://shop.example/confirm/7 or 482913");
-    assert_eq!(server.ask(&key, ["wait", "patient", "--otp"]), "482913");
-    assert_eq!(server.ask(&key, ["wait", "patient", "--link", "/confirm/"]), "https://shop.example/confirm/7");
-    assert_eq!(server.ask(&key, ["wait", "patient", "--link", "."]), "https://shop.example/terms");
+    assert_eq!(server.run_cli(&key, ["wait", "patient", "--otp"]), "482913");
+    assert_eq!(server.run_cli(&key, ["wait", "patient", "--link", "/confirm/"]), "https://shop.example/confirm/7");
+    assert_eq!(server.run_cli(&key, ["wait", "patient", "--link", "."]), "https://shop.example/terms");
 }
 
 #[test]
@@ -57,11 +57,11 @@ fn after_and_subject_narrow_the_wait() {
     {
         deliver(&server.smtp, "narrow@restante.test", subject, text);
     }
-    let first: Value = serde_json::from_str(&server.ask(&key, ["wait", "narrow", "--json"])).unwrap();
+    let first: Value = serde_json::from_str(&server.run_cli(&key, ["wait", "narrow", "--json"])).unwrap();
     assert_eq!(first["otp"], "111111");
     let after = first["id"].as_str().unwrap();
-    assert_eq!(server.ask(&key, ["wait", "narrow", "--otp", "--after", after]), "222222");
-    assert_eq!(server.ask(&key, ["wait", "narrow", "--otp", "--after", after, "--subject", "sign IN"]), "333333");
+    assert_eq!(server.run_cli(&key, ["wait", "narrow", "--otp", "--after", after]), "222222");
+    assert_eq!(server.run_cli(&key, ["wait", "narrow", "--otp", "--after", after, "--subject", "sign IN"]), "333333");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_wait_without_a_match_says_what_did_come() {
 #[test]
 fn a_look_at_an_empty_inbox_exits_with_1() {
     let (_data_dir, server, key) = first_start();
-    let address = server.ask(&key, ["inbox", "create"]);
+    let address = server.run_cli(&key, ["inbox", "create"]);
     let (code, said) = failed(&mut server.client(&key, ["wait", &address, "--timeout", "0s"]));
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("Nothing else came"), "{said}");
@@ -88,9 +88,9 @@ fn a_look_at_an_empty_inbox_exits_with_1() {
 #[test]
 fn an_inbox_that_is_deleted_ends_the_wait_as_a_failure() {
     let (_data_dir, server, key) = first_start();
-    let address = server.ask(&key, ["inbox", "create"]);
+    let address = server.run_cli(&key, ["inbox", "create"]);
     let wait = server.client(&key, ["wait", &address]).stderr(Stdio::piped()).spawn().unwrap();
-    server.ask(&key, ["inbox", "delete", &address]);
+    server.run_cli(&key, ["inbox", "delete", &address]);
     let output = wait.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(String::from_utf8(output.stderr).unwrap().contains("no inbox"));

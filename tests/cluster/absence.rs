@@ -1,4 +1,4 @@
-//! While PostgreSQL is away everybody hears so, and everything goes on by itself when it is back.
+//! While PostgreSQL is unavailable, every client gets an error; everything recovers by itself when it is back.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ fn a_service_without_its_database_says_so_and_recovers() {
 
     cluster.kill();
     let mut sender = Sender::new(nodes[0].smtp());
-    let refused = sender.send(&inbox, "while it is away").unwrap();
+    let refused = sender.send(&inbox, "while it is unavailable").unwrap();
     assert!(refused.starts_with("451"), "{refused}");
     for path in ["/v1/health", "/v1/inboxes/nobody"] {
         let (status, body) = one.get(path);
@@ -37,7 +37,7 @@ fn a_service_without_its_database_says_so_and_recovers() {
     assert_eq!((status, message["subject"].as_str()), (200, Some("it is back")));
 }
 
-/// The connections of the node lead to nobody, as behind a firewall that drops everything.
+/// The connections of the node are silent, as with a firewall that drops everything.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_database_is_silent_every_request_is_answered_in_time() {
     let database = TestDatabase::create();

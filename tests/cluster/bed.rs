@@ -1,4 +1,4 @@
-//! A node within this process, and a session of its own with PostgreSQL that holds what the node wants.
+//! A node within this process, and a separate PostgreSQL session that holds locks which the node needs.
 
 use std::time::Duration;
 

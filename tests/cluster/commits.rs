@@ -13,7 +13,7 @@ use super::proxy::{Manner, Proxy};
 const DELIVERIES: usize = 50;
 
 #[tokio::test]
-async fn a_batch_of_whose_commit_nobody_hears_is_refused_and_not_stored_twice() {
+async fn a_batch_with_a_lost_commit_answer_is_refused_and_not_stored_twice() {
     let database = TestDatabase::create();
     let proxy = Proxy::start(&database).await;
     let service = service(&proxy.url, Clock::system()).await;

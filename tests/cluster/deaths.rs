@@ -24,16 +24,16 @@ struct World {
     inboxes: Vec<String>,
     acknowledged: Mutex<HashSet<String>>,
     read: Mutex<HashSet<String>>,
-    /// Told whenever there is one more acknowledged.
+    /// Notified of each acknowledged message.
     more: Condvar,
     calm: AtomicBool,
-    // Dropped last, and the cluster behind its database.
+    // Dropped last, and the cluster after its database.
     database: TestDatabase,
     cluster: Cluster,
 }
 
 #[test]
-fn what_was_acknowledged_is_read_whatever_dies() {
+fn an_acknowledged_message_is_read_even_if_processes_die() {
     let cluster = Cluster::start(&["fsync = on"]);
     let database = TestDatabase::create_in(cluster.url.clone());
     let nodes = [(); 3].map(|()| RwLock::new(Some(Node::start(&database.text()))));
@@ -100,7 +100,7 @@ impl World {
         self.nodes[index % self.nodes.len()].read().unwrap().as_ref().map(of)
     }
 
-    /// Sends until there is calm, on the next node where one fails.
+    /// Sends until the killing stops; if a node fails, on the next one.
     fn write(&self, writer: usize) {
         let mut turn = writer;
         let mut sender: Option<Sender> = None;
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// Follows one inbox until all that was acknowledged has been read, on the next node where one fails.
+    /// Follows one inbox until all acknowledged messages have been read; if a node fails, on the next one.
     fn follow(&self, reader: usize) {
         let (mut turn, mut after) = (reader + 1, None::<String>);
         loop {

@@ -1,4 +1,4 @@
-//! The connection to PostgreSQL, encrypted as `sslmode` says.
+//! The connection to PostgreSQL, encrypted as `sslmode` requires.
 
 use std::path::Path;
 

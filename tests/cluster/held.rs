@@ -45,8 +45,8 @@ async fn an_inbox_that_another_session_is_creating_keeps_no_other_mail_waiting()
     println!("{summary}");
 }
 
-/// Sends mail to the held inbox and to others for some seconds, releases it, and compares what was answered with what is
-/// stored.
+/// Sends mail to the held inbox and to others for some seconds, releases it, and compares what was answered with what
+/// is stored.
 async fn hold_and_check<E: std::fmt::Debug>(
     node: &Service,
     database: &TestDatabase,

@@ -1,4 +1,4 @@
-//! Several real processes on one PostgreSQL: what the contract promises holds across them, whatever dies.
+//! Several real processes on one PostgreSQL: the contract holds across them, even if some of them die.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

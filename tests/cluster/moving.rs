@@ -29,7 +29,7 @@ fn an_installation_moves_there_and_back_whole() {
     let (code, said) = failed(command(["copy"]).args(["--from", &first_url, "--to", &database.text()]));
     assert!(code == 1 && said.contains("the target is in use"), "{code} {said}");
     let node = Node::start(&database.text());
-    assert!(Sender::new(node.smtp()).send("box", "behind").unwrap().starts_with("250"));
+    assert!(Sender::new(node.smtp()).send("box", "before").unwrap().starts_with("250"));
     let (status, list) = node.client().get("/v1/inboxes/box/messages");
     assert_eq!((status, list["messages"].as_array().unwrap().len()), (200, 121));
 }
@@ -41,11 +41,11 @@ fn a_source_that_is_served_or_missing_is_refused() {
     let copy = || failed(command(["copy"]).args(["--from", &sqlite(data_dir.path()), "--to", &sqlite(target.path())]));
     let (code, said) = copy();
     assert!(code == 1 && said.contains("there is no database at"), "{code} {said}");
-    // Its own data lie elsewhere.
+    // Its own data are elsewhere.
     let server_s = tempfile::tempdir().unwrap();
     let _server = Server::start(server_s.path(), &["--database", &sqlite(data_dir.path())]);
     let (code, said) = copy();
-    assert!(code == 1 && said.contains("already works on"), "{code} {said}");
+    assert!(code == 1 && said.contains("already uses"), "{code} {said}");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn copy(from: &str, to: &str) -> String {
 
 /// Makes an installation that has something in every table.
 fn fill(data_dir: &Path) {
-    // Nobody listens where the relay should be: the first attempt to send fails, and is kept.
+    // Nothing listens at the relay's address: the first attempt to send fails, and is stored.
     let relay = ["--relay", "smtp://127.0.0.1:1"];
     let flags = [&["--api-key", KEY, "--admin-token", "token-of-the-administrator"][..], &relay].concat();
     let server = Server::start(data_dir, &flags);
@@ -87,7 +87,7 @@ fn fill(data_dir: &Path) {
     for number in 1..120 {
         assert!(sender.send("box", &number.to_string()).unwrap().starts_with("250"));
     }
-    // A large message lies in chunks.
+    // A large message is stored in pieces.
     assert!(
         sender.send("box", &format!("large\r\n\r\n{}", "some text\r\n".repeat(20_000))).unwrap().starts_with("250")
     );
@@ -112,8 +112,9 @@ fn wait_for_one_row(data_dir: &Path, table: &str) {
     eventually(table, || database.query_row(&count, [], |row| row.get::<_, i64>(0)).unwrap() == 1);
 }
 
-/// Every table with its rows but those of the dashboard's sessions, which do not move, in an order that does not depend on
-/// how they were written. Rows are numbered from the newest, in a transaction that is undone: a copy has other numbers.
+/// Every table with its rows but those of the dashboard's sessions, which do not move, in an order that does not depend
+/// on how they were written. Rows are numbered from the newest, in a transaction that is undone: a copy has other
+/// numbers.
 fn dump(directory: &Path) -> Vec<(String, Vec<Vec<Value>>)> {
     const COUNTED: &str = "
         BEGIN;

@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::server::{Server, serve};
 use super::smtp::Smtp;
 
-/// The key of the default project, where a test does not care how it came about.
+/// The key of the default project, if its origin does not matter to a test.
 pub(crate) const KEY: &str = "rst_live_0123456789abcdefghijABCDEFGHIJ01";
 /// Longer than anything in a test should take.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A running node with a data directory of its own.
+/// A running node with its own data directory.
 pub(crate) struct Node {
     pub(crate) server: Server,
     _data_dir: tempfile::TempDir,
@@ -59,7 +59,7 @@ impl Client {
         Self { agent: config.build().into(), url: url.to_owned() }
     }
 
-    /// The answer to a GET; an error where there is none.
+    /// The answer to a GET; an error if there is none.
     pub(crate) fn try_get(&self, path: &str) -> Result<Answer, ureq::Error> {
         self.try_get_with(KEY, path)
     }
@@ -75,7 +75,7 @@ impl Client {
         self.try_get(path).unwrap()
     }
 
-    /// The answer to a POST; an error where there is none.
+    /// The answer to a POST; an error if there is none.
     pub(crate) fn try_post(&self, path: &str, body: &Value) -> Result<Answer, ureq::Error> {
         let request = self.agent.post(format!("{}{path}", self.url)).header("x-api-key", KEY);
         let mut response = request.send(body.to_string())?;
@@ -90,14 +90,14 @@ impl Client {
         inbox["id"].as_str().unwrap().to_owned()
     }
 
-    /// Waits in an inbox for a message behind `after`.
+    /// Waits in an inbox for a message after `after`.
     pub(crate) fn wait(&self, inbox: &str, after: Option<&str>, timeout: Duration) -> Result<Answer, ureq::Error> {
         let after = after.map(|id| format!("&after={id}")).unwrap_or_default();
         self.try_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout={}{after}", timeout.as_millis()))
     }
 }
 
-/// A sender of mail that keeps one connection for as long as it serves.
+/// A sender of mail that keeps one connection as long as it works.
 pub(crate) struct Sender {
     connection: Option<Smtp>,
     smtp: String,
@@ -134,7 +134,7 @@ impl Sender {
     }
 }
 
-/// Asks again until it is so; fails the test where it does not become so.
+/// Polls until the condition is true; fails the test if it does not become true.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {

@@ -40,7 +40,7 @@ fn a_reader_sees_what_eight_writers_on_two_nodes_write_once_and_in_order() {
     println!("{} messages, written in {written:.1?}, followed one by one in {followed:.1?}", each * WRITERS);
 }
 
-/// Reads `each` messages of every writer, each behind the one before, and checks that no writer's are out of order.
+/// Reads `each` messages of every writer, each after the one before, and checks that no writer's are out of order.
 fn follow(client: &Client, inbox: &str, each: usize) {
     let mut next: HashMap<String, usize> = HashMap::new();
     let mut after: Option<String> = None;

@@ -1,4 +1,4 @@
-//! A port that leads to PostgreSQL, and can lose what the two say to each other.
+//! A proxy to PostgreSQL that can lose requests and answers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) enum Manner {
 
 /// A running proxy; it ends with the test's runtime.
 pub(crate) struct Proxy {
-    /// The database behind it.
+    /// The database that it forwards to.
     pub(crate) url: String,
     manner: watch::Sender<Manner>,
 }
@@ -62,11 +62,11 @@ async fn carry(mut client: TcpStream, server: PathBuf, mut manner: watch::Receiv
     let (mut from_server, mut to_server) = server.split();
     let said = manner.clone();
     let until_commit = async {
-        let mut octets = vec![0; 1 << 20];
+        let mut bytes = vec![0; 1 << 20];
         loop {
-            let count = from_client.read(&mut octets).await?;
-            to_server.write_all(&octets[..count]).await?;
-            let commits = says_commit(&octets[..count]) && *said.borrow() == Manner::LosingCommits;
+            let count = from_client.read(&mut bytes).await?;
+            to_server.write_all(&bytes[..count]).await?;
+            let commits = says_commit(&bytes[..count]) && *said.borrow() == Manner::LosingCommits;
             if commits || count == 0 {
                 return Ok(commits);
             }
@@ -81,18 +81,18 @@ async fn carry(mut client: TcpStream, server: PathBuf, mut manner: watch::Receiv
     if commits? { until_committed(&mut server).await } else { Ok(()) }
 }
 
-/// Reads up to the answer to a commit. A server that cannot answer what comes before it does not come to it.
+/// Reads up to the answer to a commit. A server that cannot answer earlier statements never gets there.
 async fn until_committed(server: &mut UnixStream) -> io::Result<()> {
-    let mut octets = vec![0; 1 << 20];
+    let mut bytes = vec![0; 1 << 20];
     loop {
-        let count = server.read(&mut octets).await?;
-        if count == 0 || says_commit(&octets[..count]) {
+        let count = server.read(&mut bytes).await?;
+        if count == 0 || says_commit(&bytes[..count]) {
             return Ok(());
         }
     }
 }
 
 /// The whole statement, and its tag in the answer; a transaction also begins as READ COMMITTED.
-fn says_commit(octets: &[u8]) -> bool {
-    octets.windows(7).any(|word| word == b"COMMIT\0")
+fn says_commit(bytes: &[u8]) -> bool {
+    bytes.windows(7).any(|word| word == b"COMMIT\0")
 }

@@ -15,7 +15,7 @@ use super::stranded::stranded;
 const SKEWS: [i64; 3] = [-5_000, 0, 5_000];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_that_races_with_a_deletion_is_kept_or_goes_with_it_whatever_the_clocks_say() {
+async fn mail_that_races_with_a_deletion_is_kept_or_deleted_with_any_clocks() {
     let database = TestDatabase::create();
     let open = async || Store::open(Database::open(&database.url()).await.unwrap()).await.unwrap();
     let (delivering, deleting) = (open().await, open().await);

@@ -1,4 +1,4 @@
-//! An SMTP relay that takes everything, keeps who sent what, and can leave one node waiting for its answer.
+//! An SMTP relay that accepts everything, records the sender of each message, and can delay its answer to one node.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,7 +18,7 @@ pub(crate) struct Relay {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Told whenever a message is taken.
+    /// Notified of each message that is taken.
     more: Condvar,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct State {
     held: Option<String>,
 }
 
-/// A message that was taken, whether or not its sender has heard of it.
+/// A message that was taken, whether or not its sender has received the reply.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
     pub(crate) message_id: String,

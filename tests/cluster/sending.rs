@@ -1,5 +1,5 @@
-//! Outgoing mail while everything dies: each node in the middle of what it sends, every connection to PostgreSQL, and
-//! PostgreSQL itself. What was answered 202 is sent, by another node where its own has died, and nothing goes out twice
+//! Outgoing mail while parts die: each node while it is sending, every connection to PostgreSQL, and
+//! PostgreSQL itself. What was answered 202 is sent, by another node if its own has died, and nothing is sent twice
 //! without a death between.
 
 use std::collections::{HashMap, HashSet};
@@ -16,7 +16,7 @@ use super::relay::{Relay, Taken};
 const WRITERS: usize = 4;
 /// Messages that are sent between two deaths.
 const PEACE: usize = 150;
-/// How far the nodes may fall behind those who send.
+/// How far the nodes may fall behind the senders.
 const BACKLOG: usize = 200;
 
 /// The installation and what has happened on it.
@@ -27,13 +27,13 @@ struct World {
     /// The ids of what was answered 202.
     acknowledged: Mutex<HashSet<String>>,
     calm: AtomicBool,
-    // Dropped last, and the cluster behind its database.
+    // Dropped last, and the cluster after its database.
     database: TestDatabase,
     cluster: Cluster,
 }
 
 #[test]
-fn what_was_accepted_is_sent_whatever_dies() {
+fn an_accepted_message_is_sent_even_if_processes_die() {
     let cluster = Cluster::start(&["fsync = on"]);
     let database = TestDatabase::create_in(cluster.url.clone());
     let relay = Relay::start();
@@ -87,7 +87,7 @@ impl World {
         self.peace();
     }
 
-    /// Kills a node whose message was taken, and which has not heard so: another node sends it once more.
+    /// Kills a node whose message was taken before it received the reply: another node sends it once more.
     fn let_a_sender_die(&self, index: usize) {
         let held = self.relay.hold(&name(index));
         self.kill(index);
@@ -107,7 +107,7 @@ impl World {
         eventually("its sessions have ended", || self.database.run(&sessions) == ["0"]);
     }
 
-    /// The time passes that a dead node's lease and the pause behind its attempt last.
+    /// Lets the time of a dead node's lease and of the pause after its attempt pass.
     fn let_leases_end(&self, of: &str) {
         let sql = "UPDATE outgoing SET leased_until = created_at, due_at = created_at WHERE status = 'queued' AND ";
         self.database.run(&format!("{sql}{of}"));
@@ -119,7 +119,7 @@ impl World {
         drop(self.relay.wait_until(|state| state.taken.len() >= until));
     }
 
-    /// Sends until there is calm, on the next node where one fails.
+    /// Sends until the killing stops; if a node fails, on the next one.
     fn write(&self, writer: usize) {
         let mut turn = writer;
         for number in 0.. {
@@ -134,7 +134,7 @@ impl World {
         }
     }
 
-    /// The id of the item, where the message was accepted.
+    /// The id of the item, if the message was accepted.
     fn send(&self, client: &Client, number: usize) -> Option<String> {
         let body = json!({"to": format!("a@d{}.example", number % 3), "subject": "Welcome", "text": "Hello"});
         let (status, answer) = client.try_post(&format!("/v1/inboxes/{}/messages", self.inbox), &body).ok()?;
@@ -179,7 +179,7 @@ impl World {
         let twice = |(_, deaths): &(_, &Vec<usize>)| !deaths.is_sorted_by(|one, next| one < next);
         assert_eq!(deaths.iter().find(twice), None, "sent twice without a death");
         let copies = state.taken.len() - deaths.len();
-        assert!(copies >= self.nodes.len(), "each node that died had sent something it did not hear of");
+        assert!(copies >= self.nodes.len(), "each node that died had sent a message without receiving the reply");
         copies
     }
 }

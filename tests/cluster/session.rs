@@ -15,7 +15,7 @@ const NAME: i64 = 7;
 
 /// A server may take a connection and say nothing, as one that is being started, or whose balancer has lost it.
 #[tokio::test]
-async fn while_the_database_is_silent_nobody_waits_for_a_lock() {
+async fn while_the_database_is_silent_no_wait_blocks_on_a_lock() {
     let database = TestDatabase::create();
     let proxy = Proxy::start(&database).await;
     let node = open(&proxy.url).await;
@@ -83,7 +83,7 @@ async fn a_statement_that_has_to_sort_is_not_compiled() {
 
 /// What was lost on the way may have been done, and must not be tried once more.
 #[tokio::test]
-async fn an_error_says_whether_the_database_is_away_or_was_busy_with_others() {
+async fn an_error_says_whether_the_database_is_unavailable_or_busy() {
     let database = TestDatabase::create();
     let node = open(&database.text()).await;
     let raised = async |script| {

@@ -20,7 +20,8 @@ impl Frozen {
     /// Freezes every back end that serves a node on `database`.
     fn all(database: &TestDatabase) -> Self {
         let frozen = Self(database.run(
-            "SELECT pid::text FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'restante'",
+            "SELECT pid::text FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name = 'restante'",
         ));
         assert!(!frozen.0.is_empty());
         frozen.signal("-STOP");

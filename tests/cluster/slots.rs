@@ -16,8 +16,8 @@ fn one_more(client: &Client, inbox: &str) -> u16 {
     client.wait(inbox, None, SHORTEST).unwrap().0
 }
 
-/// Opens waits that nothing answers, each on a thread that ends with the connection. One that is refused, because another
-/// has its slot just then, is tried again.
+/// Opens waits that nothing answers, each on a thread that ends with the connection. One that is refused, because
+/// another has its slot just then, is tried again.
 fn park(client: &Client, inbox: &str, count: usize) {
     for _ in 0..count {
         let (client, inbox) = (client.clone(), inbox.to_owned());
@@ -25,7 +25,7 @@ fn park(client: &Client, inbox: &str, count: usize) {
     }
 }
 
-/// Exactly four waits of the key can be open: with four parked the fifth is refused, wherever it is.
+/// Exactly four waits of the key can be open: with four parked, the fifth is refused on every node.
 #[test]
 fn four_waits_over_all_nodes_are_free_again_when_a_node_dies() {
     let database = TestDatabase::create();

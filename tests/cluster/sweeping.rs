@@ -15,7 +15,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// More than one step removes.
 const MESSAGES: usize = 150;
 
-/// A sweeper that waited could end in a circle with the delivery: it holds other inboxes meanwhile.
+/// A sweeper that waited could deadlock with the delivery, since it holds other inboxes.
 #[tokio::test]
 async fn the_sweeper_waits_for_no_delivery() {
     let database = TestDatabase::create();

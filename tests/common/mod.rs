@@ -1,5 +1,5 @@
-//! The service in this process: a real database in a directory of its own, a clock that stands still until it is told
-//! to pass, two projects, and the router without a port.
+//! The service in this process: a real database in a new directory, a clock that only the test advances, two projects,
+//! and the router without a port.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 pub mod port;
@@ -42,7 +42,7 @@ pub struct Harness {
     /// The key of another project.
     pub other_key: ApiKey,
     pub directory: TempDir,
-    // Dropped behind the service.
+    // Dropped after the service.
     database: Option<TestDatabase>,
 }
 
@@ -83,7 +83,7 @@ impl Answer {
 }
 
 impl Harness {
-    /// Starts a service of its own.
+    /// Starts a new service.
     pub async fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START);
@@ -136,7 +136,7 @@ impl Harness {
         self.call("GET", path, Body::empty()).await
     }
 
-    /// Sends a GET from a task of its own. Aborting the task hangs up.
+    /// Sends a GET from a new task. Aborting the task closes the connection.
     pub fn spawn_get(&self, path: &str) -> JoinHandle<Answer> {
         self.spawn_get_with(&self.key, path)
     }
@@ -195,7 +195,7 @@ impl Harness {
     }
 
     /// Lets time pass in small steps until `task` has ended. Between two steps the database answers a request, so a
-    /// wait that is just being taken up gets its turn and is not overtaken by hours.
+    /// wait that is just starting can run and is not overtaken by hours.
     pub async fn advance_until_done(&self, step: Duration, task: JoinHandle<Answer>) -> Answer {
         let passing = async {
             while !task.is_finished() {
@@ -214,7 +214,7 @@ pub fn request(key: &ApiKey, method: &str, path: &str, body: impl Into<Body>) ->
     request.header("authorization", format!("Bearer {}", key.as_str())).body(body.into()).unwrap()
 }
 
-/// Fails the test where `future` takes longer than anything in a test should.
+/// Fails the test if `future` takes longer than anything in a test should.
 pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
 }

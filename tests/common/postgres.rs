@@ -1,4 +1,4 @@
-//! PostgreSQL for tests: each gets a database of its own in one throw-away cluster, whose URL the test command sets.
+//! PostgreSQL for tests: each gets its own database in one temporary cluster, whose URL the test command sets.
 
 use std::path::Path;
 use std::process::Command;
@@ -48,7 +48,7 @@ impl TestDatabase {
         run(&self.text(), sql)
     }
 
-    /// The same while whatever else is on this runtime goes on: it may hold what the statement waits for.
+    /// The same, while other tasks on this runtime continue: one may hold what the statement waits for.
     pub async fn run_beside(&self, sql: &str) {
         let (url, sql) = (self.text(), sql.to_owned());
         tokio::task::spawn_blocking(move || run(&url, &sql)).await.unwrap();
@@ -127,7 +127,7 @@ fn command(action: &str, directory: &Path) -> Command {
     command
 }
 
-/// Runs a statement on a connection, thread and runtime of its own: a value is also dropped inside a runtime.
+/// Runs a statement on a new connection, thread and runtime, so that it also works when called within a runtime.
 fn run(url: &str, sql: &str) -> Vec<String> {
     let run = async {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();

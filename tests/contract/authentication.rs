@@ -75,7 +75,7 @@ async fn a_key_is_taken_from_either_header() {
         vec![("x-api-key", key.to_owned())],
         vec![("X-API-KEY", key.to_owned())],
         vec![("authorization", format!("Bearer {key}")), ("x-api-key", "wrong".to_owned())],
-        // Another scheme speaks to somebody else, a proxy for instance.
+        // Another scheme is meant for another party, such as a proxy.
         vec![("authorization", "Basic dXNlcjpwYXNz".to_owned()), ("x-api-key", key.to_owned())],
     ] {
         assert_eq!(call(&api, "POST", "/v1/inboxes", &headers).await.status, 201, "{headers:?}");

@@ -1,5 +1,5 @@
-//! Clients that hang up at random moments leave nothing behind: no place for a wait or a send, no connection of the
-//! database's pool, no room in the budget.
+//! Clients that disconnect at random moments leak nothing: no slot of a wait or a send, no connection of the database's
+//! pool, no memory of the budget.
 
 use std::time::Duration;
 

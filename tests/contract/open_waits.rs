@@ -1,5 +1,5 @@
-//! A connection on which a wait is open stays an ordinary connection: it goes on after the answer, and what was sent ahead
-//! is answered.
+//! A connection on which a wait is open stays an ordinary connection: it goes on after the answer, and what was sent
+//! ahead is answered.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn it_goes_on_after_the_answer() {
 }
 
 #[tokio::test]
-async fn it_ends_with_the_answer_where_the_client_asks_for_that() {
+async fn it_ends_with_the_answer_if_the_client_requests_it() {
     let server = Server::start(LONG).await;
     for (version, fields) in [("HTTP/1.1", "Connection: close\r\n"), ("HTTP/1.0", "")] {
         for (mut client, inbox) in four_waiting(&server, version, fields).await {

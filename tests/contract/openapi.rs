@@ -118,7 +118,7 @@ fn the_examples_of_the_contract_fit_its_schemas() {
 struct Case {
     method: &'static str,
     path: &'static str,
-    /// What stands behind the path's template, with `{id}` filled in.
+    /// The path of the template, with `{id}` filled in.
     call: String,
     body: String,
     status: u16,
@@ -178,7 +178,7 @@ fn cases(world: &World) -> Vec<Case> {
     let of_message = |id: &str, rest: &str| format!("/v1/messages/{id}{rest}");
     let of = |inbox: &str, rest: &str| format!("/v1/inboxes/{inbox}{rest}");
     let send = |to: &str| json!({"to": to, "subject": "s", "in_reply_to": message}).to_string();
-    let large = |octets: usize| " ".repeat(octets + 1);
+    let large = |bytes: usize| " ".repeat(bytes + 1);
     vec![
         case("GET", "/v1/health", "/v1/health", "", 200),
         case("GET", "/health", "/health", "", 200),

@@ -1,4 +1,4 @@
-//! What holds for every answer: refusals are JSON, and the headers that all carry.
+//! Rules for every answer: errors are JSON, and all answers have certain headers.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -81,7 +81,7 @@ async fn every_answer_carries_its_own_request_id_and_is_not_cached() {
 async fn a_body_has_a_limit() {
     let api = Harness::start().await;
     let inbox = api.create_inbox().await;
-    let spaces = |octets: usize| format!("{{}}{}", " ".repeat(octets - 2));
+    let spaces = |bytes: usize| format!("{{}}{}", " ".repeat(bytes - 2));
     let send = format!("/v1/inboxes/{inbox}/messages");
     for (path, limit, within) in [("/v1/inboxes", 64 * 1024, 201), (&send, 10 * 1024 * 1024, 400)] {
         assert_eq!(api.call("POST", path, spaces(limit)).await.status, within, "{path}");

@@ -54,7 +54,7 @@ impl Server {
         format!("{method} {path} HTTP/1.1\r\nHost: restante\r\nX-Api-Key: {}\r\n", self.api.key.as_str())
     }
 
-    /// A GET on a connection of its own, in a task whose abort closes the connection.
+    /// A GET on a new connection, in a task whose abort closes the connection.
     fn spawn_get(&self, path: &str) -> JoinHandle<Answer> {
         let (address, request) = (self.address, format!("{}\r\n", self.head("GET", path)));
         tokio::spawn(async move {
@@ -74,8 +74,8 @@ impl Server {
 pub(super) struct Client(BufReader<TcpStream>);
 
 impl Client {
-    pub(super) async fn write(&mut self, octets: &[u8]) {
-        self.0.write_all(octets).await.unwrap();
+    pub(super) async fn write(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).await.unwrap();
     }
 
     /// Reads an answer whose length is announced.
@@ -98,9 +98,9 @@ impl Client {
 
     /// Reads until the server closes the connection.
     pub(super) async fn read_to_end(&mut self) -> String {
-        let mut octets = Vec::new();
-        within(self.0.read_to_end(&mut octets)).await.unwrap();
-        String::from_utf8(octets).unwrap()
+        let mut bytes = Vec::new();
+        within(self.0.read_to_end(&mut bytes)).await.unwrap();
+        String::from_utf8(bytes).unwrap()
     }
 }
 
@@ -190,10 +190,10 @@ async fn headers_are_bounded() {
 async fn a_client_that_is_still_sending_too_large_a_body_reads_the_refusal() {
     let server = Server::start(LONG).await;
     let inbox = server.api.create_inbox().await;
-    for (path, octets) in [("/v1/inboxes".to_owned(), 1 << 20), (format!("/v1/inboxes/{inbox}/messages"), 12 << 20)] {
+    for (path, bytes) in [("/v1/inboxes".to_owned(), 1 << 20), (format!("/v1/inboxes/{inbox}/messages"), 12 << 20)] {
         let mut client = server.connect().await;
-        client.write(format!("{}Content-Length: {octets}\r\n\r\n", server.head("POST", &path)).as_bytes()).await;
-        within(client.write(&vec![b' '; octets])).await;
+        client.write(format!("{}Content-Length: {bytes}\r\n\r\n", server.head("POST", &path)).as_bytes()).await;
+        within(client.write(&vec![b' '; bytes])).await;
         assert_eq!(within(client.read()).await.error(), (413, "body too large".to_owned()));
     }
 }

@@ -50,7 +50,7 @@ async fn the_oldest_match_comes_first_and_after_is_the_cursor() {
 async fn a_wait_is_answered_when_its_message_arrives() {
     let api = Harness::start().await;
     let inbox = api.create_inbox().await;
-    // Whichever comes first, the wait or the mail.
+    // In either order of the wait and the mail.
     for number in 0..20 {
         let cursor = if number == 0 { String::new() } else { newest(&api, &inbox).await };
         let waiting = api.spawn_get(&wait_path(&inbox, &format!("after={cursor}")));

@@ -1,4 +1,4 @@
-//! Every page as axe-core sees it, wide and narrow, light and dark: nothing on it is a serious barrier for anybody.
+//! Every page as axe-core sees it, wide and narrow, light and dark: no serious barriers.
 
 use restante::http::dashboard::routes;
 use serde_json::{Value, json};
@@ -7,12 +7,13 @@ use super::site::{KEY, Site};
 use super::visitor::ADMIN;
 use super::webdriver::Browser;
 
-/// Where `./test` puts axe-core.
+/// The path of axe-core, which `./test` installs.
 const AXE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/axe-core/axe.min.js");
 /// The last segments of paths that answer no page of ours: streams, downloads, images, and the mails themselves.
 const NO_PAGES: [&str; 6] = ["events", "html", "eml", "{part}", "{file}", ""];
 const MAIL: &str = "From: Shop <shop@shop.example>\nSubject: Your code\nContent-Type: multipart/mixed; boundary=m\n\n\
-    --m\nContent-Type: text/html\n\n<p>Your code is <b>482913</b>. <a href=\"https://shop.example/confirm\">Confirm</a></p>\n\
+    --m\nContent-Type: text/html\n\n<p>Your code is <b>482913</b>. \
+    <a href=\"https://shop.example/confirm\">Confirm</a></p>\n\
     --m\nContent-Type: image/gif; name=dot.gif\nContent-Transfer-Encoding: base64\n\nR0lGODlhAQABAAAAACw=\n--m--\n";
 
 #[test]
@@ -102,9 +103,9 @@ fn look(browser: &Browser, axe: &str) -> Vec<String> {
     let run = format!(
         "{axe};
          const worst = ({{impact}}) => impact === 'serious' || impact === 'critical';
-         const told = ({{id, nodes}}) => `${{id}}: ${{nodes.map(({{html}}) => html.slice(0, 200)).join(' ')}}`;
+         const describe = ({{id, nodes}}) => `${{id}}: ${{nodes.map(({{html}}) => html.slice(0, 200)).join(' ')}}`;
          axe.run({{resultTypes: ['violations'], iframes: false}})
-            .then(({{violations}}) => done(violations.filter(worst).map(told)), (error) => done([`${{error}}`]));"
+            .then(({{violations}}) => done(violations.filter(worst).map(describe)), (error) => done([`${{error}}`]));"
     );
     let mut barriers = Vec::new();
     for scheme in ["light", "dark"] {

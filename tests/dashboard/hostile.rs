@@ -1,8 +1,8 @@
-//! Hostile mail in a real browser: none of it runs, and no other host hears of it.
+//! Hostile mail in a real browser: none of it runs, and no other host is contacted.
 //!
-//! Every name in the mails leads to one listener of ours, which notices every connection; other names, which Chromium asks
-//! for by itself, lead nowhere. At the end the browser is sent to a second listener, and then to the first one, which shows
-//! that it would have noticed.
+//! Every name in the mails resolves to one listener, which counts connections; other names, which Chromium looks up by
+//! itself, do not resolve. At the end the browser is sent to a second listener, and then to the first one, to show that
+//! the first would have noticed a connection.
 
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -22,7 +22,7 @@ const PAYLOADS: &str = include_str!("hostile.txt");
 /// What every script in them would do.
 const SCRIPT: &str = "document.documentElement.dataset.pwned=1;new Image().src=`//canary.example/ran`;alert(1)";
 
-/// A port of its own, and every connection to it, whether or not anything is said on it: a browser opens some in advance.
+/// A port, and every connection to it, even without a request: a browser opens some in advance.
 fn listen() -> (u16, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -80,13 +80,13 @@ fn look_at(payloads: &[String]) {
         inspect(&browser, payload);
         assert_eq!(canary.try_recv(), Err(TryRecvError::Empty), "{payload}");
     }
-    // Whatever was still under way would be heard before the control is.
+    // A connection that is still being opened arrives before this control does.
     visit(&browser, "control.example", &control);
     assert_eq!(canary.try_recv(), Err(TryRecvError::Empty));
     visit(&browser, "canary.example", &canary);
 }
 
-/// Sends the browser to the host, and waits until its listener hears of it.
+/// Sends the browser to the host, and waits until its listener has a connection.
 fn visit(browser: &Browser, host: &str, connections: &Receiver<()>) {
     browser.run(&format!("location.href = 'http://{host}/'"));
     connections.recv_timeout(Duration::from_secs(20)).expect(host);
@@ -107,7 +107,8 @@ fn inspect(browser: &Browser, payload: &str) {
     }
 }
 
-/// Whether the frame, if there is one, is of another origin; whether something ran; the scripts; elements of the mail's.
+/// Whether the frame, if there is one, is of another origin; whether something ran; the scripts; elements of the
+/// mail's.
 const STATE: &str = "
     const frame = document.querySelector('.sheet iframe');
     const strangers = 'main :is(object, embed, form:not([method]), svg, base, link, style, iframe:not([sandbox=\"\"]))';
@@ -124,10 +125,13 @@ fn message(payload: &str) -> String {
     let word = |text: &str| format!("=?utf-8?b?{}?=", STANDARD.encode(text));
     let encoded = STANDARD.encode(payload);
     format!(
-        "From: {name} <eve@canary.example>\nSubject: Subject {name}\nX-Payload: {name}\nContent-Type: multipart/mixed; boundary=b\n\n\
+        "From: {name} <eve@canary.example>\nSubject: Subject {name}\nX-Payload: {name}\n\
+         Content-Type: multipart/mixed; boundary=b\n\n\
          --b\nContent-Type: text/html; charset=utf-8\nContent-Transfer-Encoding: base64\n\n{encoded}\n\
-         --b\nContent-Type: text/plain; name=\"{name}\"\nContent-Disposition: attachment; filename=\"{name}\"\n\n{text}\n\
-         --b\nContent-Type: image/svg+xml; name=x.svg\nContent-ID: <x>\n\n<svg xmlns='http://www.w3.org/2000/svg' onload='{SCRIPT}'/>\n--b--\n",
+         --b\nContent-Type: text/plain; name=\"{name}\"\n\
+         Content-Disposition: attachment; filename=\"{name}\"\n\n{text}\n\
+         --b\nContent-Type: image/svg+xml; name=x.svg\nContent-ID: <x>\n\n\
+         <svg xmlns='http://www.w3.org/2000/svg' onload='{SCRIPT}'/>\n--b--\n",
         name = word(payload),
         text = payload,
     )

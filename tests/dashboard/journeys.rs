@@ -1,4 +1,4 @@
-//! What a person does, in a browser on a running server: on a wide window, on a phone, and without scripts.
+//! User journeys in a browser on a running server: in a wide window, on a phone, and without scripts.
 
 use serde_json::json;
 

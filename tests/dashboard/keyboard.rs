@@ -1,4 +1,4 @@
-//! In a browser on a running server: what the keyboard does, what goes on without a click, and what a break does not lose.
+//! Keyboard shortcuts, automatic updates, and reconnecting, in a browser on a running server.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! Live updates: a browser is notified of changes, also of those while it was away, for as long as its session is valid.
+//! Live updates: a browser is notified of changes, also of those while it was disconnected, as long as its session is
+//! valid.
 
 use std::time::Duration;
 
@@ -62,7 +63,7 @@ async fn a_stream_announces_mail_and_what_was_missed() {
     harness.deliver(&inbox, "One").await;
     let first = events.changed().await;
     drop(events);
-    // Away, while another one comes.
+    // Disconnected, while another one arrives.
     harness.deliver(&inbox, "Two").await;
     let mut events = Events::open(&own, &format!("{base}/events?seen={mark}"), Some(&first)).await;
     let second = events.changed().await;
@@ -152,7 +153,7 @@ async fn a_stream_ends_at_the_first_event_after_its_session() {
                 harness.service.projects().prepare_admin(Some("another administrator's token")).await.unwrap();
             }
         }
-        // Where the project is deleted, that is an event too.
+        // If the project is deleted, that is an event too.
         if !matches!(revoked, ProjectDeleted) {
             harness.deliver(&inbox, "Late").await;
         }

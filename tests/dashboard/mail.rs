@@ -1,4 +1,4 @@
-//! Messages as the pages show them: hostile text stays text, and what is downloaded cannot be taken for a page.
+//! Messages as the pages show them: hostile text stays text, and a download cannot be displayed as a page.
 
 use axum::body::Body;
 use http_body_util::BodyExt;
@@ -14,7 +14,8 @@ const MAIL: &str = "From: \"<b>Eve</b>\" <eve@evil.example>\r\n\
     --b\r\nContent-Type: text/plain\r\n\r\n</pre><script>alert(2)</script> Your code is 123456.\r\n\
     --b\r\nContent-Type: application/pdf; name=\"../../<svg onload=alert(3)>.pdf\"\r\n\
     Content-Disposition: attachment\r\n\r\n%PDF\r\n\
-    --b\r\nContent-Type: text/html; name=page.html\r\nContent-Disposition: attachment\r\n\r\n<script>alert(4)</script>\r\n\
+    --b\r\nContent-Type: text/html; name=page.html\r\nContent-Disposition: attachment\r\n\r\n\
+    <script>alert(4)</script>\r\n\
     --b\r\nContent-Type: image/png; name=dot.png\r\nContent-Transfer-Encoding: base64\r\n\r\niVBORw==\r\n\
     --b\r\nContent-Type: image/svg+xml\r\n\r\n<svg onload='alert(5)'/>\r\n--b--\r\n";
 
@@ -92,7 +93,8 @@ async fn the_html_of_a_mail_is_answered_into_a_sandbox() {
     let html = "<p onclick=x>Hi <img src=cid:i@x></p>";
     let raw = format!(
         "Content-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n{html}\r\n\
-         --b\r\nContent-Type: image/gif\r\nContent-ID: <i@x>\r\nContent-Transfer-Encoding: base64\r\n\r\nR0lG\r\n--b--\r\n"
+         --b\r\nContent-Type: image/gif\r\nContent-ID: <i@x>\r\nContent-Transfer-Encoding: base64\r\n\r\nR0lG\r\n\
+         --b--\r\n"
     );
     let message = harness.deliver_raw(&inbox, &raw).await;
     let answer = own.get(&format!("{}/messages/{message}/html", own.project_path().await)).await;

@@ -1,4 +1,4 @@
-//! What the pages of a project show and do: inboxes, messages, sending, what was refused.
+//! The pages of a project: inboxes, messages, sending, refused mail.
 
 use std::time::Duration;
 
@@ -131,7 +131,7 @@ async fn inboxes_are_found_by_address_and_kind() {
 }
 
 #[tokio::test]
-async fn a_long_list_goes_on_behind_its_end() {
+async fn a_long_list_continues_on_the_next_page() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     for _ in 0..101 {

@@ -1,4 +1,4 @@
-//! Who may come where: every case runs over all routes, read from the table that the router is built from.
+//! Access to routes: every case runs over all routes, read from the table that the router is built from.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -52,7 +52,7 @@ async fn status_of_get(visitor: &Visitor<'_>, path: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn every_page_is_there_for_whom_it_is_for() {
+async fn every_page_is_shown_to_those_who_may_see_it() {
     let harness = Harness::start().await;
     let (own, administrator) = (Visitor::of_default(&harness).await, Visitor::administrator(&harness).await);
     let ids = Ids::of(&harness, &own, &harness.key).await;
@@ -66,7 +66,7 @@ async fn every_page_is_there_for_whom_it_is_for() {
 }
 
 #[tokio::test]
-async fn nobody_gets_anywhere_without_a_session() {
+async fn no_page_opens_without_a_session() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let ids = Ids::of(&harness, &own, &harness.key).await;

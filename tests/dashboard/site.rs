@@ -1,4 +1,4 @@
-//! A running server, and mail that comes to it as mail comes: over SMTP.
+//! A running server that receives mail over SMTP.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -19,12 +19,12 @@ const FLAGS: [&str; 8] = [
     KEY,
     "--admin-token",
     ADMIN,
-    // Nobody listens there, so no mail leaves.
+    // Nothing listens there, so no mail leaves.
     "--relay",
     "smtp://127.0.0.1:1",
 ];
 
-/// A server of its own.
+/// A new server.
 pub struct Site {
     pub server: Server,
     data_dir: TempDir,

@@ -1,4 +1,4 @@
-//! Somebody who is signed in, and what their browser would send.
+//! A signed-in visitor, with the requests of their browser.
 
 use axum::body::Body;
 use axum::http::Request;

@@ -14,7 +14,7 @@ const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// How long the driver looks for an element before it is missing, in milliseconds.
 const PATIENCE: u32 = 20_000;
 
-/// A browser of its own; it ends with the test.
+/// A new browser, which ends with the test.
 pub struct Browser {
     driver: Child,
     session: String,
@@ -25,7 +25,7 @@ pub struct Browser {
 impl Browser {
     /// Opens a window of this size, with further arguments for Chromium.
     pub fn open(width: u32, height: u32, arguments: &[String]) -> Self {
-        // Left to itself, the driver takes a free port of IPv6 and ends where that one is taken in IPv4.
+        // By itself, the driver would take a free IPv6 port and exit if that port is taken in IPv4.
         let port = ReservedPort::new();
         let mut driver = Command::new("chromedriver")
             .arg(format!("--port={}", port.number()))
@@ -68,7 +68,7 @@ impl Browser {
         self.call("POST", &format!("/element/{}/value", self.find(css)), &json!({"text": text}));
     }
 
-    /// Presses a key wherever the focus is.
+    /// Presses a key in the focused element.
     pub fn press(&self, key: &str) {
         let strokes = json!([{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]);
         self.call("POST", "/actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]}));

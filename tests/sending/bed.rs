@@ -1,4 +1,4 @@
-//! A service with its mail worker, on a clock that stands still; and a port that no other test uses.
+//! A service with its mail worker, on a manual clock, and a port that no other test uses.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -22,12 +22,12 @@ pub struct Bed {
     pub inbox: String,
     stop: CancellationToken,
     worker: JoinHandle<()>,
-    /// Kept for as long as the worker asks.
+    /// Kept while the worker sends queries.
     dns: Option<Dns>,
 }
 
 impl Bed {
-    /// Mail leaves directly, to whatever `zone` says, at the port of `net`.
+    /// Mail is sent directly to the servers of `zone`, at the port of `net`.
     pub async fn direct(net: &Net, zone: &str) -> Self {
         Self::direct_with(net, zone, true).await
     }
@@ -97,7 +97,7 @@ impl Bed {
         self.until(id, |item| item.status != OutgoingStatus::Queued).await
     }
 
-    /// The item once attempt number `attempt` has ended.
+    /// The item after attempt number `attempt` has ended.
     pub async fn attempted(&self, id: OutgoingId, attempt: u32) -> Outgoing {
         self.until(id, |item| item.attempts == attempt && item.leased_until.is_none()).await
     }

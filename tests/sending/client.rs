@@ -1,4 +1,4 @@
-//! How a server is spoken to: encryption, extensions, time-outs, and answers that are none.
+//! The SMTP client: encryption, extensions, time-outs, and invalid replies.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn attempt(bed: &Bed) -> Outgoing {
 }
 
 #[tokio::test]
-async fn encryption_is_used_where_it_is_offered_whatever_the_certificate() {
+async fn encryption_is_used_if_offered_with_any_certificate() {
     let (tls, _) = self_signed("elsewhere.example");
     let script = Script { tls: Some(tls), ..Script::default() };
     let (bed, server) = shop(script.with("EHLO", EHLO_STARTTLS)).await;
@@ -44,8 +44,8 @@ async fn a_server_that_cannot_do_what_it_offers_gets_the_message_in_the_clear() 
     let no_handshake = Answer::Say("220 go\r\nthis is no TLS at all\r\n");
     let (bed, server) = shop(Script::default().with("EHLO", EHLO_STARTTLS).with("STARTTLS", no_handshake)).await;
     let item = attempt(&bed).await;
-    assert_eq!(item.status, OutgoingStatus::Queued, "text behind the answer is an attack, not an inability");
-    assert!(item.last_reply.contains("plain text behind"), "{}", item.last_reply);
+    assert_eq!(item.status, OutgoingStatus::Queued, "text after the answer is an attack, not a missing feature");
+    assert!(item.last_reply.contains("plain text after"), "{}", item.last_reply);
     assert!(server.messages().is_empty());
 }
 
@@ -60,7 +60,7 @@ async fn a_failed_handshake_is_followed_by_a_connection_in_the_clear() {
 }
 
 #[tokio::test]
-async fn nine_minutes_behind_the_dot_are_not_too_late() {
+async fn nine_minutes_after_the_dot_are_not_too_late() {
     let (bed, server) = shop(Script::default().with(".", Answer::SayLate("250 2.0.0 taken\r\n"))).await;
     let id = bed.send("a@shop.example", "Welcome").await;
     server.hung(1).await;
@@ -73,7 +73,7 @@ async fn nine_minutes_behind_the_dot_are_not_too_late() {
 }
 
 #[tokio::test]
-async fn ten_minutes_behind_the_dot_are_too_late_and_the_copy_has_the_same_message_id() {
+async fn ten_minutes_after_the_dot_are_too_late_and_the_copy_has_the_same_message_id() {
     let (bed, server) = shop(Script::default().with(".", Answer::SayLate("250 2.0.0 taken\r\n"))).await;
     let id = bed.send("a@shop.example", "Welcome").await;
     server.hung(1).await;
@@ -85,7 +85,7 @@ async fn ten_minutes_behind_the_dot_are_too_late_and_the_copy_has_the_same_messa
     bed.pass_until_due(&item);
     assert_eq!(bed.settled(id).await.status, OutgoingStatus::Sent);
     let [first, second] = server.messages().try_into().unwrap();
-    assert_eq!(first, second, "the copies are alike to the octet");
+    assert_eq!(first, second, "the copies are alike to the byte");
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn addresses_outside_ascii_go_to_a_server_that_knows_them() {
 }
 
 #[tokio::test]
-async fn a_server_that_knows_no_ehlo_hears_helo() {
+async fn a_server_without_ehlo_receives_helo() {
     let (bed, server) = shop(Script::default().with("EHLO", Answer::Say("502 what?\r\n"))).await;
     assert_eq!(attempt(&bed).await.status, OutgoingStatus::Sent);
     assert_eq!(server.commands()[1], "HELO hello.example");

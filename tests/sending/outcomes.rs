@@ -1,4 +1,4 @@
-//! What becomes of a message by what the server says to it.
+//! The result of an attempt, by the replies of the server.
 
 use restante::model::OutgoingStatus;
 use serde_json::json;
@@ -114,5 +114,5 @@ async fn a_large_message_arrives_whole() {
     let id = bed.send_body(json!({"to": "a@shop.example", "subject": "large", "text": text})).await;
     assert_eq!(bed.settled(id).await.status, OutgoingStatus::Sent);
     let message = sink.messages().pop().unwrap();
-    assert!(message.len() > text.len(), "{} octets", message.len());
+    assert!(message.len() > text.len(), "{} bytes", message.len());
 }

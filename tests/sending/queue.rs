@@ -1,4 +1,4 @@
-//! The queue: how much goes on at once, what is refused before it gets in, and what becomes of it when something ends.
+//! The queue: how many attempts run at once, what is refused before it is queued, and what a stop or an end does.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ async fn what_is_refused_is_not_queued() {
 #[tokio::test]
 async fn a_key_has_eight_sends_at_once() {
     let bed = Bed::start(Outbound::Off).await;
-    // As long as another process writes, no send ends.
+    // While another process writes, no send ends.
     let writing = rusqlite::Connection::open(bed.api.directory.path().join("restante.db")).unwrap();
     writing.execute_batch("BEGIN IMMEDIATE").unwrap();
     let path = format!("/v1/inboxes/{}/messages", bed.inbox);
@@ -157,7 +157,7 @@ async fn an_item_that_is_being_sent_is_left_alone() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_outlasts_its_lease_is_not_begun_again() {
+async fn an_attempt_that_outlasts_its_lease_is_not_started_again() {
     let net = Net::new();
     let server = Scripted::start(net.at(1), hanging()).await;
     let quick = Scripted::start(net.at(2), Script::default()).await;

@@ -1,4 +1,4 @@
-//! Sending through a relay: it proves who it is, and hears a password only then.
+//! Sending through a relay: it must prove its identity before it gets the password.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Which server gets the message, by what the DNS says.
+//! The server that gets the message, by the DNS records.
 
 use restante::model::{Outgoing, OutgoingStatus};
 
@@ -73,7 +73,7 @@ async fn what_the_dns_denies_fails_for_good() {
 }
 
 #[tokio::test]
-async fn what_the_dns_does_not_say_is_asked_again() {
+async fn a_failed_dns_query_is_repeated() {
     let net = Net::new();
     let bed = Bed::direct(&net, "shop MX 10 mx.broken").await;
     for domain in ["broken.example", "mail.broken.example", "shop.example", "elsewhere.test"] {

@@ -1,4 +1,4 @@
-//! A scripted SMTP server: answers each command as told, hangs until released, hangs up, and speaks TLS.
+//! A scripted SMTP server: gives scripted replies, hangs until released, disconnects, and supports TLS.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,7 +70,7 @@ struct Shared {
     messages: Mutex<Vec<String>>,
 }
 
-/// What the server was told, and how often it has hung.
+/// The commands that the server received, and how often it has hung.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     pub commands: Vec<String>,
@@ -205,7 +205,7 @@ async fn line(stream: &mut BufReader<Box<dyn Stream>>) -> std::io::Result<String
     Ok(line.trim_end_matches("\r\n").to_owned())
 }
 
-/// A certificate for `name` that nobody vouches for: the server's configuration, and the certificate in PEM.
+/// A self-signed certificate for `name`: the server's configuration, and the certificate in PEM.
 pub fn self_signed(name: &str) -> (Arc<ServerConfig>, String) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed([name.to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der()).into();

@@ -32,7 +32,7 @@ impl Sink {
         sink
     }
 
-    /// What it took: each message behind the envelope that smtp-sink puts in front.
+    /// The messages it took, each after the envelope that smtp-sink adds.
     pub fn messages(&self) -> Vec<String> {
         let files = fs::read_dir(self.directory.path()).unwrap();
         let texts = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
@@ -54,7 +54,7 @@ impl Drop for Sink {
     }
 }
 
-/// Debian has it where only root looks.
+/// On Debian it is in a directory that is only in the path of root.
 fn program() -> &'static str {
     const SBIN: &str = "/usr/sbin/smtp-sink";
     if fs::exists(SBIN).unwrap() { SBIN } else { "smtp-sink" }

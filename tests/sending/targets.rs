@@ -1,4 +1,4 @@
-//! Whatever a domain's records say, nothing that is not a public address is dialled.
+//! Only public addresses are connected to, independent of a domain's records.
 
 use restante::model::{OutgoingId, OutgoingStatus};
 
@@ -55,7 +55,7 @@ async fn an_address_for_a_domain_is_no_way_around() {
 async fn a_public_server_beside_an_internal_one_is_still_no_reason_to_dial_that() {
     let net = Net::new();
     let internal = Scripted::start(net.at(1), Script::default()).await;
-    // What follows is asked and does not answer.
+    // The domains below are looked up, and the server does not answer.
     let bed = Bed::direct_with(&net, &format!("shop MX 10 a\nshop MX 20 b.broken\na A {}", net.ip(1)), false).await;
     let item = bed.attempted(bed.send("a@shop.example", "Welcome").await, 1).await;
     assert_eq!(item.status, OutgoingStatus::Queued, "{}", item.last_reply);

@@ -1,4 +1,4 @@
-//! An SMTP client that says what it is told to.
+//! An SMTP client that sends what a test chooses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         tokio::time::timeout(AT_MOST, write).await.expect("the server does not read");
     }
 
-    /// The next reply with all its lines, or nothing where the connection is closed.
+    /// The next reply with all its lines, or nothing if the connection is closed.
     pub(crate) async fn reply(&mut self) -> String {
         let read = async {
             let mut reply = String::new();

@@ -1,4 +1,4 @@
-//! What becomes of a message: where it goes, whose it is, and what the client hears.
+//! Deliveries: the inbox and the project of a message, and the reply to the client.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ fn plain(user_name: &str, password: &str) -> String {
 async fn a_full_inbox_refuses_for_now() {
     let server = Server::with(|settings| settings.limits.inbox_messages = 1).await;
     let (mut first, mut second) = (server.greeted().await, server.greeted().await);
-    // Both are told that there is room; one of them takes it.
+    // There is room for each of them alone; one of them takes it.
     first.begin_message(&["full@restante.test"]).await;
     second.begin_message(&["full@restante.test"]).await;
     first.send("x\r\n.\r\n").await;

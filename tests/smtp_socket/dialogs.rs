@@ -47,7 +47,7 @@ fn applies(dialog: &Dialog, encrypted: bool) -> bool {
     if !conditions.faults.is_empty() || !conditions.start_tls || (conditions.encrypted && !encrypted) {
         return false;
     }
-    if names_somebody_twice(dialog) || (encrypted && refuses_connection(dialog)) {
+    if names_a_recipient_twice(dialog) || (encrypted && refuses_connection(dialog)) {
         return false;
     }
     (conditions.loopback, conditions.encrypted) = (true, encrypted);
@@ -83,7 +83,7 @@ fn refuses_connection(dialog: &Dialog) -> bool {
 }
 
 /// The service stores one message for both, so the reply has fewer lines.
-fn names_somebody_twice(dialog: &Dialog) -> bool {
+fn names_a_recipient_twice(dialog: &Dialog) -> bool {
     dialog.deliveries.iter().any(|delivery| {
         let recipients: HashSet<_> = delivery.envelope[1..].iter().collect();
         recipients.len() < delivery.envelope.len() - 1

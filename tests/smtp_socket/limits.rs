@@ -1,4 +1,4 @@
-//! What one client, or all of them, may take.
+//! The limits of one client, and of all together.
 
 use restante::config::MIB;
 
@@ -6,7 +6,7 @@ use crate::client::Client;
 use crate::server::Server;
 
 #[tokio::test]
-async fn a_connection_too_many_is_told_so_and_closed() {
+async fn a_connection_too_many_is_refused_and_closed() {
     let server = Server::with(|settings| settings.limits.smtp_connections = 2).await;
     let (first, mut second) = (server.greeted().await, server.greeted().await);
     let mut third = server.connect().await;
@@ -28,7 +28,7 @@ async fn one_address_has_a_limit_of_its_own() {
     until_greeted(&server).await;
 }
 
-/// The server learns a little later than the client that a connection has ended.
+/// The server notices a little later than the client that a connection has ended.
 async fn until_greeted(server: &Server) {
     let greeted = async { while !server.connect().await.reply().await.starts_with("220 ") {} };
     tokio::time::timeout(crate::client::AT_MOST, greeted).await.expect("the place is not free again");
@@ -133,7 +133,7 @@ async fn replies_that_nobody_reads_do_not_grow_in_memory() {
     let server = Server::start().await;
     let stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
     let noops = "NOOP\r\n".repeat(10_000);
-    // The server stops reading once its replies find no room, so writing stops too.
+    // The server stops reading when its replies are not read, so writing stops too.
     let mut sent = 0;
     while sent < 1_000_000_000 {
         let writable = tokio::time::timeout(std::time::Duration::from_secs(2), stream.writable()).await;

@@ -1,4 +1,4 @@
-//! SMTP over a real socket, in front of the real service on a database of its own. Time passes by a manual clock.
+//! SMTP over a real socket, with the real service on its own database. Time passes by a manual clock.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

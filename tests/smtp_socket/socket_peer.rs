@@ -21,14 +21,14 @@ const AT_MOST: Duration = Duration::from_secs(20);
 /// How long to wait for a time-out before more time passes: the server may not have been waiting yet.
 const BETWEEN_HOURS: Duration = Duration::from_millis(50);
 
-/// Blocks, so it is used on a thread of its own.
+/// Blocks, so it is used on a separate thread.
 pub(crate) struct SocketPeer<'a> {
     server: &'a Server,
     runtime: Handle,
     connection: Connection,
     /// What should be delivered: anything else shows in the number of messages.
     expected: &'a [Delivery],
-    /// A line that was read before the dialog asked for it.
+    /// A line that was read before the dialog needed it.
     early_line: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> SocketPeer<'a> {
         socket.set_read_timeout(Some(timeout)).unwrap();
     }
 
-    /// The next message in each recipient's inbox that nobody has looked at yet.
+    /// The next message in each recipient's inbox that was not checked yet.
     async fn next_message(&self, delivery: &Delivery, seen: &mut HashMap<InboxId, usize>) -> Option<Vec<u8>> {
         let mut inboxes = HashMap::new();
         for recipient in &delivery.envelope[1..] {

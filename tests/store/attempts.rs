@@ -1,4 +1,4 @@
-//! What every attempt to send an item has come to.
+//! The stored results of attempts.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub async fn every_attempt_is_kept_with_its_reply(bed: Bed) {
     assert!(bed.store.attempts(bed.default_project, 1).await.unwrap().is_empty(), "the newest item has none");
     assert!(bed.store.attempts(bed.project("other").await, 10).await.unwrap().is_empty());
     marks.dedup();
-    assert_eq!(marks.len(), 4, "every step is told: {marks:?}");
+    assert_eq!(marks.len(), 4, "every step changes the mark: {marks:?}");
 }
 
 pub async fn attempts_go_with_their_item(bed: Bed) {

@@ -1,4 +1,4 @@
-//! What a case gets: a store of its own, a project, and words for what it does with them.
+//! The test bed of a case: a new store with a project, and helper functions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ impl Bed {
         Self::at(Place::Database(TestDatabase::create())).await
     }
 
-    /// Where it is, which may be looked at when the case is over.
+    /// Its URL, to inspect it when the case is over.
     pub fn place(&self) -> Arc<Place> {
         Arc::clone(&self.place)
     }

@@ -201,7 +201,7 @@ pub async fn what_the_service_sends_itself_opens_no_inbox(bed: Bed) {
 }
 
 /// The clock of the node that delivers is behind that of the node that deletes.
-pub async fn mail_after_a_deletion_opens_the_inbox_again_whatever_the_clock_says(bed: Bed) {
+pub async fn mail_after_a_deletion_reopens_the_inbox_with_any_clock(bed: Bed) {
     bed.inbox(bed.default_project, "box").await;
     bed.mail(&["box"], "before", START).await;
     let later = START.after(std::time::Duration::from_secs(1));

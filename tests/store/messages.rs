@@ -16,8 +16,8 @@ pub async fn a_message_comes_back_whole(bed: Bed) {
     let parts = message.parts.read().unwrap();
     assert_eq!((parts.text, parts.html), (parsed.text, parsed.html));
     assert_eq!((parts.links, parts.otp, message.received_at), (parsed.links, parsed.otp, START));
-    let octets = bed.store.raw_message(bed.default_project, outcome.message, START).await.unwrap();
-    assert_eq!(octets.as_deref(), Some(&raw[..]));
+    let bytes = bed.store.raw_message(bed.default_project, outcome.message, START).await.unwrap();
+    assert_eq!(bytes.as_deref(), Some(&raw[..]));
     let source = bed.store.message_source(bed.default_project, outcome.message, START).await.unwrap().unwrap();
     assert_eq!(source.raw, raw);
     let other = bed.project("other").await;
@@ -31,7 +31,7 @@ pub async fn a_cursor_belongs_to_its_inbox(bed: Bed) {
     assert_eq!(bed.store.cursor(&id("a"), MessageId::generate(), START).await.unwrap(), None);
 }
 
-pub async fn the_oldest_match_is_behind_the_cursor(bed: Bed) {
+pub async fn the_oldest_match_is_after_the_cursor(bed: Bed) {
     for subject in ["Welcome", "Your code", "Your new code"] {
         bed.mail(&["box"], subject, START).await;
     }

@@ -1,4 +1,4 @@
-//! Outgoing items: the queue of the mail workers, and what an administrator may do.
+//! Outgoing items: the queue of the mail workers, and the administrator's changes.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub async fn a_renewed_lease_goes_on_and_a_released_one_ends(bed: Bed) {
     assert_eq!(claim(&bed.store, other, item, START.after(MINUTE)).await.len(), 1);
 }
 
-/// The commit was heard of by nobody: the worker has other things under way and renews those.
+/// The answer to the commit was lost: the worker has other attempts running and renews those.
 pub async fn an_item_whose_claim_was_lost_on_the_way_back_is_taken_again(bed: Bed) {
     let worker = WorkerId::generate();
     let (known, lost) = (queue(&bed, "a@b.example").await, queue(&bed, "b@b.example").await);
@@ -122,7 +122,7 @@ pub async fn a_bounce_and_the_failure_are_one_transaction(bed: Bed) {
     assert_eq!(bed.store.outgoing(item).await.unwrap().unwrap().status, OutgoingStatus::Failed);
 }
 
-pub async fn an_administrator_retries_and_cancels_what_nobody_is_sending(bed: Bed) {
+pub async fn an_administrator_retries_and_cancels_items_that_are_not_being_sent(bed: Bed) {
     let worker = WorkerId::generate();
     let item = queue(&bed, "a@b.example").await;
     claim(&bed.store, worker, item, START).await;

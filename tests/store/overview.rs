@@ -1,4 +1,4 @@
-//! What the dashboard lists, and the marks by which somebody who looks on hears of a change.
+//! The lists of the dashboard, and the marks that show whether they have changed.
 
 use restante::model::{InboxKind, RefusedMail, Timestamp};
 use restante::store::{InboxFilter, Watched};
@@ -36,22 +36,22 @@ pub async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by
     let kind = |kind| InboxFilter { kind: Some(kind), ..InboxFilter::default() };
     assert_eq!(listed(&bed, kind(InboxKind::Permanent), 10, START).await, ["gamma"]);
     assert_eq!(listed(&bed, kind(InboxKind::Temporary), 10, START).await, ["beta", "alpha", "al_pha"]);
-    let behind = InboxFilter { behind: Some((START, id("beta"))), ..InboxFilter::default() };
+    let after = InboxFilter { after: Some((START, id("beta"))), ..InboxFilter::default() };
     assert_eq!(listed(&bed, InboxFilter::default(), 2, START).await, ["gamma", "beta"]);
-    assert_eq!(listed(&bed, behind, 2, START).await, ["alpha", "al_pha"]);
+    assert_eq!(listed(&bed, after, 2, START).await, ["alpha", "al_pha"]);
 }
 
-pub async fn a_project_s_messages_and_octets_are_those_that_live(bed: Bed) {
+pub async fn a_project_s_messages_and_bytes_are_those_that_live(bed: Bed) {
     let holdings = async |now| {
         let messages = bed.store.project_messages(bed.default_project, now).await.unwrap();
         (messages, bed.store.project_bytes(bed.default_project, now).await.unwrap())
     };
     assert_eq!(holdings(START).await, (0, 0));
     bed.mail(&["one", "two"], "Shared", START).await;
-    let (messages, octets) = holdings(START).await;
-    assert!(messages == 2 && octets > 0, "{messages} {octets}");
+    let (messages, bytes) = holdings(START).await;
+    assert!(messages == 2 && bytes > 0, "{messages} {bytes}");
     bed.mail(&["one"], "More", START).await;
-    assert!(holdings(START).await.1 > octets);
+    assert!(holdings(START).await.1 > bytes);
     assert_eq!(holdings(START.after(HOUR)).await, (0, 0));
 }
 

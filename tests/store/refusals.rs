@@ -1,4 +1,4 @@
-//! What was refused over SMTP.
+//! Refusals over SMTP.
 
 use restante::store::Change;
 

@@ -1,4 +1,4 @@
-//! Who is signed in to the dashboard, and the settings of an installation.
+//! Dashboard sessions, and the settings of an installation.
 
 use bytes::Bytes;
 use restante::model::{ApiKey, KeyHash};

@@ -1,4 +1,4 @@
-//! Sweeping: what has expired goes, in small steps, and nothing else does.
+//! Sweeping removes expired data, in small steps, and nothing else.
 
 use std::time::Duration;
 

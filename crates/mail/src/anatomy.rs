@@ -29,7 +29,7 @@ pub struct Anatomy {
 /// A part without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartSummary {
-    /// How many parts it lies in.
+    /// How many parts contain it.
     pub depth: usize,
     /// `text/plain`, in lower case; empty where it says none.
     pub content_type: String,
@@ -144,7 +144,7 @@ fn file_name(part: &Part<'_>) -> Option<String> {
     part.file_name.as_deref().map(|name| encoded_word::decode(name).into_owned()).filter(|name| !name.trim().is_empty())
 }
 
-/// How many parts each part lies in. A part stands before its children.
+/// How many parts contain each part. A part comes before its children.
 fn depths(structure: &Structure<'_>) -> Vec<usize> {
     let mut depths = vec![0; structure.parts.len()];
     for (index, part) in structure.parts.iter().enumerate() {
@@ -181,7 +181,8 @@ mod tests {
         --b\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<img src=cid:a@b>\r\n\
         --b\r\nContent-Type: image/png; name=\"../../x.png\"\r\nContent-ID: <a@b>\r\n\
         Content-Transfer-Encoding: base64\r\n\r\niVBORw==\r\n\
-        --b\r\nContent-Type: image/svg+xml\r\nContent-ID: <s>\r\nContent-Disposition: attachment\r\n\r\n<svg/>\r\n--b--\r\n";
+        --b\r\nContent-Type: image/svg+xml\r\nContent-ID: <s>\r\nContent-Disposition: attachment\r\n\r\n<svg/>\r\n\
+        --b--\r\n";
 
     #[test]
     fn a_message_is_its_fields_and_its_parts() {

@@ -118,7 +118,8 @@ impl Chooser<'_, '_> {
         candidates.find_map(shown).unwrap_or_default()
     }
 
-    /// The last alternative that the view understands (RFC 2046, section 5.1.4) and that is not empty, else the last one.
+    /// The last alternative that the view understands (RFC 2046, section 5.1.4) and that is not empty, else the last
+    /// one.
     fn best(&self, part: &Part<'_>) -> Vec<usize> {
         let alternatives = part.children.iter().filter(|&&child| !self.is_beyond_us(child));
         let mut shown: Vec<_> = alternatives.map(|&child| self.shown(child, true)).collect();

@@ -1,9 +1,9 @@
 //! The HTML of a mail as it is put into a frame that shows it.
 //!
-//! What keeps the frame harmless is the policy that it is answered with. But browsers open connections ahead of time for
-//! frames, links and hints that the policy then forbids to be used, and a connection already tells the sender that the
-//! mail is looked at. So what could not be shown anyway is left out here, and links show where they lead without leading
-//! there.
+//! What keeps the frame harmless is the policy that it is answered with. But browsers open connections ahead of time
+//! for frames, links and hints that the policy then forbids to be used, and a connection already tells the sender that
+//! the mail is looked at. So what could not be shown anyway is left out here, and links show where they lead without
+//! leading there.
 
 use html5gum::{DefaultEmitter, Doctype, EndTag, HtmlString, StartTag, Token, Tokenizer};
 
@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn what_a_mail_shows_stays_as_it_is() {
         for html in [
-            "<!DOCTYPE html><html><head><style>a > b{color:red}@media (width < 9px){}</style></head><body>Hi</body></html>",
+            "<!DOCTYPE html><html><head><style>a > b{color:red}@media (width < 9px){}</style></head>\
+             <body>Hi</body></html>",
             "<table cellpadding=\"0\" width=\"600\"><tr><td style=\"color:red\">1 &lt; 2 &amp; 3</td></tr></table>",
             "<img alt=\"a &quot;b&quot;\" src=\"cid:logo\"/>",
             "<meta content=\"light dark\" name=\"color-scheme\">",

@@ -1,4 +1,5 @@
-//! Content transfer encodings (RFC 2045, section 6), read leniently: what a broken encoder left is kept where it can be.
+//! Content transfer encodings (RFC 2045, section 6), read leniently: what a broken encoder left is kept where it can
+//! be.
 
 use std::borrow::Cow;
 

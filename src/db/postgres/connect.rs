@@ -1,4 +1,4 @@
-//! How a connection is made: the URL, what psql's environment variables add to it, and what every session is told.
+//! How a connection is made: the URL, what psql's environment variables add to it, and the settings of every session.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +22,7 @@ const KEEPALIVE_RETRIES: u32 = 3;
 const SOCKET_DIRECTORY: &str = "/var/run/postgresql";
 
 /// The server must notice soon that a node has died, to free its locks. A commit is on stable storage before it is
-/// answered, whatever the server's default is. And since every statement reads by a key or in the order of an index,
+/// answered, independent of the server's default. And since every statement reads by a key or in the order of an index,
 /// statistics that are absent or old must not talk the planner into reading and sorting a whole inbox, nor a plan made
 /// for an empty table into reading a full one; so plans need not be made anew for every parameter either. Where a sort
 /// cannot be avoided after all, its forbidding price must not have the statement compiled: that takes longer than
@@ -75,7 +75,7 @@ impl Target {
     }
 }
 
-/// Tells a new session what every session is told.
+/// Applies the settings of every session to a new one.
 pub(super) async fn prepare_session(client: &Client) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(SESSION).await
 }

@@ -1,8 +1,8 @@
-//! PostgreSQL behind the seam: a pool of connections for statements, and one session of the node's own for what other
+//! The PostgreSQL engine: a pool of connections for statements, and one session of the node's own for what other
 //! nodes announce and for locks.
 //!
 //! Statements are prepared once a connection. What goes to the server together is sent before the first answer is
-//! awaited, so that a batch costs a few round trips whatever its size.
+//! awaited, so that a batch costs a few round trips, independent of its size.
 
 mod connect;
 mod pipeline;

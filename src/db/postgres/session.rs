@@ -108,8 +108,8 @@ impl Keeper {
         }
     }
 
-    /// Carries out commands until the link is lost, or every [`Session`] is dropped. They are sent in the order in which
-    /// they come, without waiting for each other's answers.
+    /// Carries out commands until the link is lost, or every [`Session`] is dropped. They are sent in the order in
+    /// which they come, without waiting for each other's answers.
     async fn serve(&mut self, mut link: Link) -> ControlFlow<()> {
         let requests = &link.requests;
         let mut running = FuturesUnordered::new();

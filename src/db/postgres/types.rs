@@ -52,13 +52,13 @@ fn put_text(text: &str, out: &mut BytesMut) {
 }
 
 impl<'a> FromSql<'a> for Value {
-    fn from_sql(column: &Type, octets: &'a [u8]) -> Result<Self, BoxedError> {
+    fn from_sql(column: &Type, bytes: &'a [u8]) -> Result<Self, BoxedError> {
         Ok(match *column {
-            Type::INT8 => Self::Integer(i64::from_sql(column, octets)?),
-            Type::INT4 => Self::Integer(i32::from_sql(column, octets)?.into()),
-            Type::BOOL => Self::from(bool::from_sql(column, octets)?),
-            Type::BYTEA => Self::Bytes(Bytes::copy_from_slice(octets)),
-            _ => Self::Text(String::from_sql(column, octets)?),
+            Type::INT8 => Self::Integer(i64::from_sql(column, bytes)?),
+            Type::INT4 => Self::Integer(i32::from_sql(column, bytes)?.into()),
+            Type::BOOL => Self::from(bool::from_sql(column, bytes)?),
+            Type::BYTEA => Self::Bytes(Bytes::copy_from_slice(bytes)),
+            _ => Self::Text(String::from_sql(column, bytes)?),
         })
     }
 

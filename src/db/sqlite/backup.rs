@@ -1,7 +1,7 @@
 //! A copy of a database file while others read and write it.
 //!
-//! The copy is made in steps within one read transaction. So all of it is of one instant, commits go on meanwhile, and no
-//! commit makes it start again.
+//! The copy is made in steps within one read transaction. So all of it is of one instant, commits go on meanwhile, and
+//! no commit makes it start again.
 
 use std::fs::File;
 use std::path::Path;

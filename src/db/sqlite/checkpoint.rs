@@ -1,8 +1,8 @@
 //! Checkpoints: moving the write-ahead log into the database, so that the log stays short.
 //!
-//! A checkpoint writes many pages all over the database and flushes them, which takes a slow disk a tenth of a second. So
-//! a thread of its own does it while commits go on. The log can only start over when all of it has been moved; the few
-//! pages that commits have added meanwhile are moved by the writer, between two transactions.
+//! A checkpoint writes many pages all over the database and flushes them, which takes a slow disk a tenth of a second.
+//! So a separate thread does it while commits continue. The log can only start over when all of it has been moved; the
+//! few pages that commits have added meanwhile are moved by the writer, between two transactions.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -83,8 +83,8 @@ impl Checkpointer {
 }
 
 impl Shared {
-    /// Makes a checkpoint each time it is `started`. The connection is opened the first time: a command that changes a few
-    /// rows never needs it.
+    /// Makes a checkpoint each time it is `started`. The connection is opened the first time: a command that changes a
+    /// few rows never needs it.
     fn run(&self, path: &Path, started: &mpsc::Receiver<()>) {
         let mut opened = None;
         for () in started {

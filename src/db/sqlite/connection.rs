@@ -14,8 +14,8 @@ use crate::db::{DatabaseError, Row, Value};
 
 /// How long a statement waits for another process that holds the database, such as a command beside a server.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes that the log keeps when it starts over. A log that had to be longer, for a change of the schema, gives back the
-/// rest.
+/// Bytes that the log keeps when it starts over. A log that had to be longer, for a change of the schema, gives back
+/// the rest.
 const LOG_KEPT: i64 = 256 * 1024 * 1024;
 /// Prepared statements kept by each connection.
 const STATEMENTS_KEPT: usize = 64;

@@ -1,4 +1,4 @@
-//! Health: the service is well when its database answers.
+//! Health: the service is healthy if its database answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Result<Response, Erro
     Ok(json(StatusCode::OK, &HealthView { status: "ok" })?)
 }
 
-/// Fails where the database does not answer in time.
+/// Fails if the database does not answer in time.
 pub(in crate::http) async fn check(service: &Service) -> Result<(), Error> {
     let answered = timeout(PATIENCE, service.check_health()).await.map_err(Error::internal)?;
     answered.map_err(Error::internal)

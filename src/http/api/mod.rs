@@ -16,7 +16,7 @@ use axum::routing::get;
 
 use super::app::App;
 
-/// Everything below the version prefix.
+/// All paths below the version prefix.
 pub(super) fn router() -> Router<Arc<App>> {
     health_alias()
         .route("/inboxes", get(inboxes::find).post(inboxes::create))
@@ -32,7 +32,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         .route("/outgoing/{id}", get(outgoing::show))
 }
 
-/// `/health`, which also stands without a prefix.
+/// `/health`, which also exists without the prefix.
 pub(super) fn health_alias() -> Router<Arc<App>> {
     Router::new().route("/health", get(health::health))
 }

@@ -18,7 +18,7 @@ use crate::service::Draft;
 
 const FIELDS: &[&str] = &["to", "subject", "text", "html", "in_reply_to"];
 
-/// What the API says of a message that it has accepted.
+/// The answer for a message that was accepted.
 #[derive(Serialize)]
 struct AcceptedView {
     id: String,
@@ -26,12 +26,12 @@ struct AcceptedView {
 }
 
 pub(super) async fn send(State(app): State<Arc<App>>, owned: OwnedInbox, body: Body) -> Result<Response, Error> {
-    // Before the body is read: a key holds no more bodies in memory than it may send at once.
+    // Taken before the body is read, so that a key has no more bodies in memory than it may send at once.
     let place = app.service.begin_send(&owned.caller).await?;
     let (body, _room) = read(body, app.limits.send_body, app.service.budget()).await?;
     let draft = read_draft(&body)?;
     let id = app.service.send(place, &owned.caller, &owned.inbox, draft).await?;
-    // Also for a local recipient, where the message has already arrived: the contract names no other answer.
+    // Also for a local recipient, whose message has already arrived: the contract has no other answer.
     let accepted = AcceptedView { id: id.to_string(), status: OutgoingStatus::Queued.as_str() };
     Ok(json(StatusCode::ACCEPTED, &accepted)?)
 }
@@ -40,8 +40,8 @@ fn read_draft(body: &[u8]) -> Result<Draft, Error> {
     let fields = Fields::parse(body, FIELDS)?;
     let to = fields.required("to")?;
     let subject = fields.required("subject")?;
-    // A line break would begin a header of the caller's choice, and no header holds another control character
-    // (RFC 5322, section 2.2).
+    // A line break would start another header field, and other control characters are not allowed (RFC 5322, section
+    // 2.2).
     if subject.contains(char::is_control) {
         return Err(Error::InvalidField("subject"));
     }

@@ -3,12 +3,12 @@
 /// Who may see a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Everybody.
+    /// Everyone.
     Public,
-    /// Everybody who is signed in.
+    /// Everyone who is signed in.
     SignedIn,
-    /// Everybody who may see the `{project}` of the path.
+    /// Everyone who may see the `{project}` of the path.
     Project,
-    /// The administrator; where the path has a `{project}`, it must exist.
+    /// The administrator; a `{project}` in the path must exist.
     Administrator,
 }

@@ -24,7 +24,7 @@ impl FromRequestParts<Arc<App>> for Client {
     }
 }
 
-/// The rightmost address that is not a trusted proxy. What stands to the left of it, the client may have made up.
+/// The rightmost address that is not a trusted proxy. Addresses to the left of it may be invented by the client.
 fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.to_canonical();
     for reported in reported(headers) {
@@ -36,8 +36,8 @@ fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     client
 }
 
-/// The addresses that proxies report, the nearest first; `None` for one that cannot be read. Most proxies set
-/// `X-Forwarded-For` and pass a client's own `Forwarded` on, so the former wins.
+/// The addresses that proxies report, the nearest first; `None` for one that cannot be parsed. `X-Forwarded-For` is
+/// preferred, since most proxies set it and forward a client's own `Forwarded` unchanged.
 fn reported(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     let elements = |name| {
         let values = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or_default());

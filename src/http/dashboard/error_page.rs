@@ -1,4 +1,4 @@
-//! A refusal as a page that keeps the viewer's navigation and says what happened.
+//! The page for an error, with the viewer's navigation.
 
 use askama::Template;
 use axum::response::{IntoResponse, Response};
@@ -19,7 +19,7 @@ struct FailurePage {
     message: String,
 }
 
-/// The page for what was refused to this visit, as far as the visit is known.
+/// The page for an error of this visit.
 pub(super) async fn render(app: &App, visit: &Visit, Failure(error): Failure) -> Response {
     let title = if error.status() == Error::NotFound.status() { "Not found" } else { "Not possible" };
     let shell = shell(app, visit, title).await.unwrap_or_else(|_| Shell::bare(title));

@@ -1,4 +1,4 @@
-//! How a handler of the dashboard fails. The guard makes a page of it, with the navigation of the viewer.
+//! The error of a dashboard handler. The guard renders it as a page with the viewer's navigation.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::error::Error;
 
-/// Why a handler failed; it travels to the guard in the extensions of the response.
+/// Why a handler failed; the guard reads it from the extensions of the response.
 #[derive(Clone, Debug)]
 pub(super) struct Failure(pub(super) Arc<Error>);
 

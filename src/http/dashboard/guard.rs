@@ -1,5 +1,5 @@
-//! What is checked before any handler of the dashboard runs, in this order: the host, for a change the origin, the
-//! session, the project, and for a change the token in its form. What fails, here or in the handler, becomes a page.
+//! The checks before any dashboard handler runs, in this order: the host, for a change the origin, the session, the
+//! project, and for a change the token in its form. An error, here or in the handler, is rendered as a page.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ pub(super) const COOKIE_NAME: &str = "restante_session";
 const PUBLIC_FORM_BYTES: usize = 16 * 1024;
 /// The largest form of every page but the one that sends a message.
 const FORM_BYTES: usize = 64 * 1024;
-/// Our own forms have fewer fields.
+/// The most fields of a form; our own have fewer.
 const MOST_PAIRS: usize = 10;
 
-/// Lets a request through to its handler, or answers with a page that says why not.
+/// Passes a request to its handler, or answers with an error page.
 pub(super) async fn guard(
     State((app, access)): State<(Arc<App>, Access)>,
     mut request: Request,
@@ -47,7 +47,7 @@ pub(super) async fn guard(
             let Some(failure) = response.extensions_mut().remove::<Failure>() else { return response };
             failure
         }
-        // Who only wants to look signs in first and then gets there.
+        // For a page, the visitor signs in first and then continues there.
         Err(Error::Unauthorized)
             if request.method() == Method::GET && !accepts(request.headers(), "text/event-stream") =>
         {
@@ -74,7 +74,7 @@ pub(in crate::http) async fn unknown(State(app): State<Arc<App>>, mut request: R
     error_page::render(&app, &visit, admitted.err().unwrap_or(Error::NotFound).into()).await
 }
 
-/// Checks a request; `visit` keeps what is known, also where the request is refused.
+/// Checks a request and fills `visit`, also if the request is refused.
 async fn admit(app: &App, access: Access, request: &mut Request, visit: &mut Visit) -> Result<(), Error> {
     let is_change = request.method() == Method::POST;
     let host = served_host(request.headers(), &app.base_url)?;
@@ -102,7 +102,8 @@ async fn admit(app: &App, access: Access, request: &mut Request, visit: &mut Vis
     Ok(())
 }
 
-/// The project of the path, if the viewer may see the page. What they may not see does not exist for them.
+/// The project of the path, if the viewer may see the page; otherwise "not found", as for a project that does not
+/// exist.
 async fn admit_to(app: &App, access: Access, session: &Session, id: Option<&str>) -> Result<Option<Project>, Error> {
     if access == Access::Administrator && !session.is_administrator() {
         return Err(Error::NotFound);

@@ -27,7 +27,7 @@ struct InboxesPage {
     shell: Shell,
     base: String,
     search: Option<String>,
-    /// The kinds to choose from; the chosen one where the list is filtered by it.
+    /// The kinds to choose from.
     kinds: [Kind; 3],
     kind: Option<&'static str>,
     rows: Vec<Row>,
@@ -61,7 +61,7 @@ struct LastMessage {
     received: When,
 }
 
-/// What the query asks for.
+/// The parameters of the query.
 struct ListQuery {
     search: Option<String>,
     kind: Option<InboxKind>,
@@ -85,9 +85,9 @@ impl From<&Query> for ListQuery {
 impl ListQuery {
     fn filter(&self, mail_domain: &str) -> InboxFilter {
         let search = self.search.as_deref().unwrap_or_default();
-        // A whole address is found as well as its local part.
+        // A search for a whole address finds its local part.
         let local_part = search.strip_suffix(mail_domain).and_then(|local_part| local_part.strip_suffix('@'));
-        InboxFilter { address: local_part.unwrap_or(search).to_owned(), kind: self.kind, behind: self.after.clone() }
+        InboxFilter { address: local_part.unwrap_or(search).to_owned(), kind: self.kind, after: self.after.clone() }
     }
 
     fn page_after(&self, base: &str, last: &InboxSummary) -> String {
@@ -103,7 +103,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
 
 async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<InboxesPage, Error> {
     let project = page.project.id;
-    // Before the list is read, so that a change in between is announced once more and never missed.
+    // Read before the list, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&Watched::Inboxes(project)).await?;
     let mail_domain = app.service.mail_domain().as_str();
     let limit = i64::try_from(PAGE + 1).unwrap_or(i64::MAX);

@@ -1,7 +1,8 @@
-//! Live updates as server-sent events: "it has changed", with a mark by which a browser that was away catches up.
+//! Live updates as server-sent events. Each event says that the page has changed and has a mark, so that a browser that
+//! reconnects does not miss a change.
 //!
-//! A stream says nothing about what has changed: the browser loads the page again, which passes its guard again. The
-//! service ends a stream whose session is no longer valid, and limits the streams of a session.
+//! An event has no content: the browser loads the page again, and its guard checks again. The service ends a stream
+//! whose session is no longer valid, and limits the streams of a session.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::store::Watched;
 /// How long a browser waits before it reconnects. Sent at once, so that the browser knows the stream is open.
 const OPENING: &str = "retry: 1000\n\n";
 
-/// What the browser saw last: in an earlier connection of this stream, or on the page.
+/// The mark that the browser has: from an earlier connection of this stream, or from the page.
 pub(super) struct Seen(Option<String>);
 
 impl<S: Sync> FromRequestParts<S> for Seen {

@@ -1,4 +1,4 @@
-//! The messages of an inbox: the list, and beside it the open message.
+//! The messages of an inbox: the list, and the open message next to it.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ pub(super) async fn show(
 }
 
 async fn respond(app: &App, page: &InboxPage, query: &Query, open: Option<Message>) -> Result<Response, Failure> {
-    // Before the list is read, so that a change in between is announced once more and never missed.
+    // Read before the list, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&page.watched()).await?;
     let search = query.first("q").and_then(|search| given(search.trim().to_owned()));
     let wanted = search.as_deref().unwrap_or_default();

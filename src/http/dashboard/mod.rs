@@ -1,11 +1,11 @@
 //! The dashboard: pages rendered on the server, readable without a script, with live updates.
 //!
-//! [`routes`] is the one table from which the router is built. Every route says who may see it, and [`guard`] checks that
-//! before a handler runs: the host, the session, the project, and for a change the origin and the form's token. A
-//! handler receives what was checked from the extractors of [`visit`].
+//! The router is built from the table [`routes`]. Every route has an [`Access`], and [`guard`] checks it before a
+//! handler runs: the host, the session, the project, and for a change the origin and the form's token. A handler
+//! receives the results from the extractors of [`visit`].
 //!
-//! Mail is hostile. Its HTML is answered only by [`mail`], into a frame without scripts, origin or network; everywhere
-//! else it is text.
+//! Mail may be hostile. Only [`mail`] serves its HTML, for a frame without scripts, origin or network; everywhere else
+//! it is shown as text.
 
 mod access;
 mod assets;

@@ -1,4 +1,4 @@
-//! What a project has sent, with the outcome of every attempt; here an item is retried or cancelled.
+//! The messages that a project has sent, with the result of every attempt, and buttons to retry or cancel.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ struct Row {
     recipient: String,
     subject: String,
     status: &'static str,
-    /// The attempts whose outcome is known.
+    /// The finished attempts.
     attempts: Vec<AttemptRow>,
     /// The number of attempts that were started.
     started: u32,
@@ -59,7 +59,7 @@ pub(super) struct ItemPath {
 
 pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, Failure> {
     let project = page.project.id;
-    // Before the list is read, so that a change in between is announced once more and never missed.
+    // Read before the list, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&Watched::Outgoing(project)).await?;
     let filter = OutgoingFilter { project: Some(project), ..OutgoingFilter::default() };
     let now = app.service.clock().now();
@@ -89,7 +89,7 @@ pub(super) async fn cancel(
     Ok(see(&page.path("/outgoing")))
 }
 
-/// The item of the path, where the project of the path has sent it.
+/// The item of the path, if the project of the path has sent it.
 async fn own_item(app: &App, page: &ProjectPage, path: &ItemPath) -> Result<OutgoingId, Error> {
     let id = OutgoingId::parse(&path.item).map_err(|_| Error::NotFound)?;
     let item = app.service.outbox().find(id).await?;

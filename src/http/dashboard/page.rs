@@ -1,4 +1,4 @@
-//! What all pages have in common: the frame around them, their security headers and how paths are written.
+//! What all pages have in common: the layout, the security headers and the paths.
 
 use askama::Template;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
@@ -12,8 +12,9 @@ use crate::model::Project;
 use crate::service::Session;
 
 /// Only our own script, style sheet, images and frames; nothing inline, nothing from elsewhere, and no frame around us.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-                      frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+                      connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; \
+                      frame-ancestors 'none'";
 /// Browsers look up the hosts of links before a click unless this header forbids it.
 const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
 
@@ -33,7 +34,7 @@ impl Place {
     const OF_PROJECT: [Self; 4] = [Self::Inboxes, Self::Outgoing, Self::Refused, Self::Start];
     const OF_INSTALLATION: [Self; 2] = [Self::Projects, Self::AllRefused];
 
-    /// Its icon, its label and where space is short another label.
+    /// Its icon, its label, and a shorter label for narrow screens.
     fn look(self) -> (&'static str, &'static str, Option<&'static str>) {
         match self {
             Self::Inboxes => ("inbox", "Inboxes", None),
@@ -80,7 +81,7 @@ pub(super) struct Shell {
     pub(super) script: String,
     /// For a signed-in viewer.
     pub(super) navigation: Option<Navigation>,
-    /// The stream that announces changes of the page, and what the page has seen.
+    /// The stream that announces changes of the page, and the mark of the page.
     pub(super) live: Option<Live>,
 }
 
@@ -147,7 +148,7 @@ impl Navigation {
 /// A page as a response.
 ///
 /// # Errors
-/// [`Error::Internal`] where it cannot be rendered.
+/// [`Error::Internal`] if it cannot be rendered.
 pub(super) fn html(page: &impl Template) -> Result<Response, Error> {
     let body = page.render().map_err(Error::internal)?;
     let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], body).into_response();
@@ -161,7 +162,7 @@ pub(super) fn html(page: &impl Template) -> Result<Response, Error> {
     Ok(response)
 }
 
-/// The page of a form again, with the reason why it was refused.
+/// Shows the form again, with the error.
 ///
 /// # Errors
 /// An internal error, which is not the fault of the form.
@@ -185,7 +186,7 @@ pub(super) fn project_path(project: &Project, rest: &str) -> String {
     format!("/projects/{}{rest}", project.id)
 }
 
-/// A path with a query of those parameters that are there and not empty.
+/// A path with a query of those parameters that are not empty.
 pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     let given = parameters.iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
@@ -201,7 +202,7 @@ pub(super) fn subject(subject: &str) -> &str {
     if subject.trim().is_empty() { "(no subject)" } else { subject }
 }
 
-/// A text that is there.
+/// The text, or `None` if it is empty.
 pub(super) fn given(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }

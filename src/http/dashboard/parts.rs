@@ -1,5 +1,5 @@
-//! The parts of a message and its raw bytes as downloads. Their names come from the mail: they never become paths or
-//! headers of its choice, and nothing of them is shown as anything but an image.
+//! The parts of a message and its raw bytes as downloads. Names from the mail cannot inject paths or headers, and the
+//! browser displays no part except as an image.
 
 use std::sync::Arc;
 
@@ -40,14 +40,14 @@ pub(super) struct PartRow {
     pub(super) name: Option<String>,
     pub(super) size: String,
     pub(super) is_attachment: bool,
-    /// The download, except of a part that consists of other parts.
+    /// The download; `None` for a part that consists of other parts.
     pub(super) url: Option<String>,
-    /// The image, of a part that is one.
+    /// The image, if the part is one.
     pub(super) image_url: Option<String>,
 }
 
 pub(super) fn part_rows(parts: &[PartSummary], base: &str) -> Vec<PartRow> {
-    /// Deeper parts are indented no further.
+    /// The deepest indentation of a part.
     const DEEPEST: usize = 6;
     let rows = parts.iter().enumerate().map(|(index, part)| PartRow {
         depth: part.depth.min(DEEPEST),

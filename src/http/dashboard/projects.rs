@@ -1,4 +1,4 @@
-//! Projects, for the administrator: listed, created, renamed, given a new key, deleted.
+//! The administrator's pages to list, create, rename and delete projects, and to rotate their keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::model::{ApiKey, Project};
 
-/// How long the former keys of a project still work where the form asks for an overlap.
+/// How long the former keys of a project still work if the form asks for an overlap.
 const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Template)]
@@ -55,7 +55,7 @@ struct KeyPage {
     key: String,
     /// A first request with the key.
     curl: String,
-    /// What happens to the former keys, where there were any.
+    /// What happens to the former keys, if there were any.
     former: Option<&'static str>,
     back: String,
 }

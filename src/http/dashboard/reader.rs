@@ -17,7 +17,7 @@ use restante_mail::{Recognised, Rule, anatomy};
 
 /// Bytes of text or raw message that a page shows; the download has all of it.
 const SHOWN_BYTES: usize = 1024 * 1024;
-/// A message with so many links may have more: the parser stops at 10,000 links or 4 MiB of them, and one has at most
+/// At this many links the message may have more: the parser stops at 10,000 links or 4 MiB of them, and one has at most
 /// 64 KiB.
 const MOST_LINKS: usize = 10_000;
 const MOST_LINK_BYTES: usize = (4 * 1024 - 64) * 1024;
@@ -54,7 +54,7 @@ impl Tab {
     }
 }
 
-/// How the query wants the message shown.
+/// The view that the query selects.
 pub(super) struct ReaderQuery {
     /// The search of the list, which links keep.
     search: Option<String>,
@@ -92,7 +92,7 @@ pub(super) struct MessageView {
     view: View,
 }
 
-/// A link to another view, or to the present one.
+/// A link to another view, or to the current one.
 struct Choice {
     label: &'static str,
     url: String,
@@ -117,7 +117,7 @@ struct CodeView {
     line: Option<String>,
 }
 
-/// A message with what reading its source has found.
+/// A message with the results of parsing its source.
 struct Opened {
     /// The URL of the message in its inbox.
     url: String,
@@ -164,7 +164,7 @@ impl Opened {
     async fn read(app: &App, page: &InboxPage, message: &Message) -> Result<Self, Error> {
         let Source { trace, raw, room } =
             app.service.message_source(&page.of.caller(), &message.id.to_string()).await?;
-        // A large message takes a while, so it is read on a thread where that blocks nobody.
+        // A large message takes a while, so it is parsed on a blocking thread.
         let reading =
             tokio::task::spawn_blocking(move || (anatomy::dissect(&raw), restante_mail::recognise_code(&raw), raw));
         let (anatomy, recognised, raw) = reading.await.map_err(Error::internal)?;
@@ -241,13 +241,13 @@ impl Opened {
     }
 }
 
-/// As much of a text as a page shows.
+/// The start of a text, as long as a page shows it.
 fn shown(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(SHOWN_BYTES));
     text
 }
 
-/// The code that the API answers, with the reason where that is the reason for this code.
+/// The code that the API returns, with the reason if the reason belongs to this code.
 fn code_view(code: String, recognised: Option<Recognised>) -> Option<CodeView> {
     let recognised = recognised.filter(|recognised| recognised.code == code);
     let rule = recognised.as_ref().map(|recognised| explanation(recognised.rule));

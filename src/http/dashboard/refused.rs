@@ -1,4 +1,4 @@
-//! Mail that was refused over SMTP: of a project, or for the administrator of all.
+//! Mail that was refused over SMTP: of one project, or of all for the administrator.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ struct RefusedPage {
 struct Row {
     reason: String,
     reply: String,
-    /// Where the client got so far.
+    /// The sender, if the client had sent one.
     sender: Option<String>,
     recipient: Option<String>,
     client: String,
@@ -44,7 +44,7 @@ pub(super) async fn all(State(app): State<Arc<App>>, viewer: SignedIn) -> Result
     Ok(html(&RefusedPage { shell, rows })?)
 }
 
-/// The mark before the list was read, and the list.
+/// The mark, which is read before the list, and the list.
 async fn read(app: &App, project: Option<ProjectId>) -> Result<(String, Vec<Row>), Error> {
     let seen = app.service.mark(&Watched::Refused(project)).await?;
     let now = app.service.clock().now();

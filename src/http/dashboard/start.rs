@@ -13,14 +13,14 @@ use crate::http::App;
 use crate::model::{Inbox, InboxId};
 use crate::store::Watched;
 
-/// How to reach this installation. The key is not part of it: the server does not know it.
+/// How to reach this installation. The key is not included, since the server only has its hash.
 pub(super) struct Setup {
     pub(super) smtp_host: String,
     pub(super) smtp_port: u16,
     pub(super) base_url: String,
     /// The address to send to.
     pub(super) address: String,
-    /// The inbox to wait on; where there is none, the snippets create one first.
+    /// The inbox to wait on; if there is none, the snippets create one first.
     pub(super) inbox: Option<InboxId>,
 }
 
@@ -49,7 +49,7 @@ impl Setup {
 
 pub(super) async fn show(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, Failure> {
     let inboxes = page.path("/inboxes");
-    // Before the messages are counted, so that a change in between is announced once more and never missed.
+    // Read before the messages are counted, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let messages = app.service.projects().holdings(page.project.id).await?.messages;
     let shell = page.shell("Getting started", Place::Start).live(format!("{inboxes}/events"), seen);

@@ -1,4 +1,4 @@
-//! What a handler receives: extractors for what the guard has checked, for what the path names, and for the form.
+//! Extractors for the handlers: the results of the guard, the parameters of the path, and the form.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::model::{Inbox, Project};
 use crate::service::{Caller, Session};
 use crate::store::Watched;
 
-/// What the guard knows about a request.
+/// The results of the guard for a request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Visit {
-    /// The session, where the visitor is signed in.
+    /// The session, if the visitor is signed in.
     pub(super) session: Option<Session>,
     /// The project of the path, which the viewer may see.
     pub(super) project: Option<Project>,
@@ -42,7 +42,7 @@ pub(super) struct InboxPage {
     pub(super) inbox: Inbox,
 }
 
-/// The parameters of the path that a page knows by name. A path that does not fit them does not exist.
+/// The named parameters of the path. A path that does not match them is "not found".
 pub(super) struct Params<T>(pub(super) T);
 
 /// The form of a change, whose token the guard has checked.
@@ -91,7 +91,7 @@ impl Form {
         Self { fields: Arc::new(fields), _room: room }
     }
 
-    /// A field; empty where the form has none of this name.
+    /// A field; empty if the form has none of this name.
     pub(super) fn text(&self, name: &str) -> &str {
         self.fields.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
     }

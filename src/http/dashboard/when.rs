@@ -1,4 +1,4 @@
-//! Instants and sizes as a person reads them.
+//! Formats times and sizes for people.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn span(duration: Duration) -> String {
     }
 }
 
-/// A size in the unit that suits it.
+/// A size with a suitable unit.
 pub(super) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1_024 {

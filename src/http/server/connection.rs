@@ -1,4 +1,4 @@
-//! One connection: hyper with limits on the head of a request, and on how long a client may say or take nothing.
+//! One connection: hyper with limits on the head of a request, and on how long a client may send or read nothing.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -24,7 +24,7 @@ use super::Peer;
 const FIRST_HEAD: Duration = Duration::from_secs(10);
 /// How long a connection may be idle between requests, the head of the next one included.
 const IDLE: Duration = Duration::from_secs(75);
-/// How long a client may take nothing of its answer.
+/// How long a client may read nothing of its answer.
 const STALLED: Duration = Duration::from_secs(30);
 const HEADERS: usize = 100;
 /// The request line and the headers together.
@@ -32,14 +32,14 @@ const HEADER_BYTES: usize = 32 * 1024;
 /// How much is read ahead and written ahead of a connection.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Serves a client until it leaves, or until `stop` and the end of the running answer.
+/// Serves a client until it disconnects, or until `stop` and the end of the running answer.
 pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, peer: Peer, router: Router, stop: CancellationToken) {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(STALLED));
     let stream = pin!(stream);
-    let heard = AtomicBool::new(false);
+    let has_request = AtomicBool::new(false);
     let answer = service_fn(|request| {
-        heard.store(true, Ordering::Relaxed);
+        has_request.store(true, Ordering::Relaxed);
         answer(&router, peer, request)
     });
     let mut connection = pin!(
@@ -52,11 +52,11 @@ pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, peer: Peer, route
             .serve_connection(TokioIo::new(stream), answer)
     );
     let early = tokio::select! {
-        // First, so that a request that has arrived is answered before the connection is closed.
+        // Polled first, so that a request that has arrived is answered before the connection is closed.
         biased;
         ended = connection.as_mut() => return log(ended),
         () = stop.cancelled() => false,
-        () = sleep(FIRST_HEAD) => !heard.load(Ordering::Relaxed),
+        () = sleep(FIRST_HEAD) => !has_request.load(Ordering::Relaxed),
     };
     if early {
         return;

@@ -5,18 +5,18 @@
 //! 1. **The domain-bound form.** A last line `@example.com #123456` is made for programs and wins at once.
 //! 2. **Normalise** ([`normalize`]). Lower case; every digit becomes ASCII; invisible marks go; spaces, hyphens and
 //!    apostrophes become one kind; URLs and mail addresses are blanked. Lines and table cells stay apart.
-//! 3. **Numbers** ([`numbers`]). A candidate has 4 to 8 digits: whole, in groups (`123 456`, `12-34-56`) or a digit at a
-//!    time, perhaps after a prefix (`G-`). What touches letters is none, and neither are prices, times, decimals,
+//! 3. **Numbers** ([`numbers`]). A candidate has 4 to 8 digits: whole, in groups (`123 456`, `12-34-56`) or one by one,
+//!    perhaps after a prefix (`G-`). Digits next to letters are not candidates, nor are prices, times, decimals,
 //!    percentages, versions and telephone numbers. Years and dates are weak: they count only right after a label.
-//! 4. **Words** ([`vocabulary`]). The phrases near the candidates are looked up in `languages.txt`, whole words only, the
-//!    longest first: labels ("code"), phrases that only look like labels ("promo code"), owners ("order"), purposes ("to
-//!    sign in") and words for codes that are no longer good ("previous", "has expired").
+//! 4. **Words** ([`vocabulary`]). The phrases near the candidates are looked up in `languages.txt`, whole words only,
+//!    the longest first: labels ("code"), phrases that only look like labels ("promo code"), owners ("order"), purposes
+//!    ("to sign in") and words for codes that are no longer valid ("previous", "has expired").
 //! 5. **Pairs** ([`pairing`]). For each candidate the first rule that holds decides:
 //!    - it is called old, expired or cancelled: no code;
-//!    - a label stands before it with at most punctuation, joining words ("is") or a line break between. On a line of
-//!      its own other words may follow the number: "Your PIN is⏎5093. Keep it safe.";
+//!    - a label stands before it with at most punctuation, joining words ("is") or a line break between. On a new line,
+//!      other words may follow the number: "Your PIN is⏎5093. Keep it safe.";
 //!    - an owner stands before it in the same way, or a unit follows ("15000 points"): no code;
-//!    - a label or a purpose follows: "123456 is your code", "123456 to sign in"; after an owner in that place: no code;
+//!    - a label or a purpose follows: "123456 is your code", "123456 to sign in"; if an owner follows: no code;
 //!    - it stands alone on its line or in its cell, with a label at most four lines above;
 //!    - a label stands in the same sentence, within 90 characters;
 //!    - it stands alone on its line, with a label in the next.

@@ -43,8 +43,8 @@ pub(super) fn normalized(text: &str) -> String {
     without_addresses(&normalized)
 }
 
-/// Takes over the words at the start of `text` that need no more than lower case, most of most text, and answers how many
-/// bytes they have.
+/// Takes over the words at the start of `text` that need no more than lower case, most of most text, and answers how
+/// many bytes they have.
 fn push_plain(text: &str, normalized: &mut String) -> usize {
     let stretch = &text.as_bytes()[..text.len().min(STRETCH)];
     let printable = &text[..printable(stretch)];

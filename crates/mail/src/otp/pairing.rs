@@ -32,8 +32,8 @@ const SENTENCE: usize = 90;
 /// A line this long may have been wrapped: its sentence goes on in the next.
 const WRAPPED: usize = 50;
 
-/// How far before a number, and after it, a phrase may begin that says something about it: more than any distance above,
-/// and before it also more than the longest phrase.
+/// How far before a number, and after it, a phrase may begin that says something about it: more than any distance
+/// above, and before it also more than the longest phrase.
 const BEFORE: usize = 700;
 const AFTER: usize = 400;
 

@@ -28,7 +28,7 @@ fn reads_commands() {
         ("HELP", Command::Help),
         ("HELP MAIL", Command::Help),
         ("NOOP", Command::Noop),
-        ("noop whatever", Command::Noop),
+        ("noop anything", Command::Noop),
         ("quit", Command::Quit),
     ] {
         assert_eq!(parse(line), Ok(command), "{line}");

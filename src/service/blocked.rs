@@ -1,7 +1,8 @@
-//! Deliveries whose inbox another transaction holds. Each is tried by itself, so that all others go on.
+//! Deliveries that wait because another transaction holds their inbox. Each is written alone, so that it does not delay
+//! other deliveries.
 //!
-//! For each inbox one delivery at a time waits, so that an inbox that is held for long does not keep those of other
-//! inboxes waiting.
+//! For each inbox one delivery at a time waits in the database, so that an inbox that is held for long does not delay
+//! deliveries to other inboxes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,14 +17,14 @@ use super::reply::{Answer, Reply};
 use crate::model::InboxId;
 use crate::store::{BusyInbox, Delivery, Policy, Store};
 
-/// Deliveries that wait for an inbox at once. Each of them has a connection to the database.
+/// The most deliveries that wait in the database at once. Each uses a connection.
 const PLACES: usize = 4;
-/// How long a delivery waits for its inbox: less than an SMTP client waits.
+/// How long a delivery waits for its inbox; SMTP clients wait longer.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// The deliveries that are set aside. Cheap to clone.
+/// The deliveries that wait for their inboxes. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Aside {
+pub(super) struct BlockedDeliveries {
     store: Store,
     tasks: TaskTracker,
     places: Arc<Semaphore>,
@@ -37,23 +38,23 @@ type Queues = Arc<Mutex<HashMap<InboxId, Queue>>>;
 #[derive(Debug)]
 struct Queue {
     length: usize,
-    /// The one that is tried has it.
+    /// One permit, held by the delivery that is being written.
     turn: Arc<Semaphore>,
 }
 
-/// A delivery in a queue; dropped, it leaves the queue.
+/// A delivery in a queue, which it leaves when this is dropped.
 struct Queued {
     queues: Queues,
     inbox: InboxId,
     turn: Arc<Semaphore>,
 }
 
-impl Aside {
+impl BlockedDeliveries {
     pub(super) fn new(store: Store, tasks: TaskTracker) -> Self {
         Self { store, tasks, places: Arc::new(Semaphore::new(PLACES)), queues: Arc::default() }
     }
 
-    /// The inbox that a delivery would have to wait for, because others wait for it already.
+    /// An inbox of this delivery that other deliveries already wait for.
     pub(super) fn busy_inbox(&self, delivery: &Delivery) -> Option<InboxId> {
         let queues = lock(&self.queues);
         if queues.is_empty() {
@@ -63,8 +64,8 @@ impl Aside {
         inboxes.find(|id| queues.contains_key(id))
     }
 
-    /// Tries a delivery by itself, after those that wait for the same inbox. Once its caller no longer waits, a
-    /// transaction that has not been committed is rolled back.
+    /// Writes a delivery alone, after those that wait for the same inbox. If its caller stops waiting before the
+    /// commit, the transaction is rolled back.
     pub(super) fn write(&self, inbox: InboxId, delivery: Delivery, policy: Policy, mut reply: Reply) {
         let (store, places) = (self.store.clone(), Arc::clone(&self.places));
         let queued = Queued::new(&self.queues, inbox);
@@ -79,7 +80,7 @@ impl Aside {
                 () = reply.abandoned() => return,
                 written = timeout(PATIENCE, write) => written.unwrap_or(Err(DeliverError::Unavailable)),
             };
-            // Before the answer, so that the caller's next delivery is not set aside.
+            // Before the answer, so that the caller's next delivery does not wait.
             drop(queued);
             reply.send(answer);
         });
@@ -113,7 +114,7 @@ fn lock(queues: &Queues) -> MutexGuard<'_, HashMap<InboxId, Queue>> {
     queues.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes one delivery, and waits for its inboxes.
+/// Writes one delivery after waiting for its inboxes.
 async fn write_alone(store: &Store, delivery: &Arc<Vec<Delivery>>, policy: Policy) -> Answer {
     loop {
         match store.deliver(delivery, policy, BusyInbox::Wait).await {

@@ -1,0 +1,93 @@
+//! The language of the repository: plain words, and lines that fit on a screen. Reads every tracked text file.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use regex_lite::Regex;
+
+/// Characters of the longest line.
+const MOST_COLUMNS: usize = 120;
+/// Files whose text is checked for words.
+const PROSE: [&str; 8] = [".rs", ".md", ".html", ".js", ".css", ".sql", ".cfg", ".conf"];
+/// A line with this marker may use the words of an RFC.
+const QUOTATION: &str = "RFC quotation";
+/// Text that is not ours, or that a program writes or compares: licences, lock files, published JSON, test data.
+const DATA: [&str; 9] =
+    ["LICENSE-", ".lock", ".json", ".jsonl", ".eml", ".dialog", ".svg", "otp/languages.txt", "dashboard/hostile.txt"];
+/// Files that are being rewritten; each leaves the list with its new text.
+const PENDING: [&str; 7] = [
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "docs/guide.md",
+    "docs/performance.md",
+    "docs/scaling.md",
+    "test",
+];
+/// Each word with what to write instead.
+const WORDS: [(&str, &str); 12] = [
+    (r"octets?\b", "bytes"),
+    (r"\b(whoever|whomever|whichever|whatever|wherever)\b", "name the caller, the writer, the place"),
+    (r"\bstands? in line\b|\b(has|have|gets?) (its|their) turn\b", "is queued, runs"),
+    (r"\bagain and again\b", "repeatedly; for code: polled"),
+    (r"\bin a circle\b", "deadlock"),
+    (r"\b(is|are|was|were) away\b", "unavailable"),
+    (r"\b(lies|lie) in\b", "is in"),
+    (r"\b(begun|made ready)\b", "started, ready"),
+    (r"\bbehind (the (first|last|next|previous|answer|reply|attempt|dot|colon|code))\b", "after"),
+    (r"\b(hears?|heard) (of|from)\b", "receives, is notified"),
+    (r"\bin a hundred\b", "%"),
+    (r"\b(hence|whence|thereof|whereof|lest|nought)\b", "so, of it, so that … not"),
+];
+
+#[test]
+fn no_text_uses_a_word_of_the_list() {
+    let words = WORDS.map(|(word, instead)| (Regex::new(&format!("(?i){word}")).unwrap(), instead));
+    let found = lines(|path| PROSE.iter().any(|end| path.ends_with(end)) && path != "tests/language.rs")
+        .filter(|(_, line)| !line.contains(QUOTATION) && !line.contains("octet-stream"))
+        .flat_map(|(place, line)| {
+            let hits =
+                words.iter().filter_map(|(word, instead)| Some((word.find(&line)?.as_str().to_owned(), instead)));
+            hits.map(|(word, instead)| format!("{place}: {word} (write: {instead})")).collect::<Vec<_>>()
+        });
+    assert_none("words that stop a reader", found.collect());
+}
+
+#[test]
+fn no_line_is_longer_than_a_screen_is_wide() {
+    let is_table = |place: &str, line: &str| place.contains(".md:") && line.starts_with('|');
+    let found = lines(|_| true)
+        .filter(|(place, line)| !is_table(place, line) && !line.contains("url(\"data:"))
+        .filter(|(_, line)| line.chars().count() > MOST_COLUMNS)
+        .map(|(place, line)| format!("{place}: {} columns", line.chars().count()));
+    assert_none("long lines", found.collect());
+}
+
+fn assert_none(what: &str, found: Vec<String>) {
+    assert!(found.is_empty(), "{what}:\n{}", found.join("\n"));
+}
+
+/// Every line of the tracked text files with a wanted path, with its place as `path:number`.
+fn lines(wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = (String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output().unwrap();
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    let paths = String::from_utf8(listed.stdout).unwrap();
+    let paths: Vec<_> = paths.split('\0').filter(|path| wanted(path) && !is_data(path)).map(str::to_owned).collect();
+    assert!(!paths.is_empty(), "git lists no files");
+    paths.into_iter().flat_map(move |path| {
+        // A file that is not text is none of ours to read; a deleted one is not there.
+        let text = fs::read_to_string(root.join(&path)).unwrap_or_default();
+        let numbered = text.lines().enumerate().map(|(index, line)| (format!("{path}:{}", index + 1), line.to_owned()));
+        numbered.collect::<Vec<_>>()
+    })
+}
+
+fn is_data(path: &str) -> bool {
+    path.is_empty()
+        || PENDING.contains(&path)
+        || DATA.iter().any(|part| path.ends_with(part) || (part.ends_with('-') && path.contains(part)))
+}
