@@ -178,7 +178,7 @@ impl ClientSession {
         let sender = format!("MAIL FROM:<{}>{}", mail.sender, extensions.mail_parameters(mail));
         let recipients = mail.recipients.iter().map(|recipient| ("RCPT", format!("RCPT TO:<{recipient}>")));
         for (name, line) in std::iter::once(("MAIL", sender)).chain(recipients) {
-            let reply = self.ask(&line, COMMAND).await?;
+            let reply = self.command(&line, COMMAND).await?;
             self.expect(reply.is_positive(), name, &reply).map_err(AttemptError::Message)?;
         }
         let reply = self.command("DATA", DATA).await?;

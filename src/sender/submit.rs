@@ -38,6 +38,6 @@ pub async fn submit(
     let name = server.rsplit_once(':').map_or(server, |(host, _)| host).trim_matches(['[', ']']).to_owned();
     let found = lookup_host(server).await.map_err(|error| transient(format!("{server} is not found: {error}")))?;
     let peers: Vec<Peer> = found.map(|address| Peer { name: name.clone(), address }).collect();
-    let sent = transport::try_in_turn(&client, &peers, &Mail { sender, recipients, message }).await;
+    let sent = transport::try_each(&client, &peers, &Mail { sender, recipients, message }).await;
     sent.map(drop).map_err(|failure| SubmitError { is_permanent: failure.is_permanent(), text: failure.text })
 }

@@ -104,7 +104,7 @@ async fn relay_addresses(relay: &Relay) -> Result<Vec<Peer>, Failure> {
 }
 
 /// Tries the next address as long as the server is the problem.
-pub(super) async fn try_in_turn(client: &Client, peers: &[Peer], mail: &Mail) -> Result<Taken, Failure> {
+pub(super) async fn try_each(client: &Client, peers: &[Peer], mail: &Mail) -> Result<Taken, Failure> {
     let mut last = Failure::transient(4, 4, "there is no address to try");
     for peer in peers {
         match client.deliver(peer, mail).await {

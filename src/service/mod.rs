@@ -5,7 +5,7 @@
 //! that started it until [`Service::stop`].
 
 mod activity;
-mod aside;
+mod blocked;
 mod committer;
 mod deletions;
 mod deliver;
