@@ -303,6 +303,7 @@ pub fn refusal() -> RefusedMail {
         peer: "192.0.2.1:4000".to_owned(),
         sender: "<a@b.example>".to_owned(),
         recipient: "<x@elsewhere.example>".to_owned(),
+        inbox: None,
         reason: "inbox_full".to_owned(),
         reply: "452 4.2.2 Inbox full".to_owned(),
         refused_at: START,

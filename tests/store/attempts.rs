@@ -25,7 +25,7 @@ pub async fn every_attempt_is_kept_with_its_reply(bed: Bed) {
     bed.store.settle_outgoing(&settlement(item, worker, 2, OutgoingStatus::Sent)).await.unwrap();
     marks.push(mark().await);
     let attempts = bed.store.attempts(bed.default_project, 10).await.unwrap();
-    let attempt = |number, at| Attempt { number, attempted_at: Some(at), reply: "250 ok".to_owned() };
+    let attempt = |number, at| Attempt { number, attempted_at: Some(at), server: None, reply: "250 ok".to_owned() };
     assert_eq!(attempts[&item], [attempt(1, START), attempt(2, later)]);
     assert!(!attempts.contains_key(&quiet));
     assert!(bed.store.attempts(bed.default_project, 1).await.unwrap().is_empty(), "the newest item has none");

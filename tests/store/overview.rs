@@ -94,6 +94,7 @@ pub fn refusal(recipient: &str) -> RefusedMail {
         peer: "192.0.2.1:4000".to_owned(),
         sender: "<app@shop.example>".to_owned(),
         recipient: recipient.to_owned(),
+        inbox: None,
         reason: "relay_not_permitted".to_owned(),
         reply: "550 5.7.1 relay not permitted".to_owned(),
         refused_at: START,
