@@ -15,17 +15,10 @@ mod log;
 mod mail_clients;
 mod metrics;
 mod outgoing;
-#[path = "../common/port.rs"]
-mod port;
-#[path = "../common/postgres.rs"]
-#[allow(dead_code, reason = "each test binary uses its own part of this")]
-mod postgres;
 mod power;
 mod project;
 mod sending;
 mod sendmail;
-mod server;
-mod smtp;
 mod start;
 mod stop;
 mod wait;
