@@ -2,11 +2,11 @@
 FROM rust:1.95-bookworm AS build
 WORKDIR /build
 COPY . .
-RUN cargo build --release --locked --bin restante \
+RUN cargo build --profile dist --locked --bin restante \
     && mkdir /data
 
 FROM debian:bookworm-slim
-COPY --from=build /build/target/release/restante /usr/local/bin/restante
+COPY --from=build /build/target/dist/restante /usr/local/bin/restante
 # A fresh volume takes over this directory's owner.
 COPY --from=build --chown=10001:10001 /data /data
 USER 10001:10001

@@ -6,6 +6,7 @@ mod backup;
 mod client;
 mod crowd;
 mod durability;
+mod examples;
 mod failure;
 mod files;
 mod flood;
