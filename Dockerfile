@@ -2,7 +2,7 @@
 FROM rust:1.95-bookworm AS build
 WORKDIR /build
 COPY . .
-RUN cargo build --release --locked --bin restante \
+RUN cargo build --profile dist --locked --bin restante \
     && mkdir /data
 
 FROM debian:bookworm-slim

@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    const README: &str = include_str!("../../README.md");
+    const REFERENCE: &str = include_str!("../../docs/reference.md");
 
     #[test]
     fn the_parser_is_sound() {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_lists_every_flag_of_serve_with_its_default() {
+    fn the_reference_lists_every_flag_of_serve_with_its_default() {
         let command = Cli::command();
         let serve = command.find_subcommand("serve").unwrap();
         for flag in all_flags(serve) {
@@ -157,7 +157,7 @@ mod tests {
                 None => String::new(),
             };
             let row = format!("| `--{long}` | `{variable}` | {default}");
-            assert!(README.contains(row.trim_end()), "README.md has no row that begins with: {row}");
+            assert!(REFERENCE.contains(row.trim_end()), "docs/reference.md has no row that begins with: {row}");
         }
     }
 

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::server::{Server, command, failed, first_start};
-use super::smtp::{Smtp, deliver};
+use testkit::server::{Server, command, failed, first_start};
+use testkit::smtp::{Smtp, deliver};
 
 fn backup(data_dir: &Path, target: &Path) -> Command {
     let mut backup = command(["backup"]);

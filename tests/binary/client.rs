@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::server::{failed, first_start};
-use super::smtp::deliver;
+use testkit::server::{failed, first_start};
+use testkit::smtp::deliver;
 
 #[test]
 fn an_inbox_is_created_shown_and_deleted() {

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use rand::RngExt;
 
-use super::postgres::TestDatabase;
-use super::server::Server;
-use super::smtp::deliver;
+use testkit::postgres::TestDatabase;
+use testkit::server::Server;
+use testkit::smtp::deliver;
 
 /// Says how many clients hang up; the test command has few.
 const VARIABLE: &str = "RESTANTE_TEST_HANG_UPS";

@@ -8,8 +8,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use super::power::Disk;
-use super::server::{Server, first_start};
-use super::smtp::Smtp;
+use testkit::server::{Server, first_start};
+use testkit::smtp::Smtp;
 
 const SENDERS: usize = 8;
 const ROUNDS: usize = 3;

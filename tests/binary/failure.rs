@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 use std::path::Path;
 
-use super::port::ReservedPort;
-use super::server::{Server, command, failed, first_start};
+use testkit::port::ReservedPort;
+use testkit::server::{Server, command, failed, first_start};
 
 /// Starts that cannot work; 1 is the exit code of the service, 2 that of wrong usage.
 pub(crate) fn failed_serve(data_dir: &Path, flags: &[&str]) -> (i32, String) {

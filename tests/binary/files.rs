@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::failure::failed_serve;
-use super::server::{Server, failed, first_start, serve};
-use super::smtp::deliver;
+use testkit::server::{Server, failed, first_start, serve};
+use testkit::smtp::deliver;
 
 fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o777

@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use super::server::Server;
-use super::smtp::deliver;
+use testkit::server::Server;
+use testkit::smtp::deliver;
 
 const KEY: &str = "rst_live_0123456789abcdefghijklmnopqrstuv";
 /// What the process may take, in KiB.

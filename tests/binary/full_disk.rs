@@ -5,8 +5,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::server::{Server, command, serve};
-use crate::smtp::Smtp;
+use testkit::server::{Server, command, serve};
+use testkit::smtp::Smtp;
 
 /// In blocks of 512 bytes, as `ulimit` counts: 2 MiB.
 const DISK: &str = "4096";

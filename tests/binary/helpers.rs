@@ -1,7 +1,7 @@
 //! The commands for people who operate a server: `health`, `inbox list`, `completions`, `man`.
 
-use super::server::{Server, command, failed, first_start, printed};
-use super::smtp::{Smtp, deliver};
+use testkit::server::{Server, command, failed, first_start, printed};
+use testkit::smtp::{Smtp, deliver};
 
 #[test]
 fn health_says_whether_the_service_answers() {

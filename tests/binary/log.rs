@@ -6,8 +6,8 @@ use std::process::Stdio;
 use std::thread;
 
 use super::metrics::{get, monitor_of, value};
-use super::server::{Server, serve};
-use super::smtp::Smtp;
+use testkit::server::{Server, serve};
+use testkit::smtp::Smtp;
 
 const MAILS: usize = 20;
 

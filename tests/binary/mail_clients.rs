@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::server::{Server, command, first_start, printed};
+use testkit::server::{Server, command, first_start, printed};
 
 /// Runs a mail client, which must succeed.
 fn run(program: &str, arguments: &[&str]) {

@@ -6,6 +6,7 @@ mod backup;
 mod client;
 mod crowd;
 mod durability;
+mod examples;
 mod failure;
 mod files;
 mod flood;
@@ -15,17 +16,10 @@ mod log;
 mod mail_clients;
 mod metrics;
 mod outgoing;
-#[path = "../common/port.rs"]
-mod port;
-#[path = "../common/postgres.rs"]
-#[allow(dead_code, reason = "each test binary uses its own part of this")]
-mod postgres;
 mod power;
 mod project;
 mod sending;
 mod sendmail;
-mod server;
-mod smtp;
 mod start;
 mod stop;
 mod wait;

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::server::Server;
-use crate::smtp::{Smtp, deliver};
+use testkit::server::Server;
+use testkit::smtp::{Smtp, deliver};
 
 /// The status line and the body of an answer.
 pub(crate) fn get(address: &str, path: &str) -> (String, String) {

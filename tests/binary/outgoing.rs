@@ -5,7 +5,7 @@ use std::process::Command;
 
 use restante::model::OutgoingId;
 
-use super::server::{Server, command, failed, printed, serve};
+use testkit::server::{Server, command, failed, printed, serve};
 
 const KEY: &str = "rst_live_0123456789abcdef";
 

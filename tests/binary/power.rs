@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::server::serve;
+use testkit::server::serve;
 
 /// What the system writes to a disk at once, in bytes.
 const BLOCK: usize = 4_096;

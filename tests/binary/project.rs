@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::server::{Server, command, failed, first_start, printed};
+use testkit::server::{Server, command, failed, first_start, printed};
 
 /// How long a running server may accept a key that is no longer valid.
 const KEY_STOPS_WITHIN: Duration = Duration::from_secs(5);

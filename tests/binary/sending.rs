@@ -22,7 +22,7 @@ use restante::store::OutgoingFilter;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::server::{Server, serve};
+use testkit::server::{Server, serve};
 
 const KEY: &str = "rst_live_0123456789abcdef";
 const KILLS: usize = 3;

@@ -5,7 +5,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
-use super::server::{Server, command, first_start};
+use testkit::server::{Server, command, first_start};
 
 /// Runs `restante sendmail` with a message on its standard input.
 fn sendmail(smtp: &str, arguments: &[&str], message: &str) -> Output {

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::server::{Server, command, failed, first_start, serve};
-use super::smtp::{Smtp, deliver};
+use testkit::server::{Server, command, failed, first_start, serve};
+use testkit::smtp::{Smtp, deliver};
 
 #[test]
 fn the_first_start_prints_a_key_and_a_curl_line_that_works() {

@@ -3,8 +3,8 @@
 use std::net::TcpStream;
 use std::thread;
 
-use super::server::{Server, first_start};
-use super::smtp::{Smtp, deliver};
+use testkit::server::{Server, first_start};
+use testkit::smtp::{Smtp, deliver};
 
 #[test]
 fn either_signal_stops_it_with_success() {

@@ -4,8 +4,8 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::server::{failed, first_start};
-use super::smtp::deliver;
+use testkit::server::{failed, first_start};
+use testkit::smtp::deliver;
 
 #[test]
 fn a_wait_that_was_open_before_the_mail_ends_with_it() {

@@ -4,8 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::node::{Node, Sender, eventually};
-use super::postgres::{Cluster, TestDatabase};
 use super::proxy::{Manner, Proxy};
+use testkit::postgres::{Cluster, TestDatabase};
 
 #[test]
 fn a_service_without_its_database_says_so_and_recovers() {

@@ -8,7 +8,7 @@ use restante::model::{Domain, EmailAddress, Timestamp};
 use restante::service::{Incoming, Options, Service};
 use tokio_postgres::{Client, NoTls};
 
-use super::postgres::TestDatabase;
+use testkit::postgres::TestDatabase;
 
 /// When a manual clock begins.
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);

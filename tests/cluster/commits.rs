@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use restante::clock::Clock;
 
 use super::bed::{mail, service};
-use super::postgres::TestDatabase;
 use super::proxy::{Manner, Proxy};
+use testkit::postgres::TestDatabase;
 
 const DELIVERIES: usize = 50;
 

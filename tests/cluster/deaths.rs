@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::node::{Client, Node, Sender, eventually};
-use super::postgres::{Cluster, TestDatabase};
+use testkit::postgres::{Cluster, TestDatabase};
 
 const WRITERS: usize = 4;
 const INBOXES: usize = 3;

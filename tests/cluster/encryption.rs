@@ -5,8 +5,8 @@ use std::path::Path;
 use restante::config::DatabaseUrl;
 use restante::db::{Database, DatabaseError};
 
-use super::port::ReservedPort;
-use super::postgres::Cluster;
+use testkit::port::ReservedPort;
+use testkit::postgres::Cluster;
 
 #[tokio::test]
 async fn the_certificate_is_checked_as_far_as_sslmode_says() {

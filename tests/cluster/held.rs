@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::bed::{client, mail, scale, service};
-use super::postgres::TestDatabase;
+use testkit::postgres::TestDatabase;
 
 /// For how many seconds an inbox is held: 8 and 48 show more.
 const SECONDS: &str = "RESTANTE_TEST_HELD_SECONDS";

@@ -4,8 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::node::{Node, eventually};
-use super::postgres::TestDatabase;
-use super::server::{command, printed};
+use testkit::postgres::TestDatabase;
+use testkit::server::{command, printed};
 
 /// A key that was replaced works nowhere after this.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);

@@ -5,9 +5,9 @@ use std::path::Path;
 use rusqlite::types::Value;
 
 use super::node::{KEY, Node, Sender, eventually};
-use super::postgres::TestDatabase;
-use super::server::{Server, command, failed};
-use super::smtp::Smtp;
+use testkit::postgres::TestDatabase;
+use testkit::server::{Server, command, failed};
+use testkit::smtp::Smtp;
 
 #[test]
 fn an_installation_moves_there_and_back_whole() {

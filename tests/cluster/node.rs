@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::server::{Server, serve};
-use super::smtp::Smtp;
+use testkit::server::{Server, serve};
+use testkit::smtp::Smtp;
 
 /// The key of the default project, if its origin does not matter to a test.
 pub(crate) const KEY: &str = "rst_live_0123456789abcdefghijABCDEFGHIJ01";

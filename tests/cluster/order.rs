@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::node::{Client, Node, Sender};
-use super::postgres::TestDatabase;
+use testkit::postgres::TestDatabase;
 
 const VARIABLE: &str = "RESTANTE_TEST_ORDER_MESSAGES";
 const MESSAGES: usize = 3_000;

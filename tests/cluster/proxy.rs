@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
 
-use super::postgres::TestDatabase;
+use testkit::postgres::TestDatabase;
 
 /// What the proxy does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use restante::model::{InboxId, ProjectId, Timestamp};
 use restante::store::{BusyInbox, Content, Delivery, Origin, Policy, Selection, Store, Swept};
 
 use super::bed::{START, scale};
-use super::postgres::TestDatabase;
-use super::stranded::stranded;
+use testkit::postgres::TestDatabase;
+use testkit::stranded::stranded;
 
 /// How far the clock of the deleting node is ahead, in milliseconds.
 const SKEWS: [i64; 3] = [-5_000, 0, 5_000];

@@ -10,8 +10,8 @@ use std::thread;
 use serde_json::json;
 
 use super::node::{Client, KEY, Node, eventually};
-use super::postgres::{Cluster, TestDatabase};
 use super::relay::{Relay, Taken};
+use testkit::postgres::{Cluster, TestDatabase};
 
 const WRITERS: usize = 4;
 /// Messages that are sent between two deaths.

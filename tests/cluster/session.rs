@@ -6,8 +6,8 @@ use restante::config::DatabaseUrl;
 use restante::db::{Database, DatabaseError, Transaction};
 use tokio_postgres::NoTls;
 
-use super::postgres::TestDatabase;
 use super::proxy::{Manner, Proxy};
+use testkit::postgres::TestDatabase;
 
 /// Longer than anything in here should take.
 const LONG: Duration = Duration::from_secs(30);

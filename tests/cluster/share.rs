@@ -7,7 +7,7 @@ use restante::db::{Database, DatabaseError};
 use restante::service::{MessageFilter, ServiceError};
 
 use super::bed::{client, scale, service};
-use super::postgres::{Cluster, TestDatabase};
+use testkit::postgres::{Cluster, TestDatabase};
 
 /// Locks that the server has room for, for each connection: 64 is its default.
 const LOCKS: &str = "RESTANTE_TEST_LOCKS_PER_TRANSACTION";

@@ -8,7 +8,7 @@ use restante::db::{Database, DatabaseError};
 use tokio::time::timeout;
 
 use super::bed::{START, client, mail, service};
-use super::postgres::{Cluster, TestDatabase};
+use testkit::postgres::{Cluster, TestDatabase};
 
 /// A frozen connection is given up and replaced within this.
 const REPLACED: Duration = Duration::from_secs(10);

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::node::{Client, Node, eventually};
-use super::postgres::TestDatabase;
+use testkit::postgres::TestDatabase;
 
 const LONG: Duration = Duration::from_secs(100);
 

@@ -8,7 +8,7 @@ use restante::model::{Inbox, InboxId, InboxKind, Timestamp};
 use restante::store::{BusyInbox, Content, Delivery, Origin, Policy, Store, Swept};
 use tokio_postgres::NoTls;
 
-use super::postgres::TestDatabase;
+use testkit::postgres::TestDatabase;
 
 const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 const HOUR: Duration = Duration::from_secs(3_600);

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::Request;
 
-use crate::common::{Answer, Harness};
+use testkit::{Answer, Engine, Harness};
 
 /// Every endpoint that needs a key, with `{id}` for an inbox or a message.
 const WITH_KEY: [(&str, &str); 9] = [
@@ -31,9 +31,8 @@ fn assert_unauthorized(answer: &Answer) {
     assert_eq!(answer.headers["www-authenticate"], "Bearer");
 }
 
-#[tokio::test]
-async fn without_a_key_nothing_is_said_about_what_exists() {
-    let api = Harness::start().await;
+pub async fn without_a_key_nothing_is_said_about_what_exists(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for prefix in ["/v1", "/api/v1"] {
         for (method, path) in WITH_KEY {
@@ -42,9 +41,8 @@ async fn without_a_key_nothing_is_said_about_what_exists() {
     }
 }
 
-#[tokio::test]
-async fn a_wrong_key_is_as_good_as_none() {
-    let api = Harness::start().await;
+pub async fn a_wrong_key_is_as_good_as_none(engine: Engine) {
+    let api = Harness::on(engine).await;
     let key = api.key.as_str();
     let stranger = restante::model::ApiKey::generate();
     for headers in [
@@ -64,9 +62,8 @@ async fn a_wrong_key_is_as_good_as_none() {
     }
 }
 
-#[tokio::test]
-async fn a_key_is_taken_from_either_header() {
-    let api = Harness::start().await;
+pub async fn a_key_is_taken_from_either_header(engine: Engine) {
+    let api = Harness::on(engine).await;
     let key = api.key.as_str();
     for headers in [
         vec![("authorization", format!("Bearer {key}"))],
@@ -82,18 +79,16 @@ async fn a_key_is_taken_from_either_header() {
     }
 }
 
-#[tokio::test]
-async fn public_paths_need_no_key_and_ignore_a_wrong_one() {
-    let api = Harness::start().await;
+pub async fn public_paths_need_no_key_and_ignore_a_wrong_one(engine: Engine) {
+    let api = Harness::on(engine).await;
     for path in ["/llm", "/llms.txt", "/openapi.json", "/v1/health", "/api/v1/health", "/health"] {
         assert_eq!(call(&api, "GET", path, &[]).await.status, 200, "{path}");
         assert_eq!(call(&api, "GET", path, &[("x-api-key", "wrong".to_owned())]).await.status, 200, "{path}");
     }
 }
 
-#[tokio::test]
-async fn the_alias_prefix_answers_like_the_first() {
-    let api = Harness::start().await;
+pub async fn the_alias_prefix_answers_like_the_first(engine: Engine) {
+    let api = Harness::on(engine).await;
     let created = api.call("POST", "/api/v1/inboxes", "").await;
     assert_eq!(created.status, 201);
     let id = created.text("id");
@@ -114,9 +109,8 @@ async fn the_alias_prefix_answers_like_the_first() {
     assert_eq!(api.call("DELETE", &format!("/api/v1/inboxes/{id}"), "").await.status, 204);
 }
 
-#[tokio::test]
-async fn what_belongs_to_another_key_does_not_exist() {
-    let api = Harness::start().await;
+pub async fn what_belongs_to_another_key_does_not_exist(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let message = api.deliver(&inbox, "Hello").await;
     for (method, path) in WITH_KEY.into_iter().filter(|(_, path)| path.contains("{id}")) {
@@ -128,9 +122,8 @@ async fn what_belongs_to_another_key_does_not_exist() {
     assert_eq!(api.get(&format!("/v1/messages/{message}")).await.status, 200, "and it is still there");
 }
 
-#[tokio::test]
-async fn the_key_is_checked_first_then_the_inbox_then_query_and_body() {
-    let api = Harness::start().await;
+pub async fn the_key_is_checked_first_then_the_inbox_then_query_and_body(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for (method, rest, text) in [
         ("GET", "messages?after=x", "invalid after"),

@@ -9,7 +9,7 @@ use restante::config::MIB;
 use tower::ServiceExt;
 
 use super::server::{LONG, Server};
-use crate::common::{Answer, Harness, request, within};
+use testkit::{Answer, Engine, Harness, request, within};
 
 /// A sign-in with this form, as a browser sends it.
 async fn sign_in(api: &Harness, form: String) -> Answer {
@@ -23,9 +23,8 @@ fn stalled() -> Body {
     Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>())
 }
 
-#[tokio::test]
-async fn a_form_of_a_stranger_is_small() {
-    let api = Harness::start().await;
+pub async fn a_form_of_a_stranger_is_small(engine: Engine) {
+    let api = Harness::on(engine).await;
     let secret = |bytes: usize| format!("secret={}", "x".repeat(bytes - 7));
     assert_eq!(sign_in(&api, secret(16 * 1024)).await.status, 401);
     assert_eq!(sign_in(&api, secret(16 * 1024 + 1)).await.status, 413);
@@ -33,9 +32,8 @@ async fn a_form_of_a_stranger_is_small() {
     assert_eq!(sign_in(&api, "a=b&".repeat(11)).await.status, 413);
 }
 
-#[tokio::test]
-async fn a_subject_filter_has_a_limit() {
-    let api = Harness::start().await;
+pub async fn a_subject_filter_has_a_limit(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let messages = format!("/v1/inboxes/{inbox}/messages");
     for path in [format!("{messages}?"), format!("{messages}/wait?timeout=0&")] {
@@ -50,9 +48,8 @@ async fn a_subject_filter_has_a_limit() {
     }
 }
 
-#[tokio::test]
-async fn a_send_takes_its_place_before_its_body_is_read() {
-    let api = Harness::start().await;
+pub async fn a_send_takes_its_place_before_its_body_is_read(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let send = format!("/v1/inboxes/{inbox}/messages");
     let stalled_send = || Box::pin(async { api.call("POST", &send, stalled()).await });
@@ -68,9 +65,8 @@ async fn a_send_takes_its_place_before_its_body_is_read() {
     assert_eq!(api.service.budget().free() as u64, 256 * MIB);
 }
 
-#[tokio::test]
-async fn past_the_budget_a_request_waits_and_then_gets_a_503() {
-    let api = Harness::start().await;
+pub async fn past_the_budget_a_request_waits_and_then_gets_a_503(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let all = api.service.budget().take(256 * MIB).await.unwrap();
     let create = || api.call("POST", "/v1/inboxes", "{}");
@@ -86,9 +82,8 @@ async fn past_the_budget_a_request_waits_and_then_gets_a_503() {
     assert_eq!(create().await.status, 201);
 }
 
-#[tokio::test]
-async fn an_answer_holds_its_room_until_it_is_sent() {
-    let api = Harness::start().await;
+pub async fn an_answer_holds_its_room_until_it_is_sent(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let large = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(100_000));
     let id = api.deliver_raw(&inbox, &large).await;
@@ -111,9 +106,8 @@ async fn an_answer_holds_its_room_until_it_is_sent() {
     }
 }
 
-#[tokio::test]
-async fn a_list_of_large_messages_fits_into_a_small_part_of_the_budget() {
-    let server = Server::start(LONG).await;
+pub async fn a_list_of_large_messages_fits_into_a_small_part_of_the_budget(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
     let large = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(100_000));
     for _ in 0..8 {

@@ -5,14 +5,13 @@ use std::time::Duration;
 use axum::body::Body;
 use futures_util::future::select_all;
 
-use crate::common::{Harness, START, within};
+use testkit::{Engine, Harness, START, within};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);
 
-#[tokio::test]
-async fn a_wait_ends_in_time_when_the_clock_is_set_back() {
-    let api = Harness::start().await;
+pub async fn a_wait_ends_in_time_when_the_clock_is_set_back(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let started = api.clock.instant();
     let open = |_| api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=3000"));
@@ -27,9 +26,8 @@ async fn a_wait_ends_in_time_when_the_clock_is_set_back() {
     assert!((3 * SECOND..30 * SECOND).contains(&taken), "{taken:?}");
 }
 
-#[tokio::test]
-async fn a_rotated_key_stops_in_time_when_the_clock_is_set_back() {
-    let api = Harness::start().await;
+pub async fn a_rotated_key_stops_in_time_when_the_clock_is_set_back(engine: Engine) {
+    let api = Harness::on(engine).await;
     let status = async |key| api.call_with(key, "POST", "/v1/inboxes", Body::empty()).await.status;
     let new = api.service.projects().rotate_key("other", 6 * SECOND).await.unwrap();
     assert_eq!((status(&api.other_key).await, status(&new).await), (201, 201));

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use crate::common::{BASE_URL, Harness};
+use testkit::{BASE_URL, Engine, Harness};
 
-#[tokio::test]
-async fn the_guide_is_markdown_under_both_names() {
-    let api = Harness::start().await;
+pub async fn the_guide_is_markdown_under_both_names(engine: Engine) {
+    let api = Harness::on(engine).await;
     let guide = api.get("/llm").await;
     assert_eq!(guide.status, 200);
     assert_eq!(guide.headers["content-type"], "text/markdown; charset=utf-8");
@@ -17,9 +16,8 @@ async fn the_guide_is_markdown_under_both_names() {
     );
 }
 
-#[tokio::test]
-async fn the_guide_names_this_installation_and_the_version() {
-    let api = Harness::start().await;
+pub async fn the_guide_names_this_installation_and_the_version(engine: Engine) {
+    let api = Harness::on(engine).await;
     let guide = api.get("/llm").await.body;
     assert!(!guide.contains("{base_url}") && !guide.contains("{mail_domain}") && !guide.contains("_per_key}"));
     for part in [
@@ -35,9 +33,8 @@ async fn the_guide_names_this_installation_and_the_version() {
     }
 }
 
-#[tokio::test]
-async fn the_guide_has_every_endpoint_and_every_error() {
-    let api = Harness::start().await;
+pub async fn the_guide_has_every_endpoint_and_every_error(engine: Engine) {
+    let api = Harness::on(engine).await;
     let guide = api.get("/llm").await.body;
     for endpoint in [
         "POST /v1/inboxes:",
@@ -82,9 +79,8 @@ fn collect_error_texts(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-#[tokio::test]
-async fn the_contract_names_this_installation_and_the_version() {
-    let api = Harness::start().await;
+pub async fn the_contract_names_this_installation_and_the_version(engine: Engine) {
+    let api = Harness::on(engine).await;
     let answer = api.get("/openapi.json").await;
     assert!(!answer.body.contains("{base_url}") && !answer.body.contains("_per_key}"));
     let document = answer.json();

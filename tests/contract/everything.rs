@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::smtp::Smtp;
-use crate::common::{Harness, MAIL_DOMAIN};
+use testkit::{Engine, Harness, MAIL_DOMAIN};
 
 const MAIL: &str = concat!(
     "From: Shop <shop@app.example>\r\nTo: Ann <ann@app.example>\r\nSubject: Confirm\r\n",
@@ -24,9 +24,8 @@ fn large() -> String {
     format!("Subject: Large\r\n\r\n{}", lines.collect::<String>())
 }
 
-#[tokio::test]
-async fn the_details_say_how_a_message_came_and_what_is_in_it() {
-    let api = Harness::start().await;
+pub async fn the_details_say_how_a_message_came_and_what_is_in_it(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (smtp, inbox) = (Smtp::start(&api).await, api.create_inbox().await);
     assert!(smtp.send(&format!("{inbox}@{MAIL_DOMAIN}"), MAIL).await.starts_with("250"));
     let id = api.get(&format!("/v1/inboxes/{inbox}/messages/wait")).await.text("id");
@@ -51,9 +50,8 @@ async fn the_details_say_how_a_message_came_and_what_is_in_it() {
     assert_eq!(details["attachments"][1]["filename"], "../n\u{f6}te.txt");
 }
 
-#[tokio::test]
-async fn a_message_of_the_service_itself_came_over_no_connection() {
-    let api = Harness::start().await;
+pub async fn a_message_of_the_service_itself_came_over_no_connection(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let address = format!("{inbox}@{MAIL_DOMAIN}");
     let body = json!({"to": address, "subject": "s"}).to_string();
@@ -74,9 +72,8 @@ async fn a_message_of_the_service_itself_came_over_no_connection() {
     assert_eq!(foreign.error(), (404, "outgoing message not found".to_owned()));
 }
 
-#[tokio::test]
-async fn an_attachment_is_a_download_that_nothing_can_run() {
-    let api = Harness::start().await;
+pub async fn an_attachment_is_a_download_that_nothing_can_run(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let id = api.deliver_raw(&inbox, MAIL).await;
     let notes = api.get(&format!("/v1/messages/{id}/attachments/1")).await;
@@ -93,9 +90,8 @@ async fn an_attachment_is_a_download_that_nothing_can_run() {
     }
 }
 
-#[tokio::test]
-async fn a_page_shows_images_and_runs_nothing() {
-    let api = Harness::start().await;
+pub async fn a_page_shows_images_and_runs_nothing(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let id = api.deliver_raw(&inbox, MAIL).await;
     let page = api.get(&format!("/v1/messages/{id}/page")).await;
@@ -108,9 +104,8 @@ async fn a_page_shows_images_and_runs_nothing() {
     assert!(page.body.ends_with("1 &lt; 2 &amp; 3</pre>"), "{}", page.body);
 }
 
-#[tokio::test]
-async fn a_large_message_is_the_same_in_pieces() {
-    let api = Harness::start().await;
+pub async fn a_large_message_is_the_same_in_pieces(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     api.deliver(&inbox, "first").await;
     let id = api.deliver_raw(&inbox, &large()).await;
@@ -133,9 +128,8 @@ async fn a_large_message_is_the_same_in_pieces() {
     assert_eq!(api.service.budget().free(), 256 << 20);
 }
 
-#[tokio::test]
-async fn filters_by_sender_and_content_combine() {
-    let api = Harness::start().await;
+pub async fn filters_by_sender_and_content_combine(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let bodies = [
         ("a", "x"),
@@ -164,9 +158,8 @@ async fn filters_by_sender_and_content_combine() {
     }
 }
 
-#[tokio::test]
-async fn a_deleted_message_is_gone_and_still_a_cursor() {
-    let api = Harness::start().await;
+pub async fn a_deleted_message_is_gone_and_still_a_cursor(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (inbox, other) = (api.create_inbox().await, api.create_inbox().await);
     let first = api.deliver(&inbox, "first").await;
     let second = api.deliver_raw(&inbox, &large()).await;
@@ -189,9 +182,8 @@ async fn a_deleted_message_is_gone_and_still_a_cursor() {
     assert_eq!(elsewhere.error(), (400, "invalid after".to_owned()));
 }
 
-#[tokio::test]
-async fn an_inbox_that_was_full_takes_mail_once_a_message_is_deleted() {
-    let api = Harness::start().await;
+pub async fn an_inbox_that_was_full_takes_mail_once_a_message_is_deleted(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (smtp, inbox) = (Smtp::start(&api).await, api.create_inbox().await);
     let id = api.deliver(&inbox, "first").await;
     api.run_sql(&format!("UPDATE inboxes SET message_count = 1000 WHERE id = '{inbox}'")).await;
@@ -201,9 +193,8 @@ async fn an_inbox_that_was_full_takes_mail_once_a_message_is_deleted() {
     assert!(smtp.send(&address, MAIL).await.starts_with("250"));
 }
 
-#[tokio::test]
-async fn of_a_shared_message_each_recipient_deletes_their_own() {
-    let api = Harness::start().await;
+pub async fn of_a_shared_message_each_recipient_deletes_their_own(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (smtp, one, other) = (Smtp::start(&api).await, api.create_inbox().await, api.create_inbox().await);
     let addresses = [format!("{one}@{MAIL_DOMAIN}"), format!("{other}@{MAIL_DOMAIN}")];
     let mut client = smtp.client().await;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::smtp::Smtp;
-use crate::common::{Harness, MAIL_DOMAIN, within};
+use testkit::{Engine, Harness, MAIL_DOMAIN, within};
 
 const MAIL: &str = "From: shop@app.example\r\nSubject: Welcome\r\n\r\nHello";
 
 /// A service with SMTP, and an inbox.
-async fn start() -> (Harness, Smtp, String) {
-    let api = Harness::start().await;
+async fn start(engine: Engine) -> (Harness, Smtp, String) {
+    let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     let inbox = api.create_inbox().await;
     (api, smtp, inbox)
@@ -47,9 +47,8 @@ fn assert_summary(explained: &Value, part: &str) {
     assert!(summary.contains(part), "{part:?} is not in {summary:?}");
 }
 
-#[tokio::test]
-async fn nothing_has_connected() {
-    let (api, _smtp, inbox) = start().await;
+pub async fn nothing_has_connected(engine: Engine) {
+    let (api, _smtp, inbox) = start(engine).await;
     api.clock.advance(Duration::from_secs(32));
     let explained = explain(&api, &inbox, "").await;
     assert_eq!(
@@ -65,9 +64,8 @@ async fn nothing_has_connected() {
     assert_eq!(explained["smtp"], unused);
 }
 
-#[tokio::test]
-async fn messages_came_but_the_filters_exclude_them() {
-    let (api, smtp, inbox) = start().await;
+pub async fn messages_came_but_the_filters_exclude_them(engine: Engine) {
+    let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     assert!(
         smtp.send(&address(&inbox), "From: bank@app.example\r\nSubject: Code 482913\r\n\r\n").await.starts_with("250")
@@ -88,12 +86,11 @@ async fn messages_came_but_the_filters_exclude_them() {
     assert_eq!(api.get(&format!("/v1/inboxes/{inbox}/explain?after=x")).await.error().1, "invalid after");
 }
 
-#[tokio::test]
-async fn mail_was_refused() {
+pub async fn mail_was_refused(engine: Engine) {
     let large = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(7_000));
     let loops = format!("{}Subject: loop\r\n\r\n", "Received: from a by b\r\n".repeat(101));
     for (message, reply) in [("Subject: bare\n\r\n\r\n", "550 5.6.11"), (&large, "552 5.3.4"), (&loops, "554 5.4.6")] {
-        let (api, smtp, inbox) = start().await;
+        let (api, smtp, inbox) = start(engine).await;
         let refused = smtp.send(&address(&inbox), message).await;
         assert!(refused.starts_with(reply), "{refused}");
         let explained = explain_refused(&api, &inbox, 1).await;
@@ -104,9 +101,8 @@ async fn mail_was_refused() {
     }
 }
 
-#[tokio::test]
-async fn each_recipient_of_a_refused_message_hears_of_it_alone() {
-    let (api, smtp, inbox) = start().await;
+pub async fn each_recipient_of_a_refused_message_hears_of_it_alone(engine: Engine) {
+    let (api, smtp, inbox) = start(engine).await;
     let others = api.create_inbox_with(&api.other_key).await;
     let mut client = smtp.client().await;
     assert!(client.send(&[&address(&inbox), &address(&others)], "a\nb").await.starts_with("550 5.6.11"));
@@ -117,9 +113,8 @@ async fn each_recipient_of_a_refused_message_hears_of_it_alone() {
     assert_eq!(explained["refused"][0]["recipient"], address(&others));
 }
 
-#[tokio::test]
-async fn a_recipient_was_refused() {
-    let (api, smtp, inbox) = start().await;
+pub async fn a_recipient_was_refused(engine: Engine) {
+    let (api, smtp, inbox) = start(engine).await;
     api.run_sql(&format!("UPDATE inboxes SET message_count = 999 WHERE id = '{inbox}'")).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     let full = smtp.send(&format!("{inbox}+tag@{MAIL_DOMAIN}"), MAIL).await;
@@ -140,9 +135,8 @@ async fn a_recipient_was_refused() {
     assert_summary(&explained, &format!("Mail to {abroad}@else.example was refused 0 s ago: 550 5.7.1"));
 }
 
-#[tokio::test]
-async fn the_address_was_mistyped() {
-    let (api, smtp, inbox) = start().await;
+pub async fn the_address_was_mistyped(engine: Engine) {
+    let (api, smtp, inbox) = start(engine).await;
     let typo = format!("{}x", &inbox[..inbox.len() - 1]);
     assert!(smtp.send(&address(&typo), MAIL).await.starts_with("250"));
     assert!(smtp.send("something-else@restante.test", MAIL).await.starts_with("250"));
@@ -152,9 +146,8 @@ async fn the_address_was_mistyped() {
     assert_eq!(similar, [json!(address(&typo)), json!("something-else@restante.test")]);
 }
 
-#[tokio::test]
-async fn an_older_inbox_with_a_similar_name_got_the_mail() {
-    let (api, smtp, older) = start().await;
+pub async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
+    let (api, smtp, older) = start(engine).await;
     api.clock.advance(Duration::from_secs(1));
     let inbox = format!("{}x", &older[..older.len() - 1]);
     api.deliver(&inbox, "opens it").await;
@@ -165,16 +158,14 @@ async fn an_older_inbox_with_a_similar_name_got_the_mail() {
     assert_eq!(explained["similar"][0]["address"], address(&older));
 }
 
-#[tokio::test]
-async fn mail_opened_another_inbox() {
-    let (api, smtp, inbox) = start().await;
+pub async fn mail_opened_another_inbox(engine: Engine) {
+    let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send("somebody@restante.test", MAIL).await.starts_with("250"));
     assert_summary(&explain(&api, &inbox, "").await, "a mail opened the inbox somebody@restante.test");
 }
 
-#[tokio::test]
-async fn mail_went_to_another_domain() {
-    let (api, smtp, inbox) = start().await;
+pub async fn mail_went_to_another_domain(engine: Engine) {
+    let (api, smtp, inbox) = start(engine).await;
     let mut client = smtp.client().await;
     assert!(client.send(&["somebody@else.example"], MAIL).await.starts_with("550 5.7.1"));
     let explained = async {
@@ -198,9 +189,8 @@ async fn mail_went_to_another_domain() {
     assert!(!explained.to_string().contains("somebody"), "{explained}");
 }
 
-#[tokio::test]
-async fn a_refusal_without_a_recipient_is_shown_but_does_not_decide() {
-    let (api, smtp, inbox) = start().await;
+pub async fn a_refusal_without_a_recipient_is_shown_but_does_not_decide(engine: Engine) {
+    let (api, smtp, inbox) = start(engine).await;
     let mut client = smtp.client().await;
     assert!(client.say("MAIL FROM:<no address>").await.starts_with("5"));
     let explained = explain_refused(&api, &inbox, 1).await;
@@ -208,9 +198,8 @@ async fn a_refusal_without_a_recipient_is_shown_but_does_not_decide() {
     assert_summary(&explained, "SMTP is in use");
 }
 
-#[tokio::test]
-async fn the_inbox_has_ended() {
-    let (api, smtp, inbox) = start().await;
+pub async fn the_inbox_has_ended(engine: Engine) {
+    let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     let deleted = api.create_inbox().await;
     assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{deleted}"), "").await.status, 204);
@@ -227,9 +216,8 @@ async fn the_inbox_has_ended() {
     assert_eq!(explained["messages"], json!({"count": 0, "latest": []}));
 }
 
-#[tokio::test]
-async fn only_the_owner_is_answered() {
-    let (api, _smtp, _inbox) = start().await;
+pub async fn only_the_owner_is_answered(engine: Engine) {
+    let (api, _smtp, _inbox) = start(engine).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
     for id in [theirs.as_str(), "nobody", "%ff"] {
         for prefix in ["/v1", "/api/v1"] {

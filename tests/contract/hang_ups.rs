@@ -9,7 +9,7 @@ use restante::config::MIB;
 use tokio::time::sleep;
 
 use super::server::{LONG, Server};
-use crate::common::within;
+use testkit::{Engine, within};
 
 const CLIENTS: usize = 500;
 /// Clients at once.
@@ -36,8 +36,17 @@ async fn hang_up(server: &Server, inbox: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_left_behind() {
-    let server = Server::start(LONG).await;
+async fn nothing_is_left_behind_on_sqlite() {
+    nothing_is_left_behind(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_left_behind_on_postgres() {
+    nothing_is_left_behind(Engine::Postgres).await;
+}
+
+async fn nothing_is_left_behind(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
     for _ in 0..CLIENTS / BESIDE {
         within(join_all((0..BESIDE).map(|_| hang_up(&server, &inbox)))).await;

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use crate::common::{Harness, MAIL_DOMAIN};
+use testkit::{Engine, Harness, MAIL_DOMAIN};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-#[tokio::test]
-async fn a_created_inbox_is_temporary_and_lives_for_an_hour() {
-    let api = Harness::start().await;
+pub async fn a_created_inbox_is_temporary_and_lives_for_an_hour(engine: Engine) {
+    let api = Harness::on(engine).await;
     for body in ["", "{}", " {\n} "] {
         let created = api.call("POST", "/v1/inboxes", body).await;
         assert_eq!(created.status, 201, "{body:?}");
@@ -25,15 +24,13 @@ async fn a_created_inbox_is_temporary_and_lives_for_an_hour() {
     }
 }
 
-#[tokio::test]
-async fn every_inbox_has_an_address_of_its_own() {
-    let api = Harness::start().await;
+pub async fn every_inbox_has_an_address_of_its_own(engine: Engine) {
+    let api = Harness::on(engine).await;
     assert_ne!(api.create_inbox().await, api.create_inbox().await);
 }
 
-#[tokio::test]
-async fn a_body_that_is_no_empty_object_is_refused() {
-    let api = Harness::start().await;
+pub async fn a_body_that_is_no_empty_object_is_refused(engine: Engine) {
+    let api = Harness::on(engine).await;
     for (body, text) in [
         (r#"{"address":"me@restante.test"}"#, "unknown field: address"),
         (r#"{"id":"me"}"#, "unknown field: id"),
@@ -48,9 +45,8 @@ async fn a_body_that_is_no_empty_object_is_refused() {
     }
 }
 
-#[tokio::test]
-async fn an_inbox_is_found_by_its_address_in_any_case() {
-    let api = Harness::start().await;
+pub async fn an_inbox_is_found_by_its_address_in_any_case(engine: Engine) {
+    let api = Harness::on(engine).await;
     let id = api.create_inbox().await;
     for address in [format!("{id}@{MAIL_DOMAIN}"), format!("{}@{}", id.to_uppercase(), MAIL_DOMAIN.to_uppercase())] {
         for query in
@@ -62,9 +58,8 @@ async fn an_inbox_is_found_by_its_address_in_any_case() {
     }
 }
 
-#[tokio::test]
-async fn finding_needs_an_address() {
-    let api = Harness::start().await;
+pub async fn finding_needs_an_address(engine: Engine) {
+    let api = Harness::on(engine).await;
     let id = api.create_inbox().await;
     for query in ["", "?address=", "?address", "?Address=a", &format!("?address=&address={id}@{MAIL_DOMAIN}")] {
         let refused = api.get(&format!("/v1/inboxes{query}")).await;
@@ -72,9 +67,8 @@ async fn finding_needs_an_address() {
     }
 }
 
-#[tokio::test]
-async fn an_address_without_an_inbox_of_this_key_is_not_found() {
-    let api = Harness::start().await;
+pub async fn an_address_without_an_inbox_of_this_key_is_not_found(engine: Engine) {
+    let api = Harness::on(engine).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
     let mine = api.create_inbox().await;
     let addresses = [
@@ -91,9 +85,8 @@ async fn an_address_without_an_inbox_of_this_key_is_not_found() {
     }
 }
 
-#[tokio::test]
-async fn an_id_that_names_no_inbox_of_this_key_is_not_found() {
-    let api = Harness::start().await;
+pub async fn an_id_that_names_no_inbox_of_this_key_is_not_found(engine: Engine) {
+    let api = Harness::on(engine).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
     for id in [theirs.as_str(), "nobody", "%ff", "%00", "a%2Fb", "%", "a%20b", &"x".repeat(5_000)] {
         for (method, path) in [
@@ -110,9 +103,8 @@ async fn an_id_that_names_no_inbox_of_this_key_is_not_found() {
     assert_eq!(api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{theirs}"), "").await.status, 200);
 }
 
-#[tokio::test]
-async fn deleting_takes_the_inbox_and_its_messages() {
-    let api = Harness::start().await;
+pub async fn deleting_takes_the_inbox_and_its_messages(engine: Engine) {
+    let api = Harness::on(engine).await;
     let id = api.create_inbox().await;
     let message = api.deliver(&id, "Hello").await;
     let deleted = api.call("DELETE", &format!("/v1/inboxes/{id}"), "").await;
@@ -128,9 +120,8 @@ async fn deleting_takes_the_inbox_and_its_messages() {
     }
 }
 
-#[tokio::test]
-async fn an_inbox_and_its_messages_are_gone_after_an_hour() {
-    let api = Harness::start().await;
+pub async fn an_inbox_and_its_messages_are_gone_after_an_hour(engine: Engine) {
+    let api = Harness::on(engine).await;
     let id = api.create_inbox().await;
     let message = api.deliver(&id, "Hello").await;
     api.clock.advance(HOUR - Duration::from_millis(1));
@@ -141,9 +132,8 @@ async fn an_inbox_and_its_messages_are_gone_after_an_hour() {
     assert_eq!(api.get(&format!("/v1/messages/{message}")).await.error(), (404, "message not found".to_owned()));
 }
 
-#[tokio::test]
-async fn mail_to_an_unknown_address_creates_a_temporary_inbox() {
-    let api = Harness::start().await;
+pub async fn mail_to_an_unknown_address_creates_a_temporary_inbox(engine: Engine) {
+    let api = Harness::on(engine).await;
     let message = api.deliver("Sign-Up", "Hello").await;
     let inbox = api.get("/v1/inboxes/sign-up").await.json();
     assert_eq!(inbox["address"], format!("sign-up@{MAIL_DOMAIN}"));

@@ -2,7 +2,7 @@
 
 use restante::model::MessageId;
 
-use crate::common::{Answer, Harness};
+use testkit::{Answer, Engine, Harness};
 
 /// The subjects of a list, in its order.
 fn subjects(list: &Answer) -> Vec<String> {
@@ -21,17 +21,15 @@ async fn inbox_with(api: &Harness, subjects: &[&str]) -> (String, Vec<String>) {
     (format!("/v1/inboxes/{inbox}/messages"), ids)
 }
 
-#[tokio::test]
-async fn an_empty_inbox_has_an_empty_list() {
-    let api = Harness::start().await;
+pub async fn an_empty_inbox_has_an_empty_list(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (path, _) = inbox_with(&api, &[]).await;
     let list = api.get(&path).await;
     assert_eq!((list.status, list.body.as_str()), (200, r#"{"messages":[]}"#));
 }
 
-#[tokio::test]
-async fn the_newest_comes_first_with_the_same_fields_as_alone() {
-    let api = Harness::start().await;
+pub async fn the_newest_comes_first_with_the_same_fields_as_alone(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (path, ids) = inbox_with(&api, &["one", "two", "three"]).await;
     let list = api.get(&path).await;
     assert_eq!(subjects(&list), ["three", "two", "one"]);
@@ -39,9 +37,8 @@ async fn the_newest_comes_first_with_the_same_fields_as_alone() {
     assert_eq!(list.json()["messages"][0], alone);
 }
 
-#[tokio::test]
-async fn a_subject_is_a_substring_in_any_case() {
-    let api = Harness::start().await;
+pub async fn a_subject_is_a_substring_in_any_case(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (path, _) = inbox_with(&api, &["Confirm your account", "=?utf-8?q?=C3=9CBERWEISUNG?=", "100%_sure"]).await;
     for (query, expected) in [
         ("subject=CONFIRM", vec!["Confirm your account"]),
@@ -58,9 +55,8 @@ async fn a_subject_is_a_substring_in_any_case() {
     }
 }
 
-#[tokio::test]
-async fn after_and_before_are_cursors() {
-    let api = Harness::start().await;
+pub async fn after_and_before_are_cursors(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (path, ids) = inbox_with(&api, &["one", "two", "three"]).await;
     for (query, expected) in [
         (format!("after={}", ids[0]), vec!["three", "two"]),
@@ -80,9 +76,8 @@ async fn after_and_before_are_cursors() {
     }
 }
 
-#[tokio::test]
-async fn a_cursor_that_names_no_message_of_the_inbox_is_refused() {
-    let api = Harness::start().await;
+pub async fn a_cursor_that_names_no_message_of_the_inbox_is_refused(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (path, _) = inbox_with(&api, &["one"]).await;
     let (_, elsewhere) = inbox_with(&api, &["two"]).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
@@ -96,9 +91,8 @@ async fn a_cursor_that_names_no_message_of_the_inbox_is_refused() {
     }
 }
 
-#[tokio::test]
-async fn a_limit_is_an_integer_of_at_least_one() {
-    let api = Harness::start().await;
+pub async fn a_limit_is_an_integer_of_at_least_one(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (path, _) = inbox_with(&api, &["one"]).await;
     for limit in ["0", "-1", "x", "1.0", "%ff"] {
         let refused = api.get(&format!("{path}?limit={limit}")).await;
@@ -106,9 +100,8 @@ async fn a_limit_is_an_integer_of_at_least_one() {
     }
 }
 
-#[tokio::test]
-async fn a_list_of_many_pages_is_whole() {
-    let api = Harness::start().await;
+pub async fn a_list_of_many_pages_is_whole(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let body = "0123456789abcde\r\n".repeat(20_000);
     for number in 0..12 {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::common::{Harness, MAIL_DOMAIN};
+use testkit::{Engine, Harness, MAIL_DOMAIN};
 
 const MAIL: &str = concat!(
     "From: Shop <shop@example.com>\r\n",
@@ -22,9 +22,8 @@ const MAIL: &str = concat!(
     "--b--\r\n",
 );
 
-#[tokio::test]
-async fn a_message_has_all_its_fields() {
-    let api = Harness::start().await;
+pub async fn a_message_has_all_its_fields(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let id = api.deliver_raw(&inbox, MAIL).await;
     let shown = api.get(&format!("/v1/messages/{id}")).await;
@@ -50,9 +49,8 @@ async fn a_message_has_all_its_fields() {
     assert_eq!(message, expected);
 }
 
-#[tokio::test]
-async fn what_a_message_does_not_have_is_empty_and_never_missing() {
-    let api = Harness::start().await;
+pub async fn what_a_message_does_not_have_is_empty_and_never_missing(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let id = api.deliver_raw(&inbox, "\r\n").await;
     let message = api.get(&format!("/v1/messages/{id}")).await.json();
@@ -64,9 +62,8 @@ async fn what_a_message_does_not_have_is_empty_and_never_missing() {
     assert_eq!(message["links"], json!([]));
 }
 
-#[tokio::test]
-async fn an_id_that_names_no_message_of_this_key_is_not_found() {
-    let api = Harness::start().await;
+pub async fn an_id_that_names_no_message_of_this_key_is_not_found(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox_with(&api.other_key).await;
     let theirs = api.deliver(&inbox, "Hello").await;
     let unknown = restante::model::MessageId::generate().to_string();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::select_all;
 
 use super::server::{Client, LONG, Server};
-use crate::common::within;
+use testkit::{Engine, within};
 
 /// Four clients whose waits are open, each with its inbox. Their requests have these header `fields`, too.
 async fn four_waiting(server: &Server, version: &str, fields: &str) -> Vec<(Client, String)> {
@@ -32,9 +32,8 @@ fn health(server: &Server) -> String {
     format!("{}\r\n", server.head("GET", "/v1/health"))
 }
 
-#[tokio::test]
-async fn it_goes_on_after_the_answer() {
-    let server = Server::start(LONG).await;
+pub async fn it_goes_on_after_the_answer(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     for (mut client, inbox) in four_waiting(&server, "HTTP/1.1", "").await {
         for subject in ["one", "two"] {
             server.api.deliver(&inbox, subject).await;
@@ -64,9 +63,8 @@ async fn it_ends_with_the_answer_if_the_client_requests_it() {
     }
 }
 
-#[tokio::test]
-async fn what_was_sent_ahead_is_answered_in_order() {
-    let server = Server::start(LONG).await;
+pub async fn what_was_sent_ahead_is_answered_in_order(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     // With the wait, and while it is open.
     for (mut client, inbox) in four_waiting(&server, "HTTP/1.1", "").await {
         client.write(format!("{}{}", health(&server), wait(&server, &inbox, "X-Second: yes\r\n")).as_bytes()).await;
@@ -84,9 +82,8 @@ async fn what_was_sent_ahead_is_answered_in_order() {
     }
 }
 
-#[tokio::test]
-async fn an_earlier_answer_that_is_not_read_yet_is_not_lost() {
-    let server = Server::start(LONG).await;
+pub async fn an_earlier_answer_that_is_not_read_yet_is_not_lost(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     let (full, empty) = (server.api.create_inbox().await, server.api.create_inbox().await);
     // More than the buffers of a socket hold.
     let raw = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(500_000));
@@ -100,9 +97,8 @@ async fn an_earlier_answer_that_is_not_read_yet_is_not_lost() {
     assert_eq!(within(client.read()).await.text("subject"), "Hello");
 }
 
-#[tokio::test]
-async fn at_the_end_of_the_grace_the_answer_says_that_it_is_the_last() {
-    let server = Server::start(Duration::ZERO).await;
+pub async fn at_the_end_of_the_grace_the_answer_says_that_it_is_the_last(engine: Engine) {
+    let server = Server::start(engine, Duration::ZERO).await;
     let clients = four_waiting(&server, "HTTP/1.1", "").await;
     server.stop();
     for (mut client, _) in clients {

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 
-use crate::common::{Answer, Harness};
+use testkit::{Answer, Engine, Harness};
 
 const METHODS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "PATCH", "TRACE", "QUERY"];
 
@@ -54,9 +54,8 @@ fn the_contract_has_the_endpoints_and_nothing_else() {
     assert_eq!(operations(&document()), expected.map(str::to_owned).into());
 }
 
-#[tokio::test]
-async fn the_router_answers_exactly_the_operations_of_the_contract() {
-    let api = Harness::start().await;
+pub async fn the_router_answers_exactly_the_operations_of_the_contract(engine: Engine) {
+    let api = Harness::on(engine).await;
     let document = document();
     let operations = operations(&document);
     for path in document["paths"].as_object().unwrap().keys() {
@@ -244,9 +243,8 @@ fn assert_documented(document: &Value, case: &Case, answer: &Answer) {
     }
 }
 
-#[tokio::test]
-async fn answers_fit_the_schemas_of_the_contract() {
-    let api = Harness::start().await;
+pub async fn answers_fit_the_schemas_of_the_contract(engine: Engine) {
+    let api = Harness::on(engine).await;
     let document = document();
     let world = world(&api).await;
     let mut provoked = BTreeSet::new();

@@ -3,7 +3,7 @@
 use restante::model::MessageId;
 use serde_json::json;
 
-use crate::common::{Answer, Harness, MAIL_DOMAIN};
+use testkit::{Answer, Engine, Harness, MAIL_DOMAIN};
 
 async fn send(api: &Harness, inbox: &str, body: impl ToString) -> Answer {
     api.call("POST", &format!("/v1/inboxes/{inbox}/messages"), body.to_string()).await
@@ -16,9 +16,8 @@ fn assert_accepted(accepted: &Answer) {
     assert_eq!(accepted.json().as_object().unwrap().len(), 2);
 }
 
-#[tokio::test]
-async fn a_local_recipient_gets_the_message_from_the_address_of_the_inbox() {
-    let api = Harness::start().await;
+pub async fn a_local_recipient_gets_the_message_from_the_address_of_the_inbox(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (from, to) = (api.create_inbox().await, api.create_inbox_with(&api.other_key).await);
     let body = json!({
         "to": format!("{}@{MAIL_DOMAIN}", to.to_uppercase()),
@@ -38,9 +37,8 @@ async fn a_local_recipient_gets_the_message_from_the_address_of_the_inbox() {
     assert_eq!(received["otp"], "482913");
 }
 
-#[tokio::test]
-async fn text_and_html_are_optional() {
-    let api = Harness::start().await;
+pub async fn text_and_html_are_optional(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for (fields, text, html) in [
         (json!({}), "", ""),
@@ -56,18 +54,16 @@ async fn text_and_html_are_optional() {
     }
 }
 
-#[tokio::test]
-async fn a_foreign_recipient_is_accepted() {
-    let api = Harness::start().await;
+pub async fn a_foreign_recipient_is_accepted(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for to in ["someone@example.com", "jörg@bücher.example", "a+b@localhost"] {
         assert_accepted(&send(&api, &inbox, json!({"to": to, "subject": "s"})).await);
     }
 }
 
-#[tokio::test]
-async fn a_reply_names_a_message_of_the_same_project() {
-    let api = Harness::start().await;
+pub async fn a_reply_names_a_message_of_the_same_project(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let message = api.deliver(&inbox, "Question").await;
     let theirs = api.create_inbox_with(&api.other_key).await;
@@ -80,18 +76,16 @@ async fn a_reply_names_a_message_of_the_same_project() {
     }
 }
 
-#[tokio::test]
-async fn an_unknown_local_recipient_is_not_found() {
-    let api = Harness::start().await;
+pub async fn an_unknown_local_recipient_is_not_found(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let refused = send(&api, &inbox, json!({"to": format!("nobody@{MAIL_DOMAIN}"), "subject": "s"})).await;
     assert_eq!(refused.error(), (404, "recipient not found".to_owned()));
     assert_eq!(api.get("/v1/inboxes/nobody").await.status, 404, "a send creates no inbox");
 }
 
-#[tokio::test]
-async fn a_wrong_body_is_refused() {
-    let api = Harness::start().await;
+pub async fn a_wrong_body_is_refused(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for (body, text) in [
         ("", "invalid JSON"),
@@ -118,9 +112,8 @@ async fn a_wrong_body_is_refused() {
     }
 }
 
-#[tokio::test]
-async fn only_one_bare_address_is_a_recipient() {
-    let api = Harness::start().await;
+pub async fn only_one_bare_address_is_a_recipient(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for to in [
         "",
@@ -147,9 +140,8 @@ async fn only_one_bare_address_is_a_recipient() {
     }
 }
 
-#[tokio::test]
-async fn a_subject_cannot_bring_a_header_of_its_own() {
-    let api = Harness::start().await;
+pub async fn a_subject_cannot_bring_a_header_of_its_own(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for subject in ["a\r\nBcc: b@example.com", "a\nb", "a\rb", "a\0b", "a\n", "a\tb", "a\u{7f}", "\u{85}"] {
         let refused = send(&api, &inbox, json!({"to": "a@example.com", "subject": subject})).await;
@@ -157,9 +149,8 @@ async fn a_subject_cannot_bring_a_header_of_its_own() {
     }
 }
 
-#[tokio::test]
-async fn a_send_wakes_a_wait() {
-    let api = Harness::start().await;
+pub async fn a_send_wakes_a_wait(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (from, to) = (api.create_inbox().await, api.create_inbox().await);
     let waiting = api.spawn_get(&format!("/v1/inboxes/{to}/messages/wait"));
     assert_accepted(&send(&api, &from, json!({"to": format!("{to}@{MAIL_DOMAIN}"), "subject": "now"})).await);

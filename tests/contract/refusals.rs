@@ -3,11 +3,10 @@
 use axum::body::Body;
 use axum::http::Request;
 
-use crate::common::{Harness, request};
+use testkit::{Engine, Harness, request};
 
-#[tokio::test]
-async fn a_path_that_does_not_exist_is_not_found() {
-    let api = Harness::start().await;
+pub async fn a_path_that_does_not_exist_is_not_found(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for path in [
         "/v1",
@@ -28,9 +27,8 @@ async fn a_path_that_does_not_exist_is_not_found() {
     }
 }
 
-#[tokio::test]
-async fn a_method_that_a_path_does_not_have_is_refused_with_those_it_has() {
-    let api = Harness::start().await;
+pub async fn a_method_that_a_path_does_not_have_is_refused_with_those_it_has(engine: Engine) {
+    let api = Harness::on(engine).await;
     for (path, allowed) in [
         ("/v1/health", "GET,HEAD"),
         ("/health", "GET,HEAD"),
@@ -55,9 +53,8 @@ async fn a_method_that_a_path_does_not_have_is_refused_with_those_it_has() {
     }
 }
 
-#[tokio::test]
-async fn every_answer_carries_its_own_request_id_and_is_not_cached() {
-    let api = Harness::start().await;
+pub async fn every_answer_carries_its_own_request_id_and_is_not_cached(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let mut ids = Vec::new();
     for path in
@@ -77,9 +74,8 @@ async fn every_answer_carries_its_own_request_id_and_is_not_cached() {
     assert!(!ids.contains(&"mine".to_owned()));
 }
 
-#[tokio::test]
-async fn a_body_has_a_limit() {
-    let api = Harness::start().await;
+pub async fn a_body_has_a_limit(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let spaces = |bytes: usize| format!("{{}}{}", " ".repeat(bytes - 2));
     let send = format!("/v1/inboxes/{inbox}/messages");
@@ -93,9 +89,8 @@ async fn a_body_has_a_limit() {
     }
 }
 
-#[tokio::test]
-async fn the_body_decides_and_not_its_content_type() {
-    let api = Harness::start().await;
+pub async fn the_body_decides_and_not_its_content_type(engine: Engine) {
+    let api = Harness::on(engine).await;
     for content_type in ["application/json", "text/plain", "application/x-www-form-urlencoded", "nonsense"] {
         let mut created = request(&api.key, "POST", "/v1/inboxes", "{}");
         created.headers_mut().insert("content-type", content_type.parse().unwrap());
@@ -106,26 +101,23 @@ async fn the_body_decides_and_not_its_content_type() {
     }
 }
 
-#[tokio::test]
-async fn a_failing_database_is_an_internal_error_that_says_no_more() {
-    let api = Harness::start().await;
+pub async fn a_failing_database_is_an_internal_error_that_says_no_more(engine: Engine) {
+    let api = Harness::on(engine).await;
     api.run_sql("ALTER TABLE inboxes RENAME TO elsewhere").await;
     let failed = api.call("POST", "/v1/inboxes", "").await;
     assert_eq!(failed.error(), (500, "internal error".to_owned()));
     assert_eq!(api.get("/v1/inboxes/a").await.error(), (500, "internal error".to_owned()));
 }
 
-#[tokio::test]
-async fn a_head_is_a_get_without_its_body() {
-    let api = Harness::start().await;
+pub async fn a_head_is_a_get_without_its_body(engine: Engine) {
+    let api = Harness::on(engine).await;
     let head = api.send(Request::builder().method("HEAD").uri("/health").body(Body::empty()).unwrap()).await;
     assert_eq!((head.status, head.body.as_str()), (200, ""));
     assert_eq!(head.headers["content-type"], "application/json");
 }
 
-#[tokio::test]
-async fn health_is_ok() {
-    let api = Harness::start().await;
+pub async fn health_is_ok(engine: Engine) {
+    let api = Harness::on(engine).await;
     for path in ["/v1/health", "/api/v1/health", "/health"] {
         assert_eq!(api.get(path).await.json(), serde_json::json!({"status": "ok"}), "{path}");
     }

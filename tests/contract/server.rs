@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::wait_slots::four_waits_by;
-use crate::common::{Answer, Harness, within};
+use testkit::{Answer, Engine, Harness, within};
 
 /// Longer than any test: what needs it to pass is wrong.
 pub(super) const LONG: Duration = Duration::from_secs(600);
@@ -26,13 +26,13 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) async fn start(grace: Duration) -> Self {
-        Self::start_with(1_000, grace).await
+    pub(super) async fn start(engine: Engine, grace: Duration) -> Self {
+        Self::start_with(engine, 1_000, grace).await
     }
 
     /// A server that takes `most` connections at once.
-    async fn start_with(most: usize, grace: Duration) -> Self {
-        let api = Harness::start().await;
+    async fn start_with(engine: Engine, most: usize, grace: Duration) -> Self {
+        let api = Harness::on(engine).await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
@@ -104,9 +104,8 @@ impl Client {
     }
 }
 
-#[tokio::test]
-async fn a_connection_serves_one_request_after_the_other() {
-    let server = Server::start(LONG).await;
+pub async fn a_connection_serves_one_request_after_the_other(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     let mut client = server.connect().await;
     for _ in 0..3 {
         client.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
@@ -114,9 +113,8 @@ async fn a_connection_serves_one_request_after_the_other() {
     }
 }
 
-#[tokio::test]
-async fn a_long_list_is_streamed() {
-    let server = Server::start(LONG).await;
+pub async fn a_long_list_is_streamed(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
     let list = async || {
         let mut client = server.connect().await;
@@ -137,9 +135,8 @@ async fn a_long_list_is_streamed() {
     assert_eq!(answer.matches("\"subject\":\"Hello\"").count(), 101);
 }
 
-#[tokio::test]
-async fn a_client_that_hangs_up_frees_its_place() {
-    let server = Server::start(LONG).await;
+pub async fn a_client_that_hangs_up_frees_its_place(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
     let path = format!("/v1/inboxes/{inbox}/messages/wait?timeout=1");
     let one_more = async || {
@@ -154,9 +151,8 @@ async fn a_client_that_hangs_up_frees_its_place() {
     assert!(waits.iter().all(|(_, wait)| !wait.is_finished()));
 }
 
-#[tokio::test]
-async fn past_the_cap_a_connection_waits_until_another_is_closed() {
-    let server = Server::start_with(2, LONG).await;
+pub async fn past_the_cap_a_connection_waits_until_another_is_closed(engine: Engine) {
+    let server = Server::start_with(engine, 2, LONG).await;
     let health = format!("{}\r\n", server.head("GET", "/v1/health"));
     let mut clients = Vec::new();
     for _ in 0..3 {
@@ -176,9 +172,8 @@ async fn past_the_cap_a_connection_waits_until_another_is_closed() {
     assert_eq!(within(third.read()).await.status, 200);
 }
 
-#[tokio::test]
-async fn headers_are_bounded() {
-    let server = Server::start(LONG).await;
+pub async fn headers_are_bounded(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     for excess in [format!("X-Long: {}\r\n", "x".repeat(100_000)), "X-Many: x\r\n".repeat(200)] {
         let mut client = server.connect().await;
         client.write(format!("{}{excess}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
@@ -186,9 +181,8 @@ async fn headers_are_bounded() {
     }
 }
 
-#[tokio::test]
-async fn a_client_that_is_still_sending_too_large_a_body_reads_the_refusal() {
-    let server = Server::start(LONG).await;
+pub async fn a_client_that_is_still_sending_too_large_a_body_reads_the_refusal(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
     for (path, bytes) in [("/v1/inboxes".to_owned(), 1 << 20), (format!("/v1/inboxes/{inbox}/messages"), 12 << 20)] {
         let mut client = server.connect().await;
@@ -198,9 +192,8 @@ async fn a_client_that_is_still_sending_too_large_a_body_reads_the_refusal() {
     }
 }
 
-#[tokio::test]
-async fn a_stop_closes_idle_connections_and_lets_running_requests_finish() {
-    let server = Server::start(LONG).await;
+pub async fn a_stop_closes_idle_connections_and_lets_running_requests_finish(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     let mut idle = server.connect().await;
     idle.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
     within(idle.read()).await;
@@ -216,9 +209,8 @@ async fn a_stop_closes_idle_connections_and_lets_running_requests_finish() {
     assert!(TcpStream::connect(server.address).await.is_err());
 }
 
-#[tokio::test]
-async fn waits_that_are_open_at_the_end_of_the_grace_get_a_503() {
-    let server = Server::start(Duration::ZERO).await;
+pub async fn waits_that_are_open_at_the_end_of_the_grace_get_a_503(engine: Engine) {
+    let server = Server::start(engine, Duration::ZERO).await;
     let waits = server.four_waits().await;
     server.stop.cancel();
     for (_, wait) in waits {

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::common::{Harness, MAIL_DOMAIN, within};
+use testkit::{Harness, MAIL_DOMAIN, within};
 
 /// The receiver; it stops when this is dropped.
 pub struct Smtp {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::select_all;
 
-use crate::common::{Harness, within};
+use testkit::{Engine, Harness, within};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -13,9 +13,8 @@ fn wait_path(inbox: &str, query: &str) -> String {
     format!("/v1/inboxes/{inbox}/messages/wait?{query}")
 }
 
-#[tokio::test]
-async fn a_stored_message_is_returned_at_once_as_it_is_shown_alone() {
-    let api = Harness::start().await;
+pub async fn a_stored_message_is_returned_at_once_as_it_is_shown_alone(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let id = api.deliver(&inbox, "Hello").await;
     let alone = api.get(&format!("/v1/messages/{id}")).await.json();
@@ -25,9 +24,8 @@ async fn a_stored_message_is_returned_at_once_as_it_is_shown_alone() {
     }
 }
 
-#[tokio::test]
-async fn the_oldest_match_comes_first_and_after_is_the_cursor() {
-    let api = Harness::start().await;
+pub async fn the_oldest_match_comes_first_and_after_is_the_cursor(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let mut ids = Vec::new();
     for subject in ["one", "two", "three"] {
@@ -46,9 +44,8 @@ async fn the_oldest_match_comes_first_and_after_is_the_cursor() {
     assert_eq!(beyond.error(), (404, "no matching message".to_owned()));
 }
 
-#[tokio::test]
-async fn a_wait_is_answered_when_its_message_arrives() {
-    let api = Harness::start().await;
+pub async fn a_wait_is_answered_when_its_message_arrives(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     // In either order of the wait and the mail.
     for number in 0..20 {
@@ -68,9 +65,8 @@ async fn newest(api: &Harness, inbox: &str) -> String {
     list["messages"][0]["id"].as_str().unwrap().to_owned()
 }
 
-#[tokio::test]
-async fn several_waits_on_one_inbox_are_all_answered() {
-    let api = Harness::start().await;
+pub async fn several_waits_on_one_inbox_are_all_answered(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let waiting: Vec<_> = (0..4).map(|_| api.spawn_get(&wait_path(&inbox, ""))).collect();
     let id = api.deliver(&inbox, "Hello").await;
@@ -79,9 +75,8 @@ async fn several_waits_on_one_inbox_are_all_answered() {
     }
 }
 
-#[tokio::test]
-async fn mail_that_does_not_match_leaves_a_wait_open() {
-    let api = Harness::start().await;
+pub async fn mail_that_does_not_match_leaves_a_wait_open(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let elsewhere = api.create_inbox().await;
     let waiting = api.spawn_get(&wait_path(&inbox, "subject=%C3%9Cberweisung"));
@@ -92,9 +87,8 @@ async fn mail_that_does_not_match_leaves_a_wait_open() {
     assert_eq!(waiting.await.unwrap().text("id"), id);
 }
 
-#[tokio::test]
-async fn a_wait_ends_at_its_timeout() {
-    let api = Harness::start().await;
+pub async fn a_wait_ends_at_its_timeout(engine: Engine) {
+    let api = Harness::on(engine).await;
     for (query, timeout) in [
         ("timeout=5000", 5),
         ("timeout=", 15),
@@ -114,9 +108,8 @@ async fn a_wait_ends_at_its_timeout() {
     }
 }
 
-#[tokio::test]
-async fn a_timeout_of_zero_is_one_lookup() {
-    let api = Harness::start().await;
+pub async fn a_timeout_of_zero_is_one_lookup(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let waited = api.get(&wait_path(&inbox, "timeout=0")).await;
     assert_eq!(waited.error(), (404, "no matching message".to_owned()));
@@ -126,9 +119,8 @@ async fn a_timeout_of_zero_is_one_lookup() {
     assert_eq!(api.get(&wait_path(&inbox, "timeout=0&subject=HELL")).await.status, 200);
 }
 
-#[tokio::test]
-async fn an_after_that_names_no_message_of_the_inbox_is_refused() {
-    let api = Harness::start().await;
+pub async fn an_after_that_names_no_message_of_the_inbox_is_refused(engine: Engine) {
+    let api = Harness::on(engine).await;
     let (inbox, elsewhere) = (api.create_inbox().await, api.create_inbox().await);
     let other = api.deliver(&elsewhere, "Hello").await;
     let unknown = restante::model::MessageId::generate().to_string();
@@ -138,9 +130,8 @@ async fn an_after_that_names_no_message_of_the_inbox_is_refused() {
     }
 }
 
-#[tokio::test]
-async fn deleting_the_inbox_ends_its_waits_at_once() {
-    let api = Harness::start().await;
+pub async fn deleting_the_inbox_ends_its_waits_at_once(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let waiting: Vec<_> = (0..3).map(|_| api.spawn_get(&wait_path(&inbox, "timeout=120000"))).collect();
     assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
@@ -149,9 +140,8 @@ async fn deleting_the_inbox_ends_its_waits_at_once() {
     }
 }
 
-#[tokio::test]
-async fn the_inbox_s_end_ends_its_waits_before_their_timeout() {
-    let api = Harness::start().await;
+pub async fn the_inbox_s_end_ends_its_waits_before_their_timeout(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     api.clock.advance(59 * MINUTE);
     let waiting = api.spawn_get(&wait_path(&inbox, "timeout=120000"));
@@ -159,9 +149,8 @@ async fn the_inbox_s_end_ends_its_waits_before_their_timeout() {
     assert_eq!(within(waiting).await.unwrap().error(), (404, "inbox not found".to_owned()));
 }
 
-#[tokio::test]
-async fn a_permanent_inbox_waits_past_the_hour_and_is_not_deleted() {
-    let api = Harness::start().await;
+pub async fn a_permanent_inbox_waits_past_the_hour_and_is_not_deleted(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     api.make_permanent(&inbox).await;
     api.clock.advance(60 * MINUTE);
@@ -174,9 +163,8 @@ async fn a_permanent_inbox_waits_past_the_hour_and_is_not_deleted() {
     assert_eq!(waiting.await.unwrap().text("subject"), "Hello");
 }
 
-#[tokio::test]
-async fn a_wait_ends_at_once_when_its_project_is_deleted() {
-    let api = Harness::start().await;
+pub async fn a_wait_ends_at_once_when_its_project_is_deleted(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox_with(&api.other_key).await;
     let (deleting, path) = (async || api.service.projects().delete("other").await, wait_path(&inbox, ""));
     let waiting = api.call_with(&api.other_key, "GET", &path, axum::body::Body::empty());
@@ -186,9 +174,8 @@ async fn a_wait_ends_at_once_when_its_project_is_deleted() {
     assert!(matches!(waited.status, 401 | 404), "{waited:?}");
 }
 
-#[tokio::test]
-async fn a_wait_whose_key_was_revoked_gets_no_message() {
-    let api = Harness::start().await;
+pub async fn a_wait_whose_key_was_revoked_gets_no_message(engine: Engine) {
+    let api = Harness::on(engine).await;
     let inbox = api.create_inbox_with(&api.other_key).await;
     let path = format!("/v1/inboxes/{inbox}/messages/wait?timeout=120000");
     let open = |_| api.spawn_get_with(&api.other_key, &path);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::select_all;
 use tokio::task::JoinHandle;
 
-use crate::common::{Answer, Harness, request, within};
+use testkit::{Answer, Engine, Harness, request, within};
 
 /// Opens four waits on as many inboxes; returns once all four hold their places.
 async fn four_waits(api: &Harness) -> Vec<(String, JoinHandle<Answer>)> {
@@ -47,9 +47,8 @@ fn timed_out() -> (u16, String) {
     (408, "timeout".to_owned())
 }
 
-#[tokio::test]
-async fn the_fifth_wait_that_has_to_stay_open_is_refused() {
-    let api = Harness::start().await;
+pub async fn the_fifth_wait_that_has_to_stay_open_is_refused(engine: Engine) {
+    let api = Harness::on(engine).await;
     let waits = four_waits(&api).await;
     assert_eq!(one_more(&api).await, too_many());
     for (_, wait) in waits {
@@ -57,9 +56,8 @@ async fn the_fifth_wait_that_has_to_stay_open_is_refused() {
     }
 }
 
-#[tokio::test]
-async fn a_wait_that_can_be_answered_at_once_needs_no_place() {
-    let api = Harness::start().await;
+pub async fn a_wait_that_can_be_answered_at_once_needs_no_place(engine: Engine) {
+    let api = Harness::on(engine).await;
     let _waits = four_waits(&api).await;
     let stored = api.create_inbox().await;
     let id = api.deliver(&stored, "Hello").await;
@@ -69,18 +67,16 @@ async fn a_wait_that_can_be_answered_at_once_needs_no_place() {
     assert_eq!(looked.error(), (404, "no matching message".to_owned()));
 }
 
-#[tokio::test]
-async fn the_limit_is_checked_last() {
-    let api = Harness::start().await;
+pub async fn the_limit_is_checked_last(engine: Engine) {
+    let api = Harness::on(engine).await;
     let waits = four_waits(&api).await;
     let refused = api.get(&format!("/v1/inboxes/{}/messages/wait?after=x", waits[0].0)).await;
     assert_eq!(refused.error(), (400, "invalid after".to_owned()));
     assert_eq!(api.get("/v1/inboxes/nobody/messages/wait").await.error(), (404, "inbox not found".to_owned()));
 }
 
-#[tokio::test]
-async fn each_key_has_its_own_four() {
-    let api = Harness::start().await;
+pub async fn each_key_has_its_own_four(engine: Engine) {
+    let api = Harness::on(engine).await;
     let _waits = four_waits(&api).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
     let path = format!("/v1/inboxes/{theirs}/messages/wait?timeout=60000");
@@ -89,9 +85,8 @@ async fn each_key_has_its_own_four() {
     assert_eq!(one_more(&api).await, too_many());
 }
 
-#[tokio::test]
-async fn a_place_is_free_as_soon_as_its_wait_is_answered() {
-    let api = Harness::start().await;
+pub async fn a_place_is_free_as_soon_as_its_wait_is_answered(engine: Engine) {
+    let api = Harness::on(engine).await;
     for (inbox, wait) in four_waits(&api).await {
         let id = api.deliver(&inbox, "Hello").await;
         assert_eq!(wait.await.unwrap().text("id"), id);
@@ -99,9 +94,8 @@ async fn a_place_is_free_as_soon_as_its_wait_is_answered() {
     }
 }
 
-#[tokio::test]
-async fn a_place_is_free_as_soon_as_the_client_hangs_up() {
-    let api = Harness::start().await;
+pub async fn a_place_is_free_as_soon_as_the_client_hangs_up(engine: Engine) {
+    let api = Harness::on(engine).await;
     for (_, wait) in four_waits(&api).await {
         wait.abort();
         assert!(wait.await.unwrap_err().is_cancelled());
@@ -110,9 +104,8 @@ async fn a_place_is_free_as_soon_as_the_client_hangs_up() {
     four_waits(&api).await;
 }
 
-#[tokio::test]
-async fn a_place_is_free_as_soon_as_the_inbox_is_deleted() {
-    let api = Harness::start().await;
+pub async fn a_place_is_free_as_soon_as_the_inbox_is_deleted(engine: Engine) {
+    let api = Harness::on(engine).await;
     for (inbox, wait) in four_waits(&api).await {
         assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
         assert_eq!(within(wait).await.unwrap().status, 404);
@@ -120,9 +113,8 @@ async fn a_place_is_free_as_soon_as_the_inbox_is_deleted() {
     }
 }
 
-#[tokio::test]
-async fn a_refused_wait_takes_no_place() {
-    let api = Harness::start().await;
+pub async fn a_refused_wait_takes_no_place(engine: Engine) {
+    let api = Harness::on(engine).await;
     let waits = four_waits(&api).await;
     for _ in 0..10 {
         assert_eq!(one_more(&api).await, too_many());
@@ -134,9 +126,8 @@ async fn a_refused_wait_takes_no_place() {
     four_waits(&api).await;
 }
 
-#[tokio::test]
-async fn both_headers_and_both_prefixes_count_as_one_key() {
-    let api = Harness::start().await;
+pub async fn both_headers_and_both_prefixes_count_as_one_key(engine: Engine) {
+    let api = Harness::on(engine).await;
     let waits = four_waits(&api).await;
     let path = format!("/api/v1/inboxes/{}/messages/wait", waits[0].0);
     let mut refused = request(&api.key, "GET", &path, "");

@@ -9,7 +9,7 @@ use tower::ServiceExt;
 
 use super::pages::refusal;
 use super::visitor::Visitor;
-use crate::common::{Harness, within};
+use testkit::{Harness, within};
 
 /// An open stream of events.
 struct Events(Body);

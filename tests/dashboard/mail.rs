@@ -5,7 +5,7 @@ use http_body_util::BodyExt;
 use tower::ServiceExt;
 
 use super::visitor::Visitor;
-use crate::common::{Harness, within};
+use testkit::{Harness, within};
 
 const MAIL: &str = "From: \"<b>Eve</b>\" <eve@evil.example>\r\n\
     Subject: <script>alert(1)</script>\r\n\

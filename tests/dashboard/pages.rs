@@ -7,7 +7,7 @@ use axum::http::Request;
 use restante::model::RefusedMail;
 
 use super::visitor::Visitor;
-use crate::common::{Answer, Harness, MAIL_DOMAIN, START, within};
+use testkit::{Answer, Harness, MAIL_DOMAIN, START, within};
 
 #[tokio::test]
 async fn every_page_carries_the_strict_policy() {

@@ -1,7 +1,7 @@
 //! What the administrator does with projects and keys.
 
 use super::visitor::Visitor;
-use crate::common::Harness;
+use testkit::Harness;
 
 #[tokio::test]
 async fn a_project_is_created_renamed_given_a_new_key_and_deleted() {

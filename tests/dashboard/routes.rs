@@ -8,7 +8,7 @@ use restante::store::OutgoingFilter;
 use tower::ServiceExt;
 
 use super::visitor::{Visitor, request};
-use crate::common::{BASE_URL, Harness, within};
+use testkit::{BASE_URL, Harness, within};
 
 /// What one project has: an id for every parameter of a path.
 struct Ids {

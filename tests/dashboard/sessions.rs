@@ -8,7 +8,7 @@ use restante::http::server::Peer;
 use restante::http::{App, router};
 
 use super::visitor::{ADMIN, Visitor, request, sign_in_request};
-use crate::common::{Answer, BASE_URL, Harness, answer};
+use testkit::{Answer, BASE_URL, Harness, answer};
 
 #[tokio::test]
 async fn the_cookie_is_kept_from_scripts_and_other_sites() {

@@ -7,8 +7,8 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::visitor::ADMIN;
-use crate::common::port::ReservedPort;
-use crate::server::{Server, command};
+use testkit::port::ReservedPort;
+use testkit::server::{Server, command};
 
 /// The key of the default project.
 pub const KEY: &str = "rst_live_dashboardtests0123456789";

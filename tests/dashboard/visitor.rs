@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::Request;
 use axum::http::request::Builder;
 
-use crate::common::{Answer, BASE_URL, Harness};
+use testkit::{Answer, BASE_URL, Harness};
 
 /// The administrator's token of every test.
 pub const ADMIN: &str = "the administrator's token";

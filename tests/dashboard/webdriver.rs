@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use ureq::http::Request;
 
-use crate::common::port::ReservedPort;
+use testkit::port::ReservedPort;
 
 /// How an element is written in WebDriver.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";

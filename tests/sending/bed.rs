@@ -12,9 +12,9 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::common::port::ReservedPort;
-use crate::common::{Answer, Harness, MAIL_DOMAIN, within};
 use crate::dns::Dns;
+use testkit::port::ReservedPort;
+use testkit::{Answer, Harness, MAIL_DOMAIN, within};
 
 /// A service, its mail worker, and an inbox to send from.
 pub struct Bed {

@@ -3,9 +3,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod bed;
 mod client;
 mod dns;
@@ -16,6 +13,3 @@ mod routes;
 mod scripted;
 mod sink;
 mod targets;
-
-/// What the harness stores in; that the queue is the same on every engine, the store's suite shows.
-const ENGINE: common::Engine = common::Engine::Sqlite;

@@ -10,8 +10,8 @@ use restante::store::OutgoingFilter;
 use serde_json::json;
 
 use crate::bed::{Bed, Net};
-use crate::common::MAIL_DOMAIN;
 use crate::scripted::{Answer, Script, Scripted};
+use testkit::MAIL_DOMAIN;
 
 fn hanging() -> Script {
     Script::default().with(".", Answer::SayLate("250 2.0.0 taken\r\n"))

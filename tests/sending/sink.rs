@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-use crate::common::within;
+use testkit::within;
 
 /// A running smtp-sink that keeps what it takes; killed when it is dropped.
 pub struct Sink {

@@ -12,8 +12,8 @@ use restante::store::{
 
 use tokio::sync::mpsc;
 
-use crate::postgres_database::TestDatabase;
-use crate::stranded::stranded;
+use testkit::postgres::TestDatabase;
+use testkit::stranded::stranded;
 
 /// The instant at which every case begins.
 pub const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);

@@ -11,7 +11,7 @@ pub async fn a_message_comes_back_whole(bed: Bed) {
     let outcome = bed.store(&[whole], START).await[0][0].clone();
     let message = bed.store.message(bed.default_project, outcome.message, START).await.unwrap().unwrap();
     let parsed = restante_mail::parse(raw);
-    assert_eq!((message.id, message.inbox_id, message.sequence), (outcome.message, id("box"), 1));
+    assert_eq!((message.id, message.inbox_id.clone(), message.sequence), (outcome.message, id("box"), 1));
     assert_eq!((message.from.as_str(), message.subject.as_str()), ("sender@else.example", "Whole"));
     let message = message.load().await.unwrap().unwrap();
     let parts = message.parts.read().unwrap();

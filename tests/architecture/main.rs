@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod documents;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,9 +1,5 @@
 //! The service in this process: a real database in a new directory, a clock that only the test advances, two projects,
 //! and the router without a port.
-#![allow(dead_code, reason = "each test binary uses its own part of this")]
-
-pub mod port;
-pub mod postgres;
 
 use std::future::Future;
 use std::time::Duration;
@@ -23,7 +19,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
 
-use postgres::TestDatabase;
+use crate::postgres::TestDatabase;
 
 /// The domain of every inbox in the tests.
 pub const MAIL_DOMAIN: &str = "restante.test";
@@ -85,9 +81,14 @@ impl Answer {
 impl Harness {
     /// Starts a new service.
     pub async fn start() -> Self {
+        Self::on(Engine::Sqlite).await
+    }
+
+    /// Starts a service of its own.
+    pub async fn on(engine: Engine) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START);
-        let (url, test_database) = match crate::ENGINE {
+        let (url, test_database) = match engine {
             Engine::Sqlite => (DatabaseUrl::Sqlite(directory.path().join("restante.db")), None),
             Engine::Postgres => {
                 let database = TestDatabase::create();

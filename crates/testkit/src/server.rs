@@ -8,26 +8,26 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use tempfile::TempDir;
 
 /// A server on free ports of the loopback; killed when it is dropped.
-pub(crate) struct Server {
+pub struct Server {
     child: Child,
     // Kept open, as a closed pipe is not what a server expects.
     _output: BufReader<ChildStdout>,
     /// All that it said when it listened.
-    pub(crate) greeting: String,
+    pub greeting: String,
     /// `ADDRESS:PORT` of SMTP.
-    pub(crate) smtp: String,
+    pub smtp: String,
     /// The address of HTTP, as a URL.
-    pub(crate) url: String,
+    pub url: String,
 }
 
 impl Server {
     /// Starts a server on `data_dir` and waits until it listens.
-    pub(crate) fn start(data_dir: &Path, flags: &[&str]) -> Self {
+    pub fn start(data_dir: &Path, flags: &[&str]) -> Self {
         Self::spawn(serve(data_dir).args(flags))
     }
 
     /// Runs the command of [`serve`] and waits until it listens.
-    pub(crate) fn spawn(command: &mut Command) -> Self {
+    pub fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let greeting = read_greeting(&mut output);
@@ -40,45 +40,45 @@ impl Server {
     }
 
     /// The key that this start made.
-    pub(crate) fn made_key(&self) -> Option<&str> {
+    pub fn made_key(&self) -> Option<&str> {
         self.greeting.lines().map(str::trim).find(|line| line.starts_with("rst_live_"))
     }
 
     /// The request that the greeting offers for copying.
-    pub(crate) fn curl_line(&self) -> &str {
+    pub fn curl_line(&self) -> &str {
         self.greeting.lines().last().unwrap().trim()
     }
 
     /// A command of the client, on this server.
-    pub(crate) fn client<'a>(&self, key: &str, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+    pub fn client<'a>(&self, key: &str, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = command(arguments);
         command.env("RESTANTE_URL", &self.url).env("RESTANTE_API_KEY", key);
         command
     }
 
     /// What a command of the client prints, without the line's end; it must succeed.
-    pub(crate) fn run_cli<'a>(&self, key: &str, arguments: impl IntoIterator<Item = &'a str>) -> String {
+    pub fn run_cli<'a>(&self, key: &str, arguments: impl IntoIterator<Item = &'a str>) -> String {
         printed(&mut self.client(key, arguments))
     }
 
     /// Closes the reading end of the log, which the command of [`Server::spawn`] had as a pipe.
-    pub(crate) fn close_log(&mut self) {
+    pub fn close_log(&mut self) {
         drop(self.child.stderr.take().expect("a pipe"));
     }
 
     /// Sends a signal, as `TERM`.
-    pub(crate) fn signal(&self, name: &str) {
+    pub fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
     /// The memory that the process has in use, in KiB.
-    pub(crate) fn resident_kib(&self) -> usize {
+    pub fn resident_kib(&self) -> usize {
         self.status_kib("VmRSS:")
     }
 
     /// The most memory that the process has ever had in use, in KiB.
-    pub(crate) fn peak_kib(&self) -> usize {
+    pub fn peak_kib(&self) -> usize {
         self.status_kib("VmHWM:")
     }
 
@@ -89,26 +89,26 @@ impl Server {
     }
 
     /// How many sockets the process has open.
-    pub(crate) fn open_sockets(&self) -> usize {
+    pub fn open_sockets(&self) -> usize {
         let descriptors = std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap();
         let targets = descriptors.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
         targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
     }
 
     /// Lets the process write files of any size again.
-    pub(crate) fn lift_file_limit(&self) {
+    pub fn lift_file_limit(&self) {
         let process = self.child.id().to_string();
         let lift = Command::new("prlimit").args(["--pid", &process, "--fsize=unlimited"]).status();
         assert!(lift.unwrap().success());
     }
 
     /// Waits for the end of the process.
-    pub(crate) fn wait(mut self) -> ExitStatus {
+    pub fn wait(mut self) -> ExitStatus {
         self.child.wait().unwrap()
     }
 
     /// Ends it at once.
-    pub(crate) fn kill(mut self) {
+    pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -123,7 +123,7 @@ impl Drop for Server {
 }
 
 /// A first start in a new directory, with the key it made.
-pub(crate) fn first_start() -> (TempDir, Server, String) {
+pub fn first_start() -> (TempDir, Server, String) {
     let data_dir = tempfile::tempdir().unwrap();
     let server = Server::start(data_dir.path(), &[]);
     let key = server.made_key().expect("the first start makes a key").to_owned();
@@ -131,28 +131,33 @@ pub(crate) fn first_start() -> (TempDir, Server, String) {
 }
 
 /// `restante serve` on free ports.
-pub(crate) fn serve(data_dir: &Path) -> Command {
+pub fn serve(data_dir: &Path) -> Command {
     let mut serve = command(["serve", "--http-listen", "127.0.0.1:0", "--smtp-listen", "127.0.0.1:0", "--data-dir"]);
     serve.arg(data_dir);
     serve
 }
 
 /// The program with arguments and none of the variables that the machine may have set.
-pub(crate) fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_restante"));
+pub fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(program());
     command.args(arguments).env_clear().env("RESTANTE_LOG", "warn").stdin(Stdio::null());
     command
 }
 
+/// Where cargo has put the program for the running test.
+fn program() -> std::ffi::OsString {
+    std::env::var_os("CARGO_BIN_EXE_restante").expect("cargo test and cargo nextest set it")
+}
+
 /// What a command prints on standard output, without the line's end; it must succeed.
-pub(crate) fn printed(command: &mut Command) -> String {
+pub fn printed(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
 /// The exit code of a command that must fail, with what it says on standard error.
-pub(crate) fn failed(command: &mut Command) -> (i32, String) {
+pub fn failed(command: &mut Command) -> (i32, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     assert!(stdout.is_empty(), "{command:?} prints {stdout:?}");
     (status.code().unwrap(), String::from_utf8(stderr).unwrap())

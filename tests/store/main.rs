@@ -4,32 +4,20 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[path = "common/postgres.rs"]
-#[allow(dead_code, reason = "each test binary uses its own part of this")]
-mod postgres_database;
+mod attempts;
+mod bed;
+mod deliveries;
+mod inboxes;
+mod messages;
+mod outgoing;
+mod overview;
+mod projects;
+mod refusals;
+mod retention;
+mod sessions;
+mod sweep;
 
-#[path = "common/stranded.rs"]
-mod stranded;
-
-mod store {
-    pub mod attempts;
-    pub mod bed;
-    pub mod deliveries;
-    pub mod inboxes;
-    pub mod messages;
-    pub mod outgoing;
-    pub mod overview;
-    pub mod projects;
-    pub mod refusals;
-    pub mod retention;
-    pub mod sessions;
-    pub mod sweep;
-}
-
-use store::bed::Bed;
-use store::{
-    attempts, deliveries, inboxes, messages, outgoing, overview, projects, refusals, retention, sessions, sweep,
-};
+use bed::Bed;
 
 macro_rules! cases {
     ($($module:ident: $($case:ident),+ $(,)?;)+) => {

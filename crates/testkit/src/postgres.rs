@@ -122,7 +122,7 @@ impl Drop for Cluster {
 }
 
 fn command(action: &str, directory: &Path) -> Command {
-    let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/postgres-cluster"));
+    let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/postgres-cluster"));
     command.arg(action).arg(directory);
     command
 }

@@ -1,0 +1,14 @@
+//! What several test binaries share: the service in this process, the real program, PostgreSQL, an SMTP client.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::new_without_default, reason = "a port or a database is not made by default")]
+#![allow(missing_docs, reason = "a helper whose name says it needs no more")]
+
+mod harness;
+pub mod port;
+pub mod postgres;
+pub mod server;
+pub mod smtp;
+pub mod stranded;
+
+pub use harness::*;

@@ -1,0 +1,78 @@
+//! The documents: every link inside the repository leads somewhere, and what quotes an example quotes it word for word.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex_lite::Regex;
+
+use super::root;
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading() {
+    let link = Regex::new(r#"\]\(([^)\s]+)\)|<img [^>]*src="([^"]+)""#).unwrap();
+    let mut broken = Vec::new();
+    for document in documents() {
+        for found in link.captures_iter(&prose(&document)) {
+            let target = found.get(1).or(found.get(2)).unwrap().as_str();
+            if !target.contains("://") && !leads_somewhere(&document, target) {
+                broken.push(format!("{}: {target}", document.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "these links lead nowhere:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn the_readme_quotes_the_examples_as_they_are() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for example in ["examples/playwright/sign-in.spec.mjs", "examples/pytest/test_sign_in.py"] {
+        let text = fs::read_to_string(root().join(example)).unwrap();
+        assert!(readme.contains(&format!("\n{text}```\n")), "README.md does not have {example} as it is");
+    }
+}
+
+/// Every Markdown file of the repository, its path from the root.
+fn documents() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut directories = vec![PathBuf::new()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(root().join(&directory)).unwrap().map(Result::unwrap) {
+            let name = entry.file_name().into_string().unwrap();
+            let path = directory.join(&name);
+            let foreign = name.starts_with('.') || matches!(name.as_str(), "target" | "node_modules");
+            if entry.file_type().unwrap().is_dir() && !foreign {
+                directories.push(path);
+            } else if name.ends_with(".md") {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// A document without its blocks of code.
+fn prose(document: &Path) -> String {
+    let text = fs::read_to_string(root().join(document)).unwrap();
+    let code = Regex::new(r"(?ms)^```.*?^```").unwrap();
+    code.replace_all(&text, "").into_owned()
+}
+
+fn leads_somewhere(document: &Path, target: &str) -> bool {
+    let (path, heading) = target.split_once('#').map_or((target, None), |(path, heading)| (path, Some(heading)));
+    let file = match path {
+        "" => document.to_owned(),
+        path => document.parent().unwrap().join(path),
+    };
+    root().join(&file).exists() && heading.is_none_or(|heading| anchors(&file).iter().any(|anchor| anchor == heading))
+}
+
+/// What the headings of a document are linked by: lower case, spaces as hyphens, no punctuation.
+fn anchors(document: &Path) -> Vec<String> {
+    let text = prose(document);
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| {
+        let words = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        words.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
+    };
+    headings.map(anchor).collect()
+}

@@ -1,0 +1,17 @@
+//! The dashboard: its routes and pages without a port, and in headless Chromium on a running server with real mail.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod barriers;
+mod hostile;
+mod journeys;
+mod keyboard;
+mod live;
+mod mail;
+mod pages;
+mod projects;
+mod routes;
+mod sessions;
+mod site;
+mod visitor;
+mod webdriver;
