@@ -116,7 +116,7 @@ cases! {
         an_id_that_names_no_message_of_this_key_is_not_found;
     open_waits:
         it_goes_on_after_the_answer,
-        it_ends_with_the_answer_where_the_client_asks_for_that,
+        it_ends_with_the_answer_if_the_client_requests_it,
         what_was_sent_ahead_is_answered_in_order,
         an_earlier_answer_that_is_not_read_yet_is_not_lost,
         at_the_end_of_the_grace_the_answer_says_that_it_is_the_last;

@@ -44,9 +44,8 @@ pub async fn it_goes_on_after_the_answer(engine: Engine) {
     }
 }
 
-#[tokio::test]
-async fn it_ends_with_the_answer_if_the_client_requests_it() {
-    let server = Server::start(LONG).await;
+pub async fn it_ends_with_the_answer_if_the_client_requests_it(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     for (version, fields) in [("HTTP/1.1", "Connection: close\r\n"), ("HTTP/1.0", "")] {
         for (mut client, inbox) in four_waiting(&server, version, fields).await {
             server.api.deliver(&inbox, "Hello").await;
