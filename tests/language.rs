@@ -53,7 +53,7 @@ fn no_text_uses_a_word_of_the_list() {
                 words.iter().filter_map(|(word, instead)| Some((word.find(&line)?.as_str().to_owned(), instead)));
             hits.map(|(word, instead)| format!("{place}: {word} (write: {instead})")).collect::<Vec<_>>()
         });
-    assert_none("words that stop a reader", found.collect());
+    assert_none("words that stop a reader", &found.collect::<Vec<_>>());
 }
 
 #[test]
@@ -63,10 +63,10 @@ fn no_line_is_longer_than_a_screen_is_wide() {
         .filter(|(place, line)| !is_table(place, line) && !line.contains("url(\"data:"))
         .filter(|(_, line)| line.chars().count() > MOST_COLUMNS)
         .map(|(place, line)| format!("{place}: {} columns", line.chars().count()));
-    assert_none("long lines", found.collect());
+    assert_none("long lines", &found.collect::<Vec<_>>());
 }
 
-fn assert_none(what: &str, found: Vec<String>) {
+fn assert_none(what: &str, found: &[String]) {
     assert!(found.is_empty(), "{what}:\n{}", found.join("\n"));
 }
 

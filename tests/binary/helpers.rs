@@ -19,7 +19,7 @@ fn health_says_whether_the_service_answers() {
 #[test]
 fn the_inboxes_of_a_project_are_listed() {
     let (data_dir, server, key) = first_start();
-    let address = server.ask(&key, ["inbox", "create"]);
+    let address = server.run_cli(&key, ["inbox", "create"]);
     deliver(&server.smtp, "by-mail@restante.test", "Hello", "text");
     let directory = data_dir.path().to_str().unwrap();
     let list = printed(&mut command(["inbox", "list", "--data-dir", directory]));

@@ -18,7 +18,7 @@ fn sendmail(smtp: &str, arguments: &[&str], message: &str) -> Output {
 }
 
 fn message(server: &Server, key: &str, inbox: &str) -> Value {
-    serde_json::from_str(&server.ask(key, ["wait", inbox, "--json", "--timeout", "20"])).unwrap()
+    serde_json::from_str(&server.run_cli(key, ["wait", inbox, "--json", "--timeout", "20"])).unwrap()
 }
 
 #[test]

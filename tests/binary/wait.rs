@@ -101,7 +101,7 @@ fn a_timeout_is_a_number_of_seconds_or_has_a_unit() {
     let (_data_dir, server, key) = first_start();
     deliver(&server.smtp, "here@restante.test", "Hello", "text");
     for timeout in ["5", "5s", "500ms", "0"] {
-        server.ask(&key, ["wait", "here", "--timeout", timeout]);
+        server.run_cli(&key, ["wait", "here", "--timeout", timeout]);
     }
     for timeout in ["", "5x", "-5", "s"] {
         let (code, said) = failed(&mut server.client(&key, ["wait", "here", &format!("--timeout={timeout}")]));
