@@ -1,4 +1,5 @@
-//! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on its
+//! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
+//! its
 //! database; `inbox`, `messages`, `wait`, `health` and `sendmail` are clients for shell scripts.
 
 mod backup;

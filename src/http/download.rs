@@ -41,7 +41,8 @@ pub(super) fn safe_name(name: &str) -> String {
     let harmless = |character: &char| {
         !character.is_control()
             && !"\"*:<>?|".contains(*character)
-            && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+            && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            && !matches!(character, '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
     let name: String = last.chars().filter(harmless).take(NAME_CHARACTERS).collect();
     name.trim_matches([' ', '.']).to_owned()

@@ -14,8 +14,8 @@ use super::error::Error;
 use crate::service::{Caller, ServiceError};
 use crate::store::Source;
 
-const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; \
-     frame-ancestors 'self'";
+const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; \
+     base-uri 'none'; frame-ancestors 'self'";
 /// Features of a browser that even a frame without scripts might request.
 const PERMISSIONS: &str = "autoplay=(), camera=(), fullscreen=(), geolocation=(), microphone=(), payment=()";
 

@@ -1,7 +1,8 @@
 //! SMTP over tokio: runs one pure [`Session`](restante_smtp::Session) for each connection and answers its events with
 //! the service.
 //!
-//! `listener` accepts connections, plain or with TLS from the first byte, and `admission` counts them. `connection` is the loop of one connection,
+//! `listener` accepts connections, plain or with TLS from the first byte, and `admission` counts them. `connection` is
+//! the loop of one connection,
 //! `event_handler` answers the session's events, `trace` writes the header fields that this hop adds. `arrival` is the
 //! account of a message that is being received, `memory` bounds what all of them hold together, `refusal_log`
 //! sums up refusals, `disk` watches the free disk, `tls` holds the certificate, `alarm` is a cheap timer, `context` is
@@ -64,7 +65,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Binds the sockets and reads the certificate. Where none was given, the server's own is used, which is made at the
+    /// Binds the sockets and reads the certificate. Where none was given, the server's own is used, which is made at
+    /// the
     /// first start.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::store::{InboxEnd, Latest, Selection, Similar, SmtpUse};
 const SHOWN: usize = 10;
 /// Similar inboxes that are shown.
 const SIMILAR: usize = 5;
-/// Edits that a mistyped local part is away at most.
+/// The most edits between a local part and a mistyped one.
 const EDITS: usize = 2;
 
 /// What is known about mail that did not come.

@@ -9,7 +9,7 @@ use crate::store::{Everything, Pieces, Selection, StoredMessage};
 pub struct MessageFilter {
     /// A substring of the subject, case-insensitive.
     pub subject: Option<String>,
-    /// A substring of the sender's address, whatever its case.
+    /// A substring of the sender's address, in any case.
     pub from: Option<String>,
     /// What the message must have.
     pub has: Features,

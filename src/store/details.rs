@@ -10,7 +10,7 @@ use crate::model::{Envelope, InboxId, MessageId, ProjectId, Timestamp};
 pub struct Everything {
     /// Identifies it.
     pub id: MessageId,
-    /// The inbox it lies in.
+    /// The inbox it is in.
     pub inbox_id: InboxId,
     /// When it was accepted.
     pub received_at: Timestamp,

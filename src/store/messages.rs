@@ -1,7 +1,8 @@
 //! Reads messages: one by its id, the oldest match of a wait, and the pages of a list.
 //!
 //! Every statement has the inbox's own conditions (live, and still in the life that the caller saw), so that no message
-//! is read from an inbox that has ended. A list or a wait first reads the heads, a page at a time, and compares them with
+//! is read from an inbox that has ended. A list or a wait first reads the heads, a page at a time, and compares them
+//! with
 //! its [`Selection`].
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -42,7 +43,7 @@ pub struct Source {
 pub struct StoredMessage {
     /// Identifies it; also the `after` cursor.
     pub id: MessageId,
-    /// The inbox it lies in.
+    /// The inbox it is in.
     pub inbox_id: InboxId,
     /// Its position in the inbox.
     pub sequence: i64,
@@ -358,7 +359,7 @@ impl Head {
         })
     }
 
-    /// Whether the content lies in pieces.
+    /// Whether the content is in pieces.
     fn is_large(&self) -> bool {
         self.parsed_size + self.raw_size > ORDINARY
     }

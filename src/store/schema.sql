@@ -35,7 +35,7 @@ CREATE TABLE inboxes (
     -- Whether a mail opened it and not a request.
     opened_by_mail BIGINT NOT NULL DEFAULT 0,
     -- 1 once the inbox was deleted, or the sweeper has seen that it expired. A delivery that waited for the row sees it
-    -- here, whatever its clock says.
+    -- here, also if its clock says otherwise.
     closed BIGINT NOT NULL DEFAULT 0,
     -- The messages in the inbox.
     message_count BIGINT NOT NULL DEFAULT 0,

@@ -1,4 +1,5 @@
-//! Which messages of an inbox are meant, compared here and not in SQL: substring search in SQL takes time proportional to
+//! Which messages of an inbox are meant, compared here and not in SQL: substring search in SQL takes time proportional
+//! to
 //! the product of both lengths, and cannot be stopped.
 
 use memchr::memmem;
@@ -21,13 +22,13 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Messages after the sequence `after` whose subject contains `subject`, whatever its case.
+    /// Messages after the sequence `after` whose subject contains `subject`, in any case.
     #[must_use]
     pub fn new(after: i64, subject: Option<&str>) -> Self {
         Self { after, subject: folded(subject), ..Self::default() }
     }
 
-    /// Of these, the messages whose sender contains `from`, whatever its case.
+    /// Of these, the messages whose sender contains `from`, in any case.
     #[must_use]
     pub fn from(self, from: Option<&str>) -> Self {
         Self { from: folded(from), ..self }

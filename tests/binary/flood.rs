@@ -44,7 +44,8 @@ fn get(path: &str) -> Vec<u8> {
 
 fn post(path: &str, kind: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {KEY}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n",
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {KEY}\r\nContent-Type: {kind}\r\n\
+         Content-Length: {}\r\n\r\n",
         body.len()
     );
     [head.as_bytes(), body].concat()

@@ -25,7 +25,8 @@ fn message(server: &Server, key: &str, inbox: &str) -> Value {
 fn a_message_reaches_the_recipients_named_and_those_of_its_headers() {
     let (_data_dir, server, key) = first_start();
     let text = "From: App <app@shop.example>\nTo: \"One\" <one@restante.test>,\n two@restante.test\n\
-                Cc: three@restante.test\nBcc: four@restante.test\nSubject: Hello\n\nYour code is 482913.\n.\nnot the end\n";
+                Cc: three@restante.test\nBcc: four@restante.test\nSubject: Hello\n\n\
+                Your code is 482913.\n.\nnot the end\n";
     let sent = sendmail(&server.smtp, &["-t", "-i", "five@restante.test"], text);
     assert_eq!((sent.status.code(), sent.stdout.len(), sent.stderr.len()), (Some(0), 0, 0), "{sent:?}");
     for inbox in ["one", "two", "three", "four", "five"] {

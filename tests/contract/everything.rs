@@ -12,7 +12,8 @@ const MAIL: &str = concat!(
     "--b\r\nContent-Type: text/html\r\n\r\n<p>Your code is 482913.</p><a href='https://app.example/'>Confirm</a>",
     "<img src='cid:logo'><script>alert(1)</script>\r\n",
     "--b\r\nContent-Type: image/png\r\nContent-ID: <logo>\r\nContent-Transfer-Encoding: base64\r\n\r\niVBORw==\r\n",
-    "--b\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=\"../n\u{f6}te.txt\"\r\n\r\nnotes\r\n",
+    "--b\r\nContent-Type: text/plain\r\n",
+    "Content-Disposition: attachment; filename=\"../n\u{f6}te.txt\"\r\n\r\nnotes\r\n",
     "--b--\r\n",
 );
 
@@ -45,7 +46,9 @@ pub async fn the_details_say_how_a_message_came_and_what_is_in_it(engine: Engine
     assert_eq!(details["otp"], otp);
     let link = json!([{"url": "https://app.example/", "text": "Confirm", "source": "html"}]);
     assert_eq!(details["links"], link);
-    let image = json!({"index": 0, "filename": null, "content_type": "image/png", "size": 4, "content_id": "logo", "inline": true});
+    let image = json!({
+        "index": 0, "filename": null, "content_type": "image/png", "size": 4, "content_id": "logo", "inline": true
+    });
     assert_eq!(details["attachments"][0], image);
     assert_eq!(details["attachments"][1]["filename"], "../n\u{f6}te.txt");
 }

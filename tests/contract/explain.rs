@@ -53,8 +53,8 @@ pub async fn nothing_has_connected(engine: Engine) {
     let explained = explain(&api, &inbox, "").await;
     assert_eq!(
         explained["summary"],
-        "Nothing has connected over SMTP since this inbox was created 32 s ago. Is restante.test:1025 the application's \
-         SMTP server?"
+        "Nothing has connected over SMTP since this inbox was created 32 s ago. Is restante.test:1025 the \
+         application's SMTP server?"
     );
     assert_eq!(explained["inbox"]["id"], inbox);
     assert_eq!(explained["ended"], Value::Null);

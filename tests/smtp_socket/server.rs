@@ -150,7 +150,7 @@ impl Server {
         versions
     }
 
-    /// How many messages lie in all inboxes.
+    /// How many messages all inboxes hold.
     pub(crate) async fn message_count(&self) -> usize {
         usize::try_from(self.store.stored().await.unwrap().0).unwrap()
     }
