@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::node::{Node, eventually};
-use super::postgres::TestDatabase;
-use super::smtp::Smtp;
+use testkit::postgres::TestDatabase;
+use testkit::smtp::Smtp;
 
 #[test]
 fn a_node_explains_what_happened_at_another() {
