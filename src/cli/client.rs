@@ -4,6 +4,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use clap::Args;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use ureq::http::Response;
 use ureq::typestate::WithoutBody;
@@ -36,6 +37,12 @@ pub(super) struct FilterFlags {
     /// Only messages whose subject contains this, in upper or lower case
     #[arg(long, env = "RESTANTE_SUBJECT", value_name = "TEXT")]
     pub(super) subject: Option<String>,
+    /// Only messages whose sender's address contains this, in upper or lower case
+    #[arg(long, env = "RESTANTE_FROM", value_name = "TEXT")]
+    pub(super) from: Option<String>,
+    /// Only messages with a one-time code (otp), a link (link), or both (otp,link)
+    #[arg(long, env = "RESTANTE_HAS", value_name = "WHAT")]
+    pub(super) has: Option<String>,
     /// Only messages later than the one with this id
     #[arg(long, env = "RESTANTE_AFTER", value_name = "ID")]
     pub(super) after: Option<String>,
@@ -184,6 +191,12 @@ impl Client {
         }
     }
 
+    /// Why no message came that matches.
+    pub(super) fn explain<T: DeserializeOwned>(&self, id: &str, filter: &FilterFlags) -> Result<T, ClientError> {
+        let request = filtered(self.agent.get(self.path(&["inboxes", id, "explain"])), filter);
+        self.read(inbox_answer(self.call(request, Duration::ZERO), id)?)
+    }
+
     fn path(&self, segments: &[&str]) -> String {
         segments.iter().fold(format!("{}/v1", self.url), |path, segment| format!("{path}/{}", encode_segment(segment)))
     }
@@ -231,7 +244,8 @@ fn inbox_answer<T>(answer: Result<T, ClientError>, name: &str) -> Result<T, Clie
 }
 
 fn filtered(request: RequestBuilder<WithoutBody>, filter: &FilterFlags) -> RequestBuilder<WithoutBody> {
-    let pairs = [("subject", &filter.subject), ("after", &filter.after)];
+    let FilterFlags { subject, from, has, after } = filter;
+    let pairs = [("subject", subject), ("from", from), ("has", has), ("after", after)];
     request.query_pairs(pairs.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))))
 }
 

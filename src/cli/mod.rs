@@ -1,6 +1,5 @@
 //! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
-//! its
-//! database; `inbox`, `messages`, `wait`, `health` and `sendmail` are clients for shell scripts.
+//! its database; `inbox`, `messages`, `wait`, `explain`, `health` and `sendmail` are clients for shell scripts.
 
 mod backup;
 mod byte_size;
@@ -10,6 +9,7 @@ mod data_dir;
 mod database;
 mod descriptors;
 mod error;
+mod explain;
 mod flags;
 mod greeting;
 mod health;
@@ -66,6 +66,8 @@ enum Command {
     Messages(messages::MessagesFlags),
     /// Waits for a message and prints it, its code, or one of its links
     Wait(wait::WaitFlags),
+    /// Says why a mail did not come to an inbox
+    Explain(explain::ExplainFlags),
     /// Reads a message from standard input and hands it to the SMTP server, as sendmail does
     Sendmail(sendmail::SendmailFlags),
     /// Checks that the service answers
@@ -96,6 +98,7 @@ pub fn run() -> ExitCode {
         Command::Inbox(command) => inbox::run(&command),
         Command::Messages(flags) => messages::run(&flags),
         Command::Wait(flags) => wait::run(&flags),
+        Command::Explain(flags) => explain::run(&flags),
         Command::Sendmail(flags) => sendmail::run(&flags),
         Command::Health(flags) => health::run(&flags),
         Command::Completions(flags) => manual::completions(&flags, Cli::command()),

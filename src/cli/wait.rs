@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use regex_lite::Regex;
 
-use super::client::{Client, ClientError, ClientFlags, FilterFlags, Message, Summary};
+use super::client::{Client, ClientError, ClientFlags, FilterFlags, Message};
 use super::error::CliError;
+use super::explain::Explanation;
 use super::flags::{boolean, seconds};
 use super::output::{self, printable, printable_line};
 
 /// The service ends a wait after this time; a longer wait is several requests in a row.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
-/// How many subjects are named when a wait ends without a match.
-const MOST_SUBJECTS: usize = 20;
+/// How long a wait that was refused because of others pauses at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What to wait for, for how long, and what to print.
 #[derive(Args, Debug)]
@@ -45,25 +47,15 @@ pub(super) struct NoMatch {
     wanted: String,
     address: String,
     timeout: humantime::Duration,
-    arrived: Vec<Summary>,
+    explanation: Explanation,
 }
 
 impl std::error::Error for NoMatch {}
 
 impl fmt::Display for NoMatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "no {} came to {} within {}. ", self.wanted, self.address, self.timeout)?;
-        if self.arrived.is_empty() {
-            return formatter.write_str("Nothing else came either.");
-        }
-        write!(formatter, "What did come, newest first:")?;
-        for message in self.arrived.iter().take(MOST_SUBJECTS) {
-            write!(formatter, "\n  {}", printable_line(&message.subject))?;
-        }
-        match self.arrived.len().saturating_sub(MOST_SUBJECTS) {
-            0 => Ok(()),
-            more => write!(formatter, "\n  and {more} more"),
-        }
+        let Self { wanted, address, timeout, explanation } = self;
+        write!(formatter, "no {wanted} came to {address} within {timeout}. {explanation}")
     }
 }
 
@@ -81,9 +73,10 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     let client = Client::new(&flags.client)?;
     let inbox = client.inbox(&flags.inbox)?;
     let Some(answer) = wait(&client, &inbox.id, flags)? else {
-        let everything = FilterFlags { subject: None, after: flags.filter.after.clone() };
-        let arrived = client.summaries(&inbox.id, &everything)?;
-        return Err(NoMatch { wanted: wanted(flags), address: inbox.address, timeout: flags.timeout, arrived }.into());
+        let explanation = client.explain(&inbox.id, &filter(flags))?;
+        return Err(
+            NoMatch { wanted: wanted(flags), address: inbox.address, timeout: flags.timeout, explanation }.into()
+        );
     };
     Ok(output::line(&answer)?)
 }
@@ -91,18 +84,33 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
 /// Waits again after each message that matches the filter but has no such code or link, until the time is up.
 fn wait(client: &Client, inbox: &str, flags: &WaitFlags) -> Result<Option<String>, ClientError> {
     let started = Instant::now();
-    let mut filter = flags.filter.clone();
+    let mut filter = filter(flags);
+    let mut pause = FIRST_PAUSE;
     loop {
         let left = flags.timeout.saturating_sub(started.elapsed());
-        match client.wait(inbox, &filter, left.min(LONGEST_WAIT))? {
-            Some(message) => match answer(&message, flags) {
+        match client.wait(inbox, &filter, left.min(LONGEST_WAIT)) {
+            Ok(Some(message)) => match answer(&message, flags) {
                 Some(answer) => return Ok(Some(answer)),
                 None => filter.after = Some(message.id),
             },
-            None if left <= LONGEST_WAIT => return Ok(None),
-            None => {}
+            Ok(None) if left <= LONGEST_WAIT => return Ok(None),
+            Ok(None) => {}
+            // The key has as many waits open as it may. The next one looks before it is counted.
+            Err(ClientError::Refused { status: 429, .. }) if !left.is_zero() => {
+                std::thread::sleep(pause.mul_f64(rand::random_range(0.5..1.0)).min(left));
+                pause = (2 * pause).min(LONGEST_PAUSE);
+            }
+            Err(error) => return Err(error),
         }
     }
+}
+
+/// The filter with what the printed code or link needs.
+fn filter(flags: &WaitFlags) -> FilterFlags {
+    let needed = if flags.otp { Some("otp") } else { flags.link.as_ref().map(|_| "link") };
+    let given = flags.filter.has.as_deref().filter(|has| !has.is_empty());
+    let has = [given, needed].into_iter().flatten().collect::<Vec<_>>().join(",");
+    FilterFlags { has: Some(has).filter(|has| !has.is_empty()), ..flags.filter.clone() }
 }
 
 /// What to print of the message, or `None` if it has no such code or link.
@@ -140,7 +148,8 @@ fn wanted(flags: &WaitFlags) -> String {
     let code = flags.otp.then(|| "a one-time code".to_owned());
     let link = flags.link.as_ref().map(|pattern| format!("a link that matches {pattern}"));
     let subject = flags.filter.subject.as_ref().map(|subject| format!("{subject:?} in its subject"));
-    let features: Vec<_> = [code, link, subject].into_iter().flatten().collect();
+    let from = flags.filter.from.as_ref().map(|from| format!("{from:?} in its sender"));
+    let features: Vec<_> = [code, link, subject, from].into_iter().flatten().collect();
     let with = if features.is_empty() { String::new() } else { format!(" with {}", features.join(" and ")) };
     let later = flags.filter.after.as_ref().map_or_else(String::new, |after| format!(" later than {after}"));
     format!("message{with}{later}")

@@ -5,7 +5,7 @@
 //! ([`targets`]), and transfers the message ([`client`]). [`settle`] stores the result: sent, to be tried again
 //! ([`retry`]), or failed, with a bounce to the inbox that sent it ([`bounce`]).
 //!
-//! [`submit`] uses the same client for `restante sendmail`, without the queue.
+//! [`submit()`] uses the same client for `restante sendmail`, without the queue.
 //!
 //! An attempt is counted, and the next one given its time, before anything is dialled. So a worker that dies on the way
 //! loses nothing, and sends nothing more than one further copy of what was under way, with the same Message-ID.

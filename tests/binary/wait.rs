@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use testkit::server::{failed, first_start};
-use testkit::smtp::deliver;
+use testkit::smtp::{Smtp, deliver};
 
 #[test]
 fn a_wait_that_was_open_before_the_mail_ends_with_it() {
@@ -82,7 +82,7 @@ fn a_look_at_an_empty_inbox_exits_with_1() {
     let address = server.run_cli(&key, ["inbox", "create"]);
     let (code, said) = failed(&mut server.client(&key, ["wait", &address, "--timeout", "0s"]));
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("Nothing else came"), "{said}");
+    assert!(said.contains("Nothing has connected over SMTP since this inbox was created"), "{said}");
 }
 
 #[test]
@@ -107,4 +107,36 @@ fn a_timeout_is_a_number_of_seconds_or_has_a_unit() {
         let (code, said) = failed(&mut server.client(&key, ["wait", "here", &format!("--timeout={timeout}")]));
         assert_eq!((code, said.contains("--timeout")), (2, true), "{said}");
     }
+}
+
+#[test]
+fn a_mistyped_address_a_foreign_domain_and_a_bare_line_feed_are_explained() {
+    let (_data_dir, server, key) = first_start();
+    let address = server.run_cli(&key, ["inbox", "create"]);
+    let (id, _) = address.split_once('@').unwrap();
+    let mut smtp = Smtp::connect(&server.smtp).unwrap();
+    smtp.say("MAIL FROM:<app@example.com>").unwrap();
+    assert!(smtp.say(&format!("RCPT TO:<{id}@else.example>")).unwrap().starts_with("550 5.7.1"));
+    smtp.say("RSET").unwrap();
+    let explained = |expected: &str| {
+        let wait = ["wait", &address, "--timeout", "0"];
+        let start = std::time::Instant::now();
+        // A refusal is stored in the background.
+        loop {
+            let (_, said) = failed(&mut server.client(&key, wait));
+            if said.contains(expected) {
+                return;
+            }
+            assert!(start.elapsed().as_secs() < 20, "{expected:?} is not in: {said}");
+        }
+    };
+    explained(&format!("Mail to {id}@else.example was refused"));
+    assert!(smtp.send(&address, "bare", "a\nb").unwrap().starts_with("550 5.6.11"));
+    explained("550 5.6.11");
+    let other = server.run_cli(&key, ["inbox", "create"]);
+    let typo = format!("x{other}");
+    deliver(&server.smtp, &typo, "Welcome", "text");
+    assert!(server.run_cli(&key, ["explain", &other]).contains("Is the address mistyped?"));
+    server.run_cli(&key, ["inbox", "delete", &other]);
+    assert!(server.run_cli(&key, ["explain", &other, "--json"]).contains("was deleted"));
 }

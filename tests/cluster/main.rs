@@ -7,6 +7,7 @@ mod bed;
 mod commits;
 mod deaths;
 mod encryption;
+mod explain;
 mod held;
 mod keys;
 mod moving;

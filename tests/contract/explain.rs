@@ -137,7 +137,7 @@ pub async fn a_recipient_was_refused(engine: Engine) {
 
 pub async fn the_address_was_mistyped(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
-    let typo = format!("{}x", &inbox[..inbox.len() - 1]);
+    let typo = format!("{inbox}x");
     assert!(smtp.send(&address(&typo), MAIL).await.starts_with("250"));
     assert!(smtp.send("something-else@restante.test", MAIL).await.starts_with("250"));
     let explained = explain(&api, &inbox, "").await;
@@ -149,7 +149,7 @@ pub async fn the_address_was_mistyped(engine: Engine) {
 pub async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
     let (api, smtp, older) = start(engine).await;
     api.clock.advance(Duration::from_secs(1));
-    let inbox = format!("{}x", &older[..older.len() - 1]);
+    let inbox = format!("{older}x");
     api.deliver(&inbox, "opens it").await;
     let opened = api.get(&format!("/v1/inboxes/{inbox}/messages")).await.json()["messages"][0]["id"].clone();
     api.clock.advance(Duration::from_secs(1));

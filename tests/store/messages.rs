@@ -1,7 +1,9 @@
 //! Messages: read whole, found by cursor and subject, listed in pages.
 
+use std::sync::Arc;
+
 use restante::model::{Inbox, MessageId};
-use restante::store::{Cursor, Delivery, Selection};
+use restante::store::{BusyInbox, Cursor, Delivery, Policy, Selection};
 
 use super::bed::{Bed, START, content, delivery, id};
 
@@ -10,10 +12,10 @@ pub async fn a_message_comes_back_whole(bed: Bed) {
     let whole = Delivery { content: content(raw), ..delivery(&["box"], "") };
     let outcome = bed.store(&[whole], START).await[0][0].clone();
     let message = bed.store.message(bed.default_project, outcome.message, START).await.unwrap().unwrap();
+    let message = message.load().await.unwrap().unwrap();
     let parsed = restante_mail::parse(raw);
     assert_eq!((message.id, message.inbox_id.clone(), message.sequence), (outcome.message, id("box"), 1));
     assert_eq!((message.from.as_str(), message.subject.as_str()), ("sender@else.example", "Whole"));
-    let message = message.load().await.unwrap().unwrap();
     let parts = message.parts.read().unwrap();
     assert_eq!((parts.text, parts.html), (parsed.text, parsed.html));
     assert_eq!((parts.links, parts.otp, message.received_at), (parsed.links, parsed.otp, START));
@@ -53,21 +55,25 @@ pub async fn the_oldest_match_is_after_the_cursor(bed: Bed) {
 }
 
 pub async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
+    let ordinary = format!("Subject: ordinary\r\n\r\n{}\r\n", "word ".repeat(12_000));
     let large = format!("Subject: large\r\n\r\n{}\r\n", "word ".repeat(120_000));
-    for _ in 0..4 {
-        let large = Delivery { content: content(large.as_bytes()), ..delivery(&["box"], "") };
-        bed.store(&[large], START).await;
-    }
-    bed.mail(&["box"], "small", START).await;
+    let delivery = |raw: &str| Delivery { content: content(raw.as_bytes()), ..delivery(&["box"], "") };
+    let mut batch = vec![delivery(&ordinary); 20];
+    batch.extend(vec![delivery(&large); 4]);
+    let policy = Policy { inbox_messages: 100, ..bed.policy(START) };
+    let stored = bed.store.deliver(&Arc::new(batch), policy, BusyInbox::Wait).await.unwrap();
+    assert!(stored.iter().all(Result::is_ok), "{stored:?}");
     let inbox = bed.live("box", START).await.unwrap();
     let all = Selection::new(0, None);
     let (mut before, mut pages) = (Some(i64::MAX), Vec::new());
     while let Some(sequence) = before {
         let page = bed.store.page(&inbox, &all, sequence, i64::MAX, START).await.unwrap();
         pages.push(page.messages.iter().map(|message| message.sequence).collect::<Vec<_>>());
+        assert!(page.messages.iter().all(|message| message.parts.is_whole() == (message.parts.size() < 100_000)));
         before = page.next;
     }
-    assert_eq!(pages, [vec![5, 4], vec![3], vec![2], vec![1]], "600 KB a message, 1 MiB a page");
+    let expected = [(4..=24).rev().collect::<Vec<_>>(), (1..=3).rev().collect()];
+    assert_eq!(pages, expected, "60 KB an ordinary message, 1 MiB a page; large ones are read later");
     let limited = bed.store.page(&inbox, &all, 3, 1, START).await.unwrap();
     assert_eq!(limited.messages.len(), 1);
     assert_eq!(limited.messages[0].sequence, 2);

@@ -1,0 +1,39 @@
+//! Why a mail did not come, where another node has the answer.
+
+use serde_json::Value;
+
+use super::node::{Node, eventually};
+use testkit::postgres::TestDatabase;
+use testkit::smtp::Smtp;
+
+#[test]
+fn a_node_explains_what_happened_at_another() {
+    let database = TestDatabase::create();
+    let (one, other) = (Node::start(&database.text()), Node::start(&database.text()));
+    let (client, mut smtp) = (one.client(), Smtp::connect(&other.smtp()).unwrap());
+    let inbox = client.create_inbox();
+    let explained = |inbox: &str| -> Value {
+        let (status, explained) = client.get(&format!("/v1/inboxes/{inbox}/explain?subject=code"));
+        assert_eq!(status, 200, "{explained}");
+        explained
+    };
+    let says = |inbox: &str, part: &str| explained(inbox)["summary"].as_str().unwrap().contains(part);
+
+    // The connection is older than the inbox, but open.
+    eventually("the other node's connection is known", || explained(&inbox)["smtp"]["connections_open"] == 1);
+    assert!(says(&inbox, "SMTP is in use, but no mail was for"));
+
+    let typo = format!("{inbox}x");
+    assert!(smtp.send(&format!("{typo}@restante.test"), "Welcome", "text").unwrap().starts_with("250"));
+    let explanation = explained(&inbox);
+    assert!(says(&inbox, "Is the address mistyped?"), "{explanation}");
+    eventually("the message is known", || !explained(&inbox)["smtp"]["last_message_at"].is_null());
+
+    smtp.say("MAIL FROM:<app@example.com>").unwrap();
+    assert!(smtp.say(&format!("RCPT TO:<{inbox}@else.example>")).unwrap().starts_with("550 5.7.1"));
+    eventually("the refusal is known", || says(&inbox, "was refused"));
+    smtp.say("RSET").unwrap();
+
+    assert!(smtp.send(&format!("{inbox}@restante.test"), "Welcome", "text").unwrap().starts_with("250"));
+    assert!(says(&inbox, "A message came, but not one that passes the filters (subject): \"Welcome\""));
+}
