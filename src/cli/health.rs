@@ -10,7 +10,7 @@ use super::settings;
 /// A service that takes longer is not healthy.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Which service.
+/// The service to check.
 #[derive(Args, Debug)]
 pub(super) struct HealthFlags {
     /// The address of the service
@@ -29,7 +29,7 @@ struct Unhealthy {
 /// Runs the command. It prints nothing if all is well.
 ///
 /// # Errors
-/// [`CliError`] where the service does not answer 200 in time.
+/// [`CliError`] if the service does not answer 200 in time.
 pub(super) fn run(flags: &HealthFlags) -> Result<(), CliError> {
     let url = settings::http_url("--url", &flags.url)?;
     let agent = ureq::Agent::config_builder().timeout_global(Some(WITHIN)).max_redirects(0).build().new_agent();

@@ -1,4 +1,4 @@
-//! `restante completions` and `restante man`: what a shell and `man` know of the commands.
+//! `restante completions` and `restante man`: shell completions and manual pages.
 
 use std::fs;
 use std::io;
@@ -10,14 +10,14 @@ use clap_complete::Shell;
 use super::error::CliError;
 use super::output;
 
-/// Which shell.
+/// The shell to complete in.
 #[derive(Args, Debug)]
 pub(super) struct CompletionsFlags {
     /// The shell
     shell: Shell,
 }
 
-/// Where the pages go.
+/// The directory for the pages.
 #[derive(Args, Debug)]
 pub(super) struct ManFlags {
     /// The directory, which is made if it does not exist
@@ -35,7 +35,7 @@ struct PagesError {
 /// Prints a completion script.
 ///
 /// # Errors
-/// Where standard output cannot be written to.
+/// If standard output cannot be written to.
 pub(super) fn completions(flags: &CompletionsFlags, mut command: clap::Command) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(flags.shell, &mut command, "restante", &mut script);
@@ -45,7 +45,7 @@ pub(super) fn completions(flags: &CompletionsFlags, mut command: clap::Command) 
 /// Writes a manual page for each command.
 ///
 /// # Errors
-/// Where the directory cannot be written to.
+/// If the directory cannot be written to.
 pub(super) fn man(flags: &ManFlags, command: clap::Command) -> Result<(), CliError> {
     let directory = &flags.directory;
     let written = fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(command, directory));

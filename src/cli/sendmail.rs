@@ -1,4 +1,4 @@
-//! `restante sendmail`: hands a message from standard input to the SMTP server, for programs that call sendmail.
+//! `restante sendmail`: sends a message from standard input to the SMTP server, for programs that call sendmail.
 
 use std::io::{self, BufRead};
 
@@ -94,7 +94,7 @@ fn submit(flags: &SendmailFlags) -> Result<(), SendmailError> {
     if recipients.is_empty() {
         return Err(SendmailError::NoRecipient);
     }
-    // Nothing may end the command that the address stands in.
+    // The address must not contain characters that end the command.
     let invalid =
         |address: &&String| address.contains(|character: char| character.is_control() || "<>".contains(character));
     if let Some(address) = recipients.iter().chain([&from]).find(invalid) {

@@ -1,6 +1,7 @@
 //! Locks by name, each with one holder among all nodes of an installation, free when the holder or its node ends.
 //!
-//! Within this process a set of names decides. Only an engine with several nodes is asked, too.
+//! Within this process, a set of names decides. If other nodes may share the database, the engine must grant the lock
+//! too.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,15 +42,15 @@ impl Locks {
     /// Takes the lock; `None` if it has a holder.
     ///
     /// # Errors
-    /// [`DatabaseError::TooManyLocks`]; [`DatabaseError::Silent`] or [`DatabaseError::SessionLost`] if the engine has
-    /// to be asked and does not answer.
+    /// [`DatabaseError::TooManyLocks`]; [`DatabaseError::Silent`] or [`DatabaseError::SessionLost`] if the engine is
+    /// needed and does not answer.
     pub async fn try_lock(&self, name: i64) -> Result<Option<Lock>, DatabaseError> {
         if !self.hold(name)? {
             return Ok(None);
         }
         let mut lock = Lock { locks: self.clone(), name: Some(name), shared: false };
         let Some(session) = &self.session else { return Ok(Some(lock)) };
-        // The server may grant it even where this call is dropped before the answer has come.
+        // The server may grant it even if this call is dropped before the answer arrives.
         lock.shared = true;
         let answer = session.lock(name).await;
         lock.shared = matches!(answer, Ok(true) | Err(DatabaseError::Silent));

@@ -1,4 +1,4 @@
-//! Content of a mail as a download. Names come from the mail: they never become paths or headers of its choice.
+//! Content of a mail as a download. Names from the mail cannot inject paths or headers.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::error::Error;
 
-/// Even if a browser took a download for a page, it would run and load nothing.
+/// If a browser displays a download as a page, it runs and loads nothing.
 pub(super) const POLICY: &str = "default-src 'none'; sandbox";
 const NAME_CHARACTERS: usize = 100;
 /// A longer media type is not repeated.
@@ -35,7 +35,7 @@ pub(super) fn media_type(named: &str) -> &str {
 }
 
 /// A file name from a mail, safe to show and to save: its last segment, without characters that are special to a shell
-/// or a file system, or that change the direction of writing. Empty where nothing is left.
+/// or a file system, or that change the direction of text. Empty if nothing is left.
 pub(super) fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let harmless = |character: &char| {

@@ -1,4 +1,4 @@
-//! The HTML of a mail as a page that can do nothing: no script, no origin, no form, no network.
+//! The HTML of a mail as a harmless page: no script, no origin, no form, no network.
 //!
 //! Nothing here trusts the HTML. The policy of the response forbids everything but inline styles and embedded images;
 //! images of the message are embedded in place of their `cid:` references. [`displayed`] removes what makes a browser
@@ -19,7 +19,7 @@ const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'uns
 /// Features of a browser that even a frame without scripts might request.
 const PERMISSIONS: &str = "autoplay=(), camera=(), fullscreen=(), geolocation=(), microphone=(), payment=()";
 
-/// The message as a page: its HTML, or its text where it has none.
+/// The message as a page: its HTML, or its text if it has none.
 pub(super) async fn page(app: &App, caller: &Caller, id: &str) -> Result<Response, Error> {
     let parts = app.service.message(caller, id).await?.parts;
     let parts = parts.read().map_err(ServiceError::from)?;

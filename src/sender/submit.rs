@@ -1,4 +1,4 @@
-//! Hands a message to an SMTP server for a command, outside of the queue: one attempt, and the outcome to the caller.
+//! Sends a message to an SMTP server for a command, without the queue: one attempt, whose result the caller gets.
 
 use tokio::net::lookup_host;
 
@@ -8,7 +8,7 @@ use super::peer::Peer;
 use super::{tls, transport};
 use crate::clock::Clock;
 
-/// The name in EHLO: the command's host may have none that others know.
+/// The name in EHLO: the command's host may have no public name.
 const HELLO: &str = "localhost";
 
 /// Why the server did not take the message.

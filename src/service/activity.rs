@@ -1,4 +1,4 @@
-//! How SMTP is used: counted in memory at this node, and on a shared database reported to the others in the background.
+//! The use of SMTP: counted in memory at this node, and on a shared database reported to the other nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,9 +16,9 @@ use crate::store::{SmtpUse, Store, StoreError};
 const PAUSE: Duration = Duration::from_secs(2);
 /// A node with open connections reports at least this often.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// A node that has not reported for so long has no connections any more.
+/// A node that has not reported for this long counts as having no connections.
 const ALIVE: Duration = Duration::from_secs(30);
-/// A node that has not reported for so long is forgotten.
+/// A node that has not reported for this long is deleted.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The use of SMTP at this node. Clones share it.
@@ -30,7 +30,7 @@ struct Inner {
     node: Uuid,
     clock: Clock,
     started_at: Timestamp,
-    /// Whether other nodes want to know.
+    /// Whether there may be other nodes.
     is_shared: bool,
     connections_open: AtomicI64,
     /// Milliseconds; 0 before the first.
@@ -43,7 +43,7 @@ struct Inner {
 #[derive(Debug)]
 pub struct SmtpConnection(Activity);
 
-/// The use of SMTP at all nodes, and since when they have watched.
+/// The use of SMTP at all nodes, and the time since when they count it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watched {
     pub(super) used: SmtpUse,
@@ -107,7 +107,7 @@ impl Activity {
         Ok(Watched { used: own.used.and(others), since: since.map_or(own.since, |since| since.min(own.since)) })
     }
 
-    /// Reports to the other nodes for as long as it is polled. The first change is reported at once.
+    /// Reports to the other nodes, for as long as it is polled. The first change is reported at once.
     pub(super) async fn report(self, store: Store) {
         loop {
             let is_change = tokio::time::timeout(HEARTBEAT, self.0.changed.notified()).await.is_ok();

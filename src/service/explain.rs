@@ -1,4 +1,4 @@
-//! Why a mail did not come: what is known about an inbox, its neighbours and SMTP, put together for a person.
+//! Explains why a mail did not arrive, from the state of the inbox, of similar inboxes and of SMTP.
 
 use super::summary::Facts;
 use super::{Caller, MessageFilter, Service, ServiceError};
@@ -12,7 +12,7 @@ const SIMILAR: usize = 5;
 /// The most edits between a local part and a mistyped one.
 const EDITS: usize = 2;
 
-/// What is known about mail that did not come.
+/// The explanation for mail that did not arrive.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// One sentence for a person.
@@ -25,7 +25,7 @@ pub struct Explanation {
     pub messages: i64,
     /// The newest of them.
     pub latest: Vec<Latest>,
-    /// What was refused since the inbox was created, newest first.
+    /// The refusals since the inbox was created, newest first.
     pub refused: Vec<RefusedMail>,
     /// Other inboxes of the project that got mail since, the most similar first.
     pub similar: Vec<Similar>,
@@ -34,10 +34,10 @@ pub struct Explanation {
 }
 
 impl Service {
-    /// Explains why no message has come that passes `filter`. Callers reach SMTP at `smtp_address`.
+    /// Explains why no message that passes `filter` has arrived. Callers reach SMTP at `smtp_address`.
     ///
     /// # Errors
-    /// [`ServiceError::InboxNotFound`] for an inbox that never was the caller's, or ended more than 30 days ago;
+    /// [`ServiceError::InboxNotFound`] for an inbox that never belonged to the caller, or ended more than 30 days ago;
     /// [`ServiceError::InvalidAfter`].
     pub async fn explain(
         &self,
@@ -81,14 +81,14 @@ impl Service {
     }
 }
 
-/// Those whose address may be meant, each with its distance: at most two edits away, or opened by mail.
+/// The inboxes whose address may be meant, each with its distance: at most two edits, or created by mail.
 fn most_similar(id: &InboxId, others: Vec<Similar>) -> Vec<(usize, Similar)> {
     let others = others.into_iter().filter(|other| other.id != *id);
     let mut similar: Vec<(usize, Similar)> = others
         .map(|other| (edits(id.as_str(), other.id.as_str()).min(EDITS + 1), other))
         .filter(|(distance, other)| *distance <= EDITS || other.opened_by_mail)
         .collect();
-    // The order of those that are equally far away stays: newest mail first.
+    // A stable sort: of inboxes with the same distance, those with the newest mail stay first.
     similar.sort_by_key(|(distance, _)| *distance);
     similar.truncate(SIMILAR);
     similar

@@ -129,7 +129,7 @@ impl MessagePages {
     /// The next messages, few enough to fit into memory; `None` after the last.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn next_page(&mut self) -> Result<Option<Vec<StoredMessage>>, ServiceError> {
         let Some(before) = self.next_before() else { return Ok(None) };
         let now = self.service.0.clock.now();

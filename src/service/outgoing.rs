@@ -72,7 +72,7 @@ impl Outbox {
     /// An item of a project with its attempts, in the order in which they were made; nothing for another project's.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn own(
         &self,
         project: ProjectId,

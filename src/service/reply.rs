@@ -1,4 +1,4 @@
-//! The way to send a delivery its answer.
+//! The channel for the answer to a delivery.
 
 use tokio::sync::oneshot;
 
@@ -8,7 +8,7 @@ use crate::store::Outcome;
 /// The messages of a delivery, or why it was not stored.
 pub(super) type Answer = Result<Vec<Outcome>, DeliverError>;
 
-/// What a delivery keeps until it has ended: its share of a limit.
+/// A share of a limit, which a delivery holds until it has ended.
 pub(super) type Held = Option<Box<dyn Send>>;
 
 /// Sends an answer, and frees what the delivery held.
@@ -34,7 +34,7 @@ impl Reply {
         self.sender.closed().await;
     }
 
-    /// A caller that has left does not need its answer.
+    /// A caller that has stopped waiting gets no answer.
     pub(super) fn send(self, answer: Answer) {
         drop(self.held);
         let _ = self.sender.send(answer);

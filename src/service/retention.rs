@@ -25,13 +25,13 @@ impl Service {
     /// How many days the messages of an inbox are kept; `None` for as long as the inbox.
     ///
     /// # Errors
-    /// Where the store fails.
+    /// If the store fails.
     pub async fn retention_days(&self, inbox: &Inbox) -> Result<Option<i64>, StoreError> {
         self.0.store.retention_days(inbox).await
     }
 
-    /// Sets how many days the messages of a permanent inbox are kept, as somebody wrote it; empty for as long as the
-    /// inbox. The sweeper removes what is older.
+    /// Sets how many days the messages of a permanent inbox are kept, from the text of a form; empty for as long as the
+    /// inbox. The sweeper removes older messages.
     ///
     /// # Errors
     /// [`RetentionError`].

@@ -1,4 +1,4 @@
-//! The sentence that says why a mail did not come: the first cause that fits.
+//! The sentence that says why a mail did not arrive: the first cause that fits.
 
 use std::time::Duration;
 
@@ -124,7 +124,7 @@ fn named(message: &Latest) -> String {
     format!("\"{subject}\" from {}", message.from)
 }
 
-/// A duration as a person says it.
+/// A duration for people.
 fn spoken(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ 0..=119 => format!("{seconds} s"),

@@ -91,7 +91,7 @@ struct Waiter<'a> {
 }
 
 impl Waiter<'_> {
-    /// Waits and looks in turn, from what the first look found.
+    /// Waits and reads until there is a result; `looked` is the result of the first read.
     async fn wait(&self, mut interest: Interest, mut looked: Looked) -> Result<StoredMessage, ServiceError> {
         loop {
             let clock = &self.service.0.clock;

@@ -35,7 +35,7 @@ impl Store {
     /// The attempts of one item, in the order in which they were made.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn attempts_of(&self, item: OutgoingId) -> Result<Vec<Attempt>, StoreError> {
         const LIST: &str =
             "SELECT attempt, attempted_at, server, reply FROM attempts WHERE outgoing_id = $1 ORDER BY attempt";
@@ -53,7 +53,7 @@ fn read_attempt(row: &mut Row) -> Result<Attempt, DatabaseError> {
     })
 }
 
-/// Keeps what an attempt has come to.
+/// Stores the result of an attempt.
 pub(super) async fn keep(transaction: &mut Transaction, settlement: &Settlement) -> Result<(), DatabaseError> {
     const INSERT: &str = "
         INSERT INTO attempts (id, outgoing_id, attempt, attempted_at, server, reply)

@@ -9,7 +9,7 @@ use super::StoreError;
 use crate::model::{Features, Parts, Reception};
 use restante_mail::ParsedMessage;
 
-/// Bytes of both forms together up to which they are compressed as one.
+/// The most bytes of both forms together that are compressed together.
 pub(super) const ORDINARY: usize = 128 * 1024;
 /// Bytes in one piece of a large message.
 pub(super) const PIECE: usize = 256 * 1024;
@@ -65,7 +65,7 @@ impl Content {
     /// Compresses a parsed message. This takes about a millisecond for 256 KiB.
     ///
     /// # Errors
-    /// [`StoreError::Json`], which no message brings about.
+    /// [`StoreError::Json`], which does not depend on the message.
     pub fn encode(message: ParsedMessage, sender: String, origin: Origin, raw: &[u8]) -> Result<Self, StoreError> {
         let has = Features { otp: !message.otp.is_empty(), link: !message.links.is_empty() };
         let parts = Parts { text: message.text, html: message.html, links: message.links, otp: message.otp };

@@ -160,7 +160,7 @@ impl Store {
         }
     }
 
-    /// An inbox that another transaction has created meanwhile can be waited for at the next attempt.
+    /// Tries again if another transaction has just created one of the inboxes: the next attempt waits for it.
     async fn deliver_and_wait(&self, batch: &Arc<Vec<Delivery>>, policy: Policy) -> Result<Outcomes, StoreError> {
         for _ in 1..ATTEMPTS {
             let outcomes = self.deliver_once(batch, policy, Locking::Wait).await?;
@@ -405,7 +405,7 @@ fn content_row(content: &Content) -> Vec<Value> {
     ]
 }
 
-/// Stores a row for each content, shared by all its recipients; returns their numbers.
+/// Stores one row per content, shared by all its recipients; returns their numbers.
 async fn insert_contents<'a>(
     transaction: &mut Transaction,
     contents: impl Iterator<Item = &'a Content> + Clone,

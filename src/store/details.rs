@@ -1,11 +1,11 @@
-//! Everything that is stored of one message: its bytes, and the envelope that it came with.
+//! All stored data of one message: its bytes and its envelope.
 
 use super::{Form, Store, StoreError};
 use crate::db::values;
 use crate::memory::Room;
 use crate::model::{Envelope, InboxId, MessageId, ProjectId, Timestamp};
 
-/// A message with all that is stored of it.
+/// A message with all its stored data.
 #[derive(Debug)]
 pub struct Everything {
     /// Identifies it.
@@ -14,7 +14,7 @@ pub struct Everything {
     pub inbox_id: InboxId,
     /// When it was accepted.
     pub received_at: Timestamp,
-    /// How it came.
+    /// Its envelope and connection.
     pub envelope: Envelope,
     /// Its bytes as they were received.
     pub raw: Vec<u8>,
@@ -26,7 +26,7 @@ impl Store {
     /// A message with its envelope and its bytes, if `project` owns it.
     ///
     /// # Errors
-    /// Where the database fails or the message is damaged.
+    /// If the database fails or the message is damaged.
     pub async fn everything(
         &self,
         project: ProjectId,

@@ -1,5 +1,5 @@
-//! What an explanation looks at: the latest messages of an inbox with the filters that exclude them, what was refused,
-//! and other inboxes that got mail.
+//! The data for an explanation: the latest messages of an inbox with the filters that exclude them, refusals, and other
+//! inboxes that got mail.
 
 use super::inboxes::read_inbox;
 use super::overview::InboxEnd;
@@ -35,9 +35,9 @@ pub struct Similar {
     pub id: InboxId,
     /// The messages in it.
     pub messages: i64,
-    /// When the last one came.
+    /// When the last one arrived.
     pub last_received_at: Timestamp,
-    /// Whether a mail opened it.
+    /// Whether it was created by mail.
     pub opened_by_mail: bool,
 }
 
@@ -45,7 +45,7 @@ impl Store {
     /// An inbox of `project` that lives, or that has ended and whose address is still reserved.
     ///
     /// # Errors
-    /// Where the database fails, as everywhere below.
+    /// If the database fails, as everywhere below.
     pub async fn inbox_or_end(
         &self,
         project: ProjectId,
@@ -68,7 +68,7 @@ impl Store {
     /// The messages in a live inbox.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn message_count(&self, inbox: &Inbox) -> Result<i64, StoreError> {
         const COUNT: &str = "SELECT message_count FROM inboxes WHERE id = $1";
         let rows = self.database.look_up(COUNT, values![&inbox.id]).await?;
@@ -78,7 +78,7 @@ impl Store {
     /// The newest messages of a live inbox, with the filters that exclude each.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn latest_messages(
         &self,
         inbox: &Inbox,
@@ -102,7 +102,7 @@ impl Store {
     /// these projects.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn refusals_of(
         &self,
         inbox: &InboxId,
@@ -128,7 +128,7 @@ impl Store {
     /// The newest refusal of a project since `since`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn last_refusal(&self, project: ProjectId, since: Timestamp) -> Result<Option<RefusedMail>, StoreError> {
         const LAST: &str = "
             SELECT peer, sender, recipient, inbox_id, reason, reply, refused_at FROM refusals
@@ -141,7 +141,7 @@ impl Store {
     /// messages. Newest mail first.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn inboxes_with_mail(
         &self,
         project: ProjectId,

@@ -47,9 +47,9 @@ pub struct StoredMessage {
     pub inbox_id: InboxId,
     /// Its position in the inbox.
     pub sequence: i64,
-    /// The sender's address; empty where there is none.
+    /// The sender's address; empty if there is none.
     pub from: String,
-    /// The subject, decoded; empty where there is none.
+    /// The subject, decoded; empty if there is none.
     pub subject: String,
     /// When it was accepted.
     pub received_at: Timestamp,
@@ -62,7 +62,7 @@ pub struct StoredMessage {
 pub struct Page {
     /// The messages.
     pub messages: Vec<StoredMessage>,
-    /// The list goes on before this sequence; `None` at its end.
+    /// The list continues before this sequence; `None` at its end.
     pub next: Option<i64>,
 }
 
@@ -222,7 +222,7 @@ impl Store {
             heads.truncate(fitting);
             next = heads.last().map(|head| head.sequence);
         }
-        // The messages of a page share their room.
+        // The messages of a page have one share of the budget in common.
         let room = self.room_for(heads.iter().map(Head::held).sum()).await?;
         let read = stream::iter(heads).map(|head| self.with_parts(head, room.clone())).buffered(CONTENTS_AT_ONCE);
         let messages: Vec<Option<StoredMessage>> = read.try_collect().await?;
@@ -305,12 +305,12 @@ impl Store {
         self.database.look_up(sql, parameters).await?.into_iter().map(Head::read).collect()
     }
 
-    /// Waits for room for this many bytes of a message.
+    /// Waits for this many bytes of the memory budget.
     pub(super) async fn room_for(&self, bytes: usize) -> Result<Room, Exhausted> {
         if bytes <= SMALL { Ok(Room::default()) } else { self.budget.take(bytes as u64).await }
     }
 
-    /// The message of a head; `None` if it was removed meanwhile.
+    /// The message of a head; `None` if it was removed since.
     async fn opened(&self, head: Head) -> Result<Option<StoredMessage>, StoreError> {
         let room = self.room_for(head.held()).await?;
         self.with_parts(head, room).await

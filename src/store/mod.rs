@@ -82,7 +82,7 @@ pub enum StoreError {
     /// The message was removed while it was read.
     #[error("the message was removed while it was read")]
     Removed,
-    /// Work on a thread of its own panicked, or the program ended first.
+    /// Work on a blocking thread panicked, or the program is stopping.
     #[error("a task of this program ended early: {0}")]
     Aborted(#[source] tokio::task::JoinError),
 }

@@ -1,4 +1,4 @@
-//! What the nodes of an installation report about their SMTP clients.
+//! The reports of all nodes about their SMTP clients.
 
 use uuid::Uuid;
 
@@ -6,7 +6,7 @@ use super::{Store, StoreError};
 use crate::db::{DatabaseError, Transaction, values};
 use crate::model::Timestamp;
 
-/// How SMTP is used, at one node or at several.
+/// The use of SMTP, at one node or at several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SmtpUse {
     /// Connections that are open.
@@ -39,7 +39,7 @@ impl Store {
     /// Stores what a node reports, and forgets nodes that have not reported since `forgotten`.
     ///
     /// # Errors
-    /// Where the database fails, as below.
+    /// If the database fails, as below.
     pub async fn report_node(
         &self,
         node: Uuid,
@@ -68,7 +68,7 @@ impl Store {
     /// nodes that have reported after `alive_since`.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn use_of_other_nodes(
         &self,
         node: Uuid,

@@ -56,7 +56,7 @@ pub struct Settlement {
     pub due_at: Option<Timestamp>,
     /// The name of the server that was spoken to.
     pub server: Option<String>,
-    /// What the attempt ended with, on one line.
+    /// The server's reply or the error, on one line.
     pub reply: String,
 }
 

@@ -1,4 +1,4 @@
-//! Reading the content of a message, whole or in pieces.
+//! Reads the content of a message, whole or in pieces.
 //!
 //! A large message is sent on one piece at a time, in the room of one piece.
 
@@ -108,7 +108,7 @@ impl Pieces {
     /// The next piece; `None` after the last. It takes its room until it is dropped.
     ///
     /// # Errors
-    /// [`StoreError::Removed`] if the message was removed meanwhile; where the database fails, or there is no room.
+    /// [`StoreError::Removed`] if the message was removed meanwhile; if the database fails, or there is no room.
     pub async fn next(&mut self) -> Result<Option<Bytes>, StoreError> {
         match std::mem::replace(&mut self.rest, Rest::Nothing) {
             Rest::Nothing => Ok(None),
@@ -131,7 +131,7 @@ impl Pieces {
     /// All pieces as one, with the room that they take; `None` if the message was removed meanwhile.
     ///
     /// # Errors
-    /// Where the database fails, or there is no room.
+    /// If the database fails, or there is no room.
     pub async fn join(mut self) -> Result<Option<(Vec<u8>, Room)>, StoreError> {
         if let Rest::Whole(bytes, room) = self.rest {
             return Ok(Some((bytes, room)));

@@ -9,7 +9,7 @@ impl Store {
     /// Deletes a message, if `project` owns it and it is in a live inbox; `false` if there is no such message.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn delete_message(&self, project: ProjectId, id: MessageId, now: Timestamp) -> Result<bool, StoreError> {
         until_undisturbed(|| {
             self.database.transact(async move |transaction| delete(transaction, project, id, now).await)

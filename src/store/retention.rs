@@ -1,12 +1,12 @@
-//! The retention of permanent inboxes: their messages go when they are older than a number of days.
+//! The retention of permanent inboxes: messages are removed when they are older than a number of days.
 
 use super::{Change, Store, StoreError};
 use crate::db::{Transaction, values};
 use crate::model::{Inbox, InboxId, Timestamp};
 
-/// Inboxes that one step looks after.
+/// The most inboxes in one step.
 const INBOXES_A_STEP: i64 = 20;
-/// Messages of one inbox that one step takes.
+/// The most messages of one inbox that one step removes.
 const MESSAGES_A_STEP: i64 = 100;
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
@@ -14,7 +14,7 @@ impl Store {
     /// How many days the messages of an inbox are kept; `None` for as long as the inbox.
     ///
     /// # Errors
-    /// Where the database fails, as everywhere in the store.
+    /// If the database fails, as everywhere in the store.
     pub async fn retention_days(&self, inbox: &Inbox) -> Result<Option<i64>, StoreError> {
         const READ: &str = "SELECT retention_days FROM inboxes WHERE id = $1 AND project_id = $2";
         let rows = self.database.query(READ, values![&inbox.id, inbox.project]).await?;
@@ -24,7 +24,7 @@ impl Store {
     /// Sets that for a live permanent inbox; `false` if there is none.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn set_retention_days(&self, inbox: &Inbox, days: Option<i64>) -> Result<bool, StoreError> {
         const SET: &str = "
             UPDATE inboxes SET retention_days = $3
@@ -33,8 +33,8 @@ impl Store {
     }
 }
 
-/// Takes messages that are too old from every reader, the oldest of each inbox first; the sweeper then removes them.
-/// Returns whether there were any. An inbox that a delivery holds is left for the next step.
+/// Hides messages that are too old, the oldest of each inbox first; the sweeper then removes them. Returns whether
+/// there were any. An inbox that a delivery holds is left for the next step.
 pub(super) async fn take_old_messages(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
     const DUE: &str = "
         SELECT number, id, emptied_sequence, retention_days FROM inboxes
@@ -42,7 +42,7 @@ pub(super) async fn take_old_messages(transaction: &mut Transaction, now: Timest
             SELECT received_at FROM messages WHERE inbox_number = inboxes.number AND sequence > inboxes.emptied_sequence
             ORDER BY sequence LIMIT 1) <= $1 - retention_days * $2
         ORDER BY number LIMIT $3 {skip_locked}";
-    // Only the oldest are looked at, so that a step is small in a long inbox too.
+    // Only the oldest are read, so that a step is small in a long inbox too.
     const LAST: &str = "
         SELECT MAX(sequence) FROM (
             SELECT sequence, received_at FROM messages WHERE inbox_number = $1 AND sequence > $2

@@ -11,11 +11,11 @@ use crate::model::Features;
 /// Heads that are read at once to be compared with a filter. A subject has at most 100 KiB.
 const HEADS: usize = 100;
 
-/// Which messages of an inbox are meant.
+/// The messages of an inbox to read.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     pub(super) after: i64,
-    /// A part of the subject and of the sender, their case folded.
+    /// Substrings of the subject and of the sender, case-folded.
     subject: Option<String>,
     from: Option<String>,
     has: Features,

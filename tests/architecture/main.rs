@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod documents;
+mod language;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -116,7 +116,7 @@ async fn answers_that_are_none_end_the_attempt() {
         let (bed, server) = shop(Script::default().with(verb, Answer::Say(answer))).await;
         let item = attempt(&bed).await;
         assert_eq!(item.status, OutgoingStatus::Queued, "{verb}");
-        assert!(item.last_reply.ends_with("no SMTP reply"), "{verb}: {}", item.last_reply);
+        assert!(item.last_reply.ends_with("not an SMTP reply"), "{verb}: {}", item.last_reply);
         assert!(server.messages().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Why a mail did not come.
+//! Explains why a mail did not arrive.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Messages as JSON, alone and in a list, written while they are read: in memory is a page of small messages, or one
+//! Messages as JSON, alone and in a list, written while they are read. Memory holds one page of small messages, or one
 //! piece of a large one.
 
 use axum::body::{Body, Bytes};
@@ -29,7 +29,7 @@ struct Head<'a> {
     subject: &'a str,
 }
 
-/// A message on its way out: its parts, without the braces around them, between the other fields.
+/// A message that is being sent: its parts, without their braces, between the other fields.
 struct MessageJson {
     head: Vec<u8>,
     parts: Members,
@@ -122,7 +122,7 @@ pub(super) fn pieces(pieces: Pieces, request_id: RequestId) -> Body {
     Body::from_stream(steps.inspect_err(move |error| request_id.log_failure(error)))
 }
 
-/// A list on its way out.
+/// A list that is being sent.
 struct List {
     pages: MessagePages,
     mail_domain: Domain,
@@ -133,7 +133,7 @@ struct List {
     is_over: bool,
 }
 
-/// A MessageList as an answer. Its first page decides the status: after it, a failure can only break the answer off.
+/// A MessageList as an answer. Its first page decides the status: after it, a failure can only cut off the answer.
 pub(super) async fn list(
     mut pages: MessagePages,
     mail_domain: &Domain,
@@ -188,7 +188,8 @@ impl List {
         Ok(Some(room.hold(chunk)))
     }
 
-    /// Writes what is left of the page up to the head of its next large message; returns the room of what was written.
+    /// Writes the rest of the page up to the head of its next large message; returns the memory share of what was
+    /// written.
     async fn write_page(&mut self, chunk: &mut Vec<u8>) -> Result<Room, Error> {
         let mut room = Room::default();
         for message in self.page.by_ref() {

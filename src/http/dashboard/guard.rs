@@ -114,8 +114,8 @@ async fn admit_to(app: &App, access: Access, session: &Session, id: Option<&str>
     project.map(Some).ok_or(Error::NotFound)
 }
 
-/// The host that the browser has connected to. A foreign name whose DNS points here is refused; a bare address and
-/// `localhost` cannot be such a name.
+/// The host that the browser has connected to: the name of the base URL, `localhost` or an IP address. Any other name
+/// is refused, since its DNS entry may point here to attack the viewer.
 fn served_host(headers: &HeaderMap, base_url: &str) -> Result<String, Error> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(Error::WrongHost)?;
     // A Host has no user (RFC 9110, section 7.2), but the parser would accept one.
@@ -158,7 +158,7 @@ async fn read_form(app: &App, access: Access, request: &mut Request) -> Result<F
     if form.len() > MOST_PAIRS { Err(Error::BodyTooLarge) } else { Ok(Form::new(form, room)) }
 }
 
-/// The pairs of a form; of too many, one more than are allowed.
+/// The pairs of a form: at most one more than allowed, which shows that there are too many.
 fn pairs(encoded: &[u8]) -> Vec<(String, String)> {
     let pairs = form_urlencoded::parse(encoded).take(MOST_PAIRS + 1);
     pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()

@@ -1,7 +1,5 @@
 //! The language of the repository: plain words, and lines that fit on a screen. Reads every tracked text file.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -18,15 +16,7 @@ const QUOTATION: &str = "RFC quotation";
 const DATA: [&str; 9] =
     ["LICENSE-", ".lock", ".json", ".jsonl", ".eml", ".dialog", ".svg", "otp/languages.txt", "dashboard/hostile.txt"];
 /// Files that are being rewritten; each leaves the list with its new text.
-const PENDING: [&str; 7] = [
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "README.md",
-    "docs/guide.md",
-    "docs/performance.md",
-    "docs/scaling.md",
-    "test",
-];
+const PENDING: [&str; 4] = ["ARCHITECTURE.md", "docs/guide.md", "docs/performance.md", "docs/scaling.md"];
 /// Each word with what to write instead.
 const WORDS: [(&str, &str); 12] = [
     (r"octets?\b", "bytes"),
@@ -46,7 +36,7 @@ const WORDS: [(&str, &str); 12] = [
 #[test]
 fn no_text_uses_a_word_of_the_list() {
     let words = WORDS.map(|(word, instead)| (Regex::new(&format!("(?i){word}")).unwrap(), instead));
-    let found = lines(|path| PROSE.iter().any(|end| path.ends_with(end)) && path != "tests/language.rs")
+    let found = lines(|path| PROSE.iter().any(|end| path.ends_with(end)) && path != "tests/architecture/language.rs")
         .filter(|(_, line)| !line.contains(QUOTATION) && !line.contains("octet-stream"))
         .flat_map(|(place, line)| {
             let hits =
