@@ -68,7 +68,7 @@ impl From<NoMatch> for CliError {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError::NoMatch`] if nothing arrived in time; any other if a request fails.
+/// [`NoMatch`] if nothing arrived in time; any other if a request fails.
 pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     let client = Client::new(&flags.client)?;
     let inbox = client.inbox(&flags.inbox)?;
