@@ -15,8 +15,8 @@ const QUOTATION: &str = "RFC quotation";
 /// Text that is not ours, or that a program writes or compares: licences, lock files, published JSON, test data.
 const DATA: [&str; 9] =
     ["LICENSE-", ".lock", ".json", ".jsonl", ".eml", ".dialog", ".svg", "otp/languages.txt", "dashboard/hostile.txt"];
-/// Files that are being rewritten; each leaves the list with its new text.
-const PENDING: [&str; 4] = ["ARCHITECTURE.md", "docs/guide.md", "docs/performance.md", "docs/scaling.md"];
+/// The guide has long lines: other tests compare its sentences.
+const GUIDE: &str = "docs/guide.md";
 /// Each word with what to write instead.
 const WORDS: [(&str, &str); 12] = [
     (r"octets?\b", "bytes"),
@@ -78,6 +78,6 @@ fn lines(wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = (String, String)
 
 fn is_data(path: &str) -> bool {
     path.is_empty()
-        || PENDING.contains(&path)
+        || path == GUIDE
         || DATA.iter().any(|part| path.ends_with(part) || (part.ends_with('-') && path.contains(part)))
 }
