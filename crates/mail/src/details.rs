@@ -222,10 +222,10 @@ mod tests {
         --b\r\nContent-Type: text/html\r\n\r\n<p>Your code is 482913.</p>\
         <p><a href='https://app.example/confirm'>Confirm <b>your</b> account</a> or https://app.example/help</p>\r\n\
         --b\r\nContent-Type: text/plain; name=notes.txt\r\n\r\nnotes\r\n\
-        --b\r\nContent-Type: image/png\r\nContent-ID: <logo@app>\r\nContent-Transfer-Encoding:
-        --base64\r\n\r\niVBORw==\r\n\
-        --b\r\nContent-Type: application/pdf\r\nContent-Disposition: attachment;
-        --filename=\"invoice.pdf\"\r\n\r\n%PDF\r\n\
+        --b\r\nContent-Type: image/png\r\nContent-ID: <logo@app>\r\n\
+        Content-Transfer-Encoding: base64\r\n\r\niVBORw==\r\n\
+        --b\r\nContent-Type: application/pdf\r\n\
+        Content-Disposition: attachment; filename=\"invoice.pdf\"\r\n\r\n%PDF\r\n\
         --b--\r\n";
 
     fn mailbox(name: Option<&str>, address: &str) -> Mailbox {
