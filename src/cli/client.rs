@@ -38,7 +38,7 @@ pub(super) struct FilterFlags {
     #[arg(long, env = "RESTANTE_SUBJECT", value_name = "TEXT")]
     pub(super) subject: Option<String>,
     /// Only messages whose sender's address contains this, in upper or lower case
-    #[arg(long, env = "RESTANTE_FROM", value_name = "TEXT")]
+    #[arg(long, env = "RESTANTE_FROM", value_name = "TEXT", hide_env_values = true)]
     pub(super) from: Option<String>,
     /// Only messages with a one-time code (otp), a link (link), or both (otp,link)
     #[arg(long, env = "RESTANTE_HAS", value_name = "WHAT")]
