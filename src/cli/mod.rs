@@ -25,6 +25,7 @@ mod project;
 mod sendmail;
 mod serve;
 mod settings;
+mod stop;
 mod wait;
 
 use std::process::ExitCode;
