@@ -1,4 +1,4 @@
-//! What `restante serve` prints once it listens: the addresses, the key, and a first request to copy; or the same as JSON.
+//! What `restante serve` prints once it listens: addresses, key and a first request to copy, or one line of JSON.
 
 use std::fmt;
 use std::net::SocketAddr;
