@@ -115,8 +115,8 @@ impl Bed {
 
     /// Delivers a batch of which every delivery has to be stored.
     pub async fn store(&self, deliveries: &[Delivery], now: Timestamp) -> Vec<Vec<Outcome>> {
-        let outcomes: Result<_, DeliveryError> = self.deliver(deliveries, now).await.into_iter().collect();
-        outcomes.unwrap()
+        let outcomes: Result<Vec<_>, DeliveryError> = self.deliver(deliveries, now).await.into_iter().collect();
+        outcomes.unwrap().into_iter().map(|delivered| delivered.messages).collect()
     }
 
     /// Delivers one message at `now` and returns its ids, in the order of the inboxes' names.
@@ -154,6 +154,7 @@ pub fn delivery(recipients: &[&str], subject: &str) -> Delivery {
         opens_inboxes: true,
         content: content(raw.as_bytes()),
         outgoing: None,
+        bounce: None,
     }
 }
 

@@ -68,7 +68,7 @@ impl SessionPeer {
                     self.session.recipient(outcome);
                 }
                 Event::Deliver(envelope, message) => self.deliver(&envelope, message),
-                Event::Refused { .. } => {}
+                Event::Refused { .. } | Event::HoldBack(_) => {}
                 Event::Close => self.closed = true,
             }
         }
