@@ -132,6 +132,12 @@ impl Bed {
         page.messages.into_iter().rev().map(|message| message.subject).collect()
     }
 
+    /// The one number that a statement returns.
+    pub async fn count(&self, sql: &'static str) -> i64 {
+        let database = Database::open(&self.place.url()).await.unwrap();
+        database.query(sql, vec![]).await.unwrap().remove(0).integer().unwrap()
+    }
+
     /// Sweeps until nothing is left to do; returns the number of steps that did something.
     pub async fn sweep(&self, now: Timestamp) -> usize {
         let mut steps = 0;
