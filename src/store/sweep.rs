@@ -26,7 +26,8 @@ pub enum Swept {
 
 impl Store {
     /// Does one step of sweeping, unless another node is doing one: closes inboxes that have expired, takes messages
-    /// that are too old from permanent ones, removes the messages and the faults of closed ones, and forgets reservations, keys and outgoing items that are past their time.
+    /// that are too old from permanent ones, removes the messages and the faults of closed ones, and forgets
+    /// reservations, keys and outgoing items that are past their time.
     ///
     /// # Errors
     /// If the database fails; the step is then not done at all.

@@ -1,5 +1,5 @@
-//! Faults on request, as real mailers meet them: Postfix's queue, nodemailer, Python's mail package; and a server that is
-//! killed while it uses faults.
+//! Faults on request, as real mailers meet them: Postfix's queue, nodemailer, Python's mail package; and a server that
+//! is killed while it uses faults.
 //!
 //! A few rounds are run by default; `RESTANTE_KILL_ROUNDS=200 cargo test --test binary faults -- --nocapture` runs as
 //! many as wanted.
@@ -100,7 +100,8 @@ fn postfix_tries_again_until_it_is_accepted() {
 fn nodemailer_reports_what_went_wrong() {
     const SCRIPT: &str = r#"
         const [port, to] = process.argv.slice(1);
-        const transport = require("nodemailer").createTransport({ host: "127.0.0.1", port: Number(port), ignoreTLS: true });
+        const server = { host: "127.0.0.1", port: Number(port), ignoreTLS: true };
+        const transport = require("nodemailer").createTransport(server);
         transport.sendMail({ from: "app@example.com", to, subject: "Hello", text: "Hi" })
           .then(() => console.log("sent"), (error) => console.log(error.code, error.responseCode, error.response));
     "#;

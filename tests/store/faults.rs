@@ -20,7 +20,7 @@ fn reject() -> FaultAction {
 }
 
 async fn with_faults(bed: &Bed, name: &str, faults: &[Fault]) -> Inbox {
-    let inbox = bed.inbox(name).await;
+    let inbox = bed.inbox(bed.default_project, name).await;
     assert!(bed.store.set_faults(&inbox, faults, START).await.unwrap());
     inbox
 }
@@ -101,7 +101,7 @@ pub async fn only_inboxes_with_faults_left_are_listed(bed: Bed) {
     with_faults(&bed, "used", &[fault(FaultPoint::Rcpt, defer(), 1)]).await;
     with_faults(&bed, "left", &[fault(FaultPoint::Rcpt, defer(), 2)]).await;
     let cleared = with_faults(&bed, "cleared", &[fault(FaultPoint::Rcpt, defer(), 1)]).await;
-    bed.inbox("none").await;
+    bed.inbox(bed.default_project, "none").await;
     assert!(bed.store.set_faults(&cleared, &[], START).await.unwrap());
     for name in ["used", "left"] {
         bed.store.use_recipient_fault(&id(name), START).await.unwrap();
