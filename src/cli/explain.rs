@@ -5,7 +5,7 @@ use std::fmt;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::client::{Client, ClientFlags, FilterFlags};
+use super::client::{ApiClient, ClientFlags, FilterFlags};
 use super::error::CliError;
 use super::flags::boolean;
 use super::output::{self, printable_line};
@@ -64,7 +64,7 @@ struct Refused {
 /// # Errors
 /// [`CliError`] where a request fails.
 pub(super) fn run(flags: &ExplainFlags) -> Result<(), CliError> {
-    let client = Client::new(&flags.client)?;
+    let client = ApiClient::new(&flags.client)?;
     // An inbox that has ended is explained too, so it is not looked up first.
     let id = flags.inbox.rsplit_once('@').map_or(flags.inbox.as_str(), |(id, _)| id);
     let explanation: Explanation = client.explain(id, &flags.filter)?;

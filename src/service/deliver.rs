@@ -1,6 +1,6 @@
 //! Delivers a message: parses it, compresses it, and passes it to the committer.
 
-use super::reply::Held;
+use super::responder::Held;
 use super::{DeliverError, Service};
 use crate::model::{EmailAddress, InboxId, MessageId, ProjectId, Reception};
 use crate::store::{Content, Delivery, Origin, Outcome, OutgoingChange, StoreError, on_blocking_thread};

@@ -140,7 +140,7 @@ impl Store {
         Ok(read_state(row)?.check(recipient, true, None, policy))
     }
 
-    /// Stores a batch of deliveries in one transaction. When this returns, those that are answered with messages are on
+    /// Stores a batch of deliveries in one transaction. When this returns, every delivery with an `Ok` result is on
     /// stable storage.
     ///
     /// # Errors

@@ -32,11 +32,11 @@ pub struct NewOutgoing {
     /// Its Message-ID, the same on every copy, so that a duplicate can be recognized.
     pub message_id: String,
     /// The data for the mail worker, if it has to send the item.
-    waiting: Option<Waiting>,
+    waiting: Option<QueuedMessage>,
 }
 
 #[derive(Clone, Debug)]
-struct Waiting {
+struct QueuedMessage {
     /// The composed message, compressed.
     raw: Bytes,
     expires_at: Timestamp,
@@ -69,7 +69,7 @@ impl NewOutgoing {
     /// The same item, queued for the mail worker, which sends `raw` before `expires_at`.
     #[must_use]
     pub fn queued(self, raw: &[u8], expires_at: Timestamp) -> Self {
-        Self { waiting: Some(Waiting { raw: compress(raw), expires_at }), ..self }
+        Self { waiting: Some(QueuedMessage { raw: compress(raw), expires_at }), ..self }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The documents: every link inside the repository leads somewhere, and what quotes an example quotes it word for word.
+//! Checks the documents: every link inside the repository works, and quoted examples are quoted word for word.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn the_readme_quotes_the_examples_as_they_are() {
     }
 }
 
-/// Every Markdown file of the repository, its path from the root.
+/// Every Markdown file of the repository, with its path relative to the root.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut directories = vec![PathBuf::new()];
@@ -50,7 +50,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// A document without its blocks of code.
+/// A document without its code blocks.
 fn prose(document: &Path) -> String {
     let text = fs::read_to_string(root().join(document)).unwrap();
     let code = Regex::new(r"(?ms)^```.*?^```").unwrap();
@@ -66,7 +66,7 @@ fn leads_somewhere(document: &Path, target: &str) -> bool {
     root().join(&file).exists() && heading.is_none_or(|heading| anchors(&file).iter().any(|anchor| anchor == heading))
 }
 
-/// What the headings of a document are linked by: lower case, spaces as hyphens, no punctuation.
+/// The anchor of a heading: lower case, hyphens for spaces, no punctuation.
 fn anchors(document: &Path) -> Vec<String> {
     let text = prose(document);
     let headings = text.lines().filter(|line| line.starts_with('#'));
