@@ -75,7 +75,7 @@ fn answer_of_a_message_that_is_there(bencher: Bencher) {
     });
 }
 
-/// The service on free ports, over a database of its own.
+/// The service on free ports, with a new database.
 struct Server {
     smtp: SocketAddr,
     http: SocketAddr,

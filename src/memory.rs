@@ -23,7 +23,7 @@ pub struct Budget {
     bytes: usize,
 }
 
-/// A share of the budget, given back when its last clone is dropped.
+/// A share of the budget, returned when its last clone is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Room(Option<Arc<OwnedSemaphorePermit>>);
 

@@ -77,7 +77,7 @@ pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
     }
 }
 
-/// Works beside a running server or without one, as every command on the database.
+/// Works with a running server or without one, like every command on the database.
 fn list(project: Option<&str>, flags: &DatabaseFlags) -> Result<(), CliError> {
     let url = settings::database(flags)?;
     database::refuse_absent(&url)?;

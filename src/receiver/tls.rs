@@ -102,7 +102,7 @@ impl Certificate {
             Ok(Ok(None)) => {}
             Ok(Ok(Some((stamp, Ok(config))))) => {
                 (current.stamp, current.config) = (stamp, Arc::new(config));
-                tracing::info!(certificate = %self.files.certificate.display(), "took up the changed certificate");
+                tracing::info!(certificate = %self.files.certificate.display(), "using the changed certificate");
             }
             Ok(Ok(Some((stamp, Err(error))))) => {
                 // Logged once per change, not once per handshake.
@@ -162,13 +162,13 @@ fn read_config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
 }
 
 /// The files of the self-signed certificate for `mail_domain` in `data_dir`; creates them if they are missing. Blocks
-/// on the disk.
+/// on the disk. The certificate is also valid for this machine, so that a client that trusts the file can connect here.
 pub(super) fn self_signed(data_dir: &Path, mail_domain: &Domain) -> Result<TlsFiles, TlsError> {
     let files = TlsFiles { certificate: data_dir.join("tls-cert.pem"), key: data_dir.join("tls-key.pem") };
     if files.certificate.exists() && files.key.exists() {
         return Ok(files);
     }
-    let names = vec![mail_domain.as_str().to_owned(), "localhost".to_owned()];
+    let names = [mail_domain.as_str(), "localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let made = rcgen::generate_simple_self_signed(names)?;
     write_whole(&files.key, &made.signing_key.serialize_pem())?;
     write_whole(&files.certificate, &made.cert.pem())?;

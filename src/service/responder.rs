@@ -3,10 +3,10 @@
 use tokio::sync::oneshot;
 
 use super::DeliverError;
-use crate::store::Outcome;
+use crate::store::Delivered;
 
-/// The messages of a delivery, or why it was not stored.
-pub(super) type Answer = Result<Vec<Outcome>, DeliverError>;
+/// The result of a delivery, or why it was refused.
+pub(super) type Answer = Result<Delivered, DeliverError>;
 
 /// Something a delivery holds until it has ended, such as memory.
 pub(super) type Held = Option<Box<dyn Send>>;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Store, StoreError, retention};
+use super::{Store, StoreError, faults, retention};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
 
@@ -26,8 +26,8 @@ pub enum Swept {
 
 impl Store {
     /// Does one step of sweeping, unless another node is doing one. Closes inboxes that have expired, removes the
-    /// messages of closed inboxes and old messages of permanent ones, and deletes reservations, keys and outgoing items
-    /// that have expired.
+    /// messages and faults of closed inboxes and old messages of permanent ones, and deletes reservations, keys and
+    /// outgoing items that have expired.
     ///
     /// # Errors
     /// If the database fails; then nothing of the step is done.
@@ -54,8 +54,9 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
     let closed = close_expired_inboxes(&mut transaction, now).await?;
     let taken = retention::take_old_messages(&mut transaction, now).await?;
     let removed = remove_messages(&mut transaction).await?;
+    let cleared = faults::sweep(&mut transaction, INBOXES_A_STEP).await?;
     let forgotten = forget(&mut transaction, now).await?;
-    let worked = closed || taken || removed || forgotten;
+    let worked = closed || taken || removed || cleared || forgotten;
     if worked {
         transaction.commit().await?;
     }

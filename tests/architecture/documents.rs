@@ -1,4 +1,4 @@
-//! Checks the documents: every link inside the repository works, and quoted examples are quoted word for word.
+//! Checks the documents: links inside the repository work, named files exist, and examples are quoted word for word.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,17 @@ fn every_link_leads_to_a_file_and_a_heading() {
         }
     }
     assert!(broken.is_empty(), "these links lead nowhere:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn the_architecture_names_files_that_exist() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let path = Regex::new(r"`([a-z_]+(?:/[a-z_]+)+\.rs)`").unwrap();
+    let paths: Vec<&str> = path.captures_iter(&text).map(|found| found.get(1).unwrap().as_str()).collect();
+    assert!(paths.len() > 10, "{paths:?}");
+    let exists = |path: &str| root().join(path).exists() || root().join("src").join(path).exists();
+    let missing: Vec<_> = paths.into_iter().filter(|path| !exists(path)).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md names files that do not exist: {missing:?}");
 }
 
 #[test]

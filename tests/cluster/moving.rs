@@ -17,7 +17,7 @@ fn an_installation_moves_there_and_back_whole() {
     let database = TestDatabase::create();
     let summary = copy(&first_url, &database.text());
     assert!(summary.contains("2 projects") && summary.contains("120 messages"), "{summary}");
-    assert!(!summary.contains('\r'), "no progress where there is no terminal: {summary:?}");
+    assert!(!summary.contains('\r'), "no progress without a terminal: {summary:?}");
     copy(&database.text(), &last_url);
     let (before, after) = (dump(first.path()), dump(last.path()));
     assert_eq!(before.len(), 12, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());

@@ -1,10 +1,12 @@
 //! The session: its events, the answers to them, and its phases. `commands` executes the commands.
 
 mod commands;
+mod faults;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::auth::{Credentials, Exchange, RESPONSE_BYTES};
 use crate::body::{BodyLimits, BodyReader};
@@ -15,6 +17,8 @@ use crate::line::{Line, LineReader};
 use crate::path::ReversePath;
 use crate::reply::{Refusal, Reply};
 use restante_mail::{Domain, EmailAddress};
+
+pub use faults::Fault;
 
 /// The session ends after this many unknown or malformed commands in a row.
 const ERRORS: u32 = 20;
@@ -61,6 +65,8 @@ pub enum Event {
     /// Send a reply. It may be kept until the next [`Event::NeedInput`], [`Event::StartTls`] or [`Event::Close`], so
     /// that the replies to pipelined commands are sent together.
     Send(Reply),
+    /// Send the replies, and wait for this time before the next call of [`Session::next`]: a test wants a slow server.
+    HoldBack(Duration),
     /// Send the replies, start TLS, then call [`Session::tls_started`]. Bytes that were read before the handshake must
     /// be passed to the session, never to TLS.
     StartTls,
@@ -68,9 +74,10 @@ pub enum Event {
     Authenticate(Credentials),
     /// The client starts a message from this sender; call [`Session::sender`].
     Sender(ReversePath),
-    /// The client names a recipient on the mail domain; call [`Session::recipient`].
+    /// The client names a recipient on the mail domain; call [`Session::recipient`] or [`Session::fault`].
     Recipient(EmailAddress),
-    /// Store this message for every recipient, and call [`Session::delivered`] when it is on stable storage.
+    /// Store this message for every recipient, and call [`Session::delivered`] when it is on stable storage, or
+    /// [`Session::fault`].
     Deliver(Envelope, Vec<u8>),
     /// A message was received completely and refused. This event is for the log and needs no answer; the reply is the
     /// next event.

@@ -165,7 +165,7 @@ impl Harness {
         assert_eq!(self.get(&format!("/v1/inboxes/{inbox}")).await.text("kind"), "permanent");
     }
 
-    /// Runs a statement on the database, beside the service.
+    /// Runs a statement on the database, without the service.
     pub async fn run_sql(&self, sql: &str) {
         match &self.database {
             Some(database) => database.run_beside(sql).await,

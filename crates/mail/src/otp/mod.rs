@@ -81,7 +81,7 @@ struct Found {
     lines: (usize, usize),
 }
 
-/// Finds the code in the subject, the text and the visible text of the HTML; empty where there is none.
+/// Finds the code in the subject, the text and the visible text of the HTML; empty if there is none.
 pub(super) fn find(subject: &str, text: &str, page_text: &str) -> String {
     search([subject, text, page_text]).map(|found| found.code).unwrap_or_default()
 }
@@ -112,7 +112,7 @@ fn domain_bound(sources: [&str; 3]) -> Option<Found> {
     Some(Found { code, rule: Rule::DomainBound, source, lines: (last, last) })
 }
 
-/// The best labelled code of all sources; of equals the one in the earlier source.
+/// The best labelled code of all sources; of equal ones the one in the earlier source.
 fn labelled(sources: &[String; 3]) -> Option<Found> {
     let best = |text: &String| Labelled::new(text, &VOCABULARY, numbers::candidates(text)).best();
     let found = sources.iter().enumerate().filter_map(|(source, text)| Some((source, best(text)?)));
