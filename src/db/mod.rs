@@ -72,7 +72,7 @@ pub enum DatabaseError {
     #[error("the database is encoded in {0}, which cannot hold every mail: create it with ENCODING 'UTF8'")]
     Encoding(String),
     /// The engine ended the transaction because of a conflict with another one; it may be tried again.
-    #[error("the database ended the transaction in favour of another: {}", chain(.0))]
+    #[error("the database ended the transaction because of a conflict with another: {}", chain(.0))]
     Conflict(#[source] tokio_postgres::Error),
     /// A newer program has changed the schema.
     #[error(
