@@ -100,7 +100,8 @@ fn postfix_tries_again_until_it_is_accepted() {
 fn nodemailer_reports_what_went_wrong() {
     const SCRIPT: &str = r#"
         const [port, to] = process.argv.slice(1);
-        const transport = require("nodemailer").createTransport({ host: "127.0.0.1", port: Number(port), ignoreTLS: true });
+        const server = { host: "127.0.0.1", port: Number(port), ignoreTLS: true };
+        const transport = require("nodemailer").createTransport(server);
         transport.sendMail({ from: "app@example.com", to, subject: "Hello", text: "Hi" })
           .then(() => console.log("sent"), (error) => console.log(error.code, error.responseCode, error.response));
     "#;
