@@ -7,7 +7,7 @@ import { fromWire } from "./types.js";
 const GRACE = 10_000;
 /** Requests that are not waits are tried again for at most so long. */
 const PATIENCE = 10_000;
-const FIRST_PAUSE = 50;
+const SHORTEST_PAUSE = 50;
 const LONGEST_PAUSE = 1_000;
 /** What a failed connection attempt is called: nothing has reached the server. */
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
@@ -109,10 +109,10 @@ function unreachable(url: string, cause: unknown): UnreachableError {
   );
 }
 
-/** Growing, jittered pauses until a deadline. */
+/** Growing, jittered pauses until a deadline: each is a tenth of the time so far, so that nothing is late by more. */
 export class Pauses {
+  readonly #start = performance.now();
   readonly #deadline: number;
-  #pause = FIRST_PAUSE;
 
   constructor(deadline: number) {
     this.#deadline = deadline;
@@ -120,10 +120,11 @@ export class Pauses {
 
   /** Pauses, as long as the server asks for; false without a pause if the deadline has passed. */
   async next(outcome?: Outcome): Promise<boolean> {
-    const left = this.#deadline - performance.now();
+    const now = performance.now();
+    const left = this.#deadline - now;
     if (left <= 0) return false;
-    const pause = outcome?.retryAfter ?? this.#pause * (0.5 + Math.random() / 2);
-    this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+    const growing = Math.min(Math.max((now - this.#start) / 10, SHORTEST_PAUSE), LONGEST_PAUSE);
+    const pause = outcome?.retryAfter ?? growing * (0.5 + Math.random() / 2);
     await new Promise((resolve) => setTimeout(resolve, Math.min(pause, left)));
     return true;
   }

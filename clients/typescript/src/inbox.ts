@@ -137,15 +137,16 @@ export class Inbox implements AsyncDisposable {
   }
 
   #wait(count: number, options: WaitOptions, site: { stack?: string }): Promise<Message[]> {
-    const { hooks, timeout } = this.#connection;
     const described = describeFilters(options);
     const title = `wait for mail to ${this.address}${described && ` with ${described}`}`;
-    return this.#run(title, site, () => this.#collect(count, options, hooks.limit(options.timeout ?? timeout)));
+    return this.#run(title, site, () => this.#collect(count, options));
   }
 
-  async #collect(count: number, filters: Filters, timeout: number): Promise<Message[]> {
+  async #collect(count: number, options: WaitOptions): Promise<Message[]> {
+    const { timeout: asked = this.#connection.timeout, ...filters } = options;
+    const waited = this.#connection.hooks.limit(asked);
+    const deadline = performance.now() + waited;
     const begin = this.#begin(filters);
-    const deadline = performance.now() + timeout;
     const found: Message[] = [];
     try {
       while (found.length < count) {
@@ -159,7 +160,8 @@ export class Inbox implements AsyncDisposable {
       if (found.length < count) found.forEach(({ id }) => begin.returned.delete(id));
     }
     if (found.length < count) {
-      const failed: FailedWait = { ...begin, inbox: this, filters, waited: timeout, wanted: count, found: found.length };
+      const numbers = { waited, asked, wanted: count, found: found.length };
+      const failed: FailedWait = { ...begin, ...numbers, inbox: this, filters };
       throw await timeoutError(this.#connection.http, failed);
     }
     if (filters.after !== undefined) this.#returned = new Set([...(filters.after ? this.#returned : []), ...begin.returned]);

@@ -49,12 +49,13 @@ export interface ServerOptions {
 
 /** Starts a server. It stops when this process ends, however that happens. */
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
+  const binary = findBinary();
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "restante-"));
   const remove = () => {
     if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
   };
   const log = openSync(join(dataDir, LOG), "a");
-  const child = spawn(findBinary(), flags(dataDir, options), {
+  const child = spawn(binary, flags(dataDir, options), {
     env: environment(options),
     stdio: ["pipe", "pipe", log],
     windowsHide: true,
@@ -67,6 +68,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   };
   process.once("exit", atExit);
   const stop = async () => {
+    child.ref();
     child.stdin?.end();
     await stopped;
     process.removeListener("exit", atExit);

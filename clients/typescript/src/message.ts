@@ -22,6 +22,9 @@ export interface PageLike {
 /** Forbids what a mail client forbids: scripts, and everything remote. */
 const PAGE_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'";
 
+/** How the server shows a link that must not lead anywhere in a report or a dashboard. */
+const DISARMED_LINK = / href="#" title="(https?:[^"]*)"/g;
+
 /** A message that an inbox received, with its text, HTML, links and one-time code. */
 export class Message implements Omit<MessageFields, "receivedAt"> {
   /** The identifier, also a cursor: `{ after: message }`. */
@@ -122,9 +125,9 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     await this.#http.bytes({ method: "DELETE", path: this.#path });
   }
 
-  /** Shows the message in a Playwright page, as a mail client would: without scripts and remote images. */
+  /** Shows the message in a Playwright page, as a mail client would: without scripts and remote images, with links. */
   async openIn(page: PageLike): Promise<void> {
-    const body = await this.page();
+    const body = (await this.page()).replace(DISARMED_LINK, ' href="$1"');
     const url = `${this.#http.url}/v1${this.#path}/page`;
     const answer = { contentType: "text/html; charset=utf-8", headers: { "Content-Security-Policy": PAGE_POLICY }, body };
     await page.route(url, (route) => route.fulfill(answer), { times: 1 });

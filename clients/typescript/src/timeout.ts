@@ -13,6 +13,8 @@ export interface FailedWait {
   after: string | undefined;
   remembered: boolean;
   waited: number;
+  /** How long it should have lasted, if the test runner allows less. */
+  asked: number;
   /** How many messages were wanted, and found. */
   wanted: number;
   found: number;
@@ -35,10 +37,11 @@ export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTi
   return new WaitTimeoutError(text, { filters, waited, explanation });
 }
 
-function opening({ inbox, filters, waited, wanted, found }: FailedWait): string {
+function opening({ inbox, filters, waited, asked, wanted, found }: FailedWait): string {
   const described = describeFilters(filters);
   const count = wanted === 1 ? "No mail" : `Only ${found} of ${wanted} mails`;
-  return `${count} for ${inbox.address} within ${seconds(waited)}${described && ` with ${described}`}.`;
+  const cut = waited < asked ? ` (not ${seconds(asked)}: the test's own time-out comes first)` : "";
+  return `${count} for ${inbox.address} within ${seconds(waited)}${cut}${described && ` with ${described}`}.`;
 }
 
 function reasons(wait: FailedWait, { summary, messages, refused }: Explanation): string[] {

@@ -45,24 +45,14 @@ async function askUntilDeadline(http: Http, wait: Wait, after: string | undefine
     if (isSuccess(outcome)) return decoded<MessageFields>(outcome.body);
     if (isEndOfWait(outcome)) {
       if (left === 0 || performance.now() >= wait.deadline) return undefined;
-    } else if (outcome.status === 429) {
-      // As many waits as may be are open. The list is not counted.
-      const found = await oldestInList(http, wait, query);
-      if (found || !(await pauses.next())) return found;
-    } else if (!isPassing(outcome) || !(await pauses.next(outcome))) {
+    } else if (!isPassing(outcome)) {
+      throw http.error(request, outcome);
+    } else if (!(await pauses.next(outcome))) {
+      // A wait looks before it is counted, so the last request has looked, too.
+      if (outcome.status === 429) return undefined;
       throw http.error(request, outcome);
     }
   }
-}
-
-async function oldestInList(
-  http: Http,
-  wait: Wait,
-  query: Record<string, string | undefined>,
-): Promise<MessageFields | undefined> {
-  const path = `/inboxes/${encodeURIComponent(wait.inboxId)}/messages`;
-  const { messages } = await http.json<{ messages: MessageFields[] }>({ method: "GET", path, query });
-  return messages.at(-1);
 }
 
 /** The server has looked for as long as it was asked to. */
@@ -70,7 +60,7 @@ function isEndOfWait(outcome: Outcome): boolean {
   return outcome.status === 408 || (outcome.status === 404 && wordsOf(outcome) === NO_MATCH);
 }
 
-/** The server restarts, or the connection broke. */
+/** As many waits as may be are open, the server restarts, or the connection broke. */
 function isPassing({ status }: Outcome): boolean {
-  return status === 503 || status === 0;
+  return status === 429 || status === 503 || status === 0;
 }
