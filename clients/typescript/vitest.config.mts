@@ -1,5 +1,11 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  test: { include: ["test/**/*.test.ts"], testTimeout: 60_000, maxConcurrency: 8 },
+  test: {
+    include: ["test/**/*.test.ts"],
+    globalSetup: ["test/temporary.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    maxConcurrency: 8,
+  },
 });

@@ -15,8 +15,8 @@ import { nextMessage } from "./wait.js";
 export interface WaitHooks {
   /** The time that a wait may take. */
   limit(timeout: number): number;
-  /** Runs the wait. */
-  run<T>(title: string, wait: () => Promise<T>): Promise<T>;
+  /** Runs the wait that was called at `site`, a stack. */
+  run<T>(title: string, site: { stack?: string }, wait: () => Promise<T>): Promise<T>;
 }
 
 /**
@@ -182,7 +182,7 @@ export class Inbox implements AsyncDisposable {
 
   /** Runs a wait as the test runner wants it. Its error has the line of the test, and says how the inbox ended. */
   #run<T>(title: string, site: { stack?: string }, wait: () => Promise<T>): Promise<T> {
-    return this.#connection.hooks.run(title, async () => {
+    return this.#connection.hooks.run(title, site, async () => {
       try {
         return await wait();
       } catch (error) {

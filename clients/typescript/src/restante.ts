@@ -8,7 +8,7 @@ import { Message } from "./message.js";
 import { smtpAddress, variable, waitTimeout, type RestanteOptions } from "./settings.js";
 import type { InboxFields, MessageFields, SmtpAddress } from "./types.js";
 
-const NO_HOOKS: WaitHooks = { limit: (timeout) => timeout, run: (_, wait) => wait() };
+const NO_HOOKS: WaitHooks = { limit: (timeout) => timeout, run: (_title, _site, wait) => wait() };
 
 /** A client of a Restante server. {@link Restante.connect} makes one. */
 export class Restante implements AsyncDisposable {

@@ -8,7 +8,8 @@ import type { Inbox } from "../inbox.js";
 import type { Message } from "../message.js";
 import { timedOutWaits } from "./runner.js";
 
-const VIEWPORT = { width: 800, height: 600 };
+/** As wide as a mail is read; the picture is as high as the mail. */
+const VIEWPORT = { width: 800, height: 100 };
 const LONGEST_PICTURE = 5_000;
 /** The report opens the page at its own address, so nothing in the page may run or load. */
 const POLICY =

@@ -1,6 +1,8 @@
 /** What Playwright adds to a wait: a step in the trace, an end before the test's time-out, and its error for the report. */
 
-import { test, type TestInfo } from "@playwright/test";
+import { fileURLToPath } from "node:url";
+
+import { test, type Location, type TestInfo } from "@playwright/test";
 
 import { WaitTimeoutError } from "../errors.js";
 import type { WaitHooks } from "../inbox.js";
@@ -31,19 +33,29 @@ export const runnerHooks: WaitHooks = {
     return Math.min(timeout, Math.max(left - RESERVE, left / 2));
   },
 
-  run(title, wait) {
+  run(title, site, wait) {
     const testInfo = currentTest();
     if (testInfo === undefined) return wait();
-    return test.step(title, async () => {
+    const noted = async () => {
       try {
         return await wait();
       } catch (error) {
         if (error instanceof WaitTimeoutError) timeouts.set(testInfo, [...timedOutWaits(testInfo), error]);
         throw error;
       }
-    });
+    };
+    const location = locationOf(site.stack);
+    return test.step(title, noted, location ? { location } : {});
   },
 };
+
+/** The file and line of the first frame of a stack. */
+function locationOf(stack = ""): Location | undefined {
+  const { file, line, column } = /\(?(?<file>[^\s()]+):(?<line>\d+):(?<column>\d+)\)?$/m.exec(stack)?.groups ?? {};
+  if (file === undefined) return undefined;
+  const path = file.startsWith("file:") ? fileURLToPath(file) : file;
+  return { file: path, line: Number(line), column: Number(column) };
+}
 
 /** The test that runs; undefined in the set-up of a worker. */
 function currentTest(): TestInfo | undefined {
