@@ -46,7 +46,7 @@ export class Http {
 
   /** The JSON of a successful answer, with the field names of JavaScript. */
   async json<T>(request: Request): Promise<T> {
-    return decoded<T>(await this.bytes(request));
+    return decoded(await this.bytes(request)) as T;
   }
 
   /** The bytes of a successful answer. What may be tried again is tried again. */
@@ -145,8 +145,8 @@ export function wordsOf(answer: Outcome): string {
 }
 
 /** The JSON of an answer, with the field names of JavaScript. */
-export function decoded<T>(body: Buffer): T {
-  return (body.length === 0 ? undefined : fromWire(JSON.parse(body.toString()))) as T;
+export function decoded(body: Buffer): unknown {
+  return body.length === 0 ? undefined : fromWire(JSON.parse(body.toString()));
 }
 
 /** A read may always be repeated, a change only if it cannot have been done. */
@@ -157,7 +157,7 @@ function mayRepeat({ method }: Request, outcome: Outcome): boolean {
 
 function encoded(query: Record<string, string | undefined> = {}): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+  return given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
 }
 
 /** The system's name for what broke a connection. */

@@ -83,7 +83,12 @@ export class Inbox implements AsyncDisposable {
     await this.#run(`expect no mail to ${this.address}`, site, async () => {
       const begin = this.#begin(filters);
       const take = (found: Message) => !begin.returned.has(found.id);
-      const message = await this.#next({ filters, after: begin.after, deadline: performance.now() + within, take });
+      const message = await this.#next({
+        filters,
+        after: begin.after,
+        deadline: performance.now() + within,
+        take,
+      });
       if (message !== undefined) throw new UnexpectedMessageError(unexpected(this.address, filters, message), message);
     });
   }
@@ -151,7 +156,12 @@ export class Inbox implements AsyncDisposable {
     try {
       while (found.length < count) {
         const after = found.at(-1)?.id ?? begin.after;
-        const message = await this.#next({ filters, after, deadline, take: (candidate) => claim(begin, candidate) });
+        const message = await this.#next({
+          filters,
+          after,
+          deadline,
+          take: (candidate) => claim(begin, candidate),
+        });
         if (message === undefined) break;
         found.push(message);
       }
@@ -164,7 +174,8 @@ export class Inbox implements AsyncDisposable {
       const failed: FailedWait = { ...begin, ...numbers, inbox: this, filters };
       throw await timeoutError(this.#connection.http, failed);
     }
-    if (filters.after !== undefined) this.#returned = new Set([...(filters.after ? this.#returned : []), ...begin.returned]);
+    if (filters.after !== undefined)
+      this.#returned = new Set([...(filters.after ? this.#returned : []), ...begin.returned]);
     this.#cursor = found.at(-1)?.id ?? this.#cursor;
     return found;
   }

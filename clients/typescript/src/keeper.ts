@@ -23,7 +23,10 @@ async function start(folder: string): Promise<Server | undefined> {
     mkdirSync(dataDir);
     const server = await startServer({ dataDir });
     const { url, apiKey, smtp, mailDomain } = server;
-    publish(join(folder, FILES.server), JSON.stringify({ keeper: process.pid, server: { url, apiKey, smtp, mailDomain } }));
+    publish(
+      join(folder, FILES.server),
+      JSON.stringify({ keeper: process.pid, server: { url, apiKey, smtp, mailDomain } }),
+    );
     return server;
   } catch (error) {
     publish(join(folder, FILES.error), error instanceof Error ? error.message : String(error));

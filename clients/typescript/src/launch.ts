@@ -3,6 +3,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -120,7 +121,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
     lines.close();
     stdout.resume();
     child.unref();
-    for (const pipe of [stdin, stdout]) if ("unref" in pipe && typeof pipe.unref === "function") pipe.unref();
+    for (const pipe of [stdin, stdout]) if (pipe instanceof Socket) pipe.unref();
   }
 }
 

@@ -80,7 +80,8 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     const found = this.links.filter((url) => isMatch(url, match));
     const [link] = found;
     if (link !== undefined && found.length === 1) return link;
-    const wanted = match === undefined ? "" : ` that match ${typeof match === "string" ? JSON.stringify(match) : match}`;
+    const wanted =
+      match === undefined ? "" : ` that match ${typeof match === "string" ? JSON.stringify(match) : String(match)}`;
     const count = found.length === 0 ? "no links" : `${found.length} links`;
     const all = this.links.length === 0 ? "It has no links." : `Its links:\n${indented(this.links.join("\n"))}`;
     const error = new ContentError(`${named(this)} has ${count}${wanted}, and exactly one is needed. ${all}`);
@@ -129,7 +130,11 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
   async openIn(page: PageLike): Promise<void> {
     const body = (await this.page()).replace(DISARMED_LINK, ' href="$1"');
     const url = `${this.#http.url}/v1${this.#path}/page`;
-    const answer = { contentType: "text/html; charset=utf-8", headers: { "Content-Security-Policy": PAGE_POLICY }, body };
+    const answer = {
+      contentType: "text/html; charset=utf-8",
+      headers: { "Content-Security-Policy": PAGE_POLICY },
+      body,
+    };
     await page.route(url, (route) => route.fulfill(answer), { times: 1 });
     await page.goto(url);
   }

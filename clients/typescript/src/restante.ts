@@ -76,7 +76,10 @@ export class Restante implements AsyncDisposable {
    */
   async message(id: string): Promise<Message> {
     const { http } = this.#connection;
-    return new Message(http, await http.json<MessageFields>({ method: "GET", path: `/messages/${encodeURIComponent(id)}` }));
+    return new Message(
+      http,
+      await http.json<MessageFields>({ method: "GET", path: `/messages/${encodeURIComponent(id)}` }),
+    );
   }
 
   /** Whether the server answers. */

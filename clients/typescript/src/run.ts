@@ -113,5 +113,5 @@ export function isAlive(pid: number): boolean {
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
   const state = process.platform === "linux" ? read(`/proc/${pid}/stat`) : undefined;
-  return state === undefined || !/\) Z /.test(state);
+  return !state?.includes(") Z ");
 }

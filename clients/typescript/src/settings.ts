@@ -42,5 +42,6 @@ export function smtpAddress(url: string): SmtpAddress {
 
 /** A variable of the environment; an empty one counts as absent. */
 export function variable(name: string): string | undefined {
-  return process.env[name] || undefined;
+  const value = process.env[name];
+  return value === "" ? undefined : value;
 }

@@ -42,7 +42,7 @@ async function askUntilDeadline(http: Http, wait: Wait, after: string | undefine
     const timeout = Math.min(left, LONGEST_REQUEST);
     const request: Request = { method: "GET", path, query: { ...query, timeout: String(timeout) } };
     const outcome = await http.attempt(request, timeout);
-    if (isSuccess(outcome)) return decoded<MessageFields>(outcome.body);
+    if (isSuccess(outcome)) return decoded(outcome.body) as MessageFields;
     if (isEndOfWait(outcome)) {
       if (left === 0 || performance.now() >= wait.deadline) return undefined;
     } else if (!isPassing(outcome)) {

@@ -14,7 +14,12 @@ export const matchers = {
     return asked(() => {
       const actual = message.code();
       const pass = code === undefined || actual === code;
-      return { pass, message: () => `The code is ${actual}${pass ? "" : `, not ${code}`}.`, actual, expected: code };
+      return {
+        pass,
+        message: () => `The code is ${actual}${pass ? "" : `, not ${code}`}.`,
+        actual,
+        expected: code,
+      };
     });
   },
 

@@ -54,7 +54,10 @@ for (const [by, env] of [
   test.concurrent(`started by ${by}, the server outlives a worker that crashes, and ends with the run`, async () => {
     const run = new NotedRun("@crash", env);
     const { tests, output } = await run.report();
-    expect(tests.map(({ status }) => status), output).toEqual(["failed", "passed"]);
+    expect(
+      tests.map(({ status }) => status),
+      output,
+    ).toEqual(["failed", "passed"]);
     const [first = "", second] = run.urls;
     expect(second).toBe(first);
     await untilDown(first);

@@ -13,7 +13,10 @@ test(`${TESTS} sign-ups with ${WORKERS} workers pass, ${RUNS} times`, { timeout:
   for (let number = 1; number <= Number(RUNS); number += 1) {
     const env = { PORT: await freePort(), WORKERS, TESTS };
     const { tests, output } = await new Run(join(__dirname, "parallel"), [], env).report();
-    expect(tests.filter(({ status }) => status !== "passed"), output).toEqual([]);
+    expect(
+      tests.filter(({ status }) => status !== "passed"),
+      output,
+    ).toEqual([]);
     expect(tests).toHaveLength(Number(TESTS));
     const annotations = tests.flatMap((reported) => reported.annotations);
     const times = annotations.filter(({ type }) => type === "late").map(({ description }) => Number(description));

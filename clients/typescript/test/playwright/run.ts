@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 
 const CLI = require.resolve("@playwright/test/cli");
 
@@ -75,8 +76,7 @@ function* testsOf({ suites = [], specs = [] }: JsonSuite): Generator<ReportedTes
   for (const { title, tests } of specs) {
     for (const { annotations, results } of tests) {
       for (const { status, errors, attachments } of results) {
-        // Without colours.
-        const text = errors.map(({ message }) => message.replace(/\u001b\[\d+m/g, "")).join("\n");
+        const text = errors.map(({ message }) => stripVTControlCharacters(message)).join("\n");
         yield { title, status, errors: text, attachments, annotations };
       }
     }

@@ -37,7 +37,7 @@ export async function sendMail(smtp: SmtpAddress, mail: Mail): Promise<void> {
   }
   const reply = await sending.then(
     ({ response }) => response,
-    (error: { response?: string }) => error.response ?? String(error),
+    (error: unknown) => (error as { response?: string }).response ?? String(error as Error),
   );
   if (!reply.startsWith(refused)) throw new Error(`the mail got the reply ${reply}, not ${refused}`);
 }

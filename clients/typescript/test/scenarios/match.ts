@@ -45,5 +45,5 @@ function firstOf(differences: (string | undefined)[]): string | undefined {
 }
 
 function shown(value: unknown): string {
-  return JSON.stringify(value) ?? "undefined";
+  return value === undefined ? "undefined" : JSON.stringify(value);
 }

@@ -103,7 +103,7 @@ class StepRun {
   async run(): Promise<unknown> {
     const action = ACTIONS[this.#step.do];
     if (action === undefined) throw new Error(`unknown step: ${this.#step.do}`);
-    return action(this);
+    return await action(this);
   }
 
   get server(): TestServer {

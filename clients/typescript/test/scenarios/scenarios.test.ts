@@ -21,10 +21,13 @@ beforeAll(async () => {
 afterAll(() => shared.stop());
 
 test.for(scenarios)("$name", { concurrent: true }, async ({ flags, steps }) => {
-  if (flags === undefined) return runSteps(shared, steps);
+  if (flags === undefined) {
+    await runSteps(shared, steps);
+    return;
+  }
   const server = await TestServer.start(flags);
   try {
-    return await runSteps(server, steps);
+    await runSteps(server, steps);
   } finally {
     await server.stop();
   }

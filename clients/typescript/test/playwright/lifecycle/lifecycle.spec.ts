@@ -4,13 +4,13 @@ import { expect, test } from "restante/playwright";
 
 const note = (text: string) => appendFileSync(process.env.NOTES ?? "", `${text}\n`);
 
-test("@crash a worker dies", async ({ restante, inbox }) => {
+test("@crash a worker dies", ({ restante, inbox }) => {
   note(restante.url);
   expect(inbox.address).toContain("@");
   process.kill(process.pid, "SIGKILL");
 });
 
-test("@crash the next worker has the same server", async ({ restante, inbox }) => {
+test("@crash the next worker has the same server", ({ restante, inbox }) => {
   note(restante.url);
   expect(inbox.address).toContain("@");
 });
