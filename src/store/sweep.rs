@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Store, StoreError, retention};
+use super::{Store, StoreError, faults, retention};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
 
@@ -26,8 +26,7 @@ pub enum Swept {
 
 impl Store {
     /// Does one step of sweeping, unless another node is doing one: closes inboxes that have expired, takes messages
-    /// that are too old from permanent ones, removes the messages
-    /// of closed ones, and forgets reservations, keys and outgoing items that are past their time.
+    /// that are too old from permanent ones, removes the messages and the faults of closed ones, and forgets reservations, keys and outgoing items that are past their time.
     ///
     /// # Errors
     /// If the database fails; the step is then not done at all.
@@ -54,8 +53,9 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
     let closed = close_expired_inboxes(&mut transaction, now).await?;
     let taken = retention::take_old_messages(&mut transaction, now).await?;
     let removed = remove_messages(&mut transaction).await?;
+    let cleared = faults::sweep(&mut transaction, INBOXES_A_STEP).await?;
     let forgotten = forget(&mut transaction, now).await?;
-    let worked = closed || taken || removed || forgotten;
+    let worked = closed || taken || removed || cleared || forgotten;
     if worked {
         transaction.commit().await?;
     }
