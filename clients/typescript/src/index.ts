@@ -30,6 +30,7 @@ export type {
   InboxFields,
   Mailbox,
   MessageDetails,
+  MessageFields,
   OutgoingMessage,
   Sent,
   SmtpAddress,

@@ -9,6 +9,7 @@ export type LinkMatch = string | RegExp | ((url: string) => boolean);
 
 /** The part of a Playwright page that {@link Message.openIn} uses. */
 export interface PageLike {
+  /** Answers a request of the page. */
   route(
     url: string,
     handler: (route: {
@@ -16,6 +17,7 @@ export interface PageLike {
     }) => Promise<void>,
     options: { times: number },
   ): Promise<unknown>;
+  /** Opens an address. */
   goto(url: string): Promise<unknown>;
 }
 
