@@ -34,11 +34,15 @@ fn the_architecture_names_files_that_exist() {
 }
 
 #[test]
-fn the_readme_quotes_the_examples_as_they_are() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    for example in ["examples/playwright/sign-in.spec.mjs", "examples/pytest/test_sign_in.py"] {
-        let text = fs::read_to_string(root().join(example)).unwrap();
-        assert!(readme.contains(&format!("\n{text}```\n")), "README.md does not have {example} as it is");
+fn the_readmes_quote_the_examples_as_they_are() {
+    let playwright = "clients/typescript/examples/playwright/tests/sign-up.spec.ts";
+    for (readme, example) in [
+        ("README.md", playwright),
+        ("clients/typescript/README.md", playwright),
+        ("README.md", "examples/pytest/test_sign_in.py"),
+    ] {
+        let [shown, text] = [readme, example].map(|path| fs::read_to_string(root().join(path)).unwrap());
+        assert!(shown.contains(&format!("\n{text}```\n")), "{readme} does not have {example} as it is");
     }
 }
 

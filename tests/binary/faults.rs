@@ -17,7 +17,7 @@ use testkit::server::{Server, failed, first_start, printed};
 use testkit::smtp::{Smtp, deliver};
 
 /// The directory in which `./test` has installed nodemailer.
-const NODE_MODULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/playwright/node_modules");
+const NODE_MODULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/typescript/node_modules");
 const ROUNDS: usize = 3;
 const SENDERS: usize = 4;
 
