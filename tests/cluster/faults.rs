@@ -1,4 +1,4 @@
-//! Faults on request, set at one node and used at both.
+//! Faults on request, set on one node and used on both.
 
 use serde_json::{Value, json};
 
