@@ -8,7 +8,7 @@ test("the mail has another subject", async ({ restante, inbox }) => {
     to: inbox.address,
     subject: "Welcome to the shop",
     text: "Your code is 482913. https://app.example/start",
-    html: '<h1 style="color:#246">Welcome!</h1><p>Your code is <b>482913</b>. <a href="https://app.example/start">Start</a></p>',
+    html: '<h1>Welcome!</h1><p>Your code is <b>482913</b>. <a href="https://app.example/start">Start</a></p>',
   });
 
   await inbox.waitForMessage({ subject: "confirm", timeout: 1_000 });
