@@ -1,6 +1,6 @@
 //! Delivers a message: parses it, compresses it, and passes it to the committer.
 
-use super::reply::Held;
+use super::responder::Held;
 use super::{DeliverError, Service};
 use crate::model::{EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception};
 use crate::store::{

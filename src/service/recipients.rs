@@ -1,8 +1,8 @@
 //! Remembers which recipients may have to be refused, so that most need no database query.
 //!
 //! Almost every recipient is accepted at RCPT TO, and the delivery's transaction checks again. The exceptions are full
-//! inboxes, addresses of deleted projects, and inboxes whose test has asked for faults. Only if one of these is possible
-//! is the database read.
+//! inboxes, addresses of deleted projects, and inboxes with faults. Only if one of these is possible is the database
+//! read.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};

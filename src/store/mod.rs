@@ -90,7 +90,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the database is unavailable or busy, so that the same can be tried again.
+    /// Whether the database is unavailable or busy, so that the operation can be tried again.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Database(error) if error.is_unavailable())
@@ -142,7 +142,7 @@ impl Store {
         Ok(Self { database, budget: Budget::new(DEFAULT_BUDGET) })
     }
 
-    /// The same store with this budget for the messages that are read.
+    /// The same store with this memory budget for messages that are read.
     #[must_use]
     pub fn with_budget(self, budget: Budget) -> Self {
         Self { budget, ..self }

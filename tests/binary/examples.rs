@@ -1,4 +1,4 @@
-//! The examples run as they are, each against a server of its own. `./test` fetches what they need.
+//! Runs each example unchanged, against its own server. `./test` installs what the examples need.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use testkit::server::{Server, first_start, printed};
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
 const PYTEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/pytest/bin/pytest");
 
-/// A command that is told where the server is, as a user would set it.
+/// A command with the server's addresses in its environment, as a user would set them.
 fn example(program: &str, server: &Server, key: &str) -> Command {
     let mut command = Command::new(program);
     let smtp_port = server.smtp.rsplit(':').next().unwrap();

@@ -1,4 +1,4 @@
-//! Faults on request, set at one node and used at both.
+//! Faults on request, set on one node and used on both.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn a_count_holds_over_nodes() {
         assert_eq!((refused, &fault["used"], &fault["left"]), (times, &json!(times), &json!(0)), "{at}");
         assert_eq!(fault["uses"].as_array().unwrap().len() as u64, times);
     }
-    // Set at one node, it is met at the other at once, also by mail on a connection that is open.
+    // A fault that was set on one node applies on the other at once, even to mail on an open connection.
     let mut other = Smtp::connect(&nodes[1].smtp()).unwrap();
     other.say("MAIL FROM:<>").unwrap();
     for _ in 0..20 {
@@ -46,7 +46,7 @@ fn a_count_holds_over_nodes() {
     }
 }
 
-/// Sends until something is accepted, and returns how often it was refused before.
+/// Sends until a message is accepted. Returns how often it was refused before.
 fn refusals(smtp: &str, inbox: &str, recipient: &str, at: &str) -> u64 {
     let mut smtp = Smtp::connect(smtp).unwrap();
     for refused in 0.. {

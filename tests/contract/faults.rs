@@ -9,7 +9,7 @@ use testkit::{Answer, Engine, Harness, MAIL_DOMAIN};
 
 const MAIL: &str = "From: app@client.example\r\nSubject: Hello\r\n\r\nHi";
 
-/// A list with every fault that can be asked for.
+/// A list with every kind of fault.
 pub fn every_fault() -> String {
     let faults = json!([
         {"at": "rcpt", "do": "defer"},
@@ -201,7 +201,7 @@ pub async fn a_fault_ends_with_its_inbox(engine: Engine) {
     assert!(smtp.send(&address, MAIL).await.starts_with("550"));
     assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
     assert_eq!(api.get(&path(&inbox)).await.status, 404);
-    // Mail opens the address again, without the faults of its earlier life.
+    // Mail creates the inbox again, without the faults of its earlier life.
     assert!(smtp.send(&address, MAIL).await.starts_with("250"));
     assert_eq!(api.get(&path(&inbox)).await.json(), json!({"faults": []}));
     assert_eq!(set(&api, &inbox, json!([{"at": "data", "do": "defer"}])).await.status, 200);

@@ -1,4 +1,4 @@
-//! Faults: which one a delivery meets, how its use is counted, and when faults end.
+//! Faults: which one applies to a delivery, how its use is counted, and when faults end.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn reject() -> FaultAction {
 }
 
 async fn with_faults(bed: &Bed, name: &str, faults: &[Fault]) -> Inbox {
-    let inbox = bed.inbox(name).await;
+    let inbox = bed.inbox(bed.default_project, name).await;
     assert!(bed.store.set_faults(&inbox, faults, START).await.unwrap());
     inbox
 }
@@ -29,7 +29,7 @@ async fn uses(bed: &Bed, inbox: &Inbox, now: Timestamp) -> Vec<Vec<Timestamp>> {
     bed.store.faults(inbox, now).await.unwrap().into_iter().map(|state| state.uses).collect()
 }
 
-/// What became of each delivery: the fault that it used, and how often it was stored.
+/// The result of each delivery: the fault that it used, and how often it was stored.
 fn outcomes(delivered: Vec<Result<Delivered, DeliveryError>>) -> Vec<(Option<FaultAction>, usize)> {
     delivered.into_iter().map(|delivered| delivered.unwrap()).map(|it| (it.fault, it.messages.len())).collect()
 }
@@ -101,7 +101,7 @@ pub async fn only_inboxes_with_faults_left_are_listed(bed: Bed) {
     with_faults(&bed, "used", &[fault(FaultPoint::Rcpt, defer(), 1)]).await;
     with_faults(&bed, "left", &[fault(FaultPoint::Rcpt, defer(), 2)]).await;
     let cleared = with_faults(&bed, "cleared", &[fault(FaultPoint::Rcpt, defer(), 1)]).await;
-    bed.inbox("none").await;
+    bed.inbox(bed.default_project, "none").await;
     assert!(bed.store.set_faults(&cleared, &[], START).await.unwrap());
     for name in ["used", "left"] {
         bed.store.use_recipient_fault(&id(name), START).await.unwrap();
@@ -114,7 +114,7 @@ pub async fn faults_end_with_their_inbox_and_are_swept(bed: Bed) {
     let inbox = with_faults(&bed, "a", &[fault(FaultPoint::Data, reject(), 9)]).await;
     bed.deliver(&[delivery(&["a"], "x")], START).await;
     let later = START.after(HOUR + Duration::from_secs(1));
-    // Mail opens the address again before the sweeper comes.
+    // Mail creates the inbox again before the sweeper runs.
     assert_eq!(outcomes(bed.deliver(&[delivery(&["a"], "x")], later).await), [(None, 1)]);
     assert_eq!(bed.store.faults(&inbox, later).await.unwrap(), []);
     bed.sweep(later).await;
