@@ -1,4 +1,4 @@
-/** Attaches the mail of a test's inboxes to its report: as a page, as a picture, as it was received, and what was read. */
+/** Attaches the mail of a test's inboxes to its report: a picture, the page, the bytes, and what was read. */
 
 import { writeFile } from "node:fs/promises";
 

@@ -1,4 +1,4 @@
-// Nothing but the fixtures: the first worker starts the server of the run.
+// Tests that fail, and what their report has; with a server that outlives the run.
 import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
