@@ -9,6 +9,8 @@ const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 // Live updates: the stream announces that the page has changed, and the script loads the page again.
 let stream;
 let latest = 0;
+// Whether a page is being opened: the one that is left is not loaded again.
+let leaving = false;
 
 function follow() {
   stream?.close();
@@ -36,6 +38,7 @@ async function load(url) {
 }
 
 async function refresh(again = false) {
+  if (leaving) return;
   const turn = ++latest;
   try {
     const { response, page } = await load(location.href);
@@ -72,9 +75,11 @@ function announce(text) {
 // Moving between pages without a flash.
 async function visit(url, push = true) {
   const turn = ++latest;
+  leaving = true;
   try {
     const { response, page } = await load(url);
     if (turn !== latest) return;
+    leaving = false;
     const [app, fresh] = [$(".app"), $(".app", page)];
     if (!app || !fresh) return location.assign(url);
     const [list, freshList] = [$(".list", app), $(".list", fresh)];
@@ -124,7 +129,7 @@ document.addEventListener("visibilitychange", follow);
 // Search while typing.
 let typing;
 document.addEventListener("input", (event) => {
-  if (!event.target.matches("[data-search]")) return;
+  if (!event.target.matches("[data-search], [data-filters] *")) return;
   clearTimeout(typing);
   typing = setTimeout(async () => {
     const form = event.target.form;

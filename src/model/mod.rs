@@ -8,6 +8,7 @@ mod project;
 mod reception;
 mod refused;
 mod timestamp;
+mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
@@ -17,5 +18,6 @@ pub use project::{Project, ProjectId};
 pub use reception::{Envelope, Reception};
 pub use refused::RefusedMail;
 pub use timestamp::Timestamp;
+pub use wait_record::{WaitEnd, WaitRecord};
 
 pub use restante_mail::{Domain, EmailAddress, InvalidAddress};

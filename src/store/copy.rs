@@ -73,7 +73,7 @@ macro_rules! table {
     };
 }
 
-/// All tables but those of the dashboard's sessions and of the nodes: people sign in anew, nodes report anew. A table
+/// All tables but those of the dashboard's sessions, of the nodes and of the waits: people sign in anew, nodes report anew. A table
 /// comes after those it refers to.
 const TABLES: &[Table] = &[
     table!("projects", "id", no_bytes, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),
@@ -91,8 +91,8 @@ const TABLES: &[Table] = &[
         least_number,
         500,
         "number, id, project_id, kind, created_at, expires_at, deleted_at, opened_by_mail, closed, message_count,
-         last_sequence, emptied_sequence, swept_sequence, retention_days",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14",
+         last_sequence, emptied_sequence, swept_sequence, retention_days, last_received_at",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15",
         &[(0, Numbered::Inboxes)]
     ),
     table!(
@@ -119,8 +119,8 @@ const TABLES: &[Table] = &[
         least_number,
         500,
         "number, id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at,
-         has_otp, has_link, sender, subject, subject_folded",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14",
+         has_otp, has_link, sender, subject, subject_folded, project_id, attachments",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16",
         &[(0, Numbered::Messages), (2, Numbered::Inboxes), (4, Numbered::Contents)]
     ),
     table!(

@@ -22,3 +22,4 @@ mod share;
 mod silence;
 mod slots;
 mod sweeping;
+mod waits;

@@ -187,6 +187,12 @@ fn attached<'s, 'a>(structure: &'s Structure<'a>) -> impl Iterator<Item = &'s Pa
     })
 }
 
+/// The attachments that are not shown among the text.
+pub(crate) fn count_attachments(structure: &Structure<'_>) -> usize {
+    let is_inline = |part: &&Part<'_>| !part.attachment && (part.inline || part.content_id.is_some());
+    attached(structure).filter(|part| !is_inline(part)).count()
+}
+
 fn attachment(part: &Part<'_>) -> Attachment {
     let content_id = part.content_id.map(|id| header::text(id).trim_matches(['<', '>']).to_owned());
     let content_id = content_id.filter(|id| !id.is_empty());

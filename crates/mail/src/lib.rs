@@ -60,6 +60,8 @@ pub struct ParsedMessage {
     /// The one-time code, 4 to 8 ASCII digits; empty where there is none. Looked for in the first 256 KiB of what is
     /// visible.
     pub otp: String,
+    /// The attachments, without images that the HTML shows.
+    pub attachments: usize,
     /// The bound at which reading ended, where the message was read only in part.
     pub over_budget: Option<Budget>,
 }
@@ -89,5 +91,6 @@ pub fn parse(raw: &[u8]) -> ParsedMessage {
     let links = links::collect(&body.page, page_text, own_text);
     let otp = otp::find(&subject, own_text, page_text);
     let over_budget = structure.over_budget.or(body.over_budget);
-    ParsedMessage { from, subject, links, otp, text: body.text, html: body.html, over_budget }
+    let attachments = details::count_attachments(&structure);
+    ParsedMessage { from, subject, links, otp, text: body.text, html: body.html, attachments, over_budget }
 }

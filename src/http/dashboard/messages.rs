@@ -7,11 +7,13 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::Failure;
+use super::notices::Notices;
 use super::page::{Place, Shell, given, html, subject, with_query};
 use super::parts::MessagePath;
 use super::reader::{MessageView, ReaderQuery};
 use super::start::Setup;
 use super::visit::{InboxPage, Params};
+use super::waits::WaitsView;
 use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
@@ -37,7 +39,18 @@ struct MessagesPage {
     /// The next page of the list.
     more: Option<String>,
     setup: Setup,
+    notices: Notices,
+    waits: WaitsView,
+    /// Whether the waits were asked for.
+    is_waits: bool,
     message: Option<MessageView>,
+}
+
+/// What the pane next to the list shows.
+enum Pane {
+    Idle,
+    Waits,
+    Message(Message),
 }
 
 struct InboxView {
@@ -55,11 +68,12 @@ struct Row {
     subject: String,
     snippet: String,
     code: Option<String>,
+    attachments: i64,
     received: When,
 }
 
 pub(super) async fn list(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, Failure> {
-    respond(&app, &page, &query, None).await
+    respond(&app, &page, &query, Pane::Idle).await
 }
 
 pub(super) async fn show(
@@ -72,10 +86,17 @@ pub(super) async fn show(
     if message.inbox_id != page.inbox.id {
         return Err(Error::MessageNotFound.into());
     }
-    respond(&app, &page, &query, Some(message)).await
+    respond(&app, &page, &query, Pane::Message(message)).await
 }
 
-async fn respond(app: &App, page: &InboxPage, query: &Query, open: Option<Message>) -> Result<Response, Failure> {
+/// The waits on the inbox, next to its messages.
+pub(super) async fn waits(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, Failure> {
+    respond(&app, &page, &query, Pane::Waits).await
+}
+
+async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Result<Response, Failure> {
+    let is_waits = matches!(pane, Pane::Waits);
+    let open = if let Pane::Message(message) = pane { Some(message) } else { None };
     // Read before the list, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&page.watched()).await?;
     let search = query.first("q").and_then(|search| given(search.trim().to_owned()));
@@ -89,6 +110,8 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, open: Option<Messag
     let address = page.inbox.address(app.service.mail_domain());
     let title = open.as_ref().map_or(address.as_str(), |open| subject(&open.subject));
     let shell = page.of.shell(title, Place::Inboxes).live(format!("{base}/events"), seen);
+    let waits = WaitsView::read(app, page, query.first("explain").as_deref()).await?;
+    let notices = Notices::read(app, &page.inbox, &waits).await?;
     let message = match open {
         Some(message) => {
             let query = ReaderQuery::new(query, search.clone());
@@ -100,11 +123,14 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, open: Option<Messag
         shell,
         inboxes: page.of.path("/inboxes"),
         inbox: inbox_view(app, page, address, now).await?,
-        setup: Setup::new(app, Some(&page.inbox)),
+        setup: Setup::new(app, &page.of.project, Some(&page.inbox)),
         base,
         search,
         rows,
         more,
+        notices,
+        waits,
+        is_waits,
         message,
     })?)
 }
@@ -116,6 +142,12 @@ async fn inbox_view(app: &App, page: &InboxPage, address: String, now: Timestamp
     Ok(InboxView { address, is_permanent, expires, retention_days })
 }
 
+/// The start of a text on one line.
+pub(super) fn snippet(text: &str) -> String {
+    let words = text.split_whitespace().take(SNIPPET_CHARACTERS).collect::<Vec<_>>().join(" ");
+    words.chars().take(SNIPPET_CHARACTERS).collect()
+}
+
 fn row(
     message: &Message,
     base: &str,
@@ -124,15 +156,15 @@ fn row(
     now: Timestamp,
 ) -> Result<Row, ServiceError> {
     let parts = message.parts.read()?;
-    let words = parts.text.split_whitespace().take(SNIPPET_CHARACTERS).collect::<Vec<_>>().join(" ");
     Ok(Row {
         url: with_query(&format!("{base}/messages/{}", message.id), &[("q", search)]),
         id: message.id.to_string(),
         is_open,
         from: message.from.clone(),
         subject: subject(&message.subject).to_owned(),
-        snippet: words.chars().take(SNIPPET_CHARACTERS).collect(),
+        snippet: snippet(&parts.text),
         code: given(parts.otp),
+        attachments: message.attachments,
         received: When::new(message.received_at, now),
     })
 }

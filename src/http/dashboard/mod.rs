@@ -8,10 +8,12 @@
 //! it is shown as text.
 
 mod access;
+mod all_mail;
 mod assets;
 mod client;
 mod compose;
 mod error_page;
+mod explained;
 mod failure;
 mod guard;
 mod home;
@@ -19,15 +21,18 @@ mod inboxes;
 mod live;
 mod mail;
 mod messages;
+mod notices;
 mod outgoing;
 mod page;
 mod parts;
 mod projects;
 mod reader;
 mod refused;
+mod remedy;
 mod sign_in;
 mod start;
 mod visit;
+mod waits;
 mod when;
 
 use std::sync::Arc;
@@ -78,7 +83,9 @@ pub fn routes() -> Vec<Route> {
         get("/projects/{project}/inboxes/{inbox}", Project, messages::list),
         post("/projects/{project}/inboxes/{inbox}/delete", Project, inboxes::delete),
         post("/projects/{project}/inboxes/{inbox}/retention", Project, inboxes::retain),
+        get("/projects/{project}/inboxes/{inbox}/waits", Project, messages::waits),
         get("/projects/{project}/inboxes/{inbox}/events", Project, live::inbox),
+        get("/projects/{project}/inboxes/{inbox}/start", Project, start::show_for_inbox),
         get("/projects/{project}/inboxes/{inbox}/send", Project, compose::show),
         post("/projects/{project}/inboxes/{inbox}/send", Project, compose::send),
         get("/projects/{project}/inboxes/{inbox}/messages/{message}", Project, messages::show),
@@ -86,12 +93,14 @@ pub fn routes() -> Vec<Route> {
         get("/projects/{project}/messages/{message}/eml", Project, parts::eml),
         get("/projects/{project}/messages/{message}/parts/{part}", Project, parts::download),
         get("/projects/{project}/messages/{message}/images/{part}", Project, parts::image),
+        get("/projects/{project}/mail", Project, all_mail::list),
         get("/projects/{project}/outgoing", Project, outgoing::list),
         get("/projects/{project}/outgoing/events", Project, live::outgoing),
         post("/projects/{project}/outgoing/{item}/retry", Project, outgoing::retry),
         post("/projects/{project}/outgoing/{item}/cancel", Project, outgoing::cancel),
         get("/projects/{project}/refused", Project, refused::of_project),
         get("/projects/{project}/refused/events", Project, live::refused),
+        get("/projects/{project}/waits", Project, waits::of_project),
         get("/projects/{project}/start", Project, start::show),
     ]
 }

@@ -22,6 +22,8 @@ const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefet
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Inboxes,
+    Mail,
+    Waits,
     Outgoing,
     Refused,
     Start,
@@ -31,13 +33,15 @@ pub(super) enum Place {
 }
 
 impl Place {
-    const OF_PROJECT: [Self; 4] = [Self::Inboxes, Self::Outgoing, Self::Refused, Self::Start];
+    const OF_PROJECT: [Self; 6] = [Self::Inboxes, Self::Mail, Self::Waits, Self::Outgoing, Self::Refused, Self::Start];
     const OF_INSTALLATION: [Self; 2] = [Self::Projects, Self::AllRefused];
 
     /// Its icon, its label, and a shorter label for narrow screens.
     fn look(self) -> (&'static str, &'static str, Option<&'static str>) {
         match self {
             Self::Inboxes => ("inbox", "Inboxes", None),
+            Self::Mail => ("mail", "All mail", Some("Mail")),
+            Self::Waits => ("waits", "Waits", None),
             Self::Outgoing => ("outgoing", "Outgoing", None),
             Self::Refused => ("refused", "Refused", None),
             Self::Start => ("start", "Getting started", Some("Start")),
@@ -51,6 +55,8 @@ impl Place {
     fn path(self) -> &'static str {
         match self {
             Self::Inboxes => "/inboxes",
+            Self::Mail => "/mail",
+            Self::Waits => "/waits",
             Self::Outgoing => "/outgoing",
             Self::Refused | Self::AllRefused => "/refused",
             Self::Start => "/start",
