@@ -203,7 +203,7 @@ document.addEventListener("keydown", (event) => {
   const writes = event.target.matches("input, textarea, select, [contenteditable]");
   if (writes || event.metaKey || event.ctrlKey || event.altKey || $("dialog[open]")) return;
   if (event.key.startsWith("Arrow") && !event.target.matches("body, main, .row-link")) return;
-  const tab = /^[1-7]$/.test(event.key) ? $$("[data-tab]")[event.key - 1] : undefined;
+  const tab = /^[1-9]$/.test(event.key) ? $$("[data-tab]")[event.key - 1] : undefined;
   const action = tab ? () => tab.click() : Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
   if (!action) return;
   event.preventDefault();
@@ -224,7 +224,7 @@ function since(element) {
 }
 
 setInterval(() => {
-  for (const element of $$("time[datetime]")) {
+  for (const element of $$("time[datetime]:not([data-exact])")) {
     const text = since(element);
     if (element.textContent !== text) element.textContent = text;
   }

@@ -29,6 +29,7 @@ mod send;
 mod sessions;
 mod slots;
 mod summary;
+mod trash;
 mod wait;
 mod wait_log;
 
@@ -56,6 +57,7 @@ pub use projects::{Caller, Projects};
 pub use retention::RetentionError;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
+pub use trash::UNDO_TIME;
 pub use wait_log::Waits;
 
 /// How long the database may take to answer whether it is healthy.

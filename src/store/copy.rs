@@ -73,7 +73,7 @@ macro_rules! table {
     };
 }
 
-/// All tables but those of the dashboard's sessions, of the nodes and of the waits: people sign in anew, nodes report anew. A table
+/// All tables but those of the dashboard's sessions, of the nodes, the waits and the trash. A table
 /// comes after those it refers to.
 const TABLES: &[Table] = &[
     table!("projects", "id", no_bytes, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),

@@ -32,6 +32,7 @@ mod selection;
 mod sessions;
 mod settings;
 mod sweep;
+mod trash;
 mod values;
 mod waits;
 
@@ -57,6 +58,7 @@ pub use reading::Pieces;
 pub use refusals::RefusalFilter;
 pub use selection::Selection;
 pub use sweep::Swept;
+pub use trash::Rubbish;
 
 /// The migrations of the schema; one that was released is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];

@@ -208,6 +208,28 @@ CREATE {unlogged} TABLE waits (
 CREATE INDEX waits_by_inbox ON waits (inbox_id, id);
 CREATE INDEX waits_open ON waits (project_id) WHERE ended_at IS NULL;
 
+-- What a person has deleted and may still take back: a message with its content, or an inbox as it was.
+CREATE TABLE trash (
+    number {numbered},
+    -- The deletion: its rows have one in common.
+    deletion {bytes} NOT NULL,
+    project_id {bytes} NOT NULL,
+    inbox_number BIGINT NOT NULL,
+    message_number BIGINT,
+    content_number BIGINT,
+    -- The fields of a deleted inbox.
+    kind TEXT,
+    expires_at BIGINT,
+    retention_days BIGINT,
+    message_count BIGINT,
+    emptied_sequence BIGINT,
+    -- When it is removed for good.
+    due_at BIGINT NOT NULL
+);
+CREATE INDEX trash_by_deletion ON trash (deletion, message_number);
+CREATE INDEX trash_by_content ON trash (content_number) WHERE content_number IS NOT NULL;
+CREATE INDEX trash_by_due ON trash (due_at);
+
 CREATE TABLE settings (
     name TEXT NOT NULL PRIMARY KEY,
     value {bytes} NOT NULL

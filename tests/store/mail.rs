@@ -40,7 +40,7 @@ pub async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
     bed.store(&[raw("two", "From: bob@b.example\r\nSubject: Sign in\r\n\r\nYour code is 482913.\r\n")], START).await;
     let text = |text: &str| MailFilter { text: text.to_owned(), ..MailFilter::default() };
     for (wanted, subjects) in [
-        ("ANN@", &["Order"][..]),
+        ("ELSE.example", &["Sign in", "Order"][..]),
         ("äPFEL", &["Order"]),
         ("sign IN", &["Sign in"]),
         ("two", &["Sign in"]),

@@ -6,8 +6,9 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
+use super::deletions::Undo;
 use super::failure::Failure;
-use super::page::{Place, Shell, again, html, project_path, see, subject, with_query};
+use super::page::{Place, Shell, again, html, see, subject, with_query};
 use super::start::Setup;
 use super::visit::{Form, InboxPage, ProjectPage};
 use super::waits::{OpenWait, open_waits};
@@ -37,6 +38,7 @@ struct InboxesPage {
     totals: InboxTotals,
     /// The open waits of the project.
     waits: Vec<OpenWait>,
+    undo: Option<Undo>,
     rows: Vec<Row>,
     /// The pages before and after this one.
     newer: Option<String>,
@@ -131,7 +133,9 @@ impl ListQuery {
 }
 
 pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, Failure> {
-    Ok(html(&list_page(&app, &page, ListQuery::from(&query)).await?)?)
+    let undo = Undo::read(&app, &page, &query, &page.path("/inboxes")).await?;
+    let list = list_page(&app, &page, ListQuery::from(&query)).await?;
+    Ok(html(&InboxesPage { undo, ..list })?)
 }
 
 async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<InboxesPage, Error> {
@@ -156,6 +160,7 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         project: page.path(""),
         waits: open_waits(app, page).await?,
         search: query.search,
+        undo: None,
         rows: found.into_iter().map(|summary| row(summary, mail_domain, now)).collect(),
         newer,
         more,
@@ -180,11 +185,6 @@ pub(super) async fn create(State(app): State<Arc<App>>, page: ProjectPage, form:
             Ok(again(error, |problem| InboxesPage { name: name.to_owned(), problem: Some(problem), ..page })?)
         }
     }
-}
-
-pub(super) async fn delete(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, Failure> {
-    app.service.delete_any_inbox(&page.of.caller(), page.inbox.id.as_str()).await?;
-    Ok(see(&project_path(&page.of.project, "/inboxes")))
 }
 
 /// Sets how many days the messages of a permanent inbox are kept.

@@ -6,6 +6,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
+use super::deletions::Undo;
 use super::failure::Failure;
 use super::notices::Notices;
 use super::page::{Place, Shell, given, html, subject, with_query};
@@ -40,6 +41,7 @@ struct MessagesPage {
     more: Option<String>,
     setup: Setup,
     notices: Notices,
+    undo: Option<Undo>,
     waits: WaitsView,
     /// Whether the waits were asked for.
     is_waits: bool,
@@ -104,7 +106,9 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     let Found { messages, more } = app.service.search(&page.inbox, wanted, query.first("before"), PAGE).await?;
     let (base, now) = (page.path(), app.service.clock().now());
     let open_id = open.as_ref().map(|open| open.id);
-    let row = |message: &Message| row(message, &base, search.as_deref(), open_id == Some(message.id), now);
+    // The next message is shown in the same tab.
+    let tab = query.first("tab");
+    let row = |message: &Message| row(message, &base, search.as_deref(), tab.as_deref(), open_id == Some(message.id), now);
     let rows = messages.iter().map(row).collect::<Result<_, _>>()?;
     let more = more.map(|id| with_query(&base, &[("q", search.as_deref()), ("before", Some(&id.to_string()))]));
     let address = page.inbox.address(app.service.mail_domain());
@@ -128,6 +132,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         search,
         rows,
         more,
+        undo: Undo::read(app, &page.of, query, &page.path()).await?,
         notices,
         waits,
         is_waits,
@@ -152,12 +157,13 @@ fn row(
     message: &Message,
     base: &str,
     search: Option<&str>,
+    tab: Option<&str>,
     is_open: bool,
     now: Timestamp,
 ) -> Result<Row, ServiceError> {
     let parts = message.parts.read()?;
     Ok(Row {
-        url: with_query(&format!("{base}/messages/{}", message.id), &[("q", search)]),
+        url: with_query(&format!("{base}/messages/{}", message.id), &[("q", search), ("tab", tab)]),
         id: message.id.to_string(),
         is_open,
         from: message.from.clone(),

@@ -12,12 +12,16 @@ mod all_mail;
 mod assets;
 mod client;
 mod compose;
+mod deletions;
 mod error_page;
 mod explained;
 mod failure;
 mod guard;
+mod highlight;
 mod home;
+mod html_check;
 mod inboxes;
+mod letter;
 mod live;
 mod mail;
 mod messages;
@@ -81,7 +85,11 @@ pub fn routes() -> Vec<Route> {
         post("/projects/{project}/inboxes", Project, inboxes::create),
         get("/projects/{project}/inboxes/events", Project, live::inboxes),
         get("/projects/{project}/inboxes/{inbox}", Project, messages::list),
-        post("/projects/{project}/inboxes/{inbox}/delete", Project, inboxes::delete),
+        post("/projects/{project}/inboxes/{inbox}/delete", Project, deletions::inbox),
+        post("/projects/{project}/delete-inboxes", Project, deletions::inboxes),
+        post("/projects/{project}/inboxes/{inbox}/empty", Project, deletions::messages),
+        post("/projects/{project}/inboxes/{inbox}/messages/{message}/delete", Project, deletions::message),
+        post("/projects/{project}/undo", Project, deletions::undo),
         post("/projects/{project}/inboxes/{inbox}/retention", Project, inboxes::retain),
         get("/projects/{project}/inboxes/{inbox}/waits", Project, messages::waits),
         get("/projects/{project}/inboxes/{inbox}/events", Project, live::inbox),
