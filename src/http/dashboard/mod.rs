@@ -16,6 +16,7 @@ mod deletions;
 mod error_page;
 mod explained;
 mod failure;
+mod find;
 mod guard;
 mod highlight;
 mod home;
@@ -75,6 +76,7 @@ pub fn routes() -> Vec<Route> {
         post("/sign-out-everywhere", SignedIn, sign_in::sign_out_everywhere),
         get("/projects", Administrator, projects::list),
         post("/projects", Administrator, projects::create),
+        get("/find", Administrator, find::everywhere),
         get("/refused", Administrator, refused::all),
         get("/refused/events", Administrator, live::all_refused),
         get("/projects/{project}/settings", Administrator, projects::settings),
@@ -109,6 +111,7 @@ pub fn routes() -> Vec<Route> {
         get("/projects/{project}/refused", Project, refused::of_project),
         get("/projects/{project}/refused/events", Project, live::refused),
         get("/projects/{project}/waits", Project, waits::of_project),
+        get("/projects/{project}/find", Project, find::in_project),
         get("/projects/{project}/start", Project, start::show),
     ]
 }

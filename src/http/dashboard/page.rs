@@ -65,9 +65,28 @@ impl Place {
         }
     }
 
+    /// The places of a project.
+    pub(super) fn of_project() -> &'static [Self] {
+        &Self::OF_PROJECT
+    }
+
+    /// The places of the installation.
+    pub(super) fn of_installation() -> &'static [Self] {
+        &Self::OF_INSTALLATION
+    }
+
+    pub(super) fn label(self) -> &'static str {
+        self.look().1
+    }
+
+    /// Its URL, where `base` is the path of the project, or empty.
+    pub(super) fn url(self, base: &str) -> String {
+        format!("{base}{}", self.path())
+    }
+
     fn entry(self, base: &str, current: Option<Self>) -> Entry {
         let (icon, label, short) = self.look();
-        Entry { url: format!("{base}{}", self.path()), icon, label, short, is_current: current == Some(self) }
+        Entry { url: self.url(base), icon, label, short, is_current: current == Some(self) }
     }
 }
 
@@ -95,6 +114,8 @@ pub(super) struct Navigation {
     pub(super) csrf: String,
     /// The name of the project that the page is about.
     pub(super) project: Option<String>,
+    /// The page that finds things.
+    pub(super) find: Option<String>,
     pub(super) of_project: Vec<Entry>,
     /// The settings of the project, for the administrator.
     pub(super) settings: Option<Entry>,
@@ -140,10 +161,12 @@ impl Navigation {
         let base = project.map(|project| project_path(project, ""));
         let of_project = |base: &String| Place::OF_PROJECT.map(|place| place.entry(base, current)).into();
         let settings = base.as_deref().filter(|_| session.is_administrator());
+        let is_administrator = session.is_administrator();
         let of_installation = Place::OF_INSTALLATION.iter().filter(|_| session.is_administrator());
         Self {
             csrf: session.csrf_token.clone(),
             project: project.map(|project| project.name.clone()),
+            find: base.as_ref().map(|base| format!("{base}/find")).or(is_administrator.then(|| "/find".to_owned())),
             of_project: base.as_ref().map(of_project).unwrap_or_default(),
             settings: settings.map(|base| Place::Settings.entry(base, current)),
             of_installation: of_installation.map(|place| place.entry("", current)).collect(),
