@@ -54,6 +54,7 @@ fn run(session: &mut Session, done: &mut Vec<String>) -> bool {
             Event::NeedInput => return true,
             Event::Close => return false,
             Event::StartTls => unreachable!("it is not offered"),
+            Event::HoldBack(delay) => done.push(format!("{delay:?}")),
             Event::Send(reply) => done.push(reply.to_string()),
             Event::Refused { size, refusal, .. } => done.push(format!("{refusal:?} {size}")),
             Event::Authenticate(credentials) => {

@@ -71,6 +71,12 @@ pub(super) struct ServeFlags {
     /// The format of the log on standard error; RESTANTE_LOG filters it, as in RESTANTE_LOG=debug
     #[arg(long, env = "RESTANTE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     pub(super) log_format: LogFormat,
+    /// Print the addresses, the key and the administrator's token as one line of JSON in place of the greeting
+    #[arg(long, env = "RESTANTE_PRINT_JSON", value_parser = boolean)]
+    pub(super) print_json: bool,
+    /// Stop when standard input ends, so that no server outlives the program that started it
+    #[arg(long, env = "RESTANTE_EXIT_WITH_STDIN", value_parser = boolean)]
+    pub(super) exit_with_stdin: bool,
     #[command(flatten)]
     pub(super) sending: SendingFlags,
     #[command(flatten)]

@@ -1,8 +1,10 @@
-//! What `restante serve` prints once it listens: the addresses, the key, and a first request to copy.
+//! What `restante serve` prints once it listens: addresses, key and a first request to copy, or one line of JSON.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
+
+use serde::Serialize;
 
 use crate::model::{ApiKey, Domain};
 
@@ -61,6 +63,36 @@ impl fmt::Display for Greeting<'_> {
 
 fn create_inbox(base_url: &str, key: &str) -> String {
     format!("curl -X POST -H \"Authorization: Bearer {key}\" '{base_url}/v1/inboxes'")
+}
+
+/// The one line of `--print-json`: what a program that started the server needs to use it.
+#[derive(Serialize)]
+pub(super) struct JsonGreeting<'a> {
+    pub(super) version: &'static str,
+    pub(super) pid: u32,
+    /// The base URL of HTTP.
+    pub(super) url: &'a str,
+    pub(super) smtp: JsonListener,
+    pub(super) smtps: Option<JsonListener>,
+    pub(super) mail_domain: &'a str,
+    pub(super) data_dir: &'a Path,
+    /// The key of the default project; null if an earlier start made it, since only its hash is kept.
+    pub(super) api_key: Option<&'a str>,
+    /// The administrator's token; null like the key.
+    pub(super) admin_token: Option<&'a str>,
+}
+
+/// Where a client on this machine reaches a listener.
+#[derive(Serialize)]
+pub(super) struct JsonListener {
+    host: String,
+    port: u16,
+}
+
+impl From<SocketAddr> for JsonListener {
+    fn from(address: SocketAddr) -> Self {
+        Self { host: address.ip().to_string(), port: address.port() }
+    }
 }
 
 #[cfg(test)]

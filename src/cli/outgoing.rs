@@ -157,6 +157,7 @@ mod tests {
             expires_at: Some(Timestamp::from_millis(86_400_000)),
             leased_until: None,
             last_reply: "mx answered RCPT with 450 later".to_owned(),
+            is_report: false,
         }
     }
 

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::data_dir::{self, DataDirError};
 use super::error::CliError;
 use super::flags::ServeFlags;
-use super::greeting::Greeting;
+use super::greeting::{Greeting, JsonGreeting, JsonListener};
+use super::stop::StopRequests;
 use super::{descriptors, logging, memory, output, settings};
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, Settings};
@@ -63,7 +63,7 @@ impl From<ServeError> for CliError {
     }
 }
 
-/// Runs the service until a signal stops it.
+/// Runs the service until a signal, or the end of standard input if the flags say so, stops it.
 ///
 /// # Errors
 /// [`CliError`] if it cannot start, or if a second signal stops it at once.
@@ -75,19 +75,19 @@ pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
     descriptors::divide(&mut settings.limits, descriptors);
     let runtime = Runtime::new().map_err(ServeError::Runtime)?;
     runtime.spawn(log.dropped_lines().report());
-    let result = runtime.block_on(serve(&settings));
+    let result = runtime.block_on(serve(&settings, flags));
     // After a second signal, running tasks are not waited for.
     runtime.shutdown_background();
     result
 }
 
-async fn serve(settings: &Settings) -> Result<(), CliError> {
+async fn serve(settings: &Settings, flags: &ServeFlags) -> Result<(), CliError> {
     let _data_dir = data_dir::lock(&settings.data_dir).map_err(ServeError::DataDir)?;
     data_dir::lock_database(&settings.database).map_err(ServeError::DataDir)?;
-    let signals = Signals::listen()?;
+    let stop_requests = StopRequests::listen(flags.exit_with_stdin).map_err(ServeError::Runtime)?;
     let server = Server::start(settings).await?;
-    server.greet(settings)?;
-    server.run(signals).await?;
+    if flags.print_json { server.greet_in_json(settings) } else { server.greet(settings) }?;
+    server.run(stop_requests).await?;
     Ok(())
 }
 
@@ -151,8 +151,24 @@ impl Server {
         output::line(&greeting.to_string())
     }
 
-    /// Serves until the first signal, then stops in order unless there is a second one.
-    async fn run(self, mut signals: Signals) -> Result<(), ServeError> {
+    fn greet_in_json(&self, settings: &Settings) -> io::Result<()> {
+        let key = self.made.key.as_ref().or(settings.api_key.as_ref());
+        let admin_token = self.made.admin_token.as_ref().or(settings.admin_token.as_ref());
+        output::json(&JsonGreeting {
+            version: env!("CARGO_PKG_VERSION"),
+            pid: std::process::id(),
+            url: &self.base_url,
+            smtp: JsonListener::from(reachable(self.receiver.local_addr())),
+            smtps: self.receiver.tls_addr().map(|address| JsonListener::from(reachable(address))),
+            mail_domain: settings.mail_domain.as_str(),
+            data_dir: &settings.data_dir,
+            api_key: key.map(ApiKey::as_str),
+            admin_token: admin_token.map(String::as_str),
+        })
+    }
+
+    /// Serves until it is asked to stop, then stops in order unless it is asked again.
+    async fn run(self, mut stop_requests: StopRequests) -> Result<(), ServeError> {
         let stop = CancellationToken::new();
         let (service, most) = (self.service.clone(), self.http_connections);
         let http = http::server::serve(self.http, self.router, service, most, stop.clone(), GRACE);
@@ -169,18 +185,18 @@ impl Server {
             self.service.stop().await;
             self.service.close().await;
         };
-        let second_signal = async {
-            signals.next().await;
+        let second_request = async {
+            stop_requests.next().await;
             tracing::info!("stopping: waiting for running requests and deliveries");
             stop.cancel();
-            signals.next().await;
+            stop_requests.next().await;
         };
         tokio::select! {
             () = stopped => {
                 tracing::info!("stopped");
                 Ok(())
             }
-            () = second_signal => Err(ServeError::Interrupted),
+            () = second_request => Err(ServeError::Interrupted),
         }
     }
 }
@@ -197,26 +213,6 @@ impl Monitor {
         let (listener, address) = bind("--metrics-listen", address)?;
         let metrics = metrics::install().map_err(ServeError::Metrics)?;
         Ok(Self { listener, address, router: http::metrics::router(service.clone(), metrics) })
-    }
-}
-
-/// The signals that stop the process.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn listen() -> Result<Self, ServeError> {
-        let listen = |kind| signal(kind).map_err(ServeError::Runtime);
-        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
     }
 }
 

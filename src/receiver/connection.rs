@@ -128,6 +128,12 @@ impl Connection {
                         return Ok(End::Gone);
                     }
                 }
+                Event::HoldBack(delay) => {
+                    self.send_replies(stream).await?;
+                    if !self.hold_back(stream, delay).await? {
+                        return Ok(End::Gone);
+                    }
+                }
                 Event::StartTls => {
                     self.send_replies(stream).await?;
                     return Ok(End::StartTls);
@@ -207,6 +213,27 @@ impl Connection {
             }
             return Ok(true);
         }
+    }
+
+    /// Waits before the next reply, at most until the server stops. What the client sends meanwhile is kept, up to a
+    /// bound. Returns whether it is still there.
+    async fn hold_back<S: AsyncRead + Unpin>(&mut self, stream: &mut S, delay: Duration) -> io::Result<bool> {
+        let Self { context, session, alarm, stopped, .. } = self;
+        let until = context.clock().instant().after(delay);
+        let mut room = READ_BYTES;
+        while !context.stop.is_cancelled() {
+            tokio::select! {
+                biased;
+                () = &mut *stopped => break,
+                () = alarm.wait_until(until) => break,
+                count = read_into(stream, session, room), if room > 0 => match count? {
+                    0 => return Ok(false),
+                    count => room -= count,
+                }
+            }
+        }
+        self.restart_idle_time();
+        Ok(true)
     }
 
     /// Keeps the account of the message that is being received up to date with the session.

@@ -13,10 +13,11 @@ use super::context::Context;
 use super::trace::Trace;
 use crate::config::SmtpAuth;
 use crate::metrics;
-use crate::model::{ApiKey, EmailAddress, MessageId, ProjectId, Reception, RefusedMail};
+use crate::model::{ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, RefusedMail};
 use crate::service::{DeliverError, Incoming, SmtpConnection, prepare};
+use crate::store::Delivered;
 use restante_smtp::reply::RefusedPath;
-use restante_smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
+use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session};
 
 /// How long the client waits for the service before the reply asks it to try again later.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -76,14 +77,20 @@ impl EventHandler {
             }
             Event::Recipient(address) => {
                 write_joined(&mut self.recipients, &[&address]);
-                session.recipient(self.check_recipient(&address).await);
+                match self.check_recipient(&address).await {
+                    Ok(Some(action)) => answer(session, &action, |session| session.recipient(Ok(()))),
+                    outcome => session.recipient(outcome.map(drop)),
+                }
             }
-            Event::Deliver(envelope, raw) => session.delivered(self.deliver(envelope, raw, arrival).await),
+            Event::Deliver(envelope, raw) => match self.deliver(envelope, raw, arrival).await {
+                Ok((ids, Some(action))) => answer(session, &action, |session| session.delivered(Ok(ids))),
+                outcome => session.delivered(outcome.map(|(ids, _)| ids)),
+            },
             Event::Refused { envelope, size, refusal } => {
                 write_joined(&mut self.recipients, &envelope.recipients);
-                self.log_message(size, &Err(refusal));
+                self.log_message(size, Err(&refusal));
             }
-            Event::NeedInput | Event::Send(_) | Event::StartTls | Event::Close => {}
+            Event::NeedInput | Event::Send(_) | Event::HoldBack(_) | Event::StartTls | Event::Close => {}
         }
     }
 
@@ -137,7 +144,7 @@ impl EventHandler {
         found.map(drop)
     }
 
-    async fn check_recipient(&mut self, address: &EmailAddress) -> Result<(), Refusal> {
+    async fn check_recipient(&mut self, address: &EmailAddress) -> Result<Option<FaultAction>, Refusal> {
         let checked = self.context.service.accept_recipient(address);
         match within_patience(&mut self.alarm, &self.context, checked).await {
             Some(outcome) => outcome.map_err(|error| self.refusal(&error)),
@@ -150,7 +157,7 @@ impl EventHandler {
         envelope: Envelope,
         raw: Vec<u8>,
         arrival: Option<Arrival>,
-    ) -> Result<Vec<MessageId>, Refusal> {
+    ) -> Result<(Vec<MessageId>, Option<FaultAction>), Refusal> {
         write_joined(&mut self.recipients, &envelope.recipients);
         let size = raw.len() as u64;
         let delivery = Box::pin(self.delivery(envelope, raw, arrival));
@@ -159,10 +166,13 @@ impl EventHandler {
             Some(delivered) => delivered.map_err(|error| self.refusal(&error)),
             None => Err(Refusal::StoreFailure),
         };
-        if outcome.is_ok() {
+        let outcome = outcome.map(|Delivered { messages, fault }| {
+            (messages.into_iter().map(|outcome| outcome.message).collect::<Vec<_>>(), fault)
+        });
+        if outcome.as_ref().is_ok_and(|(ids, _)| !ids.is_empty()) {
             metrics::message_stored(size, started.elapsed());
         }
-        self.log_message(size, &outcome);
+        self.log_message(size, outcome.as_ref());
         outcome
     }
 
@@ -174,7 +184,7 @@ impl EventHandler {
         envelope: Envelope,
         raw: Vec<u8>,
         arrival: Option<Arrival>,
-    ) -> impl Future<Output = Result<Vec<MessageId>, DeliverError>> + Send + use<> {
+    ) -> impl Future<Output = Result<Delivered, DeliverError>> + Send + use<> {
         let (service, memory) = (self.context.service.clone(), Arc::clone(&self.context.memory));
         let incoming = self.incoming(envelope, raw);
         let held = (arrival.map(Arrival::into_share), Arc::clone(&self.admitted));
@@ -225,6 +235,7 @@ impl EventHandler {
             | DeliverError::LeaseLost
             | DeliverError::NoInbox(_)
             | DeliverError::InboxBusy(_)
+            | DeliverError::BounceWanted { .. }
             | DeliverError::Unavailable => Refusal::StoreFailure,
             DeliverError::Store(error) => {
                 tracing::error!(peer = %self.peer, %error, "the store failed");
@@ -233,13 +244,18 @@ impl EventHandler {
         }
     }
 
-    fn log_message(&self, size: u64, outcome: &Result<Vec<MessageId>, Refusal>) {
+    fn log_message(&self, size: u64, outcome: Result<&(Vec<MessageId>, Option<FaultAction>), &Refusal>) {
         let (peer, from, to) = (self.peer, &self.sender, &self.recipients);
         match outcome {
-            Ok(stored) => {
+            Ok((stored, None)) => {
                 let mut ids = String::new();
                 write_joined(&mut ids, stored);
                 tracing::info!(%peer, %from, to, size, outcome = "stored", ids, "message");
+            }
+            Ok((stored, Some(fault))) => {
+                let mut ids = String::new();
+                write_joined(&mut ids, stored);
+                tracing::info!(%peer, %from, to, size, outcome = "fault", fault = fault.as_str(), ids, "message");
             }
             Err(refusal) => {
                 metrics::message_refused(refusal.label());
@@ -277,6 +293,20 @@ impl EventHandler {
         };
         self.context.service.record_refusal(refused, self.caller.as_ref().map(|caller| caller.project));
     }
+}
+
+/// Answers a question with a fault, and with the real answer where the fault only delays or doubles it.
+fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut Session)) {
+    if let Some(reply) = action.refusal() {
+        return session.fault(Fault::Refuse(reply));
+    }
+    if matches!(action, FaultAction::Disconnect { .. }) {
+        return session.fault(Fault::Disconnect);
+    }
+    if let Some(delay) = action.delay() {
+        session.fault(Fault::Delay(delay));
+    }
+    accept(session);
 }
 
 /// The outcome of `work`, or nothing where it takes too long.

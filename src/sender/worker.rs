@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use restante_mail::report::header_section;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::bounce::header_section;
 use super::failure::Failure;
 use super::retry;
 use super::settle::Settler;
@@ -121,6 +121,9 @@ impl Worker {
         let item = claimed.item.clone();
         let task = self.attempts.spawn(async move {
             let Claimed { item, raw } = claimed;
+            if let Some(recipient) = settler.local_recipient(&item) {
+                return settler.deliver_here(&item, &recipient, &raw).await;
+            }
             let header = header_section(&raw).to_vec();
             let outcome = match settler.check_time(&item) {
                 Ok(()) => transport.send(settler.mail(&item, raw)).await,

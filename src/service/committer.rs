@@ -193,6 +193,7 @@ mod tests {
             content: Content::encode(ParsedMessage::default(), String::new(), crate::store::Origin::default(), b"x")
                 .unwrap(),
             outgoing: None,
+            bounce: None,
         }
     }
 

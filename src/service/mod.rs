@@ -6,12 +6,14 @@
 
 mod activity;
 mod blocked;
+mod bounce;
 mod committer;
 mod deletions;
 mod deliver;
 mod error;
 mod expire;
 mod explain;
+mod faults;
 mod follow;
 mod hub;
 mod inboxes;
@@ -116,7 +118,9 @@ impl Service {
         let store = projects.store().clone().with_budget(Budget::new(options.request_memory));
         let default_project = projects.default_project().await?;
         let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
-        let exceptions = Arc::new(recipients::Exceptions::new(store.has_deleted_projects().await?));
+        let exceptions = recipients::Exceptions::new(store.has_deleted_projects().await?);
+        store.inboxes_with_faults(clock.now()).await?.iter().for_each(|id| exceptions.inbox_has_faults(id));
+        let exceptions = Arc::new(exceptions);
         store.listen({
             let (hub, exceptions) = (hub.clone(), Arc::clone(&exceptions));
             move |changes| {

@@ -3,10 +3,10 @@
 use tokio::sync::oneshot;
 
 use super::DeliverError;
-use crate::store::Outcome;
+use crate::store::Delivered;
 
-/// The messages of a delivery, or why it was not stored.
-pub(super) type Answer = Result<Vec<Outcome>, DeliverError>;
+/// What became of a delivery, or why it was refused.
+pub(super) type Answer = Result<Delivered, DeliverError>;
 
 /// A share of a limit, which a delivery holds until it has ended.
 pub(super) type Held = Option<Box<dyn Send>>;

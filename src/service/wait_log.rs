@@ -224,9 +224,7 @@ impl Memory {
     fn of_inbox(&self, inbox: &Inbox) -> Vec<WaitRecord> {
         let open = self.open.values().filter(|wait| wait.inbox == inbox.id);
         let ended = self.ended.get(&inbox.id).into_iter().flatten();
-        let is_own = |wait: &&WaitRecord| {
-            wait.project == inbox.project && wait.inbox_created_at == inbox.created_at
-        };
+        let is_own = |wait: &&WaitRecord| wait.project == inbox.project && wait.inbox_created_at == inbox.created_at;
         newest_first(open.chain(ended).filter(is_own).cloned().collect())
     }
 

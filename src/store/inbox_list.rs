@@ -54,12 +54,23 @@ macro_rules! list {
                     FROM inboxes
                     WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)
                         AND id LIKE $3 ESCAPE '\\' AND ($4 = '' OR kind = $4) AND message_count >= $7) AS live
-                WHERE activity ", $side, " $5 OR (activity = $5 AND id ", $side, " $6)
-                ORDER BY activity ", $order, ", id ", $order, " LIMIT $8) i
+                WHERE activity ",
+            $side,
+            " $5 OR (activity = $5 AND id ",
+            $side,
+            " $6)
+                ORDER BY activity ",
+            $order,
+            ", id ",
+            $order,
+            " LIMIT $8) i
              LEFT JOIN messages m
                 ON m.inbox_number = i.number AND m.sequence = i.last_sequence AND m.sequence > i.emptied_sequence
                     AND m.content_number IS NOT NULL
-             ORDER BY i.activity ", $order, ", i.id ", $order
+             ORDER BY i.activity ",
+            $order,
+            ", i.id ",
+            $order
         )
     };
 }

@@ -410,7 +410,8 @@ mod tests {
         let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project };
         let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x").unwrap();
         let recipients = vec![InboxId::parse("box").unwrap()];
-        let delivery = Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None };
+        let delivery =
+            Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None, bounce: None };
         store.deliver(&Arc::new(vec![delivery; 1_000]), policy, BusyInbox::Skip).await.unwrap();
 
         const OLDEST: &str = live_heads!(

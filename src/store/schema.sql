@@ -48,13 +48,42 @@ CREATE TABLE inboxes (
     -- Messages up to this sequence have been removed.
     swept_sequence BIGINT NOT NULL DEFAULT 0,
     -- Messages of a permanent inbox go when they are older than this; null: they stay.
-    retention_days BIGINT
+    retention_days BIGINT,
+    -- How many uses its faults have left; null if it has none. Negative if its faults belong to an earlier life of the
+    -- address and have to be removed.
+    faults_left BIGINT
 );
 CREATE UNIQUE INDEX inboxes_by_id ON inboxes (id);
 CREATE INDEX inboxes_by_expiry ON inboxes (closed, expires_at);
 CREATE INDEX inboxes_to_sweep ON inboxes (number) WHERE swept_sequence < emptied_sequence;
 CREATE INDEX inboxes_with_retention ON inboxes (number) WHERE retention_days IS NOT NULL;
+CREATE INDEX inboxes_with_faults ON inboxes (number) WHERE faults_left IS NOT NULL;
 CREATE INDEX inboxes_by_project ON inboxes (project_id, created_at, id);
+
+-- The faults that a test has asked for. An inbox uses the first one by position that is not used up.
+CREATE TABLE faults (
+    number {numbered},
+    inbox_number BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    point TEXT NOT NULL,
+    action TEXT NOT NULL,
+    -- Of a deferral or a rejection; null for the default.
+    reply TEXT,
+    -- Of a disconnection: whether the message is stored before.
+    stores BIGINT,
+    -- Of a delay.
+    seconds BIGINT,
+    times BIGINT NOT NULL,
+    used BIGINT NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX faults_by_inbox ON faults (inbox_number, position);
+
+CREATE TABLE fault_uses (
+    number {numbered},
+    fault_number BIGINT NOT NULL,
+    used_at BIGINT NOT NULL
+);
+CREATE INDEX fault_uses_by_fault ON fault_uses (fault_number, number);
 
 -- The content of a message, shared by all its recipients.
 CREATE TABLE contents (
@@ -131,7 +160,9 @@ CREATE TABLE outgoing (
     -- The mail worker that is sending the item, and the end of its lease.
     worker {bytes},
     leased_until BIGINT,
-    last_reply TEXT NOT NULL DEFAULT ''
+    last_reply TEXT NOT NULL DEFAULT '',
+    -- 1 for a delivery status notification: it has the null reverse-path, and its failure is not reported.
+    is_report BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX outgoing_by_age ON outgoing (created_at);
 CREATE INDEX outgoing_by_project ON outgoing (project_id, id);

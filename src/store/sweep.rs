@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::trash::empty_trash;
-use super::{Store, StoreError, retention};
+use super::{Store, StoreError, faults, retention};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
 
@@ -27,8 +27,8 @@ pub enum Swept {
 
 impl Store {
     /// Does one step of sweeping, unless another node is doing one: closes inboxes that have expired, takes messages
-    /// that are too old from permanent ones, removes the messages
-    /// of closed ones, and forgets reservations, keys and outgoing items that are past their time.
+    /// that are too old from permanent ones, removes the messages and the faults of closed ones, and forgets
+    /// reservations, keys and outgoing items that are past their time.
     ///
     /// # Errors
     /// If the database fails; the step is then not done at all.
@@ -56,8 +56,9 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
     let taken = retention::take_old_messages(&mut transaction, now).await?;
     let emptied = empty_trash(&mut transaction, now).await?;
     let removed = remove_messages(&mut transaction).await?;
+    let cleared = faults::sweep(&mut transaction, INBOXES_A_STEP).await?;
     let forgotten = forget(&mut transaction, now).await?;
-    let worked = closed || taken || emptied || removed || forgotten;
+    let worked = closed || taken || emptied || removed || cleared || forgotten;
     if worked {
         transaction.commit().await?;
     }

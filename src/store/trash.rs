@@ -74,8 +74,7 @@ impl Store {
     /// If the database fails.
     pub async fn restore(&self, project: ProjectId, deletion: Uuid, now: Timestamp) -> Result<u64, StoreError> {
         until_undisturbed(|| {
-            self.database
-                .transact(async move |transaction| restore(transaction, project, deletion, now).await)
+            self.database.transact(async move |transaction| restore(transaction, project, deletion, now).await)
         })
         .await
     }

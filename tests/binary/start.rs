@@ -1,12 +1,14 @@
 //! The first start and later ones: what is created, printed and kept.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use testkit::server::{Server, command, failed, first_start, serve};
+use testkit::server::{Server, command, failed, first_start, printed, serve};
 use testkit::smtp::{Smtp, deliver};
 
 #[test]
@@ -34,6 +36,33 @@ fn a_restart_keeps_the_data_and_prints_no_key() {
     // The line that a restart offers takes the key from the environment.
     let curl = Command::new("sh").args(["-c", server.curl_line()]).env("RESTANTE_API_KEY", &key).output().unwrap();
     assert!(String::from_utf8(curl.stdout).unwrap().contains("@restante.test"));
+}
+
+#[test]
+fn a_program_reads_where_the_server_listens_from_one_line_of_json() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let mut child = serve(data_dir.path())
+        .args(["--print-json", "--smtps-listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let started: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(started["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(started["pid"], child.id());
+    assert_eq!(started["data_dir"], data_dir.path().to_str().unwrap());
+    assert_eq!(started["mail_domain"], "restante.test");
+    assert!(started["admin_token"].as_str().unwrap().len() >= 20, "{started}");
+    let listener = |name: &str| format!("{}:{}", started[name]["host"].as_str().unwrap(), started[name]["port"]);
+    TcpStream::connect(listener("smtps")).unwrap();
+    deliver(&listener("smtp"), "anyone@restante.test", "Hello", "text");
+    let mut messages = command(["messages", "anyone"]);
+    messages.env("RESTANTE_URL", started["url"].as_str().unwrap());
+    messages.env("RESTANTE_API_KEY", started["api_key"].as_str().unwrap());
+    assert!(printed(&mut messages).ends_with("\tHello"));
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

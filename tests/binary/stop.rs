@@ -1,9 +1,11 @@
 //! How a server stops.
 
+use std::io::Write;
 use std::net::TcpStream;
+use std::process::Stdio;
 use std::thread;
 
-use testkit::server::{Server, first_start};
+use testkit::server::{Server, first_start, serve};
 use testkit::smtp::{Smtp, deliver};
 
 #[test]
@@ -13,6 +15,19 @@ fn either_signal_stops_it_with_success() {
         server.signal(signal);
         assert_eq!(server.wait().code(), Some(0), "{signal}");
     }
+}
+
+#[test]
+fn the_end_of_standard_input_stops_it_if_it_is_told_so() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let mut command = serve(data_dir.path());
+    let mut server = Server::spawn(command.arg("--exit-with-stdin").stdin(Stdio::piped()));
+    let mut input = server.take_input();
+    input.write_all(b"What is written means nothing.\n").unwrap();
+    deliver(&server.smtp, "a@restante.test", "Hello", "text");
+    drop(input);
+    assert_eq!(server.wait().code(), Some(0));
+    assert!(!data_dir.path().join("restante.db-wal").exists());
 }
 
 #[test]

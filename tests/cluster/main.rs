@@ -8,6 +8,7 @@ mod commits;
 mod deaths;
 mod encryption;
 mod explain;
+mod faults;
 mod held;
 mod keys;
 mod moving;

@@ -49,6 +49,9 @@ fn the_contract_has_the_endpoints_and_nothing_else() {
         "GET /v1/messages/{id}/page",
         "GET /v1/outgoing/{id}",
         "GET /v1/inboxes/{id}/explain",
+        "GET /v1/inboxes/{id}/faults",
+        "PUT /v1/inboxes/{id}/faults",
+        "DELETE /v1/inboxes/{id}/faults",
         "GET /openapi.json",
     ];
     assert_eq!(operations(&document()), expected.map(str::to_owned).into());
@@ -171,6 +174,7 @@ const ATTACHMENT: &str = "/v1/messages/{id}/attachments/{index}";
 const PAGE: &str = "/v1/messages/{id}/page";
 const OUTGOING: &str = "/v1/outgoing/{id}";
 const EXPLAIN: &str = "/v1/inboxes/{id}/explain";
+const FAULTS: &str = "/v1/inboxes/{id}/faults";
 
 fn cases(world: &World) -> Vec<Case> {
     let World { inbox, message, doomed, permanent, doomed_message, outgoing } = world;
@@ -223,6 +227,14 @@ fn cases(world: &World) -> Vec<Case> {
         case("GET", EXPLAIN, of(doomed, "/explain"), "", 200),
         case("GET", EXPLAIN, of(inbox, "/explain?has=x"), "", 400),
         case("GET", EXPLAIN, of("nobody", "/explain"), "", 404),
+        case("PUT", FAULTS, of(inbox, "/faults"), crate::faults::every_fault(), 200),
+        case("PUT", FAULTS, of(inbox, "/faults"), "{}", 400),
+        case("PUT", FAULTS, of("nobody", "/faults"), "{}", 404),
+        case("PUT", FAULTS, of(inbox, "/faults"), large(64 * 1024), 413),
+        case("GET", FAULTS, of(inbox, "/faults"), "", 200),
+        case("GET", FAULTS, of("nobody", "/faults"), "", 404),
+        case("DELETE", FAULTS, of(inbox, "/faults"), "", 204),
+        case("DELETE", FAULTS, of("nobody", "/faults"), "", 404),
     ]
 }
 

@@ -44,7 +44,7 @@ async fn play_all(encrypted: bool, form: fn(&Dialog) -> Dialog) {
 /// Whether the dialog is true of an honest service and a client on this machine.
 fn applies(dialog: &Dialog, encrypted: bool) -> bool {
     let mut conditions = dialog.conditions.clone();
-    if !conditions.faults.is_empty() || !conditions.start_tls || (conditions.encrypted && !encrypted) {
+    if !conditions.refused.is_empty() || !conditions.start_tls || (conditions.encrypted && !encrypted) {
         return false;
     }
     if names_a_recipient_twice(dialog) || (encrypted && refuses_connection(dialog)) {
@@ -56,6 +56,7 @@ fn applies(dialog: &Dialog, encrypted: bool) -> bool {
 
 async fn play(dialog: Dialog, encrypted: bool) -> Result<(), String> {
     let server = Server::with(|settings| apply_conditions(settings, &dialog)).await;
+    server.set_faults(&dialog.conditions.faults).await;
     let runtime = Handle::current();
     let playing = tokio::task::spawn_blocking(move || {
         let mut peer = SocketPeer::connect(&server, runtime, &dialog, encrypted);

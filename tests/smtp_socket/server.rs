@@ -1,5 +1,6 @@
 //! A receiver on a free port, with what a test needs to know of its service.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use restante::clock::Clock;
 use restante::config::{DatabaseUrl, Limits, MIB, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
-use restante::model::{ApiKey, Domain, EmailAddress, InboxId, Timestamp};
+use restante::model::{ApiKey, Domain, EmailAddress, Fault, FaultAction, FaultPoint, InboxId, Timestamp};
 use restante::receiver::Receiver;
 use restante::service::{ListFilter, Options, Service};
 use restante::store::Store;
@@ -101,6 +102,20 @@ impl Server {
         }
     }
 
+    /// Creates the inboxes of these faults and gives them theirs.
+    pub(crate) async fn set_faults(&self, faults: &[restante_dialogs::Fault]) {
+        let mut lists: BTreeMap<&str, Vec<Fault>> = BTreeMap::new();
+        for fault in faults {
+            lists.entry(&fault.inbox).or_default().push(fault_of(fault));
+        }
+        let caller = self.service.authenticate(API_KEY).await.unwrap().unwrap();
+        for (address, faults) in lists {
+            let (name, _) = address.split_once('@').unwrap();
+            let inbox = self.service.create_permanent_inbox(caller.project, name).await.unwrap();
+            self.service.set_faults(&inbox, &faults).await.unwrap();
+        }
+    }
+
     pub(crate) fn begin_stop(&self) {
         self.stop.cancel();
     }
@@ -160,6 +175,18 @@ impl Server {
         let DatabaseUrl::Sqlite(path) = &self.settings.database else { panic!("this suite runs on SQLite") };
         rusqlite::Connection::open(path).unwrap()
     }
+}
+
+fn fault_of(fault: &restante_dialogs::Fault) -> Fault {
+    let action = match fault.action.clone() {
+        restante_dialogs::FaultAction::Defer(reply) => FaultAction::Defer { reply },
+        restante_dialogs::FaultAction::Reject(reply) => FaultAction::Reject { reply },
+        restante_dialogs::FaultAction::Disconnect { store } => FaultAction::Disconnect { store: Some(store) },
+        restante_dialogs::FaultAction::Delay(seconds) => FaultAction::Delay { seconds },
+        restante_dialogs::FaultAction::Bounce => FaultAction::Bounce,
+        restante_dialogs::FaultAction::Duplicate => FaultAction::Duplicate,
+    };
+    Fault { at: if fault.at_data { FaultPoint::Data } else { FaultPoint::Rcpt }, action, times: 1 }
 }
 
 fn settings(data_dir: PathBuf) -> Settings {

@@ -74,9 +74,14 @@ impl<'a> SocketPeer<'a> {
 
     /// Lets time pass until the server says that it was too long.
     fn wait_for_timeout(&mut self) -> io::Result<Vec<u8>> {
+        self.pass_time(Duration::from_secs(3_600))
+    }
+
+    /// Advances the clock by `step` until the server sends a line.
+    fn pass_time(&mut self, step: Duration) -> io::Result<Vec<u8>> {
         self.set_read_timeout(BETWEEN_HOURS);
         let line = loop {
-            self.server.clock.advance(Duration::from_secs(3_600));
+            self.server.clock.advance(step);
             match self.read_line() {
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
                 line => break line,
@@ -136,6 +141,18 @@ impl Peer for SocketPeer<'_> {
             Connection::Encrypted(stream) => ended(stream),
             Connection::None => true,
         }
+    }
+
+    fn waits(&mut self, seconds: u16) -> Result<(), String> {
+        // Not before the time is over.
+        self.set_read_timeout(BETWEEN_HOURS);
+        let early = self.read_line();
+        if !matches!(&early, Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut))
+        {
+            return Err(format!("got {early:?}, expected a delay of {seconds} s"));
+        }
+        self.early_line = shown(self.pass_time(Duration::from_secs(seconds.into())));
+        Ok(())
     }
 
     fn handshake(&mut self) {

@@ -115,8 +115,8 @@ impl Bed {
 
     /// Delivers a batch of which every delivery has to be stored.
     pub async fn store(&self, deliveries: &[Delivery], now: Timestamp) -> Vec<Vec<Outcome>> {
-        let outcomes: Result<_, DeliveryError> = self.deliver(deliveries, now).await.into_iter().collect();
-        outcomes.unwrap()
+        let outcomes: Result<Vec<_>, DeliveryError> = self.deliver(deliveries, now).await.into_iter().collect();
+        outcomes.unwrap().into_iter().map(|delivered| delivered.messages).collect()
     }
 
     /// Delivers one message at `now` and returns its ids, in the order of the inboxes' names.
@@ -130,6 +130,12 @@ impl Bed {
         let Some(inbox) = self.live(name, now).await else { return Vec::new() };
         let page = self.store.page(&inbox, &Selection::new(0, None), i64::MAX, i64::MAX, now).await.unwrap();
         page.messages.into_iter().rev().map(|message| message.subject).collect()
+    }
+
+    /// The one number that a statement returns.
+    pub async fn count(&self, sql: &'static str) -> i64 {
+        let database = Database::open(&self.place.url()).await.unwrap();
+        database.query(sql, vec![]).await.unwrap().remove(0).integer().unwrap()
     }
 
     /// Sweeps until nothing is left to do; returns the number of steps that did something.
@@ -154,6 +160,7 @@ pub fn delivery(recipients: &[&str], subject: &str) -> Delivery {
         opens_inboxes: true,
         content: content(raw.as_bytes()),
         outgoing: None,
+        bounce: None,
     }
 }
 

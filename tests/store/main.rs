@@ -7,6 +7,7 @@
 mod attempts;
 mod bed;
 mod deliveries;
+mod faults;
 mod inboxes;
 mod mail;
 mod messages;
@@ -69,6 +70,14 @@ cases! {
         an_announcement_follows_the_commit,
         what_the_service_sends_itself_opens_no_inbox,
         mail_after_a_deletion_reopens_the_inbox_with_any_clock;
+    faults:
+        the_deliveries_of_a_batch_use_the_faults_in_order,
+        a_fault_waits_for_the_one_before_it,
+        the_first_recipient_with_a_fault_decides,
+        a_bounce_needs_a_notification_unless_there_is_no_sender,
+        concurrent_uses_are_counted_once,
+        only_inboxes_with_faults_left_are_listed,
+        faults_end_with_their_inbox_and_are_swept;
     inboxes:
         an_id_is_given_once,
         an_inbox_is_its_project_s_alone,

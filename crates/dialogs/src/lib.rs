@@ -9,7 +9,7 @@
 mod parse;
 mod session_peer;
 
-use restante_smtp::Refusal;
+use restante_smtp::{Refusal, RequestedReply};
 
 pub use session_peer::{Cut, SessionPeer};
 
@@ -42,12 +42,36 @@ pub struct Conditions {
     pub recipients: usize,
     pub command_line: usize,
     pub data_line: usize,
+    pub refused: Vec<Refused>,
     pub faults: Vec<Fault>,
+}
+
+/// A fault that a test has asked for, to be used once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The address of the inbox.
+    pub inbox: String,
+    /// Whether it waits for the message; else it applies when the recipient is named.
+    pub at_data: bool,
+    pub action: FaultAction,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultAction {
+    Defer(Option<RequestedReply>),
+    Reject(Option<RequestedReply>),
+    Disconnect {
+        store: bool,
+    },
+    /// In seconds.
+    Delay(u16),
+    Bounce,
+    Duplicate,
 }
 
 /// Something that the service refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct Refused {
     pub question: Question,
     /// The sender, the recipient, a message's first recipient, or the password.
     pub about: String,
@@ -75,6 +99,8 @@ pub enum Action {
     /// The start of a line of a reply, without CR LF.
     Expect(String),
     ExpectClose,
+    /// The server waits for so many seconds before its next reply.
+    ExpectDelay(u16),
     Handshake,
     Server(ServerEvent),
 }
@@ -102,6 +128,8 @@ pub trait Peer {
     /// tell, no line will come.
     fn reply_line(&mut self) -> Option<String>;
     fn is_closed(&mut self) -> bool;
+    /// Whether the server waits for this time before its next reply. Afterwards the time is over.
+    fn waits(&mut self, seconds: u16) -> Result<(), String>;
     fn handshake(&mut self);
     fn server(&mut self, event: ServerEvent);
     fn deliveries(&self) -> Vec<Delivery>;
@@ -165,6 +193,7 @@ impl Dialog {
             Action::Send(bytes) => peer.send(bytes),
             Action::Expect(expected) => return expect(expected, peer),
             Action::ExpectClose => return expect_close(peer),
+            Action::ExpectDelay(seconds) => return peer.waits(*seconds),
             Action::Handshake => peer.handshake(),
             Action::Server(event) => peer.server(*event),
         }

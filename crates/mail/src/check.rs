@@ -104,8 +104,7 @@ pub fn check(html: &str) -> Check {
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         found.token(&token);
     }
-    found.check
-        .with_features(found.features.into_iter().map(|index| FEATURES.used(index)).collect())
+    found.check.with_features(found.features.into_iter().map(|index| FEATURES.used(index)).collect())
 }
 
 impl Check {
@@ -139,7 +138,9 @@ impl Found {
             Token::String(text) => {
                 let text = String::from_utf8_lossy(text);
                 match self.inside.as_ref().map(|name| name.as_slice()) {
-                    Some(b"style") => css::names_of_sheet(&text, &mut |name| self.features.extend(FEATURES.by_name.get(name))),
+                    Some(b"style") => {
+                        css::names_of_sheet(&text, &mut |name| self.features.extend(FEATURES.by_name.get(name)))
+                    }
                     Some(b"title") => self.check.has_title |= !text.trim().is_empty(),
                     _ => {}
                 }

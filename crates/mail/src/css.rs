@@ -76,7 +76,8 @@ fn names_of_declaration(declaration: &str, found: &mut impl FnMut(&str)) {
     }
     for word in value.split(|character: char| character.is_whitespace() || "(),/!".contains(character)) {
         found(&format!("val:{word}"));
-        let unit = word.trim_start_matches(['+', '-']).trim_start_matches(|one: char| one.is_ascii_digit() || one == '.');
+        let unit =
+            word.trim_start_matches(['+', '-']).trim_start_matches(|one: char| one.is_ascii_digit() || one == '.');
         if unit.len() < word.len() && !unit.is_empty() && !word.starts_with('#') {
             found(&format!("unit:{unit}"));
         }

@@ -32,6 +32,7 @@ mod header;
 mod html;
 mod links;
 mod otp;
+pub mod report;
 mod sender;
 mod structure;
 mod threading;

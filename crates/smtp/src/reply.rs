@@ -1,7 +1,11 @@
 //! Replies. This file alone has SMTP codes (RFC 5321, section 4.2) and enhanced status codes (RFC 3463).
 
+mod requested;
+
 use std::borrow::Cow;
 use std::fmt;
+
+pub use requested::RequestedReply;
 
 /// One reply of the server: a code, perhaps an enhanced status code, and one line of text or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +29,7 @@ pub enum RefusedPath {
 }
 
 /// The subject and the detail of an enhanced status code; its class is the first digit of the reply code.
-type Status = (u8, u8);
+type Status = (u16, u16);
 
 /// Why a command, a recipient, a message or a whole session was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,6 +116,10 @@ pub enum Refusal {
     TooManyFailedAuthentications,
     /// An HTTP request where a command should be.
     HttpRequest,
+    /// A recipient or a message that a test wants to be deferred.
+    DeferredOnRequest,
+    /// A recipient or a message that a test wants to be rejected.
+    RejectedOnRequest,
 }
 
 impl Reply {
@@ -152,10 +160,11 @@ impl Reply {
         Self::plain(354, "End data with <CR><LF>.<CR><LF>")
     }
 
-    /// 250 to the end of data: the message is stored, under one id an inbox.
+    /// 250 to the end of data: the message is stored, under one id an inbox. Without an id it is accepted, but not
+    /// stored.
     pub(super) fn stored<I: fmt::Display>(ids: &[I]) -> Self {
         let mut lines = ids.iter().map(|id| Cow::Owned(format!("Stored {id}")));
-        let reply = Self::enhanced(250, (0, 0), lines.next().unwrap_or("Stored".into()));
+        let reply = Self::enhanced(250, (0, 0), lines.next().unwrap_or("OK".into()));
         Self { more: lines.collect(), ..reply }
     }
 
@@ -203,6 +212,11 @@ impl Reply {
     /// The reply that refuses a recipient; without a path where the command had none.
     pub(super) fn refused_recipient(refusal: Refusal, path: Option<&str>) -> Self {
         Self { path: path.map(|path| RefusedPath::Recipient(path.to_owned())), ..Self::refused(refusal) }
+    }
+
+    /// The reply that a test has asked for; with a path it refuses a recipient.
+    pub(super) fn refused_on_request(reply: RequestedReply, path: Option<&str>) -> Self {
+        Self { path: path.map(|path| RefusedPath::Recipient(path.to_owned())), ..reply.into_reply() }
     }
 
     /// The three-digit reply code.
@@ -293,6 +307,8 @@ impl Refusal {
             Self::TooManyErrors => "too_many_errors",
             Self::TooManyFailedAuthentications => "too_many_failed_authentications",
             Self::HttpRequest => "http_request",
+            Self::DeferredOnRequest => "deferred_on_request",
+            Self::RejectedOnRequest => "rejected_on_request",
         }
     }
 
@@ -345,6 +361,8 @@ impl Refusal {
             Self::TooManyErrors => (421, (7, 0), "Too many errors"),
             Self::TooManyFailedAuthentications => (421, (7, 0), "Too many failed authentications"),
             Self::HttpRequest => (421, (7, 0), "This is SMTP, not HTTP"),
+            Self::DeferredOnRequest => (451, (3, 0), "Deferred on request"),
+            Self::RejectedOnRequest => (550, (1, 1), "Rejected on request"),
         }
     }
 }
@@ -360,7 +378,7 @@ mod tests {
             (Reply::hello("mx.example"), "250 mx.example\r\n"),
             (Reply::ok(), "250 2.0.0 OK\r\n"),
             (Reply::challenge(""), "334 \r\n"),
-            (Reply::stored::<&str>(&[]), "250 2.0.0 Stored\r\n"),
+            (Reply::stored::<&str>(&[]), "250 2.0.0 OK\r\n"),
             (Reply::refused(Refusal::BareLineEnd), "550 5.6.11 Bare CR or LF in the message\r\n"),
             (Reply::refused(Refusal::RelayNotPermitted), "550 5.7.1 relay not permitted\r\n"),
         ] {

@@ -2,10 +2,12 @@
 //! command does.
 
 mod commands;
+mod faults;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::auth::{Credentials, Exchange, RESPONSE_BYTES};
 use crate::body::{BodyLimits, BodyReader};
@@ -16,6 +18,8 @@ use crate::line::{Line, LineReader};
 use crate::path::ReversePath;
 use crate::reply::{Refusal, Reply};
 use restante_mail::{Domain, EmailAddress};
+
+pub use faults::Fault;
 
 /// The session ends after this many unknown or malformed commands in a row.
 const ERRORS: u32 = 20;
@@ -61,6 +65,8 @@ pub enum Event {
     /// Send a reply. It may wait for the next [`Event::NeedInput`], [`Event::StartTls`] or [`Event::Close`], so that
     /// the replies to pipelined commands are sent together.
     Send(Reply),
+    /// Send the replies, and wait for this time before [`Session::next`]: a test wants a slow server.
+    HoldBack(Duration),
     /// Send the replies, start TLS, then call [`Session::tls_started`]. Bytes that were read before the handshake
     /// belong to the session, never to TLS.
     StartTls,
@@ -68,9 +74,10 @@ pub enum Event {
     Authenticate(Credentials),
     /// The client starts a message from this sender; call [`Session::sender`].
     Sender(ReversePath),
-    /// The client names a recipient on the mail domain; call [`Session::recipient`].
+    /// The client names a recipient on the mail domain; call [`Session::recipient`] or [`Session::fault`].
     Recipient(EmailAddress),
-    /// Store this message for every recipient and call [`Session::delivered`] once it cannot be lost.
+    /// Store this message for every recipient and call [`Session::delivered`] once it cannot be lost, or
+    /// [`Session::fault`].
     Deliver(Envelope, Vec<u8>),
     /// A message was read to its end and refused. This is for the log: it needs no answer, and the reply comes next.
     Refused {

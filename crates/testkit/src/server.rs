@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -59,6 +59,11 @@ impl Server {
     /// What a command of the client prints, without the line's end; it must succeed.
     pub fn run_cli<'a>(&self, key: &str, arguments: impl IntoIterator<Item = &'a str>) -> String {
         printed(&mut self.client(key, arguments))
+    }
+
+    /// The writing end of its standard input, which the command of [`Server::spawn`] had as a pipe.
+    pub fn take_input(&mut self) -> ChildStdin {
+        self.child.stdin.take().expect("a pipe")
     }
 
     /// Closes the reading end of the log, which the command of [`Server::spawn`] had as a pipe.

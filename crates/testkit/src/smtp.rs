@@ -35,11 +35,17 @@ impl Smtp {
 
     /// Sends a line and returns the last line of the reply.
     pub fn say(&mut self, line: &str) -> io::Result<String> {
-        self.0.get_mut().write_all(format!("{line}\r\n").as_bytes())?;
+        self.write(&format!("{line}\r\n"))?;
         self.reply()
     }
 
-    fn reply(&mut self) -> io::Result<String> {
+    /// Sends text as it is, and does not wait for a reply.
+    pub fn write(&mut self, text: &str) -> io::Result<()> {
+        self.0.get_mut().write_all(text.as_bytes())
+    }
+
+    /// The last line of the next reply.
+    pub fn reply(&mut self) -> io::Result<String> {
         loop {
             let mut line = String::new();
             match self.0.read_line(&mut line) {

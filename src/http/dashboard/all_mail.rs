@@ -23,7 +23,8 @@ use crate::store::{MailFilter, Watched};
 /// Messages on one page.
 const PAGE: usize = 50;
 /// The times to choose from: the word in the query, the label, and the minutes.
-const TIMES: [(&str, &str, u64); 3] = [("10min", "Last 10 minutes", 10), ("hour", "Last hour", 60), ("day", "Last day", 1_440)];
+const TIMES: [(&str, &str, u64); 3] =
+    [("10min", "Last 10 minutes", 10), ("hour", "Last hour", 60), ("day", "Last day", 1_440)];
 
 #[derive(Template)]
 #[template(path = "all_mail.html")]
@@ -111,9 +112,10 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     let mail = app.service.mail(page.project.id, &filters.filter(mail_domain, now), PAGE).await.map_err(Error::from)?;
     let rows = mail.messages.iter().map(|message| row(message, &page, mail_domain, now));
     let rows: Vec<Row> = rows.collect::<Result<_, _>>().map_err(Error::from)?;
-    let progress = mail.next.filter(|_| rows.len() < PAGE).map(|_| {
-        format!("{} messages were searched, {} found. There are older ones.", mail.compared, rows.len())
-    });
+    let progress = mail
+        .next
+        .filter(|_| rows.len() < PAGE)
+        .map(|_| format!("{} messages were searched, {} found. There are older ones.", mail.compared, rows.len()));
     let shell = page.shell(format!("Mail of {}", page.project.name), Place::Mail);
     // A later page does not change when mail arrives.
     let shell = if filters.before.is_none() { shell.live(page.path("/inboxes/events"), seen) } else { shell };

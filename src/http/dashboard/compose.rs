@@ -85,7 +85,8 @@ impl Fields {
 /// The text of a message as a reply quotes it (RFC 3676, section 4.5), with room for the answer above.
 fn quoted(from: &str, text: &str) -> String {
     let lines = text.lines().take(QUOTED_LINES);
-    let quote: String = lines.map(|line| format!(">{}{line}\n", if line.starts_with('>') { "" } else { " " })).collect();
+    let quote: String =
+        lines.map(|line| format!(">{}{line}\n", if line.starts_with('>') { "" } else { " " })).collect();
     if quote.is_empty() { quote } else { format!("\n\n{from} wrote:\n{quote}") }
 }
 
@@ -121,7 +122,10 @@ mod tests {
 
     #[test]
     fn a_reply_quotes_the_message() {
-        assert_eq!(quoted("a@b.example", "One\n> two\n\nthree"), "\n\na@b.example wrote:\n> One\n>> two\n> \n> three\n");
+        assert_eq!(
+            quoted("a@b.example", "One\n> two\n\nthree"),
+            "\n\na@b.example wrote:\n> One\n>> two\n> \n> three\n"
+        );
         assert_eq!(quoted("a@b.example", ""), "");
     }
 }

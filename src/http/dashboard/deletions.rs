@@ -25,12 +25,7 @@ pub(super) struct Undo {
 
 impl Undo {
     /// The deletion that the query names, if it is not too late.
-    pub(super) async fn read(
-        app: &App,
-        page: &ProjectPage,
-        query: &Query,
-        back: &str,
-    ) -> Result<Option<Self>, Error> {
+    pub(super) async fn read(app: &App, page: &ProjectPage, query: &Query, back: &str) -> Result<Option<Self>, Error> {
         let Some(deletion) = query.first("undo") else { return Ok(None) };
         let can_restore = app.service.can_restore(&page.caller(), &deletion).await?;
         Ok(can_restore.then(|| Self { deletion, url: page.path("/undo"), back: back.to_owned() }))

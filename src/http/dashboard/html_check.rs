@@ -101,9 +101,9 @@ fn unsubscribe_verdict(field: Option<&ListUnsubscribe>) -> Verdict {
     match (has_https, field.one_click) {
         (true, true) => good("List-Unsubscribe works with one click (RFC 8058)."),
         (false, _) => bad("List-Unsubscribe has no https URI, so one click is not possible (RFC 8058)."),
-        (true, false) => {
-            bad("List-Unsubscribe-Post: List-Unsubscribe=One-Click is missing, so one click is not possible (RFC 8058).")
-        }
+        (true, false) => bad(
+            "List-Unsubscribe-Post: List-Unsubscribe=One-Click is missing, so one click is not possible (RFC 8058).",
+        ),
     }
 }
 

@@ -56,12 +56,8 @@ impl Letter {
         now: Timestamp,
         parts_url: &str,
     ) -> Self {
-        let fields = [
-            ("From", &details.from),
-            ("To", &details.to),
-            ("Cc", &details.cc),
-            ("Reply-To", &details.reply_to),
-        ];
+        let fields =
+            [("From", &details.from), ("To", &details.to), ("Cc", &details.cc), ("Reply-To", &details.reply_to)];
         let fields = fields.into_iter().filter(|(_, people)| !people.is_empty());
         Self {
             fields: fields.map(|(name, people)| LetterField::new(name, people)).collect(),
@@ -75,10 +71,10 @@ impl Letter {
 
 impl LetterField {
     fn new(name: &'static str, people: &[Mailbox]) -> Self {
-        let shown = people.iter().take(ADDRESSES).map(|one| Person {
-            name: one.name.clone(),
-            address: one.address.clone().unwrap_or_default(),
-        });
+        let shown = people
+            .iter()
+            .take(ADDRESSES)
+            .map(|one| Person { name: one.name.clone(), address: one.address.clone().unwrap_or_default() });
         Self { name, people: shown.collect(), more: people.len().saturating_sub(ADDRESSES) }
     }
 }

@@ -8,6 +8,7 @@ use axum::response::Response;
 
 use super::deletions::Undo;
 use super::failure::Failure;
+use super::faults::FaultsView;
 use super::notices::Notices;
 use super::page::{Place, Shell, given, html, subject, with_query};
 use super::parts::MessagePath;
@@ -45,6 +46,7 @@ struct MessagesPage {
     waits: WaitsView,
     /// Whether the waits were asked for.
     is_waits: bool,
+    faults: FaultsView,
     message: Option<MessageView>,
 }
 
@@ -108,7 +110,8 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     let open_id = open.as_ref().map(|open| open.id);
     // The next message is shown in the same tab.
     let tab = query.first("tab");
-    let row = |message: &Message| row(message, &base, search.as_deref(), tab.as_deref(), open_id == Some(message.id), now);
+    let row =
+        |message: &Message| row(message, &base, search.as_deref(), tab.as_deref(), open_id == Some(message.id), now);
     let rows = messages.iter().map(row).collect::<Result<_, _>>()?;
     let more = more.map(|id| with_query(&base, &[("q", search.as_deref()), ("before", Some(&id.to_string()))]));
     let address = page.inbox.address(app.service.mail_domain());
@@ -128,6 +131,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         inboxes: page.of.path("/inboxes"),
         inbox: inbox_view(app, page, address, now).await?,
         setup: Setup::new(app, &page.of.project, Some(&page.inbox)),
+        faults: FaultsView::read(app, &page.inbox, now).await?,
         base,
         search,
         rows,

@@ -16,6 +16,7 @@ mod deletions;
 mod error_page;
 mod explained;
 mod failure;
+mod faults;
 mod find;
 mod guard;
 mod highlight;

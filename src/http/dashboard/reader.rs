@@ -2,12 +2,12 @@
 
 use askama::Template;
 
-use super::page::{given, subject, with_query};
-use super::parts::{PartRow, part_rows};
-use super::visit::InboxPage;
 use super::highlight::{Piece, pieces};
 use super::html_check::CheckView;
 use super::letter::Letter;
+use super::page::{given, subject, with_query};
+use super::parts::{PartRow, part_rows};
+use super::visit::InboxPage;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
@@ -296,8 +296,13 @@ impl Opened {
         };
         let (search, scheme) = (query.search.as_deref(), query.is_dark.then_some("dark"));
         let images = (!query.with_images).then_some("show");
-        let parameters =
-            [("q", search), ("tab", Some("HTML")), ("width", Some(query.width)), ("scheme", scheme), ("images", images)];
+        let parameters = [
+            ("q", search),
+            ("tab", Some("HTML")),
+            ("width", Some(query.width)),
+            ("scheme", scheme),
+            ("images", images),
+        ];
         Remote { text, url: with_query(&self.url, &parameters), is_shown: query.with_images }
     }
 

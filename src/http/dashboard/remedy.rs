@@ -16,7 +16,9 @@ fn relay(recipient: &str, mail_domain: &Domain) -> String {
     let used = EmailAddress::parse(recipient.trim_matches(['<', '>'])).ok();
     match used.as_ref().map(EmailAddress::domain) {
         Some(used) if used != mail_domain => {
-            format!("Only mail to @{mail_domain} is accepted. This mail went to @{used}: change the address in the test.")
+            format!(
+                "Only mail to @{mail_domain} is accepted. This mail went to @{used}: change the address in the test."
+            )
         }
         _ => format!("Only mail to @{mail_domain} is accepted. Change the address in the test."),
     }
@@ -24,7 +26,9 @@ fn relay(recipient: &str, mail_domain: &Domain) -> String {
 
 fn general(reason: &str) -> &'static str {
     match reason {
-        "bare_line_end" => "The application ends lines with LF alone. SMTP needs CR LF: let a mail library write the mail.",
+        "bare_line_end" => {
+            "The application ends lines with LF alone. SMTP needs CR LF: let a mail library write the mail."
+        }
         "line_too_long" | "data_line_too_long" => {
             "A line is too long. Encode the body as quoted-printable or base64, as mail libraries do."
         }

@@ -83,7 +83,8 @@ impl WaitsView {
         };
         let mut ended: Vec<WaitRow> = waits.ended.iter().map(|wait| WaitRow::new(wait, &base, now)).collect();
         let is_timeout = |wait: &&WaitRecord| wait.end.is_some_and(|(_, end)| end == WaitEnd::Timeout);
-        if let Some((index, wait)) = chosen.and_then(|index| Some((index, waits.ended.get(index).filter(is_timeout)?))) {
+        if let Some((index, wait)) = chosen.and_then(|index| Some((index, waits.ended.get(index).filter(is_timeout)?)))
+        {
             ended[index].explanation = Some(ExplanationView::of_wait(app, page, wait).await?);
         }
         Ok(Self { open: waits.open.iter().map(|wait| WaitRow::new(wait, &base, now)).collect(), ended })
@@ -114,9 +115,11 @@ impl Outcome {
             WaitEnd::Timeout if wait.timeout.is_zero() => ("no message", "queued", None),
             WaitEnd::Timeout => ("timed out", "failed", None),
             WaitEnd::InboxEnded => ("inbox gone", "failed", Some("The inbox was deleted or expired during the wait.")),
-            WaitEnd::TooMany => {
-                ("429", "failed", Some("The key had too many open waits. Let tests share one wait, or raise the limit."))
-            }
+            WaitEnd::TooMany => (
+                "429",
+                "failed",
+                Some("The key had too many open waits. Let tests share one wait, or raise the limit."),
+            ),
             WaitEnd::Left => ("hung up", "queued", Some("The client closed the connection before the timeout.")),
             WaitEnd::Failed => ("failed", "failed", Some("The server stopped or failed. Its log says why.")),
         };
@@ -148,8 +151,7 @@ fn filters(wait: &WaitRecord) -> Vec<Filter> {
     let has: Vec<&str> = has.into_iter().filter_map(|(word, wanted)| wanted.then_some(word)).collect();
     let has = Some(has.join(", ")).filter(|has| !has.is_empty());
     let after = wait.after.as_ref().map(|_| "an earlier message".to_owned());
-    let filters =
-        [("subject", wait.subject.clone()), ("from", wait.from.clone()), ("has", has), ("after", after)];
+    let filters = [("subject", wait.subject.clone()), ("from", wait.from.clone()), ("has", has), ("after", after)];
     filters.into_iter().filter_map(|(name, value)| Some(Filter { name, value: value? })).collect()
 }
 

@@ -3,7 +3,7 @@
 //! It searches where the session counts states, looks commands up where the session parses, and never meets a piece of
 //! a line. It knows only the commands that random sessions are made of; all else is gibberish to it.
 
-use restante_dialogs::{Conditions, Delivery, Fault, Question};
+use restante_dialogs::{Conditions, Delivery, Question, Refused};
 use restante_smtp::Refusal;
 
 const MESSAGE_SIZE: usize = 60;
@@ -22,7 +22,7 @@ pub(crate) struct Outcome {
 
 /// What the model takes for granted.
 pub(crate) fn conditions() -> Conditions {
-    let fault = |question, about: &str, refusal| Fault { question, about: about.to_owned(), refusal };
+    let refused = |question, about: &str, refusal| Refused { question, about: about.to_owned(), refusal };
     Conditions {
         loopback: true,
         keys_only: true,
@@ -30,10 +30,10 @@ pub(crate) fn conditions() -> Conditions {
         data_line: DATA_LINE,
         recipients: RECIPIENTS,
         command_line: COMMAND_LINE,
-        faults: vec![
-            fault(Question::Sender, "short@client.example", Refusal::DiskShort),
-            fault(Question::Recipient, "full@restante.test", Refusal::InboxFull),
-            fault(Question::Message, "broken@restante.test", Refusal::StoreFailure),
+        refused: vec![
+            refused(Question::Sender, "short@client.example", Refusal::DiskShort),
+            refused(Question::Recipient, "full@restante.test", Refusal::InboxFull),
+            refused(Question::Message, "broken@restante.test", Refusal::StoreFailure),
         ],
         ..Conditions::default()
     }
