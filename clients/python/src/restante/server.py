@@ -1,0 +1,118 @@
+"""A server for one run: on free ports, with temporary data, and ended by the system if this process dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from ._binary import find_binary
+from ._decode import decode
+from .errors import UnreachableError
+from .model import Smtp
+
+START_SECONDS = 30.0
+STOP_SECONDS = 15.0
+# Settings that would make it another server than one of our own.
+NOT_PASSED_ON = ("RESTANTE_DATABASE", "RESTANTE_DATA_DIR", "RESTANTE_BASE_URL")
+DEFAULTS = {
+    "RESTANTE_HTTP_LISTEN": "127.0.0.1:0",
+    "RESTANTE_SMTP_LISTEN": "127.0.0.1:0",
+    "RESTANTE_OUTBOUND": "off",
+}
+
+
+@dataclass(frozen=True)
+class Started:
+    """What the line of `--print-json` says."""
+
+    version: str
+    pid: int
+    url: str
+    smtp: Smtp
+    mail_domain: str
+    api_key: str | None
+
+
+class Server:
+    """`restante serve`, started by the constructor and stopped by `close` or at the end of this process.
+
+    The server gets the environment: `RESTANTE_SMTP_LISTEN=127.0.0.1:1025` gives it a fixed port.
+    """
+
+    def __init__(self, *flags: str, api_key: str | None = None, timeout: float = START_SECONDS) -> None:
+        binary = find_binary()
+        self.directory = Path(tempfile.mkdtemp(prefix="restante-"))
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = self._start([binary, "serve", "--print-json", "--exit-with-stdin", *flags], api_key)
+            self.started = self._greeting(self._process, timeout)
+        except BaseException:
+            self.close()
+            raise
+        self.api_key = self.started.api_key or api_key or ""
+
+    def _start(self, command: list[str], api_key: str | None) -> subprocess.Popen[bytes]:
+        environment = {name: value for name, value in {**DEFAULTS, **os.environ}.items() if name not in NOT_PASSED_ON}
+        if api_key:
+            environment["RESTANTE_API_KEY"] = api_key
+        command = [*command, "--data-dir", str(self.directory / "data")]
+        try:
+            with (self.directory / "server.log").open("wb") as log:
+                return subprocess.Popen(  # noqa: S603
+                    command,
+                    env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    # Ctrl-C is for the tests, which still need the server when they clean up.
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise UnreachableError(f"{command[0]} does not start: {error.strerror}") from None
+
+    def _greeting(self, process: subprocess.Popen[bytes], timeout: float) -> Started:
+        watch = threading.Timer(timeout, process.kill)
+        watch.start()
+        try:
+            line = process.stdout.readline() if process.stdout else b""
+        finally:
+            watch.cancel()
+        if not line:
+            process.wait()
+            raise UnreachableError(f"The Restante server did not start. It said:\n{self.log()[-2000:]}")
+        return decode(Started, json.loads(line))
+
+    def log(self) -> str:
+        """What the server has logged."""
+        return (self.directory / "server.log").read_text(errors="replace")
+
+    def close(self) -> None:
+        """Stops the server in order, and removes its data."""
+        if self._process is not None:
+            _stop(self._process)
+            self._process = None
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Closes the standard input, which ends the server in order."""
+    try:
+        process.communicate(timeout=STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
