@@ -20,7 +20,7 @@ from .model import Smtp
 START_SECONDS = 30.0
 STOP_SECONDS = 15.0
 # Settings that would make it another server than one of our own.
-NOT_PASSED_ON = ("RESTANTE_DATABASE", "RESTANTE_DATA_DIR", "RESTANTE_BASE_URL")
+NOT_PASSED_ON = ("RESTANTE_DATABASE", "RESTANTE_BASE_URL")
 DEFAULTS = {
     "RESTANTE_HTTP_LISTEN": "127.0.0.1:0",
     "RESTANTE_SMTP_LISTEN": "127.0.0.1:0",
@@ -43,7 +43,8 @@ class Started:
 class Server:
     """`restante serve`, started by the constructor and stopped by `close` or at the end of this process.
 
-    The server gets the environment: `RESTANTE_SMTP_LISTEN=127.0.0.1:1025` gives it a fixed port.
+    The server gets the environment: `RESTANTE_SMTP_LISTEN=127.0.0.1:1025` gives it a fixed port. `flags` are those of
+    `restante serve`.
     """
 
     def __init__(self, *flags: str, api_key: str | None = None, timeout: float = START_SECONDS) -> None:
@@ -62,7 +63,7 @@ class Server:
         environment = {name: value for name, value in {**DEFAULTS, **os.environ}.items() if name not in NOT_PASSED_ON}
         if api_key:
             environment["RESTANTE_API_KEY"] = api_key
-        command = [*command, "--data-dir", str(self.directory / "data")]
+        environment["RESTANTE_DATA_DIR"] = str(self.directory / "data")
         try:
             with (self.directory / "server.log").open("wb") as log:
                 return subprocess.Popen(  # noqa: S603

@@ -1,0 +1,27 @@
+"""What the tests share. Each server is a real one, with data of its own."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from restante import Restante, Server
+
+pytest_plugins = ["pytester"]
+
+# The settings of the person who runs the tests must not change them.
+for name in [name for name in os.environ if name.startswith("RESTANTE_") and name != "RESTANTE_BIN"]:
+    del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Restante]:
+    client = Restante(server.started.url, server.api_key)
+    yield client
+    client.close()
