@@ -2,10 +2,13 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from watched import Watched
 
 from restante import Restante, Server
+from restante._binary import find_binary
 
 pytest_plugins = ["pytester"]
 
@@ -25,3 +28,12 @@ def client(server: Server) -> Iterator[Restante]:
     client = Restante(server.started.url, server.api_key)
     yield client
     client.close()
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    """The servers that a test starts."""
+    watched = Watched(tmp_path, find_binary())
+    monkeypatch.setenv("RESTANTE_BIN", str(watched.program))
+    yield watched
+    watched.close()

@@ -7,12 +7,13 @@ import base64
 import dataclasses
 import functools
 import inspect
+import os
 import re
+import signal
 import traceback
 from collections import ChainMap
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -57,22 +58,18 @@ class Scenario:
         self._clients: list[Any] = []
 
     def play(self, directory: Path) -> None:
-        with self._server(directory):
-            names: Names = {"": self._client()}
-            try:
-                self._steps(self._scenario["steps"], names)
-            finally:
-                self._pool.shutdown()
-                for client in self._clients:
-                    client.close()
-                self.server.close() if self.server is not self._shared else None
-
-    @contextmanager
-    def _server(self, directory: Path) -> Iterator[None]:
-        self._directory = directory
         flags = self._scenario.get("flags")
+        self._directory = directory
         self.server = self._shared if flags is None else Server("--data-dir", str(directory), *flags)
-        yield
+        names: Names = {"": self._client()}
+        try:
+            self._steps(self._scenario["steps"], names)
+        finally:
+            self._pool.shutdown()
+            for client in self._clients:
+                client.close()
+            if self.server is not self._shared:
+                self.server.close()
 
     def _client(self, **options: Any) -> Any:
         started = self.server.started
@@ -106,7 +103,9 @@ class Scenario:
         kind = step["do"]
         if kind in ("start", "parallel"):
             return getattr(self, f"_do_{kind}")(step, names)
-        given = {name: filled(value, names) for name, value in step.items() if name not in ("do", "as", "expect", "error")}
+        given = {
+            name: filled(value, names) for name, value in step.items() if name not in ("do", "as", "expect", "error")
+        }
         run: Callable[..., Any] = getattr(self, f"_do_{kind}")
         return run(names, **given)
 
@@ -199,6 +198,9 @@ class Scenario:
 
     def _do_restart(self, names: Names) -> None:
         old, flags = self.server, self._scenario["flags"]
+        if self._portal is not None:
+            # Without an orderly stop, open requests break off instead of being answered with 503.
+            os.kill(old.started.pid, signal.SIGKILL)
         old.close()
         listen = ["--http-listen", old.started.url.removeprefix("http://")]
         listen += ["--smtp-listen", f"{old.started.smtp.host}:{old.started.smtp.port}"]

@@ -49,19 +49,19 @@ def timed_out(
     return "\n".join([head, *explained(explanation)])
 
 
-def explained(explanation: Explanation | None) -> Iterator[str]:
-    """The lines of an explanation."""
+def explained(explanation: Explanation | None, came: bool = True) -> Iterator[str]:
+    """The lines of an explanation, with or without the messages that came."""
     if explanation is None:
         yield "The server could not say why."
         return
     yield explanation.summary
-    for message in explanation.messages.latest:
+    for message in explanation.messages.latest if came else ():
         missed = f" (not: {', '.join(message.missed_by)})" if message.missed_by else ""
         yield f'  came: "{message.subject}" from {message.from_}{missed}'
     for refused in explanation.refused:
         yield f"  refused: {refused.recipient or 'unknown recipient'} from {refused.sender or '<>'}: {refused.reply}"
     for similar in explanation.similar:
-        yield f"  similar address: {similar.address} got {similar.messages} messages"
+        yield f"  similar address: {similar.address} got {counted(similar.messages, 'message')}"
 
 
 def unexpected(address: str, filters: Filters[Any], seconds: float, message: MessageData) -> str:
@@ -70,3 +70,8 @@ def unexpected(address: str, filters: Filters[Any], seconds: float, message: Mes
         f"A message{filters} came to {address} within {seconds:g} s, but none was expected: "
         f'"{message.subject}" from {message.from_}'
     )
+
+
+def counted(number: int, word: str) -> str:
+    """A number with its word."""
+    return f"{number or 'no'} {word}{'' if number == 1 else 's'}"

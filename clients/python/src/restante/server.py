@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -41,31 +42,36 @@ class Started:
 
 
 class Server:
-    """`restante serve`, started by the constructor and stopped by `close` or at the end of this process.
+    """`restante serve`, started by the constructor and stopped by `close`, or with this process, however that ends.
 
     The server gets the environment: `RESTANTE_SMTP_LISTEN=127.0.0.1:1025` gives it a fixed port. `flags` are those of
     `restante serve`.
     """
 
-    def __init__(self, *flags: str, api_key: str | None = None, timeout: float = START_SECONDS) -> None:
+    def __init__(self, *flags: str, api_key: str | None = None) -> None:
         binary = find_binary()
-        self.directory = Path(tempfile.mkdtemp(prefix="restante-"))
-        self._process: subprocess.Popen[bytes] | None = None
+        directory = Path(tempfile.mkdtemp(prefix="restante-"))
+        self._log = directory / "server.log"
         try:
-            self._process = self._start([binary, "serve", "--print-json", "--exit-with-stdin", *flags], api_key)
-            self.started = self._greeting(self._process, timeout)
+            process = self._start([binary, "serve", "--print-json", "--exit-with-stdin", *flags], directory, api_key)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+        self._end = weakref.finalize(self, _end, process, directory, os.getpid())
+        try:
+            self.started = self._greeting(process)
         except BaseException:
             self.close()
             raise
-        self.api_key = self.started.api_key or api_key or ""
+        self.api_key = self.started.api_key or api_key or os.environ.get("RESTANTE_API_KEY", "")
 
-    def _start(self, command: list[str], api_key: str | None) -> subprocess.Popen[bytes]:
+    def _start(self, command: list[str], directory: Path, api_key: str | None) -> subprocess.Popen[bytes]:
         environment = {name: value for name, value in {**DEFAULTS, **os.environ}.items() if name not in NOT_PASSED_ON}
+        environment["RESTANTE_DATA_DIR"] = str(directory / "data")
         if api_key:
             environment["RESTANTE_API_KEY"] = api_key
-        environment["RESTANTE_DATA_DIR"] = str(self.directory / "data")
         try:
-            with (self.directory / "server.log").open("wb") as log:
+            with self._log.open("wb") as log:
                 return subprocess.Popen(  # noqa: S603
                     command,
                     env=environment,
@@ -78,8 +84,8 @@ class Server:
         except OSError as error:
             raise UnreachableError(f"{command[0]} does not start: {error.strerror}") from None
 
-    def _greeting(self, process: subprocess.Popen[bytes], timeout: float) -> Started:
-        watch = threading.Timer(timeout, process.kill)
+    def _greeting(self, process: subprocess.Popen[bytes]) -> Started:
+        watch = threading.Timer(START_SECONDS, process.kill)
         watch.start()
         try:
             line = process.stdout.readline() if process.stdout else b""
@@ -92,14 +98,11 @@ class Server:
 
     def log(self) -> str:
         """What the server has logged."""
-        return (self.directory / "server.log").read_text(errors="replace")
+        return self._log.read_text(errors="replace")
 
     def close(self) -> None:
         """Stops the server in order, and removes its data."""
-        if self._process is not None:
-            _stop(self._process)
-            self._process = None
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self._end()
 
     def __enter__(self) -> Server:
         return self
@@ -110,10 +113,13 @@ class Server:
         self.close()
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Closes the standard input, which ends the server in order."""
+def _end(process: subprocess.Popen[bytes], directory: Path, owner: int) -> None:
+    """Closes the standard input of the server, which ends it in order."""
+    if os.getpid() != owner:
+        return  # A fork of the process that has started it.
     try:
         process.communicate(timeout=STOP_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
+    shutil.rmtree(directory, ignore_errors=True)
