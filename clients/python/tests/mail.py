@@ -37,19 +37,12 @@ def deliver(smtp: Smtp, message: EmailMessage) -> str:
     """Sends a message, and returns the reply that decided: the last one, or the first that refuses."""
     with smtplib.SMTP(smtp.host, smtp.port, timeout=30) as connection:
         connection.ehlo()
-        steps = (
-            lambda: connection.mail(parseaddr(message["From"])[1]),
-            lambda: connection.rcpt(message["To"]),
-            lambda: connection.data(message.as_bytes()),
-        )
-        try:
-            for step in steps:
-                code, text = step()
-                if code >= 400:
-                    break
-        except smtplib.SMTPDataError as error:
-            code, text = error.smtp_code, error.smtp_error
-        return f"{code} {text.decode() if isinstance(text, bytes) else text}"
+        code, text = connection.mail(parseaddr(message["From"])[1])
+        if code < 400:
+            code, text = connection.rcpt(message["To"])
+        if code < 400:
+            code, text = connection.data(message.as_bytes())
+        return f"{code} {text.decode()}"
 
 
 def mail(smtp: Smtp, to: str, subject: str, text: str = "", html: str = "") -> None:

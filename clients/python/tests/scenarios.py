@@ -185,7 +185,7 @@ class Scenario:
         started.result()
 
     def _do_parallel(self, step: Any, names: Names) -> None:
-        own = [ChainMap({"index": str(index)}, names) for index in range(step["times"])]  # type: ignore[dict-item]
+        own = [ChainMap({"index": str(index)}, names) for index in range(step["times"])]
         for run in [self._pool.submit(self._steps, step["steps"], each) for each in own]:
             run.result()
 
@@ -196,10 +196,9 @@ class Scenario:
             while http.get(f"/v1/inboxes/{inbox}/messages/wait?timeout=1").status_code != 429:
                 pass
 
-    def _do_restart(self, names: Names) -> None:
+    def _do_restart(self, names: Names, kill: bool = False) -> None:
         old, flags = self.server, self._scenario["flags"]
-        if self._portal is not None:
-            # Without an orderly stop, open requests break off instead of being answered with 503.
+        if kill:
             os.kill(old.started.pid, signal.SIGKILL)
         old.close()
         listen = ["--http-listen", old.started.url.removeprefix("http://")]
@@ -278,11 +277,11 @@ def matches(found: Any, wanted: Any) -> bool:
 def holds(found: Any, operator: str, operand: Any) -> bool:
     match operator:
         case "$contains":
-            return (operand.encode() if isinstance(found, bytes) else operand) in found
+            return bool((operand.encode() if isinstance(found, bytes) else operand) in found)
         case "$matches":
             return re.search(operand, found) is not None
         case "$length":
-            return len(found) == operand
+            return bool(len(found) == operand)
         case "$base64":
             return bool(found == base64.b64decode(operand))
     raise AssertionError(f"unknown operator {operator}")

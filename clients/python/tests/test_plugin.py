@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from html import unescape
-from pathlib import Path
 
 import pytest
 from watched import Watched
@@ -286,6 +285,6 @@ def test_long(restante_inbox):
     watched.wait_until_ended()
 
 
-def test_a_worker_leaves_no_files(run: Run, watched: Watched, tmp_path: Path) -> None:
+def test_the_data_of_the_server_goes_with_it(run: Run, watched: Watched) -> None:
     run("def test_it(restante_inbox): pass")
     assert not any(directory.exists() for directory in watched.directories())

@@ -1,7 +1,6 @@
 """What every client must do: each scenario of clients/scenarios.json, sync, on asyncio and on trio."""
 
 import json
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any

@@ -156,10 +156,11 @@ class Core:
 def pause_before_repeat(request: Request, outcome: Outcome, waited: float) -> float | None:
     """How long to pause before a request is repeated; None if it is not."""
     match outcome:
-        case Reply(status=503, headers=headers) if headers.get("retry-after", "").isdecimal():
-            return float(headers["retry-after"])
-        case Reply(status=429 | 503):
+        case Reply(status=429):
             return growing_pause(waited)
+        case Reply(status=503, headers=headers) if request.repeatable:
+            after = headers.get("retry-after", "")
+            return float(after) if after.isdecimal() else growing_pause(waited)
         case Broken(sent=sent) if request.repeatable or not sent:
             return growing_pause(waited)
         case _:

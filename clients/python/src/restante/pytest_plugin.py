@@ -87,7 +87,7 @@ def _add_mail(config: pytest.Config, report: pytest.TestReport, mail: TestMail, 
     addresses = [inbox.address for inbox in mail.inboxes]
     with contextlib.closing(MailReport(config.stash[RUN].connection(), addresses, error)) as found:
         report.sections.append(("mail of this test", found.text()))
-        has_html, has_allure = config.pluginmanager.hasplugin("html"), config.pluginmanager.hasplugin("allure_listener")
+        has_html, has_allure = config.getoption("htmlpath", None), config.getoption("allure_report_dir", None)
         attachments = list(found.attachments()) if has_html or has_allure else []
     if has_html:
         report.extras = [*getattr(report, "extras", []), *html_extras(attachments)]  # type: ignore[attr-defined]
