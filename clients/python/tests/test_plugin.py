@@ -273,6 +273,8 @@ def test_long(restante_inbox):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        # A shell ignores Ctrl-C for what it runs in the background, and children would, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     watched.wait_until_ready()
     # A terminal sends Ctrl-C to the whole group; the others go to the runner alone.

@@ -37,14 +37,15 @@ class Core:
 
     def call(self, request: Request) -> Steps[Reply]:
         """Sends a request until there is an answer that counts, or the time is over."""
-        started, within = self.clock(), min(LONGEST_RETRY, self.timeout)
+        started = self.clock()
+        deadline = started + min(LONGEST_RETRY, self.timeout)
         while True:
             outcome = yield request
-            waited = self.clock() - started
-            pause = pause_before_repeat(request, outcome, waited)
-            if pause is None or waited >= within:
+            now = self.clock()
+            pause = pause_before_repeat(request, outcome, now - started)
+            if pause is None or now >= deadline:
                 return self.checked(outcome)
-            yield Pause(min(pause, within - waited))
+            yield Pause(min(pause, deadline - now))
 
     def checked(self, outcome: Outcome) -> Reply:
         """A reply of success, else the error for it."""
