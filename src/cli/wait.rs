@@ -14,8 +14,8 @@ use super::output::{self, printable, printable_line};
 
 /// The service ends a wait after this time; a longer wait is several requests in a row.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
-/// How long a wait that was refused because of others pauses at first, and at most.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// How long a wait that was refused because of others pauses at least, and at most.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What to wait for, for how long, and what to print.
@@ -85,9 +85,9 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
 fn wait(client: &Client, inbox: &str, flags: &WaitFlags) -> Result<Option<String>, ClientError> {
     let started = Instant::now();
     let mut filter = filter(flags);
-    let mut pause = FIRST_PAUSE;
     loop {
-        let left = flags.timeout.saturating_sub(started.elapsed());
+        let waited = started.elapsed();
+        let left = flags.timeout.saturating_sub(waited);
         match client.wait(inbox, &filter, left.min(LONGEST_WAIT)) {
             Ok(Some(message)) => match answer(&message, flags) {
                 Some(answer) => return Ok(Some(answer)),
@@ -97,12 +97,17 @@ fn wait(client: &Client, inbox: &str, flags: &WaitFlags) -> Result<Option<String
             Ok(None) => {}
             // The key has as many waits open as it may. The next one looks before it is counted.
             Err(ClientError::Refused { status: 429, .. }) if !left.is_zero() => {
-                std::thread::sleep(pause.mul_f64(rand::random_range(0.5..1.0)).min(left));
-                pause = (2 * pause).min(LONGEST_PAUSE);
+                std::thread::sleep(pause(waited).min(left));
             }
             Err(error) => return Err(error),
         }
     }
+}
+
+/// A tenth of the time waited so far, so that the command is late by no more than that; jittered, so that parallel
+/// commands do not come at once.
+fn pause(waited: Duration) -> Duration {
+    (waited / 10).clamp(SHORTEST_PAUSE, LONGEST_PAUSE).mul_f64(rand::random_range(0.5..1.0))
 }
 
 /// The filter with what the printed code or link needs.

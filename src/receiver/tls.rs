@@ -162,13 +162,13 @@ fn read_config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
 }
 
 /// The files of the self-signed certificate in `data_dir`, made for `mail_domain` if they are not there yet; blocks on
-/// the disk.
+/// the disk. It is also valid for this machine, so that a client that is told to trust the file can connect to it.
 pub(super) fn self_signed(data_dir: &Path, mail_domain: &Domain) -> Result<TlsFiles, TlsError> {
     let files = TlsFiles { certificate: data_dir.join("tls-cert.pem"), key: data_dir.join("tls-key.pem") };
     if files.certificate.exists() && files.key.exists() {
         return Ok(files);
     }
-    let names = vec![mail_domain.as_str().to_owned(), "localhost".to_owned()];
+    let names = [mail_domain.as_str(), "localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let made = rcgen::generate_simple_self_signed(names)?;
     write_whole(&files.key, &made.signing_key.serialize_pem())?;
     write_whole(&files.certificate, &made.cert.pem())?;

@@ -35,30 +35,34 @@ fn swaks_authenticates_for_a_project() {
     assert_eq!(server.run_cli(&key, ["wait", to, "--otp"]), "482913");
 }
 
-/// Sends with Python's smtplib; with a certificate, over STARTTLS that verifies it.
-fn smtplib(server: &Server, to: &str, certificate: Option<&Path>) {
+/// Sends with Python's smtplib; with a certificate, over STARTTLS that verifies it for `host`.
+fn smtplib(server: &Server, host: &str, to: &str, certificate: Option<&Path>) {
     const SCRIPT: &str = r#"
 import smtplib, ssl, sys
 from email.message import EmailMessage
-port, to, certificate = sys.argv[1:]
+host, port, to, certificate = sys.argv[1:]
 message = EmailMessage()
 message["From"], message["To"], message["Subject"] = "app@example.com", to, "Grüße"
 message.set_content("Ihr Code lautet 482913.")
-with smtplib.SMTP("localhost", int(port)) as client:
+with smtplib.SMTP(host, int(port)) as client:
     if certificate:
         client.starttls(context=ssl.create_default_context(cafile=certificate))
     client.send_message(message)
 "#;
     let port = server.smtp.rsplit(':').next().unwrap();
-    run("python3", &["-c", SCRIPT, port, to, certificate.map_or("", |path| path.to_str().unwrap())]);
+    run("python3", &["-c", SCRIPT, host, port, to, certificate.map_or("", |path| path.to_str().unwrap())]);
 }
 
 #[test]
 fn smtplib_sends_plain_and_verifies_the_certificate_of_the_first_start() {
     let (data_dir, server, key) = first_start();
     let certificate = data_dir.path().join("tls-cert.pem");
-    for (to, certificate) in [("plain@restante.test", None), ("tls@restante.test", Some(certificate.as_path()))] {
-        smtplib(&server, to, certificate);
+    for (to, host, certificate) in [
+        ("plain@restante.test", "localhost", None),
+        ("name@restante.test", "localhost", Some(certificate.as_path())),
+        ("address@restante.test", "127.0.0.1", Some(certificate.as_path())),
+    ] {
+        smtplib(&server, host, to, certificate);
         assert_eq!(server.run_cli(&key, ["wait", to, "--otp", "--subject", "grüße"]), "482913");
     }
 }
