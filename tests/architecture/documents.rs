@@ -23,11 +23,15 @@ fn every_link_leads_to_a_file_and_a_heading() {
 }
 
 #[test]
-fn the_readme_quotes_the_examples_as_they_are() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    for example in ["examples/playwright/sign-in.spec.mjs", "examples/pytest/test_sign_in.py"] {
+fn the_readmes_quote_the_examples_as_they_are() {
+    for (readme, example) in [
+        ("README.md", "examples/playwright/sign-in.spec.mjs"),
+        ("README.md", "clients/python/examples/pytest/test_sign_up.py"),
+        ("clients/python/README.md", "clients/python/examples/pytest/test_sign_up.py"),
+    ] {
+        let quoting = fs::read_to_string(root().join(readme)).unwrap();
         let text = fs::read_to_string(root().join(example)).unwrap();
-        assert!(readme.contains(&format!("\n{text}```\n")), "README.md does not have {example} as it is");
+        assert!(quoting.contains(&format!("\n{text}```\n")), "{readme} does not have {example} as it is");
     }
 }
 

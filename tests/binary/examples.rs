@@ -6,7 +6,6 @@ use testkit::port::ReservedPort;
 use testkit::server::{Server, first_start, printed};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
-const PYTEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/pytest/bin/pytest");
 
 /// A command that is told where the server is, as a user would set it.
 fn example(program: &str, server: &Server, key: &str) -> Command {
@@ -21,15 +20,6 @@ fn the_shell_script_prints_the_code() {
     let (_data_dir, server, key) = first_start();
     let mut script = example(&format!("{EXAMPLES}/first-message.sh"), &server, &key);
     assert_eq!(printed(&mut script), "482913");
-}
-
-#[test]
-fn the_pytest_file_passes() {
-    let (_data_dir, server, key) = first_start();
-    let mut pytest = example(PYTEST, &server, &key);
-    pytest.args(["-p", "no:cacheprovider", &format!("{EXAMPLES}/pytest")]).env("PYTHONDONTWRITEBYTECODE", "1");
-    let output = printed(&mut pytest);
-    assert!(output.contains("1 passed"), "{output}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from watched import Watched
 
 from restante import Restante, Server
 from restante._binary import find_binary
+from restante._connection import connect
 
 pytest_plugins = ["pytester"]
 
@@ -25,9 +27,9 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def client(server: Server) -> Iterator[Restante]:
-    client = Restante(server.started.url, server.api_key)
-    yield client
-    client.close()
+    # Without `server`, which is shared, so that closing the client does not stop it.
+    with Restante(connection=replace(connect(None, None, None, server), server=None)) as client:
+        yield client
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
 
 def test_nothing_that_is_printed_has_the_key(server: Server) -> None:
     with Restante(server.started.url, server.api_key) as client:
-        shown = [client, client._connection, vars(client), vars(client._core), client.create_inbox(), server]
+        shown = [client, client._session.connection, vars(client), vars(client._session), client.create_inbox(), server]
         assert server.api_key not in repr(shown)
 
 

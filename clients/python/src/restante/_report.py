@@ -35,7 +35,7 @@ class MailReport:
         self._error = error
         self._mail: list[tuple[Inbox, list[Message]]] = []
         self._lost: str | None = None
-        self._client = Restante._of(replace(connection, timeout=SECONDS, server=None))
+        self._client = Restante(connection=replace(connection, timeout=SECONDS, server=None))
         try:
             for address in addresses:
                 inbox = self._client.inbox(address)
@@ -99,7 +99,7 @@ class MailReport:
 
 def html_extras(attachments: Sequence[Attachment]) -> list[Any]:
     """The attachments for pytest-html."""
-    from pytest_html import extras
+    from pytest_html import extras  # pyright: ignore[reportMissingTypeStubs]
 
     made: list[Any] = []
     for part in attachments:

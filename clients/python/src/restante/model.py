@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, cast
 
 from .errors import ContentError
 
@@ -85,7 +85,8 @@ def _fits(link: str, match: LinkMatch | None) -> bool:
 def describe(match: object) -> str:
     """A filter for a person."""
     if isinstance(match, re.Pattern):
-        return f"/{match.pattern}/{'i' if match.flags & re.IGNORECASE else ''}"
+        pattern = cast("re.Pattern[str]", match)
+        return f"/{pattern.pattern}/{'i' if pattern.flags & re.IGNORECASE else ''}"
     return f'"{match}"' if isinstance(match, str) else getattr(match, "__name__", repr(match))
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import pytest
 
-from ._async_client import AsyncInbox, AsyncRestante
+from ._async_client import AsyncInbox, AsyncSession
 from ._client import Inbox, Restante
 from ._report import MailReport, attach_to_allure, html_extras
 from ._run import Desk, Options, Run, WorkerRun, is_set
@@ -25,6 +26,13 @@ class TestMail:
 
     inboxes: list[Inbox] = field(default_factory=list[Inbox])
     has_failed: bool = False
+
+
+class Worker(Protocol):
+    """What xdist's hook gives, which is not there without xdist."""
+
+    config: pytest.Config
+    workerinput: dict[str, object]
 
 
 RUN = pytest.StashKey[Run]()
@@ -55,12 +63,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: object) -> None:
+def pytest_configure_node(node: Worker) -> None:
     """Tells a worker of xdist whom to ask for the server."""
-    config: pytest.Config = node.config  # type: ignore[attr-defined]
-    if DESK not in config.stash:
-        config.stash[DESK] = Desk(config.stash[RUN])
-    node.workerinput["restante"] = config.stash[DESK].directions()  # type: ignore[attr-defined]
+    stash = node.config.stash
+    if DESK not in stash:
+        stash[DESK] = Desk(stash[RUN])
+    node.workerinput["restante"] = stash[DESK].directions()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -99,22 +107,19 @@ def _add_mail(config: pytest.Config, report: pytest.TestReport, mail: TestMail, 
 def restante(pytestconfig: pytest.Config) -> Iterator[Restante]:
     """The client of the run's server."""
     run = pytestconfig.stash[RUN]
-    client = Restante._of(run.connection())
-    # A wrong address is found here once, and not by each test.
-    client.health()
-    yield client
-    client._transport.close()
+    with Restante(connection=replace(run.connection(), server=None)) as client:
+        # A wrong address is found here once, and not by each test.
+        client.health()
+        yield client
 
 
 @pytest.fixture
 def restante_new_inbox(request: pytest.FixtureRequest, restante: Restante) -> Iterator[Callable[[], Inbox]]:
     """Makes inboxes: `restante_new_inbox()`. They are deleted when the test has passed."""
     mail = request.node.stash[MAIL] = TestMail()
-    marker: pytest.Mark | None = request.node.get_closest_marker("restante")
-    timeout = marker.kwargs.get("timeout") if marker else None
 
     def new_inbox() -> Inbox:
-        inbox = Inbox(restante, restante.create_inbox().data, timeout=timeout)
+        inbox = restante.create_inbox(timeout=_timeout(request))
         mail.inboxes.append(inbox)
         return inbox
 
@@ -133,8 +138,14 @@ def restante_inbox(restante_new_inbox: Callable[[], Inbox]) -> Inbox:
 
 
 @pytest.fixture
-def restante_async_inbox(pytestconfig: pytest.Config, restante_new_inbox: Callable[[], Inbox]) -> AsyncInbox:
+def restante_async_inbox(
+    request: pytest.FixtureRequest, pytestconfig: pytest.Config, restante_new_inbox: Callable[[], Inbox]
+) -> AsyncInbox:
     """An inbox for this test, whose operations are awaited. Works with every plugin for async tests."""
-    inbox = restante_new_inbox()
-    client = AsyncRestante._of(pytestconfig.stash[RUN].connection())
-    return AsyncInbox(client, inbox.data, timeout=inbox._timeout)
+    session = AsyncSession(pytestconfig.stash[RUN].connection())
+    return AsyncInbox(session, restante_new_inbox().data, timeout=_timeout(request))
+
+
+def _timeout(request: pytest.FixtureRequest) -> float | None:
+    marker: pytest.Mark | None = request.node.get_closest_marker("restante")
+    return marker.kwargs.get("timeout") if marker else None
