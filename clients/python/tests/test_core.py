@@ -135,7 +135,7 @@ def test_a_wait_goes_on_over_a_restart_until_its_deadline() -> None:
     assert script.now == 1010.0
 
 
-def test_several_messages_share_one_time_limit_and_a_failure_gives_them_back() -> None:
+def test_several_messages_share_one_time_limit_and_a_failure_frees_them() -> None:
     position = Position()
     script = Script((reply(200, MESSAGE), 4.0), (reply(408), 6.0), reply(408))
     with pytest.raises(WaitTimeoutError, match="1 of 2 messages"):

@@ -29,7 +29,7 @@ class Position:
         return message in self._returned
 
     def release(self, messages: Sequence[str]) -> None:
-        """Gives back what a wait had reserved when it failed."""
+        """Frees what a wait had reserved when it failed."""
         with self._lock:
             self._returned.difference_update(messages)
 

@@ -1,4 +1,4 @@
-"""The seam between the core and I/O: the core yields what is to be done, and a driver sends back what came of it."""
+"""The interface between the core and I/O: the core yields what is to be done, a driver sends the outcome to it."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Wait(Generic[M]):
                         return message
                     after = message.id
                     continue
-                # 429: every wait of the key is taken. The server has looked all the same.
+                # 429: every wait of the key is taken. The server looks before it counts.
                 if outcome.status in (408, 429) and left == 0:
                     return None
                 if outcome.status == 408:
@@ -127,7 +127,7 @@ class Wait(Generic[M]):
         return WaitTimeoutError(text, filters=given, waited=waited, explanation=explanation)
 
     def _explanation(self, after: str | None = None) -> Steps[Explanation | None]:
-        """What the server knows. If it cannot say, the error must come all the same."""
+        """What the server knows. If it cannot say, the error must come nevertheless."""
         try:
             explanation = yield from self._core.explain(self._inbox.id, self._filters, after)
         except RestanteError:
