@@ -208,6 +208,7 @@ def test_pytest_html_gets_the_mail(run: Run, pytester: pytest.Pytester) -> None:
     run(FAILING, "--html=report.html", "--self-contained-html", plugins="pytest_metadata.plugin pytest_html.plugin")
     report = unescape((pytester.path / "report.html").read_text())
     assert "<iframe sandbox" in report
+    assert "Content-Security-Policy" in report
     assert "Welcome to the shop.eml" in report
 
 

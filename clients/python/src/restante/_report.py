@@ -17,6 +17,11 @@ SECONDS = 3.0
 """How long the report waits for a server that does not answer."""
 MOST_MESSAGES = 10
 """Newest messages of an inbox that are shown."""
+NOTHING_REMOTE = (
+    '<!DOCTYPE html><meta http-equiv="Content-Security-Policy" '
+    "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
+)
+"""In front of a mail's page, so that a report that is opened loads nothing and runs nothing, like the server's page."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class MailReport:
                     name = message.subject or "message without a subject"
                     facts = {"subject": message.subject, "from": message.from_, "to": message.to}
                     found = {**facts, "code": message.otp or None, "links": list(message.links)}
-                    yield Attachment(name, "html", message.page())
+                    yield Attachment(name, "html", f"{NOTHING_REMOTE}{message.page()}")
                     yield Attachment(f"{name}: code and links", "json", json.dumps(found, indent=2, ensure_ascii=False))
                     yield Attachment(f"{name}.eml", "eml", message.raw().decode(errors="replace"))
         except RestanteError:

@@ -10,6 +10,8 @@ from typing import Literal, cast
 
 from .errors import ContentError
 
+__tracebackhide__ = True  # A failed test shows its own line, not ours.
+
 LinkMatch = str | re.Pattern[str] | Callable[[str], bool]
 """Which link: text that it contains, a regular expression that is found in it, or a predicate."""
 
