@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket};
 
+use crate::os;
+
 /// Connections that may wait to be accepted. A test suite opens more than the usual 128 at once; the system drops those
 /// that do not fit, and the client tries again a second later. The system may allow fewer (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
@@ -15,8 +17,7 @@ const BACKLOG: u32 = 4_096;
 /// If the address cannot be used.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // Allows the address while connections of a former process are being closed.
-    socket.set_reuseaddr(true)?;
+    socket.set_reuseaddr(os::REUSES_ADDRESSES)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
