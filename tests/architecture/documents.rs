@@ -23,11 +23,12 @@ fn every_link_leads_to_a_file_and_a_heading() {
 }
 
 #[test]
-fn the_readme_quotes_the_examples_as_they_are() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    for example in ["examples/playwright/sign-in.spec.mjs", "examples/pytest/test_sign_in.py"] {
-        let text = fs::read_to_string(root().join(example)).unwrap();
-        assert!(readme.contains(&format!("\n{text}```\n")), "README.md does not have {example} as it is");
+fn quoted_examples_are_as_they_are() {
+    let quotations =
+        [("README.md", "examples/playwright/sign-in.spec.mjs"), ("docs/use.md", "examples/pytest/test_sign_in.py")];
+    for (document, example) in quotations {
+        let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+        assert!(read(document).contains(&format!("\n{}```\n", read(example))), "{document}: {example} differs");
     }
 }
 
