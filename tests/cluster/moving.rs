@@ -1,4 +1,4 @@
-//! `restante copy` and `restante migrate`: an installation moves from SQLite to PostgreSQL and back, and loses nothing.
+//! `restante copy` and `restante migrate`: an installation is copied from SQLite to PostgreSQL and back without loss.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn an_installation_moves_there_and_back_whole() {
     let database = TestDatabase::create();
     let summary = copy(&first_url, &database.text());
     assert!(summary.contains("2 projects") && summary.contains("120 messages"), "{summary}");
-    assert!(!summary.contains('\r'), "no progress where there is no terminal: {summary:?}");
+    assert!(!summary.contains('\r'), "no progress without a terminal: {summary:?}");
     copy(&database.text(), &last_url);
     let (before, after) = (dump(first.path()), dump(last.path()));
     assert_eq!(before.len(), 12, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());
@@ -42,7 +42,7 @@ fn a_source_that_is_served_or_missing_is_refused() {
     let copy = || failed(command(["copy"]).args(["--from", &sqlite(data_dir.path()), "--to", &sqlite(target.path())]));
     let (code, said) = copy();
     assert!(code == 1 && said.contains("there is no database at"), "{code} {said}");
-    // Its own data are elsewhere.
+    // The server's own data directory is elsewhere.
     let server_s = tempfile::tempdir().unwrap();
     let _server = Server::start(server_s.path(), &["--database", &sqlite(data_dir.path())]);
     let (code, said) = copy();
@@ -69,16 +69,16 @@ fn sqlite(directory: &Path) -> String {
     format!("sqlite:{}", directory.join("restante.db").display())
 }
 
-/// What the command says; it must succeed.
+/// The output of the command, which must succeed.
 fn copy(from: &str, to: &str) -> String {
     let output = command(["copy", "--from", from, "--to", to]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// Makes an installation that has something in every table.
+/// Creates an installation with rows in every table.
 fn fill(data_dir: &Path) {
-    // Nothing listens at the relay's address: the first attempt to send fails, and is stored.
+    // Nothing listens at the relay's address, so the first attempt fails, and its result is stored.
     let relay = ["--relay", "smtp://127.0.0.1:1"];
     let flags = [&["--api-key", KEY, "--admin-token", "token-of-the-administrator"][..], &relay].concat();
     let server = Server::start(data_dir, &flags);
@@ -99,7 +99,7 @@ fn fill(data_dir: &Path) {
     wait_for_one_row(Path::new(data_dir), "attempts");
 }
 
-/// Sends to a domain that is not taken, and waits until that has been stored.
+/// Sends to a domain without a server, and waits until the failure is stored.
 fn refuse_one(server: &Server, data_dir: &Path) {
     let mut connection = Smtp::connect(&server.smtp).unwrap();
     connection.say("MAIL FROM:<app@example.com>").unwrap();
@@ -113,9 +113,9 @@ fn wait_for_one_row(data_dir: &Path, table: &str) {
     eventually(table, || database.query_row(&count, [], |row| row.get::<_, i64>(0)).unwrap() == 1);
 }
 
-/// Every table with its rows but those of the dashboard's sessions, which do not move, in an order that does not depend
-/// on how they were written. Rows are numbered from the newest, in a transaction that is undone: a copy has other
-/// numbers.
+/// All rows of every table, except those of the dashboard's sessions, which are not copied, in an order that does not
+/// depend on when they were written. Row numbers are counted from the newest, in a transaction that is rolled back,
+/// because a copy has other numbers.
 fn dump(directory: &Path) -> Vec<(String, Vec<Vec<Value>>)> {
     const COUNTED: &str = "
         BEGIN;

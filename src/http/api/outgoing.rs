@@ -1,4 +1,4 @@
-//! Outgoing messages: sending from an inbox, and what became of it.
+//! Outgoing messages: sending from an inbox, and the results.
 
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ pub(super) async fn send(State(app): State<Arc<App>>, owned: OwnedInbox, body: B
 
 fn read_draft(body: &[u8]) -> Result<Draft, Error> {
     let fields = Fields::parse(body, FIELDS)?;
-    let to = fields.required("to")?;
-    let subject = fields.required("subject")?;
+    let to: String = fields.required("to")?;
+    let subject: String = fields.required("subject")?;
     // A line break would start another header field, and other control characters are not allowed (RFC 5322, section
     // 2.2).
     if subject.contains(char::is_control) {
@@ -54,7 +54,7 @@ fn read_draft(body: &[u8]) -> Result<Draft, Error> {
     })
 }
 
-/// What became of a send.
+/// The result of a send.
 #[derive(Serialize)]
 struct OutgoingView<'a> {
     id: String,
