@@ -33,6 +33,8 @@ impl SqliteConnection {
         let open = || {
             let connection = set_up(Connection::open(path)?)?;
             connection.pragma_update(None, "synchronous", "FULL")?;
+            // Only for macOS, where a plain flush leaves the data in the memory of the disk.
+            connection.pragma_update(None, "fullfsync", "ON")?;
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "journal_size_limit", LOG_KEPT)?;
             connection.pragma_update(None, "foreign_keys", "ON")?;
@@ -118,7 +120,7 @@ fn open_failed(path: &Path, source: rusqlite::Error) -> DatabaseError {
 fn spell(sql: &str) -> String {
     let spelled = sql.replace('$', "?").replace("{bytes}", "BLOB").replace("{numbered}", "INTEGER PRIMARY KEY");
     // Transactions run one after another, so rows need no lock.
-    spelled.replace("{for_update}", "").replace("{skip_locked}", "")
+    ["{for_update}", "{skip_locked}", "{unlogged}"].iter().fold(spelled, |spelled, word| spelled.replace(word, ""))
 }
 
 fn column(row: &rusqlite::Row<'_>, index: usize) -> Result<Value, DatabaseError> {
