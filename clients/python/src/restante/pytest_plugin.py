@@ -53,6 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Prepares the run; nothing is started before a test needs it."""
     config.addinivalue_line("markers", MARKER)
+    url = config.getoption("--restante-url") or os.environ.get("RESTANTE_URL") or config.getini("restante_url") or None
     timeout = os.environ.get("RESTANTE_TIMEOUT") or config.getini("restante_timeout") or None
     options = Options(
         url=config.getoption("--restante-url")
