@@ -4,6 +4,7 @@
 
 mod barriers;
 mod faults;
+mod deletions;
 mod hostile;
 mod journeys;
 mod keyboard;
@@ -11,6 +12,7 @@ mod live;
 mod mail;
 mod pages;
 mod projects;
+mod reading;
 mod reasons;
 mod routes;
 mod sessions;
