@@ -116,13 +116,13 @@ struct ErrorBody {
 }
 
 /// One project's access to one service.
-pub(super) struct Client {
+pub(super) struct ApiClient {
     agent: Agent,
     url: String,
     authorization: String,
 }
 
-impl Client {
+impl ApiClient {
     /// # Errors
     /// If the address or the key cannot be used.
     pub(super) fn new(flags: &ClientFlags) -> Result<Self, CliError> {

@@ -5,7 +5,7 @@ use std::fmt;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use super::client::{Client, ClientFlags};
+use super::client::{ApiClient, ClientFlags};
 use super::error::CliError;
 use super::flags::boolean;
 use super::output;
@@ -96,7 +96,7 @@ struct NewFault<'a> {
     store: Option<bool>,
 }
 
-/// The faults of an inbox, as the service shows them.
+/// The faults of an inbox, as the service returns them.
 #[derive(Debug, Deserialize, Serialize)]
 struct Faults {
     faults: Vec<Fault>,
@@ -124,7 +124,7 @@ struct Fault {
 /// # Errors
 /// [`CliError`] if a request fails.
 pub(super) fn run(flags: &FaultFlags) -> Result<(), CliError> {
-    let client = Client::new(&flags.client)?;
+    let client = ApiClient::new(&flags.client)?;
     let id = client.inbox(&flags.inbox)?.id;
     let wanted = match flags.action {
         Some(action) => Some(vec![flags.fault(action)]),

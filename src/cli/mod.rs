@@ -59,7 +59,7 @@ enum Command {
     Migrate(migrate::MigrateCommand),
     /// Copies an installation to another database, as from SQLite to PostgreSQL
     Copy(copy::CopyCommand),
-    /// Copies a SQLite database into a file, beside a running server
+    /// Copies a SQLite database into a file; a server may be running
     Backup(backup::BackupCommand),
     /// Lists, shows, retries and cancels mail to other domains in the database
     Outgoing(outgoing::OutgoingCommand),

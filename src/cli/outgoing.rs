@@ -1,4 +1,4 @@
-//! `restante outgoing`: shows and manages the mail to other domains on the database, beside a running server or without
+//! `restante outgoing`: shows and manages the mail to other domains on the database, with a running server or without
 //! one.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};

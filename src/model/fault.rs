@@ -1,4 +1,4 @@
-//! Faults: what a test has asked the mail server to do wrong with mail for its own inbox.
+//! Faults: errors of the mail server that a test requests for its own inbox.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FaultPoint {
-    /// When the client names the recipient.
+    /// At RCPT TO.
     Rcpt,
     /// When the message has been received.
     Data,
@@ -35,13 +35,13 @@ pub enum FaultAction {
     },
     /// The connection is closed without a reply.
     Disconnect {
-        /// Whether the message is stored before.
+        /// Whether the message is stored first.
         #[serde(skip_serializing_if = "Option::is_none")]
         store: Option<bool>,
     },
-    /// The reply is held back.
+    /// The reply is delayed.
     Delay {
-        /// For how long.
+        /// How long it is delayed.
         seconds: u16,
     },
     /// The message is accepted and not stored, and its sender gets a delivery status notification.
@@ -50,7 +50,7 @@ pub enum FaultAction {
     Duplicate,
 }
 
-/// A fault as a test asks for it.
+/// A fault as a test requests it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// When it applies.
@@ -102,7 +102,7 @@ impl FaultAction {
         }
     }
 
-    /// How often a message with this fault is stored in the inbox of the fault.
+    /// How often a message is stored if this fault applies.
     #[must_use]
     pub fn copies(&self) -> u64 {
         match self {
@@ -123,7 +123,7 @@ impl FaultAction {
         }
     }
 
-    /// How long the reply is held back, if it is.
+    /// How long the reply is delayed, if it is.
     #[must_use]
     pub fn delay(&self) -> Option<Duration> {
         match self {
@@ -140,7 +140,7 @@ impl FaultState {
         u32::try_from(self.uses.len()).unwrap_or(u32::MAX)
     }
 
-    /// How often it still applies.
+    /// How many uses are left.
     #[must_use]
     pub fn left(&self) -> u32 {
         self.fault.times.saturating_sub(self.used())

@@ -1,5 +1,5 @@
-//! Answers the session's events with the service, and writes the log: one line for each message, stored or refused, and
-//! one for each refused sender or recipient. Never a body, a code or a key.
+//! Answers the events of the session by calling the service. Writes one log line for each message, stored or refused,
+//! and one for each refused sender or recipient. The log never contains a body, a code or a key.
 
 use std::fmt::{Display, Write};
 use std::net::SocketAddr;
@@ -19,9 +19,9 @@ use crate::store::Delivered;
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session};
 
-/// How long the client waits for the service before the reply asks it to try again later.
+/// How long the client waits for the service. After that, the reply asks it to try again later.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes of most traces.
+/// Most traces are shorter than this.
 const TRACE_BYTES: usize = 256;
 
 /// Handles the events of one session.
@@ -30,10 +30,10 @@ pub(super) struct EventHandler {
     admitted: Arc<Admitted>,
     context: Arc<Context>,
     alarm: Alarm,
-    caller: Option<Caller>,
+    caller: Option<AuthenticatedClient>,
     /// The version of TLS, once the connection is encrypted.
     tls: Option<&'static str>,
-    /// Counts the connection for as long as it is open.
+    /// Counts the connection as open until it is dropped.
     _connection: SmtpConnection,
     /// The sender and the recipients of the current message, for the log.
     sender: String,
@@ -41,7 +41,7 @@ pub(super) struct EventHandler {
 }
 
 /// The key that the client authenticated with. It is checked again for each message.
-struct Caller {
+struct AuthenticatedClient {
     key: String,
     project: ProjectId,
 }
@@ -61,12 +61,12 @@ impl EventHandler {
         }
     }
 
-    /// The connection is encrypted from now on.
+    /// TLS was started.
     pub(super) fn encrypted(&mut self, version: Option<&'static str>) {
         self.tls = version;
     }
 
-    /// Answers `event` if it needs an answer. `arrival` is the account of the message that has just come.
+    /// Answers `event` if it needs an answer. `arrival` belongs to the message that was just received.
     pub(super) async fn handle(&mut self, session: &mut Session, event: Event, arrival: Option<Arrival>) {
         match event {
             Event::Authenticate(credentials) => session.authenticated(self.authenticate(credentials).await),
@@ -78,12 +78,19 @@ impl EventHandler {
             Event::Recipient(address) => {
                 write_joined(&mut self.recipients, &[&address]);
                 match self.check_recipient(&address).await {
-                    Ok(Some(action)) => answer(session, &action, |session| session.recipient(Ok(()))),
+                    Ok(Some(action)) => {
+                        tracing::info!(peer = %self.peer, to = self.recipients, fault = action.as_str(), "recipient");
+                        self.store_fault(&action);
+                        answer(session, &action, |session| session.recipient(Ok(())));
+                    }
                     outcome => session.recipient(outcome.map(drop)),
                 }
             }
             Event::Deliver(envelope, raw) => match self.deliver(envelope, raw, arrival).await {
-                Ok((ids, Some(action))) => answer(session, &action, |session| session.delivered(Ok(ids))),
+                Ok((ids, Some(action))) => {
+                    self.store_fault(&action);
+                    answer(session, &action, |session| session.delivered(Ok(ids)));
+                }
                 outcome => session.delivered(outcome.map(|(ids, _)| ids)),
             },
             Event::Refused { envelope, size, refusal } => {
@@ -94,8 +101,8 @@ impl EventHandler {
         }
     }
 
-    /// A password that looks like a key must be one. Any other means nothing: test environments often have dummy
-    /// credentials. The user name is ignored.
+    /// A password that looks like a key must be a valid key. Any other has no effect, because test environments often
+    /// have dummy credentials. The user name is ignored.
     async fn authenticate(&mut self, credentials: Credentials) -> Result<(), Refusal> {
         self.caller = None;
         if self.context.auth == SmtpAuth::Any && !credentials.password.starts_with(ApiKey::PREFIX) {
@@ -104,11 +111,11 @@ impl EventHandler {
         let unavailable = Refusal::AuthenticationUnavailable;
         let project = self.project_of(&credentials.password, unavailable).await?;
         let project = project.ok_or(Refusal::AuthenticationFailed)?;
-        self.caller = Some(Caller { key: credentials.password, project });
+        self.caller = Some(AuthenticatedClient { key: credentials.password, project });
         Ok(())
     }
 
-    /// The project that a key opens, `unavailable` where that is not known now.
+    /// The project of a key; the refusal `unavailable` if the store fails.
     async fn project_of(&mut self, key: &str, unavailable: Refusal) -> Result<Option<ProjectId>, Refusal> {
         let found = within_patience(&mut self.alarm, &self.context, self.context.service.authenticate(key)).await;
         match found.ok_or(unavailable)? {
@@ -132,8 +139,8 @@ impl EventHandler {
         }
     }
 
-    /// A key that was revoked in the meantime opens nothing any more, also in a session that is open.
-    async fn check_again(&mut self, caller: Caller) -> Result<(), Refusal> {
+    /// Checks the key of the session again: it may have been revoked since the client authenticated.
+    async fn check_again(&mut self, caller: AuthenticatedClient) -> Result<(), Refusal> {
         let found = self.project_of(&caller.key, Refusal::StoreFailure).await;
         if let Ok(found) = found
             && found != Some(caller.project)
@@ -176,9 +183,9 @@ impl EventHandler {
         outcome
     }
 
-    /// Parses and stores a message. The committer holds the message's memory and the connection's place to the end,
-    /// also when the client is no longer kept waiting, so that retries at a store that hangs take no more than these
-    /// limits.
+    /// Parses and stores a message. The committer keeps the memory of the message and the place of the connection until
+    /// the delivery has ended, even if the client was answered before. So if the store hangs, clients that try again
+    /// cannot exceed these limits.
     fn delivery(
         &self,
         envelope: Envelope,
@@ -191,14 +198,14 @@ impl EventHandler {
         async move {
             let workspace = memory.workspace(incoming.raw.len()).await;
             let prepared = prepare(incoming).await;
-            // The next large message is parsed while this one is written.
+            // Now the next large message may be parsed, while this one is written.
             drop(workspace);
             service.store(prepared?.holding(held)).await
         }
     }
 
     fn incoming(&self, mut envelope: Envelope, raw: Vec<u8>) -> Incoming {
-        // Dummy credentials open no project.
+        // Dummy credentials belong to no project.
         envelope.authenticated &= self.caller.is_some();
         let service = &self.context.service;
         let fields = Trace {
@@ -230,7 +237,7 @@ impl EventHandler {
         match error {
             DeliverError::InboxFull(_) => Refusal::InboxFull,
             DeliverError::Disabled(_) => Refusal::MailboxDisabled,
-            // Not 421, which ends the session: the connection sends that when the receiver stops.
+            // Not 421, which ends the session. If the receiver stops, the connection sends 421.
             DeliverError::Stopping
             | DeliverError::LeaseLost
             | DeliverError::NoInbox(_)
@@ -264,7 +271,7 @@ impl EventHandler {
         }
     }
 
-    /// Logs a reply that refuses a sender or a recipient, and stores every reply that refuses something.
+    /// Logs a reply that refuses a sender or a recipient. Stores every refusal.
     pub(super) fn log_refusal(&self, reply: &Reply) {
         let Some(refusal) = reply.refusal() else { return };
         self.store_refusal(refusal, reply);
@@ -282,20 +289,36 @@ impl EventHandler {
             Some(RefusedPath::Sender(path)) => (path.as_str(), ""),
             Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), path.as_str()),
         };
+        self.record(sender, recipient, refusal.label(), reply.to_string().trim_end());
+    }
+
+    /// Stores a fault among the refusals if the mail is not stored and no reply says so.
+    fn store_fault(&self, action: &FaultAction) {
+        let (reason, what) = match action {
+            FaultAction::Disconnect { .. } if action.copies() == 0 => {
+                ("disconnected_on_request", "the connection was closed on request, without a reply")
+            }
+            FaultAction::Bounce => ("bounced_on_request", "accepted, and bounced on request"),
+            _ => return,
+        };
+        self.record(&self.sender, &self.recipients, reason, what);
+    }
+
+    fn record(&self, sender: &str, recipient: &str, reason: &str, reply: &str) {
         let refused = RefusedMail {
             peer: self.peer.to_string(),
             sender: sender.to_owned(),
             recipient: recipient.to_owned(),
             inbox: None,
-            reason: refusal.label().to_owned(),
-            reply: reply.to_string().trim_end().to_owned(),
+            reason: reason.to_owned(),
+            reply: reply.to_owned(),
             refused_at: self.context.clock().now(),
         };
         self.context.service.record_refusal(refused, self.caller.as_ref().map(|caller| caller.project));
     }
 }
 
-/// Answers a question with a fault, and with the real answer where the fault only delays or doubles it.
+/// Answers an event with a fault. If the fault only delays or doubles the answer, the real answer follows.
 fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut Session)) {
     if let Some(reply) = action.refusal() {
         return session.fault(Fault::Refuse(reply));
@@ -309,7 +332,7 @@ fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut 
     accept(session);
 }
 
-/// The outcome of `work`, or nothing where it takes too long.
+/// The result of `work`, or `None` if it takes too long.
 async fn within_patience<T>(alarm: &mut Alarm, context: &Context, work: impl Future<Output = T>) -> Option<T> {
     let deadline = context.clock().instant().after(PATIENCE);
     tokio::select! {

@@ -14,7 +14,7 @@ pub(super) struct Bounce<'a> {
     pub(super) sender: &'a str,
     /// The header section of the message.
     pub(super) header: &'a [u8],
-    /// Why delivery was given up.
+    /// Why the delivery failed.
     pub(super) failure: &'a Failure,
     /// The domain that reports.
     pub(super) mail_domain: &'a Domain,
@@ -58,7 +58,7 @@ impl Bounce<'_> {
         )
     }
 
-    /// A transient failure becomes permanent when delivery is given up.
+    /// A transient failure becomes permanent when there are no more attempts.
     fn permanent_status(&self) -> Status {
         let Status(_, subject, detail) = self.failure.status;
         Status(Status::PERMANENT, subject, detail)

@@ -49,8 +49,8 @@ impl Settler {
         Err(Failure::permanent(4, 7, format!("its time is over: {last}")))
     }
 
-    /// Writes down what an attempt has come to; `header` is the message's. A lease that was lost ends it: then the item
-    /// is another worker's.
+    /// Stores the result of an attempt, and a bounce if the item has failed; `header` is that of the message. If the
+    /// lease was lost, nothing is stored, because the item belongs to another worker.
     pub(super) async fn settle(&self, item: &Outgoing, header: &[u8], outcome: Result<Taken, Failure>) {
         let decision = self.decide(item, outcome);
         decision.announce(item);

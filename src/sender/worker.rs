@@ -24,11 +24,11 @@ use crate::store::{Claim, Claimed, Due, StoreError};
 const ATTEMPTS: usize = 50;
 /// The most attempts at once to one domain.
 const ATTEMPTS_A_DOMAIN: usize = 5;
-/// Due items that are read: enough to find [`ATTEMPTS`] even if some domains are busy.
+/// How many due items are read. It is enough to find [`ATTEMPTS`] items even if some domains are busy.
 const CANDIDATES: usize = ATTEMPTS * (1 + ATTEMPTS_A_DOMAIN);
-/// The longest sleep; a third of a lease.
+/// The longest sleep: a third of a lease.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// The least time between two renewals: short enough that one failed renewal loses no lease.
+/// The least time between two renewals. It is so short that no lease is lost if one renewal fails.
 const RENEWED_EVERY: Duration = Duration::from_secs(5);
 
 pub(super) struct Worker {

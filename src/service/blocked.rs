@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
-use super::reply::{Answer, Reply};
+use super::responder::{Answer, Responder};
 use crate::model::InboxId;
 use crate::store::{BusyInbox, Delivered, Delivery, Policy, Store};
 
@@ -66,7 +66,7 @@ impl BlockedDeliveries {
 
     /// Writes a delivery alone, after those that wait for the same inbox. If its caller stops waiting before the
     /// commit, the transaction is rolled back.
-    pub(super) fn write(&self, inbox: InboxId, delivery: Delivery, policy: Policy, mut reply: Reply) {
+    pub(super) fn write(&self, inbox: InboxId, delivery: Delivery, policy: Policy, mut reply: Responder) {
         let (store, places) = (self.store.clone(), Arc::clone(&self.places));
         let queued = Queued::new(&self.queues, inbox);
         self.tasks.spawn(async move {

@@ -1,6 +1,6 @@
 //! Delivers a message: parses it, compresses it, and passes it to the committer.
 
-use super::reply::Held;
+use super::responder::Held;
 use super::{DeliverError, Service};
 use crate::model::{EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception};
 use crate::store::{
@@ -61,7 +61,7 @@ impl Service {
         match self.0.store.use_recipient_fault(&id, self.0.clock.now()).await? {
             RecipientFault::Now(action) => return Ok(Some(action)),
             RecipientFault::Later => {}
-            RecipientFault::None => exceptions.forget_faults(&known),
+            RecipientFault::None(inbox) => exceptions.forget_faults(&inbox, known),
         }
         Ok(None)
     }

@@ -6,11 +6,11 @@ use super::{Service, ServiceError};
 use crate::model::{Fault, FaultState, Inbox};
 use crate::store::StoreError;
 
-/// How long setting faults waits for its own announcement.
+/// How long a change of faults waits for its own announcement.
 const ANNOUNCED_WITHIN: Duration = Duration::from_secs(1);
 
 impl Service {
-    /// Replaces the faults of an inbox, and returns the new ones. When this returns, the next mail meets them.
+    /// Replaces the faults of an inbox, and returns the new ones. When this returns, they apply to the next mail.
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`] if the inbox has ended.
@@ -20,7 +20,7 @@ impl Service {
             return Err(ServiceError::InboxNotFound);
         }
         self.0.exceptions.inbox_has_faults(&inbox.id);
-        // Once this node has received the announcement, other nodes have most probably received it too.
+        // When this node has received the announcement, other nodes have most probably received it too.
         let _ = tokio::time::timeout(ANNOUNCED_WITHIN, announced.changed()).await;
         Ok(faults.iter().map(|fault| FaultState { fault: fault.clone(), uses: Vec::new() }).collect())
     }

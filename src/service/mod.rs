@@ -22,10 +22,11 @@ mod messages;
 mod outgoing;
 mod overview;
 mod projects;
+mod pulse;
 mod queue;
 mod recipients;
 mod refusals;
-mod reply;
+mod responder;
 mod retention;
 mod send;
 mod sessions;
@@ -56,6 +57,7 @@ pub use messages::{ListFilter, MessageFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use overview::{ClaimError, Found, Holdings, Mail};
 pub use projects::{Caller, Projects};
+pub use pulse::{MINUTES, Pulse};
 pub use retention::RetentionError;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
@@ -134,8 +136,8 @@ impl Service {
         let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
         let committer = committer::Committer::start(store.clone(), clock.clone(), &tasks);
-        // Not one of the tasks: it ends when the last clone of the service is dropped, and a stop does not wait for
-        // that.
+        // This is not a task of the tracker: it ends when the last clone of the service is dropped, and a stop does not
+        // wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
         let wait_log = wait_log::WaitLog::new(hub.clone(), clock.clone(), store.is_shared());
@@ -200,10 +202,10 @@ impl Service {
         self.0.projects.authenticate(key).await
     }
 
-    /// Whether the database answers, and commits what waits for it. It says so within two seconds.
+    /// Whether the database answers and commits queued deliveries. Returns within two seconds.
     ///
     /// # Errors
-    /// [`DatabaseError::Silent`] if it does not; what it fails with.
+    /// [`DatabaseError::Silent`] if it does not; otherwise the error of the database.
     pub async fn check_health(&self) -> Result<(), StoreError> {
         let answer = tokio::time::timeout(HEALTH_TIMEOUT, self.0.store.check()).await;
         answer.map_err(|_| DatabaseError::Silent)??;

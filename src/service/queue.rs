@@ -28,7 +28,7 @@ impl Outbox {
         changed
     }
 
-    /// Items that are due and not leased, the longest due first.
+    /// Items that are due and not leased, those that have been due longest first.
     ///
     /// # Errors
     /// If the store fails, as everywhere here.

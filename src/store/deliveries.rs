@@ -70,10 +70,10 @@ pub struct Outcome {
     pub message: MessageId,
 }
 
-/// What became of a delivery.
+/// The result of a delivery that was not refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delivered {
-    /// The stored messages, one an inbox; none if a fault keeps the message from being stored.
+    /// The stored messages, one per inbox; none if a fault keeps the message from being stored.
     pub messages: Vec<Outcome>,
     /// The fault that it used.
     pub fault: Option<FaultAction>,
@@ -108,7 +108,7 @@ pub enum DeliveryError {
     LeaseLost,
 }
 
-/// The deliveries of a batch, in their order: what became of each, or why it was refused.
+/// The deliveries of a batch, in their order: the result of each, or why it was refused.
 pub type Outcomes = Vec<Result<Delivered, DeliveryError>>;
 
 /// What a batch does about an inbox that another transaction holds.
@@ -161,7 +161,7 @@ impl Store {
         Ok(read_state(row)?.check(recipient, true, None, 1, policy))
     }
 
-    /// Stores a batch of deliveries in one transaction. When this returns, those that are answered with messages are on
+    /// Stores a batch of deliveries in one transaction. When this returns, every delivery with an `Ok` result is on
     /// stable storage.
     ///
     /// # Errors

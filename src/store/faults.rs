@@ -1,13 +1,14 @@
 //! The faults of inboxes and their uses.
 //!
-//! An inbox uses its faults in their order: the first one that is not used up applies, if this is its moment. A use is
-//! written in the transaction that decides it, which holds the row of the inbox, so that no use is counted twice.
+//! The faults of an inbox are used in order: the first fault with uses left applies, if this is its point. A use is
+//! written in the transaction that decides on it. This transaction holds the row of the inbox, so no use is counted
+//! twice.
 
 use super::{Change, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{Fault, FaultAction, FaultPoint, FaultState, Inbox, InboxId, ProjectId, RequestedReply, Timestamp};
 
-/// A fault that is not used up.
+/// A fault with uses left.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) number: i64,
@@ -22,12 +23,12 @@ pub(super) struct Use {
     pub(super) inbox_number: i64,
 }
 
-/// The fault that a recipient meets.
+/// The fault that applies to a recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecipientFault {
-    /// None, and its inbox has none left.
-    None,
-    /// None now; one may apply once the message has come.
+    /// None: this inbox has no fault with uses left.
+    None(InboxId),
+    /// None now; one may apply when the message has been received.
     Later,
     /// This one. Its use is on stable storage.
     Now(FaultAction),
@@ -61,7 +62,7 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn faults(&self, inbox: &Inbox, now: Timestamp) -> Result<Vec<FaultState>, StoreError> {
-        // One statement, so that the uses are those of one moment.
+        // One statement, so that the faults and their uses are consistent.
         const LIST: &str = "
             SELECT f.number, f.point, f.action, f.reply, f.stores, f.seconds, f.times, f.used, u.used_at
             FROM faults f LEFT JOIN fault_uses u ON u.fault_number = f.number
@@ -84,7 +85,7 @@ impl Store {
         Ok(states.into_iter().map(|(_, state)| state).collect())
     }
 
-    /// The live inboxes whose faults are not used up.
+    /// The live inboxes with faults that have uses left.
     ///
     /// # Errors
     /// If the database fails.
@@ -96,13 +97,17 @@ impl Store {
         Ok(rows.into_iter().map(|mut row| row.text().map(InboxId::from_stored)).collect::<Result<_, _>>()?)
     }
 
-    /// Uses the fault that mail to `recipient` meets when the client names it. When this returns, the use is on stable
-    /// storage.
+    /// Uses the fault that applies to `recipient` at RCPT TO. When this returns, the use is on stable storage.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn use_recipient_fault(&self, recipient: &InboxId, now: Timestamp) -> Result<RecipientFault, StoreError> {
-        let Some((inbox, number)) = self.faulty_inbox(recipient, now).await? else { return Ok(RecipientFault::None) };
+        let Some((inbox, number, left)) = self.inbox_of_recipient(recipient, now).await? else {
+            return Ok(RecipientFault::None(recipient.clone()));
+        };
+        if left <= 0 {
+            return Ok(RecipientFault::None(inbox));
+        }
         until_undisturbed(|| {
             let inbox = inbox.clone();
             self.database.transact(async move |transaction| use_at_rcpt(transaction, inbox, number, now).await)
@@ -110,16 +115,20 @@ impl Store {
         .await
     }
 
-    /// The inbox that mail to `recipient` goes to, if it has faults left. Locks nothing.
-    async fn faulty_inbox(&self, recipient: &InboxId, now: Timestamp) -> Result<Option<(InboxId, i64)>, StoreError> {
+    /// The live inbox that mail to `recipient` goes to, its number, and how many uses its faults have left. Locks
+    /// nothing.
+    async fn inbox_of_recipient(
+        &self,
+        recipient: &InboxId,
+        now: Timestamp,
+    ) -> Result<Option<(InboxId, i64, i64)>, StoreError> {
         const LEFT: &str = "
             SELECT number, COALESCE(faults_left, 0) FROM inboxes
             WHERE id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
         for id in [Some(recipient.clone()), recipient.without_tag()].into_iter().flatten() {
             let rows = self.database.look_up(LEFT, values![&id, now]).await?;
             if let Some(mut row) = rows.into_iter().next() {
-                let (number, left) = (row.integer()?, row.integer()?);
-                return Ok((left > 0).then_some((id, number)));
+                return Ok(Some((id, row.integer()?, row.integer()?)));
             }
         }
         Ok(None)
@@ -184,10 +193,10 @@ async fn use_at_rcpt(
         SELECT 1 FROM inboxes WHERE number = $1 AND faults_left > 0 AND closed = 0
             AND (expires_at IS NULL OR expires_at > $2) {for_update}";
     if transaction.query(HOLD, values![number, now]).await?.is_empty() {
-        return Ok(RecipientFault::None);
+        return Ok(RecipientFault::None(inbox));
     }
     let mut pending = pending(&mut transaction, &[number]).await?.pop().unwrap_or_default().into_iter();
-    let Some(first) = pending.next() else { return Ok(RecipientFault::None) };
+    let Some(first) = pending.next() else { return Ok(RecipientFault::None(inbox)) };
     if first.fault.at != FaultPoint::Rcpt {
         return Ok(RecipientFault::Later);
     }
@@ -197,13 +206,13 @@ async fn use_at_rcpt(
     Ok(RecipientFault::Now(first.fault.action))
 }
 
-/// The faults of each of these inboxes that are not used up, in their order.
+/// The faults of each of these inboxes that have uses left, in order.
 pub(super) async fn pending(transaction: &mut Transaction, inboxes: &[i64]) -> Result<Vec<Vec<Pending>>, StoreError> {
     let found = transaction.query_many(PENDING, inboxes.iter().map(|number| values![*number]).collect()).await?;
     found.into_iter().map(|rows| rows.into_iter().map(|mut row| read_pending(&mut row)).collect()).collect()
 }
 
-/// Counts uses. The transaction holds the inboxes.
+/// Counts uses. The transaction must hold the inboxes.
 pub(super) async fn write_uses(
     transaction: &mut Transaction,
     uses: &[Use],

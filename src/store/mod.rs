@@ -24,6 +24,7 @@ mod outgoing;
 mod overview;
 mod plan;
 mod projects;
+mod pulse;
 mod queue;
 mod reading;
 mod refusals;
@@ -55,6 +56,7 @@ pub use messages::{Cursor, Page, Source, StoredMessage};
 pub use nodes::SmtpUse;
 pub use outgoing::{NewOutgoing, OutgoingFilter};
 pub use overview::{InboxEnd, Watched};
+pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
 pub use refusals::RefusalFilter;
@@ -98,7 +100,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the database is unavailable or busy, so that the same can be tried again.
+    /// Whether the database is unavailable or busy, so that the operation can be tried again.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Database(error) if error.is_unavailable())
@@ -150,7 +152,7 @@ impl Store {
         Ok(Self { database, budget: Budget::new(DEFAULT_BUDGET) })
     }
 
-    /// The same store with this budget for the messages that are read.
+    /// The same store with this memory budget for messages that are read.
     #[must_use]
     pub fn with_budget(self, budget: Budget) -> Self {
         Self { budget, ..self }

@@ -32,13 +32,13 @@ pub struct NewOutgoing {
     /// Its Message-ID, the same on every copy, so that a duplicate can be recognized.
     pub message_id: String,
     /// The data for the mail worker, if it has to send the item.
-    waiting: Option<Waiting>,
+    waiting: Option<QueuedMessage>,
     /// Whether it is a delivery status notification.
     is_report: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Waiting {
+struct QueuedMessage {
     /// The composed message, compressed.
     raw: Bytes,
     expires_at: Timestamp,
@@ -80,7 +80,7 @@ impl NewOutgoing {
     /// The same item, queued for the mail worker, which sends `raw` before `expires_at`.
     #[must_use]
     pub fn queued(self, raw: &[u8], expires_at: Timestamp) -> Self {
-        Self { waiting: Some(Waiting { raw: compress(raw), expires_at }), ..self }
+        Self { waiting: Some(QueuedMessage { raw: compress(raw), expires_at }), ..self }
     }
 
     /// The same item as a delivery status notification: it is sent with the null reverse-path, and never bounces.

@@ -30,9 +30,9 @@ CREATE TABLE inboxes (
     kind TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     expires_at BIGINT,
-    -- Set by a deletion; null for an inbox that lives or has expired.
+    -- Set by a deletion; null for an inbox that is live or has expired.
     deleted_at BIGINT,
-    -- Whether a mail opened it and not a request.
+    -- Whether mail created it, and not a request.
     opened_by_mail BIGINT NOT NULL DEFAULT 0,
     -- 1 once the inbox was deleted, or the sweeper has seen that it expired. A delivery that waited for the row sees it
     -- here, also if its clock says otherwise.
@@ -43,11 +43,11 @@ CREATE TABLE inboxes (
     last_sequence BIGINT NOT NULL DEFAULT 0,
     -- When the last message arrived.
     last_received_at BIGINT,
-    -- Messages up to this sequence belong to an earlier life of the address and are gone for every reader.
+    -- Messages up to this sequence belong to an earlier life of the address; no statement reads them.
     emptied_sequence BIGINT NOT NULL DEFAULT 0,
     -- Messages up to this sequence have been removed.
     swept_sequence BIGINT NOT NULL DEFAULT 0,
-    -- Messages of a permanent inbox go when they are older than this; null: they stay.
+    -- Messages of a permanent inbox are removed when they are older than this; null: they are kept.
     retention_days BIGINT,
     -- How many uses its faults have left; null if it has none. Negative if its faults belong to an earlier life of the
     -- address and have to be removed.
@@ -90,7 +90,7 @@ CREATE TABLE contents (
     number {numbered},
     -- The Return-Path and Received fields that this server added.
     trace TEXT NOT NULL,
-    -- The envelope and the connection it came over; null for what this server has composed itself.
+    -- The envelope and the connection; null if this server composed the message.
     reverse_path TEXT NOT NULL,
     client TEXT,
     helo TEXT,
@@ -176,7 +176,7 @@ CREATE TABLE attempts (
     -- Counted from 1; an attempt is missing if its worker ended before it could report.
     attempt BIGINT NOT NULL,
     attempted_at BIGINT,
-    -- The name of the server that was spoken to, if it came to that.
+    -- The name of the server, if there was a connection.
     server TEXT,
     reply TEXT NOT NULL
 );
@@ -199,7 +199,7 @@ CREATE TABLE refusals (
     peer TEXT NOT NULL,
     sender TEXT NOT NULL,
     recipient TEXT NOT NULL,
-    -- The inbox whose local part the recipient has; empty where no recipient is known.
+    -- The inbox of the recipient; empty if no recipient is known.
     inbox_id TEXT NOT NULL,
     reason TEXT NOT NULL,
     reply TEXT NOT NULL,
@@ -208,7 +208,7 @@ CREATE TABLE refusals (
 CREATE INDEX refusals_by_project ON refusals (project_id, id);
 CREATE INDEX refusals_by_inbox ON refusals (inbox_id, id);
 
--- What each node has last reported about its SMTP clients. Only a database that nodes share has rows.
+-- Each node's last report about its SMTP clients. Only a shared database has rows.
 CREATE TABLE nodes (
     id {bytes} NOT NULL PRIMARY KEY,
     started_at BIGINT NOT NULL,

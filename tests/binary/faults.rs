@@ -1,8 +1,8 @@
-//! Faults on request, as real mailers meet them: Postfix's queue, nodemailer, Python's mail package; and a server that
-//! is killed while it uses faults.
+//! Faults on request, with real mail programs (Postfix's queue, nodemailer, Python's mail package), and with a server
+//! that is killed while it uses faults.
 //!
-//! A few rounds are run by default; `RESTANTE_KILL_ROUNDS=200 cargo test --test binary faults -- --nocapture` runs as
-//! many as wanted.
+//! By default a few rounds are run; `RESTANTE_KILL_ROUNDS=200 cargo test --test binary faults -- --nocapture` runs
+//! more.
 
 use std::process::Command;
 use std::sync::mpsc::{Sender, channel};
@@ -16,8 +16,8 @@ use super::postfix::Postfix;
 use testkit::server::{Server, failed, first_start, printed};
 use testkit::smtp::{Smtp, deliver};
 
-/// What `./test` has installed nodemailer for.
-const NODE_MODULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/playwright/node_modules");
+/// The directory in which `./test` has installed nodemailer.
+const NODE_MODULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/typescript/node_modules");
 const ROUNDS: usize = 3;
 const SENDERS: usize = 4;
 
@@ -171,7 +171,7 @@ for recipient in recipients:
     let expected = [&other, &one].map(|recipient| format!("rfc822; {recipient} failed 5.1.1")).join("\n");
     assert_eq!(read, format!("dns; restante.test\n{expected}"));
 
-    // A bounce is not answered by a bounce.
+    // A bounce never bounces.
     assert_eq!(send(""), "250 2.0.0 OK");
     assert_eq!(faults(&server, &key, &one)[0]["used"], 2);
     deliver(&server.smtp, &one, "Last", "text");
@@ -203,14 +203,14 @@ fn a_thousand_delayed_connections_change_nothing_for_others() {
         deliver(&server.smtp, &other, &number.to_string(), "text");
     }
     let took = started.elapsed();
-    // The faults are used up, so the slow inbox is like any other.
+    // The faults are used up, so mail to the slow inbox is not delayed.
     deliver(&server.smtp, &slow, "Hello", "text");
     assert_eq!(server.run_cli(&key, ["messages", &other]).lines().count(), 100);
     println!("100 messages in {took:?}; {} KiB a connection", (server.resident_kib() - before) / 1_000);
     assert!(took < Duration::from_secs(10), "{took:?}");
 
     server.signal("TERM");
-    // MAIL was answered before; the delay ends with the stop.
+    // MAIL was answered already. The stop ends the delay.
     for smtp in &mut delayed {
         let replies = [smtp.reply().unwrap(), smtp.reply().unwrap(), smtp.reply().unwrap()];
         assert!(replies[1].starts_with("250 2.1.5") && replies[2].starts_with("421"), "{replies:?}");
@@ -233,7 +233,7 @@ fn a_killed_server_counts_every_use_once() {
         let used = fault["used"].as_u64().unwrap();
         assert_eq!(fault["uses"].as_array().unwrap().len() as u64, used);
         assert_eq!(fault["left"], 1_000 - used);
-        // A use may be counted although the kill came before its reply; no reply comes without a use.
+        // A use may be counted although the server was killed before its reply. There is no reply without a use.
         assert!((refused..=refused + unanswered).contains(&used), "{refused} replies, {unanswered} open, {used} used");
         answered += refused;
         uncertain += used - refused;
@@ -242,7 +242,7 @@ fn a_killed_server_counts_every_use_once() {
 }
 
 /// Has mail deferred until the server is killed, after `before_the_kill` replies. Returns the replies that refused, and
-/// how many questions had no reply.
+/// the number of commands without a reply.
 fn refused_until_killed(server: Server, inbox: &str, at: &'static str, before_the_kill: usize) -> (u64, u64) {
     let (sender, refusals) = channel();
     let clients: Vec<_> = (0..SENDERS)
@@ -259,11 +259,11 @@ fn refused_until_killed(server: Server, inbox: &str, at: &'static str, before_th
     (refused as u64, unanswered)
 }
 
-/// Sends until the server is gone, and reports every refusal. Returns how many questions had no reply.
+/// Sends until the server is killed, and reports every refusal. Returns the number of commands without a reply.
 fn refuse_until_the_end(smtp: &str, inbox: &str, at: &str, refused: &Sender<()>) -> u64 {
     let Ok(mut smtp) = Smtp::connect(smtp) else { return 0 };
     let recipient = format!("RCPT TO:<{inbox}>");
-    // There are fewer refusals than the fault has times.
+    // There are fewer refusals than the fault has uses.
     for _ in 0..240 {
         let preparation: &[&str] =
             if at == "rcpt" { &["RSET", "MAIL FROM:<>"] } else { &["MAIL FROM:<>", &recipient, "DATA"] };

@@ -1,4 +1,4 @@
-//! The real binary, started on free ports with a new data directory, and used over its public interfaces.
+//! The real binary, started on free ports with a new data directory, and used through its public interfaces.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

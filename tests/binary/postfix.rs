@@ -1,5 +1,5 @@
-//! Postfix as a sender with a queue: an instance of its own in a temporary directory, which relays everything to one
-//! server. It needs root, so without it the commands go through sudo.
+//! Postfix as a sender with a queue: a separate instance in a temporary directory, which relays everything to one
+//! server. It needs root; otherwise the commands use sudo.
 
 use std::fs;
 use std::io::Write;
@@ -44,7 +44,7 @@ impl Postfix {
         );
         fs::write(postfix.path("config/main.cf"), config).unwrap();
         fs::write(postfix.path("config/master.cf"), MASTER).unwrap();
-        // Its daemons run as a user of their own and have to get here.
+        // Its daemons run as another user and need access.
         run(Command::new("chmod").arg("755").arg(postfix.directory.path()));
         run(as_root("chown").arg("postfix").arg(postfix.path("data")));
         run(as_root("postfix").arg("-c").arg(postfix.path("config")).arg("start"));
@@ -77,7 +77,7 @@ impl Postfix {
 impl Drop for Postfix {
     fn drop(&mut self) {
         let _ = as_root("postfix").arg("-c").arg(self.path("config")).arg("stop").output();
-        // Root's files.
+        // The files belong to root.
         let _ = as_root("rm").arg("-rf").arg(self.directory.path()).output();
     }
 }

@@ -1,6 +1,6 @@
-//! The HTTP contract through its public face: the router on a real service, one file a resource, on every engine.
+//! The HTTP contract: the router with a real service, one file per resource, on every engine.
 //!
-//! A new case is one `async fn(Engine)` in one of the modules below and its name in the list at the end.
+//! A new case is one `async fn(Engine)` in one of the modules below, and its name in the list at the end.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! The published contract against the service: the same paths and methods, and answers that fit their schemas.
+//! Compares the published contract with the service: the same paths and methods, and answers that match their schemas.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ pub async fn the_router_answers_exactly_the_operations_of_the_contract(engine: E
             let answer =
                 api.send(Request::builder().method(method).uri(&path_called).body(Body::empty()).unwrap()).await;
             if operations.contains(&format!("{method} {path}")) {
-                // Without a key, so that public operations show too.
+                // Without a key, so that public operations are recognised too.
                 assert!([200, 401].contains(&answer.status), "{method} {path_called}: {answer:?}");
                 let public = document["paths"][path][method.to_lowercase()].get("security").is_some();
                 assert_eq!(answer.status == 200, public, "{method} {path_called}");
@@ -116,7 +116,7 @@ fn the_examples_of_the_contract_fit_its_schemas() {
     assert!(checked > 15, "{checked}");
 }
 
-/// Requests that together provoke every answer of the contract that a test can provoke.
+/// Requests that together produce every documented answer that a test can produce.
 struct Case {
     method: &'static str,
     path: &'static str,
@@ -136,7 +136,7 @@ fn case(
     Case { method, path, call: call.into(), body: body.into(), status }
 }
 
-/// Inboxes and a message that the cases name.
+/// The inboxes and the message in the cases.
 struct World {
     inbox: String,
     message: String,
@@ -275,8 +275,8 @@ pub async fn answers_fit_the_schemas_of_the_contract(engine: Engine) {
     assert_eq!(left_out(&document, &provoked), Vec::<String>::new());
 }
 
-/// The documented answers that no case has provoked, without those that need time, load or a failure: other tests, or
-/// a look at the code, stand for them.
+/// The documented answers that no case produces, except those that need time, load or a failure. Other tests check
+/// those.
 fn left_out(document: &Value, provoked: &BTreeSet<String>) -> Vec<String> {
     let mut left_out = Vec::new();
     for operation in operations(document) {

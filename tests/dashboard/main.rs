@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod barriers;
-mod faults;
 mod deletions;
+mod faults;
 mod hostile;
 mod journeys;
 mod keyboard;

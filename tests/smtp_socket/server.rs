@@ -1,4 +1,4 @@
-//! A receiver on a free port, with what a test needs to know of its service.
+//! A receiver on a free port, and access to its service.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    /// Where TLS begins with the first byte, if a test has switched that on.
+    /// The address for TLS from the first byte, if the test enables it.
     pub(crate) tls_address: Option<SocketAddr>,
     pub(crate) clock: Clock,
     pub(crate) service: Service,
@@ -80,7 +80,7 @@ impl Server {
         Client::new(TcpStream::connect(self.tls_address.unwrap()).await.unwrap()).handshake(versions).await
     }
 
-    /// A client that has been greeted and has said EHLO.
+    /// A client that has read the greeting and sent EHLO.
     pub(crate) async fn greeted(&self) -> Client<TcpStream> {
         let mut client = self.connect().await;
         assert!(client.reply().await.starts_with("220 "));
@@ -129,7 +129,7 @@ impl Server {
         self.service.projects().create(name).await.unwrap()
     }
 
-    /// The messages of the inbox that mail to `address` goes to, oldest first, as they came.
+    /// The messages of the inbox for `address`, oldest first, as received.
     pub(crate) async fn messages(&self, address: &str) -> Vec<Vec<u8>> {
         self.messages_of(API_KEY, address).await
     }
@@ -151,7 +151,7 @@ impl Server {
         raw
     }
 
-    /// The version of TLS that each message of an inbox came with, oldest first.
+    /// The TLS version of each message of an inbox, oldest first.
     pub(crate) async fn tls_versions(&self, inbox: &str) -> Vec<String> {
         let caller = self.service.authenticate(API_KEY).await.unwrap().unwrap();
         let inbox = self.service.inbox(&caller, inbox).await.unwrap();
@@ -165,12 +165,12 @@ impl Server {
         versions
     }
 
-    /// How many messages all inboxes hold.
+    /// The number of messages in all inboxes.
     pub(crate) async fn message_count(&self) -> usize {
         usize::try_from(self.store.stored().await.unwrap().0).unwrap()
     }
 
-    /// A connection to the database beside the service's own.
+    /// A separate connection to the service's database.
     pub(crate) fn database(&self) -> rusqlite::Connection {
         let DatabaseUrl::Sqlite(path) = &self.settings.database else { panic!("this suite runs on SQLite") };
         rusqlite::Connection::open(path).unwrap()
@@ -207,7 +207,7 @@ fn settings(data_dir: PathBuf) -> Settings {
         admin_token: None,
         tls: None,
         inbox_lifetime: Duration::from_secs(3_600),
-        // A test machine's disk may be small.
+        // The disk of a test machine may be small.
         limits: Limits { free_disk: MIB, ..Limits::default() },
     }
 }

@@ -1,4 +1,4 @@
-//! Faults: which one a delivery meets, how its use is counted, and when faults end.
+//! Faults: which one applies to a delivery, how its use is counted, and when faults end.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn uses(bed: &Bed, inbox: &Inbox, now: Timestamp) -> Vec<Vec<Timestamp>> {
     bed.store.faults(inbox, now).await.unwrap().into_iter().map(|state| state.uses).collect()
 }
 
-/// What became of each delivery: the fault that it used, and how often it was stored.
+/// The result of each delivery: the fault that it used, and how often it was stored.
 fn outcomes(delivered: Vec<Result<Delivered, DeliveryError>>) -> Vec<(Option<FaultAction>, usize)> {
     delivered.into_iter().map(|delivered| delivered.unwrap()).map(|it| (it.fault, it.messages.len())).collect()
 }
@@ -60,8 +60,12 @@ pub async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
     assert_eq!(outcomes(bed.deliver(&[delivery(&["a"], "x")], START).await), [(Some(reject()), 0)]);
     assert_eq!(outcomes(bed.deliver(&[delivery(&["a"], "x")], START).await), [(None, 1)]);
     assert_eq!(at_rcpt().await, RecipientFault::Now(defer()));
-    assert_eq!(at_rcpt().await, RecipientFault::None);
-    assert_eq!(bed.store.use_recipient_fault(&id("nobody"), START).await.unwrap(), RecipientFault::None);
+    assert_eq!(at_rcpt().await, RecipientFault::None(id("a")));
+    let none = async |name: &str| bed.store.use_recipient_fault(&id(name), START).await.unwrap();
+    assert_eq!(none("nobody").await, RecipientFault::None(id("nobody")));
+    // An inbox with the tag in its name has faults of its own.
+    bed.inbox(bed.default_project, "a+tag").await;
+    assert_eq!(none("a+tag").await, RecipientFault::None(id("a+tag")));
 }
 
 pub async fn the_first_recipient_with_a_fault_decides(bed: Bed) {
@@ -114,7 +118,7 @@ pub async fn faults_end_with_their_inbox_and_are_swept(bed: Bed) {
     let inbox = with_faults(&bed, "a", &[fault(FaultPoint::Data, reject(), 9)]).await;
     bed.deliver(&[delivery(&["a"], "x")], START).await;
     let later = START.after(HOUR + Duration::from_secs(1));
-    // Mail opens the address again before the sweeper comes.
+    // Mail creates the inbox again before the sweeper runs.
     assert_eq!(outcomes(bed.deliver(&[delivery(&["a"], "x")], later).await), [(None, 1)]);
     assert_eq!(bed.store.faults(&inbox, later).await.unwrap(), []);
     bed.sweep(later).await;

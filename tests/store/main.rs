@@ -1,6 +1,6 @@
-//! The tests of the store: every case takes a store, and a macro makes one test of it for each engine.
+//! The tests of the store. Every case takes a store; a macro makes one test of it for each engine.
 //!
-//! A new case is one `async fn(Bed)` in one of the modules below and its name in the list at the end.
+//! A new case is one `async fn(Bed)` in one of the modules below, and its name in the list at the end.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -65,7 +65,7 @@ pub async fn a_renewed_lease_goes_on_and_a_released_one_ends(bed: Bed) {
     assert_eq!(claim(&bed.store, other, item, START.after(MINUTE)).await.len(), 1);
 }
 
-/// The answer to the commit was lost: the worker has other attempts running and renews those.
+/// The answer to the commit was lost. The worker has other attempts running and renews their leases.
 pub async fn an_item_whose_claim_was_lost_on_the_way_back_is_taken_again(bed: Bed) {
     let worker = WorkerId::generate();
     let (known, lost) = (queue(&bed, "a@b.example").await, queue(&bed, "b@b.example").await);

@@ -24,7 +24,7 @@ impl Default for Conditions {
     }
 }
 
-/// Reads one file; an error begins with the number of the line.
+/// Parses one file; an error starts with the line number.
 pub(super) fn dialog(name: &str, text: &str) -> Result<Dialog, String> {
     let mut dialog =
         Dialog { name: name.to_owned(), conditions: Conditions::default(), steps: Vec::new(), deliveries: Vec::new() };
@@ -152,7 +152,7 @@ fn bytes(text: &str) -> Result<Vec<u8>, String> {
     if rest.is_empty() { Ok(bytes) } else { Err(format!("a brace too many: {rest}")) }
 }
 
-/// Reads up to the end, or in braces up to the closing one, and answers what follows.
+/// Reads up to the end, or in braces up to the closing brace. Returns the rest too.
 fn escaped(mut text: &str, in_braces: bool) -> Result<(Vec<u8>, &str), String> {
     let mut bytes = Vec::new();
     loop {

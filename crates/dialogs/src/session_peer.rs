@@ -1,4 +1,4 @@
-//! The pure session as the other end of a dialog. What the client sends arrives cut as a test wants it.
+//! Plays a dialog against the pure session. A test chooses where the client's bytes are cut.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, RequestedReply
 
 use crate::{API_KEY, Conditions, Delivery, FaultAction, MAIL_DOMAIN, Peer, Question, ServerEvent};
 
-/// Where the network cuts what the client sends.
+/// Where the client's bytes are cut.
 #[derive(Clone, Copy, Debug)]
 pub enum Cut {
     Nowhere,
@@ -60,7 +60,7 @@ impl SessionPeer {
         }
     }
 
-    /// Does what the session says until it needs input.
+    /// Handles the session's events until it needs input.
     fn run(&mut self) {
         while !self.closed {
             match self.session.next() {

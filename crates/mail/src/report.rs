@@ -15,15 +15,15 @@ pub struct Report<'a> {
     pub header: &'a [u8],
     /// The id of the message, with angle brackets, if it has one.
     pub message_id: Option<&'a str>,
-    /// What people read; lines end with CR LF.
+    /// The text for people; its lines end with CR LF.
     pub text: &'a str,
     /// When the message arrived, as RFC 5322 writes dates.
     pub arrived_at: &'a str,
     /// The recipients that did not get it.
     pub recipients: &'a [FailedRecipient],
-    /// A text that no other message has: it makes the Message-ID and the boundary of the parts.
+    /// A unique text, used for the Message-ID and the boundary of the parts.
     pub id: &'a str,
-    /// When the report is made, as RFC 5322 writes dates.
+    /// When the report was made, as RFC 5322 writes dates.
     pub date: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! Rows that nothing refers to, so that nothing will ever remove them.
+//! Finds rows that nothing refers to, so that nothing will ever remove them.
 
 use restante::db::Database;
 
@@ -22,7 +22,7 @@ const STRANDED: &str = "
         + (SELECT COUNT(*) FROM inboxes WHERE emptied_sequence > last_sequence
             OR swept_sequence > emptied_sequence OR (closed = 1 AND emptied_sequence < last_sequence))";
 
-/// How many there are.
+/// Their number.
 pub async fn stranded(database: &Database) -> i64 {
     database.query(STRANDED, vec![]).await.unwrap()[0].integer().unwrap()
 }

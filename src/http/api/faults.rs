@@ -1,4 +1,4 @@
-//! Faults on request: what the mail server does wrong with mail for an inbox.
+//! Faults on request: errors of the mail server that a test requests for its inbox.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Outgoing messages: sending from an inbox, and what became of it.
+//! Outgoing messages: sending from an inbox, and the results.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn read_draft(body: &[u8]) -> Result<Draft, Error> {
     })
 }
 
-/// What became of a send.
+/// The result of a send.
 #[derive(Serialize)]
 struct OutgoingView<'a> {
     id: String,

@@ -1,4 +1,4 @@
-//! A reply that a test asks for: one that defers or rejects a recipient or a message.
+//! A reply that a test requests, which defers or rejects a recipient or a message.
 
 use std::fmt;
 
@@ -28,8 +28,8 @@ impl RequestedReply {
         Self::of(Refusal::RejectedOnRequest)
     }
 
-    /// Reads a reply as it is sent, without its CR LF: `451 4.7.1 Come back later`. Nothing if it is not a negative
-    /// reply with an enhanced status code (RFC 5321, section 4.2; RFC 2034, section 4).
+    /// Parses a reply without its CR LF: `451 4.7.1 Come back later`. `None` if it is not a negative reply with an
+    /// enhanced status code (RFC 5321, section 4.2; RFC 2034, section 4).
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let is_text = |byte: u8| byte == b'\t' || (b' '..=b'~').contains(&byte);
