@@ -1,5 +1,6 @@
 //! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
-//! its database; `inbox`, `messages`, `wait`, `explain`, `health` and `sendmail` are clients for shell scripts.
+//! its database; `inbox`, `messages`, `wait`, `explain`, `health` and `sendmail` are clients for shell scripts, `mcp` one for
+//! coding agents.
 
 mod backup;
 mod byte_size;
@@ -16,6 +17,7 @@ mod health;
 mod inbox;
 mod logging;
 mod manual;
+mod mcp;
 mod memory;
 mod messages;
 mod migrate;
@@ -71,6 +73,8 @@ enum Command {
     Explain(explain::ExplainFlags),
     /// Reads a message from standard input and hands it to the SMTP server, as sendmail does
     Sendmail(sendmail::SendmailFlags),
+    /// Speaks MCP on standard input and output, for a coding agent
+    Mcp(mcp::McpFlags),
     /// Checks that the service answers
     Health(health::HealthFlags),
     /// Prints a completion script for a shell
@@ -101,6 +105,7 @@ pub fn run() -> ExitCode {
         Command::Wait(flags) => wait::run(&flags),
         Command::Explain(flags) => explain::run(&flags),
         Command::Sendmail(flags) => sendmail::run(&flags),
+        Command::Mcp(flags) => mcp::run(&flags),
         Command::Health(flags) => health::run(&flags),
         Command::Completions(flags) => manual::completions(&flags, Cli::command()),
         Command::Man(flags) => manual::man(&flags, Cli::command()),

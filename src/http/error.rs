@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::response::json;
 use crate::memory::Exhausted;
-use crate::service::{ClaimError, OutboxError, ProjectError, RetentionError, ServiceError};
+use crate::service::{ClaimError, DraftError, OutboxError, ProjectError, RetentionError, ServiceError};
 use crate::store::StoreError;
 
 /// An error answer; its `Display` is the text that is sent.
@@ -198,6 +198,15 @@ impl From<ProjectError> for Error {
             ProjectError::Store(error) => error.into(),
             refused => Self::Refused(refused.to_string()),
         }
+    }
+}
+
+impl From<DraftError> for Error {
+    fn from(error: DraftError) -> Self {
+        Self::InvalidField(match error {
+            DraftError::To => "to",
+            DraftError::Subject => "subject",
+        })
     }
 }
 

@@ -48,12 +48,12 @@ pub use deliver::{Incoming, Prepared, prepare};
 pub use error::{DeliverError, ProjectError, ServiceError};
 pub use explain::Explanation;
 pub use follow::{Follower, News};
-pub use messages::{ListFilter, MessageFilter, MessagePages};
+pub use messages::{LONGEST_FILTER, ListFilter, MessageFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use overview::{ClaimError, Found, Holdings};
 pub use projects::{Caller, Projects};
 pub use retention::RetentionError;
-pub use send::{Draft, SendPlace};
+pub use send::{Draft, DraftError, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 
 /// How long the database may take to answer whether it is healthy.
