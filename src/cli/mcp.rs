@@ -132,8 +132,7 @@ impl OwnServer {
             }
         }
         serve.args(&flags.serve_flags).env("RESTANTE_API_KEY", key.as_str());
-        let mut child =
-            serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(McpError::Start)?;
+        let mut child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(McpError::Start)?;
         let url = first_line(&mut child)?;
         Ok(Self { child, url, key, _directory: directory })
     }

@@ -28,8 +28,8 @@ pub(super) fn tools() -> Vec<Tool> {
         tool::<input::Nothing, output::Setup>(
             "setup",
             "How to send mail here",
-            "Says how the application under test sends its mail here: SMTP host, port and TLS, the mail domain, and the \
-             settings of common frameworks.",
+            "Says how the application under test sends its mail here: SMTP host, port and TLS, the mail domain, and \
+             the settings of common frameworks.",
             Effect::Reads,
         ),
         tool::<input::Nothing, output::Inbox>(
@@ -74,15 +74,15 @@ pub(super) fn tools() -> Vec<Tool> {
         tool::<input::Send, output::Accepted>(
             "send_message",
             "Send a message",
-            "Sends a message from an inbox, as to reply to the application. To another inbox it arrives at once; to any \
-             other address it is queued and leaves over SMTP, unless the installation keeps mail inside.",
+            "Sends a message from an inbox, as to reply to the application. To another inbox it arrives at once; to \
+             any other address it is queued and leaves over SMTP, unless the installation keeps mail inside.",
             Effect::Sends,
         ),
         tool::<input::Explain, output::Explanation>(
             "explain_missing",
             "Explain a missing message",
-            "Says why no message that passes the filters is in the inbox: what came instead, what was refused over SMTP \
-             and why, similar addresses that got mail, whether anything connects over SMTP at all.",
+            "Says why no message that passes the filters is in the inbox: what came instead, what was refused over \
+             SMTP and why, similar addresses that got mail, whether anything connects over SMTP at all.",
             Effect::Reads,
         ),
     ]

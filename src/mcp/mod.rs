@@ -2,7 +2,8 @@
 //!
 //! [`catalogue`] says which tools there are; [`Protocol`] speaks MCP with rmcp and knows no tool's work. A [`Backend`]
 //! does the work: [`Tools`] calls the service, and [`Relay`] passes a call on to a server's `/mcp`, for `restante mcp`.
-//! [`Endpoint`] is the streamable HTTP transport without sessions; the HTTP layer checks host, origin and key before it.
+//! [`Endpoint`] is the streamable HTTP transport without sessions; the HTTP layer checks the host, the origin and the
+//! key before it.
 //!
 //! Mail is written by strangers. [`text`] puts it between delimiters that it cannot forge, and nothing in a mail gets
 //! into a description, an instruction or an error.

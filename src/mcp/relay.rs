@@ -1,7 +1,7 @@
 //! Passes calls on to a server's `/mcp`, for a client that speaks MCP over standard input and output.
 //!
-//! Only the call travels: what the tools are, and everything else of the protocol, is answered here. So a server that is
-//! not there yet, or refuses the key, is an error of the call, which an agent can read.
+//! Only the call travels: what the tools are, and everything else of the protocol, is answered here. So a server that
+//! does not run yet, or refuses the key, is an error of the call, which an agent can read.
 
 use std::error::Error;
 use std::time::Duration;
@@ -109,8 +109,8 @@ impl Relay {
             .wrap_connector(http);
         let client = Client::builder(TokioExecutor::new()).build(connector);
         let endpoint = format!("{url}{PATH}").parse()?;
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", key.as_str()))
-            .unwrap_or_else(|_| HeaderValue::from_static(""));
+        let mut authorization =
+            HeaderValue::from_str(&format!("Bearer {}", key.as_str())).unwrap_or_else(|_| HeaderValue::from_static(""));
         authorization.set_sensitive(true);
         Ok(Self { client, url: url.to_owned(), endpoint, authorization })
     }

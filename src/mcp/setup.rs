@@ -53,7 +53,10 @@ fn frameworks(host: &str, port: u16) -> Vec<Framework> {
         ),
         ("Nodemailer", format!("nodemailer.createTransport({{ host: \"{host}\", port: {port}, ignoreTLS: true }})")),
         ("Spring Boot, application.properties", format!("spring.mail.host={host}, spring.mail.port={port}")),
-        ("Laravel, config/mail.php, mailers.smtp", format!("'host' => '{host}', 'port' => {port}, 'verify_peer' => false")),
+        (
+            "Laravel, config/mail.php, mailers.smtp",
+            format!("'host' => '{host}', 'port' => {port}, 'verify_peer' => false"),
+        ),
         ("Symfony, .env.test", format!("MAILER_DSN=smtp://{host}:{port}?verify_peer=0")),
         ("PHP, php.ini", format!("sendmail_path = \"restante sendmail -t -i\" with RESTANTE_SMTP={host}:{port}")),
         ("Many others, in the environment", format!("SMTP_HOST={host}, SMTP_PORT={port}")),

@@ -35,7 +35,9 @@ impl Tools {
         let name = name.trim();
         let id = if name.contains('@') {
             let address = EmailAddress::parse(name).ok();
-            address.filter(|address| address.domain() == self.service.mail_domain()).map(|address| InboxId::of(&address))
+            address
+                .filter(|address| address.domain() == self.service.mail_domain())
+                .map(|address| InboxId::of(&address))
         } else {
             InboxId::parse(name).ok()
         };

@@ -133,8 +133,7 @@ impl Tools {
             let _room = room;
             details::attachment_content(&raw, index)
         });
-        let (found, content) =
-            decoding.await.map_err(ToolError::internal)?.ok_or(ToolError::AttachmentNotFound)?;
+        let (found, content) = decoding.await.map_err(ToolError::internal)?.ok_or(ToolError::AttachmentNotFound)?;
         if content.len() > LARGEST_ATTACHMENT {
             let url = format!("{}/v1/messages/{id}/attachments/{index}", self.installation.base_url);
             return Err(ToolError::AttachmentTooLarge { size: content.len(), url });

@@ -94,7 +94,8 @@ impl Backend for Tools {
             }
             Err(error) => {
                 if let ToolError::Internal(cause) = &error {
-                    tracing::error!(tool = %request.name, error = &**cause as &(dyn std::error::Error + 'static), "tool failed");
+                    let cause: &(dyn std::error::Error + 'static) = &**cause;
+                    tracing::error!(tool = %request.name, error = cause, "tool failed");
                 }
                 CallToolResult::error(vec![ContentBlock::text(error.text())])
             }

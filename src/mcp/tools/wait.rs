@@ -1,4 +1,5 @@
-//! Waits for a message. If none comes, the answer explains why: for a test that is a finding, not a failure of the tool.
+//! Waits for a message. If none comes, the answer explains why: for a test that is a finding, not a failure of the
+//! tool.
 
 use std::time::Duration;
 
