@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bed import KEY, PROGRAM, TOOLS, URL, application_sends, post, seconds_until_free, shown, wait_status
 
-MODES = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28"}
+MODES = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 UNKNOWN_ID = "01936b0e-0000-7000-8000-000000000000"
 
 
@@ -36,7 +36,7 @@ async def over_stdio(mode, key=KEY, url=URL, arguments=()):
         yield client
 
 
-async def call(client, name, **arguments):
+async def call(client, name, /, **arguments):
     """The structured answer and the text of a call that succeeds."""
     result = await client.call_tool(name, arguments)
     text = result.content[0].text
@@ -44,7 +44,7 @@ async def call(client, name, **arguments):
     return result.structured_content, text
 
 
-async def refusal(client, name, **arguments):
+async def refusal(client, name, /, **arguments):
     """The text of a call that fails."""
     result = await client.call_tool(name, arguments)
     assert result.is_error, shown(result)
