@@ -1,8 +1,8 @@
-//! What a test feels: the time from the last byte of a mail to the answer of the wait that was open for it.
+//! The time from the last byte of a mail to the answer of the wait that was open for it.
 //!
-//! The whole service runs in this process, with its real sockets and its real, flushed database. Beside it in the same
-//! run: the flush of 4 KiB to a file in the same place, which is what durability costs on this machine, and the wait's
-//! answer for a message that is already there.
+//! The whole service runs in this process, with real sockets and a real, flushed database. The same run measures two
+//! times to compare with: a flush of 4 KiB to a file in the same directory, and a wait for a message that is already
+//! stored.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark fails by panicking")]
 
@@ -54,7 +54,7 @@ fn final_dot_to_answer(bencher: Bencher) {
             smtp.stream.write_all(b"\r\n.\r\n").unwrap();
             assert!(waiting.answer().contains("\"otp\":\"481516\""));
             smtp.expect("250");
-            // Given back, so that closing the connections is not measured.
+            // The connections are returned, so that closing them is not measured.
             (smtp, waiting)
         });
 }
@@ -75,7 +75,7 @@ fn answer_of_a_message_that_is_there(bencher: Bencher) {
     });
 }
 
-/// The service on free ports, over a database of its own.
+/// The service on free ports, with a new database.
 struct Server {
     smtp: SocketAddr,
     http: SocketAddr,

@@ -15,14 +15,14 @@ static START: LazyLock<time::Instant> = LazyLock::new(time::Instant::now);
 
 /// A source of time. Cheap to clone; clones of a manual clock share their time.
 #[derive(Clone, Debug)]
-pub struct Clock(Source);
+pub struct Clock(TimeSource);
 
 /// An instant of the monotonic clock. Unlike std's, a test can set it, and its arithmetic saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(Duration);
 
 #[derive(Clone, Debug)]
-enum Source {
+enum TimeSource {
     System,
     Manual(Arc<watch::Sender<Manual>>),
 }
@@ -37,25 +37,25 @@ impl Clock {
     /// The system's clocks.
     #[must_use]
     pub fn system() -> Self {
-        Self(Source::System)
+        Self(TimeSource::System)
     }
 
     /// A clock that stays at `start` until [`Clock::advance`].
     #[must_use]
     pub fn manual(start: Timestamp) -> Self {
         let time = Manual { wall: start, monotonic: Instant::default() };
-        Self(Source::Manual(Arc::new(watch::Sender::new(time))))
+        Self(TimeSource::Manual(Arc::new(watch::Sender::new(time))))
     }
 
     /// The wall-clock time, for what is stored or shown.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            Source::System => {
+            TimeSource::System => {
                 let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
             }
-            Source::Manual(time) => time.borrow().wall,
+            TimeSource::Manual(time) => time.borrow().wall,
         }
     }
 
@@ -63,8 +63,8 @@ impl Clock {
     #[must_use]
     pub fn instant(&self) -> Instant {
         match &self.0 {
-            Source::System => Instant(START.elapsed()),
-            Source::Manual(time) => time.borrow().monotonic,
+            TimeSource::System => Instant(START.elapsed()),
+            TimeSource::Manual(time) => time.borrow().monotonic,
         }
     }
 
@@ -76,7 +76,7 @@ impl Clock {
 
     /// Moves both times of a manual clock forward and wakes its sleepers; the system's clock ignores it.
     pub fn advance(&self, duration: Duration) {
-        if let Source::Manual(time) = &self.0 {
+        if let TimeSource::Manual(time) = &self.0 {
             time.send_modify(|time| {
                 time.wall = time.wall.after(duration);
                 time.monotonic = time.monotonic.after(duration);
@@ -86,7 +86,7 @@ impl Clock {
 
     /// Sets the wall-clock time of a manual clock, as an administrator may do; the system's clock ignores it.
     pub fn set_wall(&self, wall: Timestamp) {
-        if let Source::Manual(time) = &self.0 {
+        if let TimeSource::Manual(time) = &self.0 {
             time.send_modify(|time| time.wall = wall);
         }
     }
@@ -94,8 +94,8 @@ impl Clock {
     /// Sleeps until `instant`.
     pub async fn sleep_until(&self, instant: Instant) {
         match &self.0 {
-            Source::System => tokio::time::sleep(instant.since(self.instant())).await,
-            Source::Manual(time) => {
+            TimeSource::System => tokio::time::sleep(instant.since(self.instant())).await,
+            TimeSource::Manual(time) => {
                 // The sender lives as long as this clock, so waiting cannot fail.
                 let _ = time.subscribe().wait_for(|time| time.monotonic >= instant).await;
             }

@@ -30,7 +30,7 @@ pub struct Settings {
     pub smtp_auth: SmtpAuth,
     /// Whether AUTH is offered to other hosts without TLS.
     pub smtp_plaintext_auth: bool,
-    /// Where Prometheus is answered; off by default.
+    /// Where `/metrics` and `/health` are served for monitors; off by default.
     pub metrics_listen: Option<SocketAddr>,
     /// The domain of every inbox.
     pub mail_domain: Domain,
@@ -61,7 +61,7 @@ pub struct Settings {
 /// Which credentials SMTP accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SmtpAuth {
-    /// A password that looks like an API key must be a valid one. Any other is accepted and means nothing.
+    /// A password that looks like an API key must be a valid one. Any other password is accepted and has no effect.
     #[default]
     Any,
     /// Only API keys.

@@ -23,12 +23,12 @@ pub struct Budget {
     bytes: usize,
 }
 
-/// A share of the budget, given back when its last clone is dropped.
+/// A share of the budget, returned when its last clone is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Room(Option<Arc<OwnedSemaphorePermit>>);
 
 /// Bytes and their share of the budget.
-struct Held {
+struct HeldBytes {
     bytes: Vec<u8>,
     _room: Room,
 }
@@ -73,7 +73,7 @@ impl Room {
     #[must_use]
     pub fn hold(self, bytes: Vec<u8>) -> Bytes {
         match self.0 {
-            Some(_) => Bytes::from_owner(Held { bytes, _room: self }),
+            Some(_) => Bytes::from_owner(HeldBytes { bytes, _room: self }),
             None => bytes.into(),
         }
     }
@@ -88,7 +88,7 @@ impl PartialEq for Room {
 
 impl Eq for Room {}
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for HeldBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

@@ -61,7 +61,7 @@ impl Metrics {
 fn describe() {
     describe_gauge!(CONNECTIONS_OPEN, "SMTP connections that are open");
     describe_counter!(CONNECTIONS, "SMTP connections, by whether they were accepted");
-    describe_counter!(MESSAGES, "Messages that arrived in full, by what became of them");
+    describe_counter!(MESSAGES, "Messages that were received completely, by result");
     describe_counter!(MESSAGE_BYTES, "Bytes of the messages that were stored");
     describe_counter!(REFUSALS, "Senders, recipients and messages that were refused, by reason");
     describe_histogram!(DELIVERY_SECONDS, "From the end of a message to its being stored");

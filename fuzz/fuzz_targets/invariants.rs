@@ -1,4 +1,4 @@
-//! Invariants of every parsed message, for any input.
+//! Properties of every parsed message, for any input.
 
 use restante_mail::{ParsedMessage, parse};
 

@@ -1,4 +1,4 @@
-//! Any bytes as text with a code: what is written around it may hide a code, never break the search.
+//! Any bytes as text with a code: they may hide a code, but never break the search.
 #![no_main]
 
 mod invariants;

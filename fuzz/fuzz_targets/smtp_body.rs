@@ -1,4 +1,4 @@
-//! The end of the data: it is where a plain search finds CR LF . CR LF, however the network cuts what comes.
+//! The end of the data is where a simple search finds CR LF . CR LF, however the network divides the bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// How many bytes were taken, and the message if its end came.
+/// The number of bytes that were taken, and the message if its end was received.
 fn read(bytes: &[u8], piece: usize) -> (usize, Option<Result<Vec<u8>, Refusal>>) {
     let mut reader = BodyReader::new(LIMITS);
     let mut taken = 0;

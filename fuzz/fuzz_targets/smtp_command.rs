@@ -1,5 +1,5 @@
-//! The command grammar: no line makes it panic, and what it accepts has no control characters and ends in an address
-//! that is an address.
+//! The command grammar: no line makes it panic. Accepted commands have no control characters, and end with a valid
+//! address.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Whole sessions: how the network cuts them makes no difference to what happens, and every message that is delivered
-//! has an envelope on the mail domain.
+//! Whole sessions: how the network divides the bytes makes no difference, and every delivered message has an envelope
+//! on the mail domain.
 #![no_main]
 
 use std::sync::Arc;
@@ -47,13 +47,14 @@ fn session() -> Session {
     Session::new(Arc::new(config), Transport { encrypted: false, loopback: true })
 }
 
-/// Runs the session until it needs input, and answers whether it is still open.
+/// Runs the session until it needs input. Returns whether it is still open.
 fn run(session: &mut Session, done: &mut Vec<String>) -> bool {
     loop {
         match session.next() {
             Event::NeedInput => return true,
             Event::Close => return false,
             Event::StartTls => unreachable!("it is not offered"),
+            Event::HoldBack(delay) => done.push(format!("{delay:?}")),
             Event::Send(reply) => done.push(reply.to_string()),
             Event::Refused { size, refusal, .. } => done.push(format!("{refusal:?} {size}")),
             Event::Authenticate(credentials) => {

@@ -1,4 +1,4 @@
-//! `restante backup`: copies a SQLite database into a file, beside a running server or without one.
+//! `restante backup`: copies a SQLite database into a file, with a running server or without one.
 
 use std::fs::{self, File};
 use std::io;
@@ -53,7 +53,7 @@ pub(super) fn run(command: &BackupCommand) -> Result<(), CliError> {
         return Err(SettingsError::new(
             "--database",
             "this command copies a SQLite database, and this is PostgreSQL",
-            "Use pg_dump, which copies a PostgreSQL database beside running servers",
+            "Use pg_dump, which copies a PostgreSQL database while servers run",
         )
         .into());
     };

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use ureq::http::Response;
-use ureq::typestate::WithoutBody;
+use ureq::typestate::{WithBody, WithoutBody};
 use ureq::{Agent, Body, RequestBuilder};
 
 use super::error::CliError;
@@ -133,13 +133,13 @@ struct ErrorBody {
 }
 
 /// One project's access to one service.
-pub(super) struct Client {
+pub(super) struct ApiClient {
     agent: Agent,
     url: String,
     authorization: String,
 }
 
-impl Client {
+impl ApiClient {
     /// # Errors
     /// If the address or the key cannot be used.
     pub(super) fn new(flags: &ClientFlags) -> Result<Self, CliError> {
@@ -210,6 +210,19 @@ impl Client {
     pub(super) fn explain<T: DeserializeOwned>(&self, id: &str, filter: &FilterFlags) -> Result<T, ClientError> {
         let request = filtered(self.agent.get(self.path(&["inboxes", id, "explain"])), filter);
         self.read(inbox_answer(self.call(request, Duration::ZERO), id)?)
+    }
+
+    /// The faults of an inbox.
+    pub(super) fn faults<T: DeserializeOwned>(&self, id: &str) -> Result<T, ClientError> {
+        let request = self.agent.get(self.path(&["inboxes", id, "faults"]));
+        self.read(inbox_answer(self.call(request, Duration::ZERO), id)?)
+    }
+
+    /// Replaces the faults of an inbox with those of a JSON body.
+    pub(super) fn set_faults<T: DeserializeOwned>(&self, id: &str, body: &str) -> Result<T, ClientError> {
+        let request: RequestBuilder<WithBody> = self.agent.put(self.path(&["inboxes", id, "faults"]));
+        let answer = self.check(request.header("Authorization", &self.authorization).send(body));
+        self.read(inbox_answer(answer, id)?)
     }
 
     fn path(&self, segments: &[&str]) -> String {

@@ -27,7 +27,7 @@ pub(super) enum DataDirError {
 
 /// A lock on a data directory, held until this value is dropped or the process ends.
 #[derive(Debug)]
-pub(super) struct Lock(#[expect(dead_code, reason = "held, not read")] File);
+pub(super) struct DataDirLock(#[expect(dead_code, reason = "held, not read")] File);
 
 /// Creates the directory and its parents if they are missing.
 ///
@@ -42,12 +42,12 @@ pub(super) fn create(path: &Path) -> Result<(), DataDirError> {
 ///
 /// # Errors
 /// [`DataDirError`] if it cannot be written to, or if another process has the lock.
-pub(super) fn lock(path: &Path) -> Result<Lock, DataDirError> {
+pub(super) fn lock(path: &Path) -> Result<DataDirLock, DataDirError> {
     create(path)?;
     let unwritable = |source| DataDirError::Unwritable { path: path.to_owned(), source };
     let file = open(&path.join("lock")).map_err(unwritable)?;
     take_lock(&file, path, unwritable)?;
-    Ok(Lock(file))
+    Ok(DataDirLock(file))
 }
 
 /// Creates the database file if it is missing, because SQLite would use the mode that the umask leaves. SQLite gives
@@ -72,8 +72,7 @@ pub(super) fn lock_database(url: &DatabaseUrl) -> Result<(), DataDirError> {
     let unwritable = |source| DataDirError::UnwritableDatabase { path: path.clone(), source };
     let mut file = open_database(path)?;
     if !cfg!(target_os = "linux") {
-        // On other systems this lock (flock) and SQLite's own (fcntl) may exclude each other, so a second file is
-        // locked.
+        // On other systems flock and the fcntl locks of SQLite may exclude each other, so a separate file is locked.
         let mut beside = fs::canonicalize(path).map_err(unwritable)?.into_os_string();
         beside.push(".lock");
         file = open(Path::new(&beside)).map_err(unwritable)?;

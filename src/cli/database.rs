@@ -1,4 +1,4 @@
-//! Opens the database for a command, beside a running server or without one.
+//! Opens the database for a command, with a running server or without one.
 
 use std::io;
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use std::fmt;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::client::{Client, ClientFlags, FilterFlags};
+use super::client::{ApiClient, ClientFlags, FilterFlags};
 use super::error::CliError;
 use super::flags::boolean;
 use super::output::{self, printable_line};
@@ -24,13 +24,13 @@ pub(super) struct ExplainFlags {
     client: ClientFlags,
 }
 
-/// What the service says, as far as it is shown.
+/// The service's answer, as far as it is printed.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Explanation {
     summary: String,
     messages: Messages,
     refused: Vec<Refused>,
-    /// What only JSON shows.
+    /// Fields that are printed only as JSON.
     #[serde(flatten)]
     more: serde_json::Map<String, serde_json::Value>,
 }
@@ -62,9 +62,9 @@ struct Refused {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError`] where a request fails.
+/// [`CliError`] if a request fails.
 pub(super) fn run(flags: &ExplainFlags) -> Result<(), CliError> {
-    let client = Client::new(&flags.client)?;
+    let client = ApiClient::new(&flags.client)?;
     // An inbox that has ended is explained too, so it is not looked up first.
     let id = flags.inbox.rsplit_once('@').map_or(flags.inbox.as_str(), |(id, _)| id);
     let explanation: Explanation = client.explain(id, &flags.filter)?;

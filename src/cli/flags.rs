@@ -119,7 +119,7 @@ pub(super) struct SendingFlags {
 /// Which credentials SMTP accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum AuthMode {
-    /// Any; those that are no API key mean nothing.
+    /// Any; those that are not an API key have no effect.
     Any,
     /// Only API keys.
     Keys,

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::client::{Client, ClientFlags, Inbox};
+use super::client::{ApiClient, ClientFlags, Inbox};
 use super::error::CliError;
 use super::flags::{DatabaseFlags, boolean};
 use super::{database, output, settings};
@@ -61,23 +61,23 @@ enum Action {
 pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
     match &command.action {
         Action::Create { json, client } => {
-            let inbox = Client::new(client)?.create_inbox()?;
+            let inbox = ApiClient::new(client)?.create_inbox()?;
             print(&inbox, *json, |inbox| inbox.address.clone())
         }
         Action::Get { inbox, json, client } => {
-            let inbox = Client::new(client)?.inbox(inbox)?;
+            let inbox = ApiClient::new(client)?.inbox(inbox)?;
             print(&inbox, *json, describe)
         }
         Action::List { project, database } => list(settings::given(project.as_deref()), database),
         Action::Delete { inbox, client } => {
-            let client = Client::new(client)?;
+            let client = ApiClient::new(client)?;
             let inbox = client.inbox(inbox)?;
             Ok(client.delete_inbox(&inbox.id)?)
         }
     }
 }
 
-/// Works beside a running server or without one, as every command on the database.
+/// Works with a running server or without one, like every command on the database.
 fn list(project: Option<&str>, flags: &DatabaseFlags) -> Result<(), CliError> {
     let url = settings::database(flags)?;
     database::refuse_absent(&url)?;

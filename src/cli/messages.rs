@@ -4,7 +4,7 @@ use std::io;
 
 use clap::Args;
 
-use super::client::{Client, ClientFlags, FilterFlags, Summary};
+use super::client::{ApiClient, ClientFlags, FilterFlags, Summary};
 use super::error::CliError;
 use super::flags::boolean;
 use super::output;
@@ -28,7 +28,7 @@ pub(super) struct MessagesFlags {
 /// # Errors
 /// [`CliError`] if a request fails.
 pub(super) fn run(flags: &MessagesFlags) -> Result<(), CliError> {
-    let client = Client::new(&flags.client)?;
+    let client = ApiClient::new(&flags.client)?;
     let inbox = client.inbox(&flags.inbox)?;
     if flags.json {
         let mut messages = client.messages(&inbox.id, &flags.filter)?;

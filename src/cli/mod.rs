@@ -1,6 +1,6 @@
 //! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
-//! its database; `inbox`, `messages`, `wait`, `explain`, `health` and `sendmail` are clients for shell scripts, `mcp` one for
-//! coding agents.
+//! its database; `inbox`, `messages`, `wait`, `explain`, `fault`, `health` and `sendmail` are clients for shell
+//! scripts, `mcp` is one for coding agents.
 
 mod backup;
 mod byte_size;
@@ -11,6 +11,7 @@ mod database;
 mod descriptors;
 mod error;
 mod explain;
+mod fault;
 mod flags;
 mod greeting;
 mod health;
@@ -59,7 +60,7 @@ enum Command {
     Migrate(migrate::MigrateCommand),
     /// Copies an installation to another database, as from SQLite to PostgreSQL
     Copy(copy::CopyCommand),
-    /// Copies a SQLite database into a file, beside a running server
+    /// Copies a SQLite database into a file; a server may be running
     Backup(backup::BackupCommand),
     /// Lists, shows, retries and cancels mail to other domains in the database
     Outgoing(outgoing::OutgoingCommand),
@@ -71,6 +72,8 @@ enum Command {
     Wait(wait::WaitFlags),
     /// Says why a mail did not come to an inbox
     Explain(explain::ExplainFlags),
+    /// Makes the mail server misbehave for an inbox, and shows its faults
+    Fault(fault::FaultFlags),
     /// Reads a message from standard input and hands it to the SMTP server, as sendmail does
     Sendmail(sendmail::SendmailFlags),
     /// Speaks MCP on standard input and output, for a coding agent
@@ -104,6 +107,7 @@ pub fn run() -> ExitCode {
         Command::Messages(flags) => messages::run(&flags),
         Command::Wait(flags) => wait::run(&flags),
         Command::Explain(flags) => explain::run(&flags),
+        Command::Fault(flags) => fault::run(&flags),
         Command::Sendmail(flags) => sendmail::run(&flags),
         Command::Mcp(flags) => mcp::run(&flags),
         Command::Health(flags) => health::run(&flags),

@@ -1,4 +1,4 @@
-//! `restante outgoing`: shows and manages the mail to other domains on the database, beside a running server or without
+//! `restante outgoing`: shows and manages the mail to other domains on the database, with a running server or without
 //! one.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -157,6 +157,7 @@ mod tests {
             expires_at: Some(Timestamp::from_millis(86_400_000)),
             leased_until: None,
             last_reply: "mx answered RCPT with 450 later".to_owned(),
+            is_report: false,
         }
     }
 

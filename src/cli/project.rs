@@ -1,4 +1,4 @@
-//! `restante project`: manages projects and their keys on the database, beside a running server or without one.
+//! `restante project`: manages projects and their keys on the database, with a running server or without one.
 
 use clap::{Args, Subcommand};
 

@@ -1,4 +1,4 @@
-//! `restante serve`: starts the service, prints where it listens, and stops it in order.
+//! `restante serve`: starts the service, prints its addresses, and stops it gracefully.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -294,7 +294,7 @@ fn at_least<N: Copy + PartialOrd + fmt::Display>(flag: &'static str, number: N, 
 fn slots(flag: &'static str, number: u8) -> Result<u8, SettingsError> {
     if number > MOST_SLOTS {
         let problem = format!("{number} is too large: it must be {MOST_SLOTS} or less");
-        return Err(SettingsError::new(flag, problem, "Lower it, or make another project with a key of its own"));
+        return Err(SettingsError::new(flag, problem, "Lower it, or create another project, which has its own key"));
     }
     at_least(flag, number, 1)
 }

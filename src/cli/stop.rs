@@ -1,4 +1,4 @@
-//! What asks the server to stop: SIGTERM, SIGINT and, with `--exit-with-stdin`, the end of standard input.
+//! The requests to stop the server: SIGTERM, SIGINT and, with `--exit-with-stdin`, the end of standard input.
 
 use std::io;
 use std::thread;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 pub(super) struct StopRequests {
     terminate: Signal,
     interrupt: Signal,
-    /// Until it has ended.
+    /// The thread that reads standard input until it ends.
     stdin: Option<oneshot::Receiver<()>>,
 }
 
@@ -39,17 +39,17 @@ impl StopRequests {
 
 async fn ended(stdin: Option<&mut oneshot::Receiver<()>>) {
     match stdin {
-        // The thread answers once; a lost thread reads no more, which is an end too.
+        // The thread answers once. If it is lost, standard input is no longer read, so this counts as its end.
         Some(end) => drop(end.await),
         None => std::future::pending().await,
     }
 }
 
-/// A thread of its own, because a blocked read of standard input cannot be cancelled.
+/// A separate thread, because a blocked read of standard input cannot be cancelled.
 fn end_of_stdin() -> io::Result<oneshot::Receiver<()>> {
     let (ended, end) = oneshot::channel();
     thread::Builder::new().name("stdin".to_owned()).spawn(move || {
-        // What is written to standard input means nothing. An input that cannot be read has ended.
+        // Data from standard input is ignored. If it cannot be read, it has ended.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         let _ = ended.send(());
     })?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use regex_lite::Regex;
 
-use super::client::{Client, ClientError, ClientFlags, FilterFlags, Message};
+use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags, Message};
 use super::error::CliError;
 use super::explain::Explanation;
 use super::flags::{boolean, seconds};
@@ -70,7 +70,7 @@ impl From<NoMatch> for CliError {
 /// # Errors
 /// [`NoMatch`] if nothing arrived in time; any other if a request fails.
 pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
-    let client = Client::new(&flags.client)?;
+    let client = ApiClient::new(&flags.client)?;
     let inbox = client.inbox(&flags.inbox)?;
     let Some(answer) = wait(&client, &inbox.id, flags)? else {
         let explanation = client.explain(&inbox.id, &filter(flags))?;
@@ -82,7 +82,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
 }
 
 /// Waits again after each message that matches the filter but has no such code or link, until the time is up.
-fn wait(client: &Client, inbox: &str, flags: &WaitFlags) -> Result<Option<String>, ClientError> {
+fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Option<String>, ClientError> {
     let started = Instant::now();
     let mut filter = filter(flags);
     loop {
@@ -95,7 +95,7 @@ fn wait(client: &Client, inbox: &str, flags: &WaitFlags) -> Result<Option<String
             },
             Ok(None) if left <= LONGEST_WAIT => return Ok(None),
             Ok(None) => {}
-            // The key has as many waits open as it may. The next one looks before it is counted.
+            // The key has all its waits open. The next request reads the store before it takes a slot.
             Err(ClientError::Refused { status: 429, .. }) if !left.is_zero() => {
                 std::thread::sleep(pause(waited).min(left));
             }

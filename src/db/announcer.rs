@@ -5,11 +5,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Notice;
 
-type Listener = Box<dyn Fn(&[Notice]) + Send + Sync>;
+type NoticeListener = Box<dyn Fn(&[Notice]) + Send + Sync>;
 
 /// The listeners. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Announcer(Arc<RwLock<Vec<Listener>>>);
+pub(super) struct Announcer(Arc<RwLock<Vec<NoticeListener>>>);
 
 impl Announcer {
     pub(super) fn add(&self, listener: impl Fn(&[Notice]) + Send + Sync + 'static) {

@@ -1,4 +1,4 @@
-//! Locks by name, each with one holder among all nodes of an installation, free when the holder or its node ends.
+//! Named locks. Each has one holder among all nodes of an installation, and is freed when its holder or its node ends.
 //!
 //! Within this process, a set of names decides. If other nodes may share the database, the engine must grant the lock
 //! too.
@@ -7,13 +7,13 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::DatabaseError;
-use super::postgres::Session;
+use super::postgres::NodeSession;
 
 /// The locks of an installation. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Locks {
     held: Arc<Mutex<HashSet<i64>>>,
-    session: Option<Session>,
+    session: Option<NodeSession>,
     /// How many locks this process may hold.
     most: usize,
 }
@@ -22,9 +22,9 @@ pub struct Locks {
 #[derive(Debug)]
 pub struct Lock {
     locks: Locks,
-    /// `None` once it is free.
+    /// `None` after it was freed.
     name: Option<i64>,
-    /// Whether the session may hold it.
+    /// Whether the session of this node may hold the lock.
     shared: bool,
 }
 
@@ -35,7 +35,7 @@ impl Locks {
         Self { held: Arc::default(), session: None, most: usize::MAX }
     }
 
-    pub(super) fn among_nodes(session: Session) -> Self {
+    pub(super) fn among_nodes(session: NodeSession) -> Self {
         Self { held: Arc::default(), most: session.most_locks(), session: Some(session) }
     }
 
@@ -72,7 +72,7 @@ impl Locks {
 }
 
 impl Lock {
-    /// Frees the lock and returns once it is free for every node, or the engine does not answer.
+    /// Frees the lock. Returns once it is free for every node, or the engine does not answer.
     pub async fn release(mut self) {
         if let Some(freed) = self.free() {
             freed.await;

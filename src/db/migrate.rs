@@ -1,13 +1,13 @@
-//! Brings the schema up to date, one transaction a step, and refuses what a newer program has made.
+//! Brings the schema up to date, one transaction per step. Refuses a schema that a newer program has changed.
 
 use super::{Database, DatabaseError, Transaction, values};
 
-/// The lock of the program that migrates: a number that nothing else uses.
+/// The lock of the migrating program; an arbitrary number that nothing else uses.
 const MIGRATING: i64 = 0x7265_7374_616e_7401;
 const VERSION_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)";
 const VERSION: &str = "SELECT version FROM schema_version";
 
-/// Runs those of `migrations` that the database has not had; the first one makes version 1.
+/// Runs those of `migrations` that the database does not have yet. The first one creates version 1.
 pub(super) async fn run(database: &Database, migrations: &[&'static str]) -> Result<(), DatabaseError> {
     let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     for (script, version) in migrations.iter().copied().zip(1..) {
@@ -23,7 +23,7 @@ async fn step(
     known: i64,
 ) -> Result<(), DatabaseError> {
     transaction.wait_as_long_as_it_takes().await?;
-    // The version is read after the lock is taken, so that two programs starting at once migrate once.
+    // The version is read while the lock is held, so that two programs that start at once migrate only once.
     transaction.lock(MIGRATING).await?;
     let present = present_version(&mut transaction).await?;
     if present > known {

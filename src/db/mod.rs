@@ -59,7 +59,7 @@ pub enum DatabaseError {
     /// This node's own session with the server is lost and is being opened again.
     #[error("the session with the database is lost; connecting again")]
     SessionLost,
-    /// The server did not answer in time. What it was asked may have been done.
+    /// The server did not answer in time. It may have carried out the request.
     #[error("the database does not answer")]
     Silent,
     /// Another transaction held a lock for too long; this one may be tried again.
@@ -72,7 +72,7 @@ pub enum DatabaseError {
     #[error("the database is encoded in {0}, which cannot hold every mail: create it with ENCODING 'UTF8'")]
     Encoding(String),
     /// The engine ended the transaction because of a conflict with another one; it may be tried again.
-    #[error("the database ended the transaction in favour of another: {}", chain(.0))]
+    #[error("the database ended the transaction because of a conflict with another: {}", chain(.0))]
     Conflict(#[source] tokio_postgres::Error),
     /// A newer program has changed the schema.
     #[error(
@@ -91,7 +91,7 @@ pub enum DatabaseError {
     /// A statement failed on the server.
     #[error("the database failed: {}", chain(.0))]
     Postgres(#[from] tokio_postgres::Error),
-    /// A thread that serves the database could not be started.
+    /// A thread of the database could not be started.
     #[error("cannot start a database thread: {0}")]
     Thread(std::io::Error),
     /// This program has closed the database.
@@ -123,7 +123,7 @@ pub enum Notice {
 }
 
 impl DatabaseError {
-    /// Whether the database is unavailable or busy, and the statement not wrong: it may be tried again.
+    /// Whether the database is unavailable or busy, as opposed to a wrong statement: the operation may be tried again.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(
@@ -218,8 +218,8 @@ impl Database {
         }
     }
 
-    /// Runs `work` in a transaction, which `work` commits; dropped without a commit, it is rolled back. On SQLite,
-    /// `work` blocks every other writer, so it must await only its transaction; it finishes even if the caller stops
+    /// Runs `work` in a transaction, which `work` must commit; otherwise it is rolled back. On SQLite, `work` blocks
+    /// every other writer, so it must await nothing but its transaction. It runs to its end even if the caller stops
     /// waiting.
     ///
     /// # Errors
@@ -243,9 +243,9 @@ impl Database {
         }
     }
 
-    /// Calls `listener` with the notices of each committed transaction, for as long as the database is open. On SQLite
-    /// it is called before the commit returns to its caller, so it must not wait for anything; on PostgreSQL it is
-    /// called when the server passes the notices on, for transactions of all nodes.
+    /// Calls `listener` with the notices of each committed transaction, while the database is open. The listener must
+    /// not block. SQLite calls it before the commit returns to its caller. PostgreSQL calls it when the server passes
+    /// the notices on, also for transactions of other nodes.
     pub fn listen(&self, listener: impl Fn(&[Notice]) + Send + Sync + 'static) {
         self.announcer.add(listener);
     }
@@ -342,8 +342,8 @@ impl Transaction {
         }
     }
 
-    /// From now on a statement that waits for a lock fails soon, with [`DatabaseError::LockTimeout`]. SQLite runs
-    /// transactions one after another, so there is nothing to wait for.
+    /// From now on a statement that waits for a lock fails after half a second with [`DatabaseError::LockTimeout`].
+    /// SQLite runs transactions one after another, so there is nothing to wait for.
     ///
     /// # Errors
     /// As [`Transaction::execute`].

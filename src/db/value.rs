@@ -1,4 +1,4 @@
-//! What goes into a statement and comes out of it.
+//! Parameters and rows of statements.
 
 use bytes::Bytes;
 use uuid::Uuid;
@@ -10,7 +10,7 @@ use super::DatabaseError;
 pub enum Value {
     /// No value.
     Null,
-    /// A 64-bit integer; also instants (milliseconds) and truth (0, 1).
+    /// A 64-bit integer; also used for times (milliseconds) and booleans (0, 1).
     Integer(i64),
     /// Text in UTF-8, without NUL.
     Text(String),

@@ -1,4 +1,4 @@
-//! JSON bodies: reads them up to a limit and parses the text fields of a resource.
+//! JSON bodies: reads them up to a limit and parses the fields of a resource.
 //!
 //! The Content-Type is ignored.
 
@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, HttpBody};
 use bytes::BytesMut;
 use http_body_util::BodyExt;
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -75,26 +76,26 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A required text field.
+    /// A required field.
     ///
     /// # Errors
-    /// [`Error::MissingField`], or [`Error::InvalidField`] if it is not text.
-    pub(super) fn required(&self, name: &'static str) -> Result<String, Error> {
+    /// [`Error::MissingField`], or [`Error::InvalidField`] if it is of another type.
+    pub(super) fn required<T: Deserialize<'a>>(&self, name: &'static str) -> Result<T, Error> {
         self.optional(name)?.ok_or(Error::MissingField(name))
     }
 
-    /// An optional text field.
+    /// An optional field.
     ///
     /// # Errors
-    /// [`Error::InvalidField`] if it is not text.
-    pub(super) fn optional(&self, name: &'static str) -> Result<Option<String>, Error> {
+    /// [`Error::InvalidField`] if it is of another type.
+    pub(super) fn optional<T: Deserialize<'a>>(&self, name: &'static str) -> Result<Option<T>, Error> {
         let Some((_, json)) = self.0.iter().find(|(field, _)| *field == name) else { return Ok(None) };
         serde_json::from_str(json.get()).map(Some).map_err(|_| Error::InvalidField(name))
     }
 }
 
-/// Parses an object with these fields. Unknown fields are skipped, so that they take no memory besides the body; the
-/// name of the first one is kept.
+/// Parses an object with these fields. Unknown fields are skipped, so that they take no memory in addition to the body;
+/// the name of the first one is kept.
 struct Object(&'static [&'static str]);
 
 type KnownAndUnknown<'a> = (Vec<(&'static str, &'a RawValue)>, Option<String>);
@@ -170,12 +171,12 @@ mod tests {
     #[test]
     fn a_field_is_a_text_or_refused() {
         let fields = Fields::parse(br#"{"a":"\u0041\n\ud83d\ude00"}"#, KNOWN).unwrap();
-        assert_eq!(fields.required("a").unwrap(), "A\n😀");
-        assert_eq!(fields.optional("b").unwrap(), None);
-        assert_eq!(fields.required("b").unwrap_err().to_string(), "missing field: b");
+        assert_eq!(fields.required::<String>("a").unwrap(), "A\n😀");
+        assert_eq!(fields.optional::<String>("b").unwrap(), None);
+        assert_eq!(fields.required::<String>("b").unwrap_err().to_string(), "missing field: b");
         for value in ["null", "1", "[]", "{}", "true", "\"\\ud800\""] {
             let json = format!("{{\"a\":{value}}}");
-            let refused = Fields::parse(json.as_bytes(), KNOWN).unwrap().optional("a");
+            let refused = Fields::parse(json.as_bytes(), KNOWN).unwrap().optional::<String>("a");
             assert_eq!(refused.unwrap_err().to_string(), "invalid field: a", "{value}");
         }
     }

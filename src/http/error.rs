@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::response::json;
 use crate::memory::Exhausted;
+use crate::model::FaultError;
 use crate::service::{ClaimError, DraftError, OutboxError, ProjectError, RetentionError, ServiceError};
 use crate::store::StoreError;
 
@@ -197,6 +198,15 @@ impl From<ProjectError> for Error {
             ProjectError::NotFound(_) => Self::NotFound,
             ProjectError::Store(error) => error.into(),
             refused => Self::Refused(refused.to_string()),
+        }
+    }
+}
+
+impl From<FaultError> for Error {
+    fn from(error: FaultError) -> Self {
+        match error {
+            FaultError::Missing(name) => Self::MissingField(name),
+            FaultError::Invalid(name) => Self::InvalidField(name),
         }
     }
 }

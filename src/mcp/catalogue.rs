@@ -85,6 +85,14 @@ pub(super) fn tools() -> Vec<Tool> {
              SMTP and why, similar addresses that got mail, whether anything connects over SMTP at all.",
             Effect::Reads,
         ),
+        tool::<input::SetFaults, output::Faults>(
+            "set_faults",
+            "Make mail fail",
+            "Makes the SMTP server misbehave with mail for one inbox, to test how the application retries, handles a \
+             bounce or survives a slow server. Replaces the faults of the inbox: they are used in order, each `times` \
+             times, then mail is accepted again. An empty list clears them. `uses` says when a fault was used.",
+            Effect::Removes,
+        ),
     ]
 }
 

@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
+use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use rmcp::model::RequestId;
@@ -84,6 +85,9 @@ impl Endpoint {
         }
         let id = envelope.and_then(|envelope| envelope.id).and_then(call);
         request.extensions_mut().insert(caller);
+        // rmcp has no use for the key, and may log the headers.
+        request.headers_mut().remove(AUTHORIZATION);
+        request.headers_mut().remove("x-api-key");
         let answering = self.http.handle(request.map(Full::new));
         let answer = match id.map(|id| self.running.start(id)) {
             Some(running) => running.run(answering).await,

@@ -3,6 +3,7 @@
 use restante_mail::compose::ComposeError;
 
 use crate::memory::Exhausted;
+use crate::model::FaultError;
 use crate::service::{DraftError, ServiceError};
 use crate::store::StoreError;
 
@@ -110,6 +111,15 @@ impl From<StoreError> for ToolError {
 impl From<Exhausted> for ToolError {
     fn from(_: Exhausted) -> Self {
         Self::Busy
+    }
+}
+
+impl From<FaultError> for ToolError {
+    fn from(error: FaultError) -> Self {
+        match error {
+            FaultError::Missing(name) => Self::MissingField(name.to_owned()),
+            FaultError::Invalid(name) => Self::InvalidField(name),
+        }
     }
 }
 

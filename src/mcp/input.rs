@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::catalogue;
 use super::error::ToolError;
-use crate::model::Features;
+use crate::model::{FaultFields, Features};
 use crate::service::{LONGEST_FILTER, MessageFilter};
 
 /// Reads the arguments of a call; the schema says which names there are.
@@ -142,6 +142,62 @@ pub(super) struct Send {
     /// The id of the message that this one replies to.
     #[serde(default)]
     pub(super) in_reply_to: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct SetFaults {
+    /// The id or the address of the inbox.
+    pub(super) inbox: String,
+    /// The faults, in the order in which they are used; at most 20. None clears those that are set.
+    pub(super) faults: Vec<Fault>,
+}
+
+/// One fault.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(super) struct Fault {
+    /// When: `rcpt`, at the RCPT TO of this inbox, or `data`, once the message has been received.
+    #[schemars(extend("enum" = ["rcpt", "data"]))]
+    at: String,
+    /// What: `defer` is a 4xx reply, `reject` a 5xx reply; `disconnect` closes the connection without a reply; `delay`
+    /// holds the reply back for `seconds`. Only at `data`: `bounce` accepts the message, stores nothing and sends the
+    /// sender a delivery status notification; `duplicate` stores the message twice.
+    #[serde(rename = "do")]
+    #[schemars(extend("enum" = ["defer", "reject", "disconnect", "delay", "bounce", "duplicate"]))]
+    action: String,
+    /// How often the fault applies.
+    #[serde(default = "once")]
+    #[schemars(range(min = 1, max = 1_000))]
+    times: u32,
+    /// The reply of `defer` and `reject`: one line that begins with 4xx or 5xx and an enhanced code.
+    #[serde(default)]
+    reply: String,
+    /// How long `delay` holds the reply back.
+    #[serde(default)]
+    #[schemars(with = "u16", range(min = 1, max = 300))]
+    seconds: Option<u16>,
+    /// Whether `disconnect` at `data` stores the message first.
+    #[serde(default)]
+    #[schemars(with = "bool")]
+    store: Option<bool>,
+}
+
+impl Fault {
+    pub(super) fn fields(self) -> FaultFields {
+        FaultFields {
+            at: Some(self.at),
+            action: Some(self.action),
+            times: Some(self.times),
+            reply: given(self.reply),
+            seconds: self.seconds,
+            store: self.store,
+        }
+    }
+}
+
+fn once() -> u32 {
+    1
 }
 
 /// Below what clients wait for a tool.

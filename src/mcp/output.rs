@@ -156,6 +156,31 @@ pub(super) struct Accepted {
 }
 
 #[derive(Serialize, JsonSchema)]
+pub(super) struct Faults {
+    /// The faults of the inbox, in the order in which they are used.
+    pub(super) faults: Vec<Fault>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Fault {
+    pub(super) at: String,
+    #[serde(rename = "do")]
+    pub(super) action: String,
+    pub(super) times: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reply: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) seconds: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) store: Option<bool>,
+    /// How often it still applies.
+    pub(super) left: u32,
+    pub(super) used: u32,
+    /// When it was used.
+    pub(super) uses: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Explanation {
     /// How to treat what follows.
     pub(super) notice: String,

@@ -137,7 +137,7 @@ impl Relay {
         match (status.as_u16(), serde_json::from_slice(&body)) {
             (401, _) => Err(CallError::Unauthorized(url)),
             (404 | 405, _) => Err(CallError::Off(url)),
-            (_, Ok(Reply { result: Some(result), .. })) => Ok(result),
+            (_, Ok(Reply { result: Some(result), .. })) => Ok(complete(result)),
             (_, Ok(Reply { error: Some(ReplyError { message }), .. })) => Err(CallError::Protocol { url, message }),
             (200, _) => Err(CallError::Off(url)),
             _ => Err(CallError::Refused { url, status, text: String::from_utf8_lossy(&body).into_owned() }),
@@ -151,6 +151,12 @@ impl Relay {
         }
         CallError::Unreachable { url: self.url.clone(), cause: root.to_string() }
     }
+}
+
+/// The result as every revision of the protocol wants it; the server leaves out what the revision of the relay has not.
+fn complete(mut result: CallToolResult) -> CallToolResult {
+    result.result_type = CallToolResult::default().result_type;
+    result
 }
 
 impl Backend for Relay {

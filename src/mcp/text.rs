@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use rand::random;
 
-use super::output::{Attachment, Explanation, Message, Messages, Setup, Summary};
+use super::output::{Attachment, Explanation, Fault, Faults, Message, Messages, Setup, Summary};
 
 /// A notice, and `content` between its delimiters.
 pub(super) fn delimited(content: &str) -> String {
@@ -126,6 +126,18 @@ pub(super) fn explanation(explanation: &Explanation) -> String {
         smtp.connections_open,
         last(&smtp.last_connection_at),
         last(&smtp.last_message_at)
+    )
+}
+
+pub(super) fn faults(faults: &Faults, inbox: &str) -> String {
+    if faults.faults.is_empty() {
+        return format!("The inbox {inbox} has no faults: mail for it is accepted.");
+    }
+    let line = |fault: &Fault| format!("- at {}: {}, {} times", fault.at, fault.action, fault.times);
+    let lines: Vec<_> = faults.faults.iter().map(line).collect();
+    format!(
+        "The inbox {inbox} has these faults, used in this order; after the last one mail is accepted.\n{}",
+        lines.join("\n")
     )
 }
 

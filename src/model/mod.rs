@@ -1,6 +1,7 @@
 //! The domain types: projects, keys, inboxes, messages and timestamps.
 
 mod api_key;
+mod fault;
 mod inbox;
 mod message;
 mod outgoing;
@@ -10,6 +11,7 @@ mod refused;
 mod timestamp;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
+pub use fault::{Fault, FaultAction, FaultError, FaultFields, FaultPoint, FaultState, MOST_FAULTS};
 pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
 pub use message::{DamagedParts, Features, InvalidMessageId, Message, MessageId, Parts, PartsJson};
 pub use outgoing::{Attempt, InvalidOutgoingId, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
@@ -19,3 +21,4 @@ pub use refused::RefusedMail;
 pub use timestamp::Timestamp;
 
 pub use restante_mail::{Domain, EmailAddress, InvalidAddress};
+pub use restante_smtp::RequestedReply;

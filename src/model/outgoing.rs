@@ -138,4 +138,6 @@ pub struct Outgoing {
     pub leased_until: Option<Timestamp>,
     /// The result of the last attempt, on one line; empty before the first.
     pub last_reply: String,
+    /// Whether it is a delivery status notification: it has the null reverse-path, and its failure is not reported.
+    pub is_report: bool,
 }

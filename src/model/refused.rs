@@ -11,7 +11,7 @@ pub struct RefusedMail {
     pub sender: String,
     /// The recipient or recipients as the client sent them; empty if there were none yet.
     pub recipient: String,
-    /// The inbox whose local part the recipient has; nothing where no recipient is known.
+    /// The inbox whose local part the recipient has; `None` if no recipient is known.
     pub inbox: Option<InboxId>,
     /// Why, as one word in snake case.
     pub reason: String,

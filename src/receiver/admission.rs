@@ -42,13 +42,13 @@ impl Admission {
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        // The counts are correct whenever the lock is free, so a panic elsewhere does not spoil them.
+        // Nothing panics while the counts are inconsistent, so a poisoned lock is usable.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The address that a client is counted by. An IPv6 client usually has a whole /64 and could use another address for
-/// each connection, so the network is counted.
+/// The address by which a client is counted. An IPv6 client usually has a whole /64 and could use another address for
+/// each connection, so its network is counted.
 pub(super) fn client_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
@@ -56,7 +56,7 @@ pub(super) fn client_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// One counted connection. Dropping it, also in a panic, ends the count.
+/// One counted connection. Dropping it, even in a panic, ends the count.
 pub(super) struct Admitted {
     admission: Arc<Admission>,
     client: IpAddr,

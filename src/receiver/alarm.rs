@@ -1,5 +1,5 @@
-//! A timer for deadlines that move all the time and are seldom reached. It is not started again for each of them: when
-//! it ends too early, it is started for the rest.
+//! A timer for deadlines that move often and are seldom reached. A new deadline does not restart it: if the timer ends
+//! before the deadline, it is started again for the rest of the time.
 
 use std::pin::Pin;
 

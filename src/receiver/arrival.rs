@@ -1,4 +1,4 @@
-//! The account of one message that is being received: its memory and its time.
+//! The time and the memory of one message that is being received.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use super::context::Context;
 use super::memory::{MessageMemory, Share};
 use crate::clock::{Clock, Instant};
 
-/// How often the pace of a large message is checked.
+/// How often the speed of a large message is checked.
 const PACE_INTERVAL: Duration = Duration::from_secs(10);
-/// Bytes that have to come in that time while other messages wait for memory.
+/// The bytes that must arrive in that interval while other messages wait for memory.
 const PACE_BYTES: u64 = 64 * 1024;
 
 /// A message between DATA and its end.
@@ -19,7 +19,7 @@ pub(super) struct Arrival {
     memory: Arc<MessageMemory>,
     share: Share,
     received: u64,
-    /// The message is already known to be refused, and the rest of it is not kept.
+    /// The message will be refused, so its remaining bytes are not kept.
     discarded: bool,
     deadline: Instant,
     pace_from: Instant,
@@ -40,7 +40,7 @@ impl Arrival {
         }
     }
 
-    /// Follows the progress of the message.
+    /// Updates this with the progress of the message.
     pub(super) fn follow(&mut self, progress: Progress) {
         self.received = progress.received;
         let discarded = progress.received > 0 && progress.memory == 0;
@@ -50,7 +50,7 @@ impl Arrival {
         self.discarded = discarded;
     }
 
-    /// Waits until the message may grow. Returns whether it may grow to any size from now on.
+    /// Waits until the message may grow. Returns whether it may now grow to any size.
     pub(super) async fn make_room(&mut self, clock: &Clock) -> bool {
         if self.room() > 0 {
             return false;
@@ -77,7 +77,7 @@ impl Arrival {
         if self.share.is_large() { self.deadline.min(self.pace_due()) } else { self.deadline }
     }
 
-    /// Whether the message takes too long in all, or is too slow while others wait for the memory it holds.
+    /// Whether the message takes too long, or is too slow while other messages wait for memory that it holds.
     pub(super) fn is_time_up(&mut self, now: Instant) -> bool {
         if now < self.pace_due() || !self.share.is_large() {
             return now >= self.deadline;
@@ -87,7 +87,7 @@ impl Arrival {
         now >= self.deadline || (slow && self.memory.is_short())
     }
 
-    /// Passes on the message's share of the memory.
+    /// Returns the memory that the message holds.
     pub(super) fn into_share(self) -> Share {
         self.share
     }

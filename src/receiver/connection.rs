@@ -1,4 +1,4 @@
-//! One connection: does what the session asks for, and watches the time.
+//! One connection: handles the events of its session, and enforces the time limits.
 
 use std::future::poll_fn;
 use std::io::{self, Write as _};
@@ -23,15 +23,15 @@ use super::event_handler::EventHandler;
 use super::tls;
 use crate::clock::Instant;
 
-/// Bytes read at once. They are on the stack during the read, so a silent client costs none.
+/// The most bytes of one read. The buffer is on the stack, so an idle client needs no memory for it.
 const READ_BYTES: usize = 16 * 1024;
-/// A larger reply buffer is freed when it has been sent.
+/// A reply buffer that has grown beyond this is freed after it was sent.
 const KEPT_REPLY_BYTES: usize = 256;
 /// How long a client may take to close its side after the last reply.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Serves a client until it leaves, its session ends, or its time is up. With `implicit_tls` the connection begins with
-/// the handshake.
+/// Serves a client until it disconnects, its session ends, or a time limit is exceeded. With `implicit_tls`, the
+/// connection starts with the TLS handshake.
 pub(super) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
@@ -39,7 +39,7 @@ pub(super) async fn serve(
     admitted: Admitted,
     context: Arc<Context>,
 ) {
-    // Replies are written whole, so waiting for more to send only costs time.
+    // Replies are sent in one piece, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let transport = Transport { encrypted: implicit_tls, loopback: peer.ip().to_canonical().is_loopback() };
     let mut connection = Connection::new(peer, transport, admitted, context);
@@ -51,11 +51,11 @@ pub(super) async fn serve(
 
 /// Why the loop of a connection ended.
 enum End {
-    /// The client waits for the handshake.
+    /// The client may start the TLS handshake.
     StartTls,
-    /// The session is over.
+    /// The session has ended.
     Close,
-    /// The client has left.
+    /// The client has disconnected.
     Gone,
 }
 
@@ -74,7 +74,7 @@ struct Connection {
     arrival: Option<Arrival>,
     /// Replies that have not been sent.
     replies: Vec<u8>,
-    /// When the client must have completed its command, or sent more of its message.
+    /// The client must complete its command, or send more of its message, before this.
     idle_until: Instant,
     alarm: Alarm,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -106,13 +106,13 @@ impl Connection {
         let mut stream = self.encrypt(stream).await?;
         match self.run(&mut *stream).await? {
             End::Close => close(&mut *stream).await,
-            // The session offers no STARTTLS here.
+            // An encrypted session does not offer STARTTLS.
             End::StartTls | End::Gone => Ok(()),
         }
     }
 
-    /// Does what the session asks for, event by event. Replies are sent together when it needs input (RFC 2920,
-    /// section 3.2).
+    /// Handles one event of the session after another. Replies are collected and sent together when the session needs
+    /// input (RFC 2920, section 3.2).
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(&mut self, stream: &mut S) -> io::Result<End> {
         self.restart_idle_time();
         loop {
@@ -120,11 +120,18 @@ impl Connection {
                 Event::Send(reply) => self.add_reply(&reply),
                 Event::NeedInput => {
                     let answered = self.send_replies(stream).await?;
-                    // A part of a command does not count: its bytes could come for ever, one at a time.
+                    // Parts of a command do not restart the idle time, or a client could send one byte at a time
+                    // without end.
                     if answered || self.session.progress().is_some() {
                         self.restart_idle_time();
                     }
                     if !self.read(stream).await? {
+                        return Ok(End::Gone);
+                    }
+                }
+                Event::HoldBack(delay) => {
+                    self.send_replies(stream).await?;
+                    if !self.hold_back(stream, delay).await? {
                         return Ok(End::Gone);
                     }
                 }
@@ -136,7 +143,7 @@ impl Connection {
                     self.send_replies(stream).await?;
                     return Ok(End::Close);
                 }
-                // Boxed: the future is large, and an idle client should not pay for it.
+                // Boxed, so that the large future takes no memory while the client is idle.
                 event => Box::pin(self.handler.handle(&mut self.session, event, self.arrival.take())).await,
             }
         }
@@ -152,7 +159,7 @@ impl Connection {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         };
-        // Of no effect where the session began encrypted.
+        // Has no effect if the session was encrypted from the start.
         self.session.tls_started();
         self.handler.encrypted(stream.get_ref().1.protocol_version().and_then(tls::version_name));
         Ok(Box::new(stream))
@@ -189,7 +196,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Reads once, or ends the session when its time is up. Returns whether the client is still there.
+    /// Reads once, or ends the session if a time limit is exceeded. Returns whether the client is still connected.
     async fn read<S: AsyncRead + Unpin>(&mut self, stream: &mut S) -> io::Result<bool> {
         self.follow_message();
         if !self.make_room().await {
@@ -209,7 +216,28 @@ impl Connection {
         }
     }
 
-    /// Keeps the account of the message that is being received up to date with the session.
+    /// Waits before the next reply, at most until the server stops. Up to a limit, bytes that arrive meanwhile are
+    /// kept. Returns whether the client is still connected.
+    async fn hold_back<S: AsyncRead + Unpin>(&mut self, stream: &mut S, delay: Duration) -> io::Result<bool> {
+        let Self { context, session, alarm, stopped, .. } = self;
+        let until = context.clock().instant().after(delay);
+        let mut room = READ_BYTES;
+        while !context.stop.is_cancelled() {
+            tokio::select! {
+                biased;
+                () = &mut *stopped => break,
+                () = alarm.wait_until(until) => break,
+                count = read_into(stream, session, room), if room > 0 => match count? {
+                    0 => return Ok(false),
+                    count => room -= count,
+                }
+            }
+        }
+        self.restart_idle_time();
+        Ok(true)
+    }
+
+    /// Updates `arrival` with the progress of the current message.
     fn follow_message(&mut self) {
         let Self { context, session, arrival, .. } = self;
         match session.progress() {
@@ -218,7 +246,7 @@ impl Connection {
         }
     }
 
-    /// Waits until the message may grow. Returns whether that was in time.
+    /// Waits until the message may grow. Returns whether that happened in time.
     async fn make_room(&mut self) -> bool {
         let Self { context, session, arrival: Some(arrival), .. } = self else { return true };
         let deadline = arrival.deadline();
@@ -233,7 +261,7 @@ impl Connection {
         true
     }
 
-    /// Waits for the client until it is time to look at the clock.
+    /// Waits for input, a stop of the server, or the next check of the time limits.
     async fn wait<S: AsyncRead + Unpin>(&mut self, stream: &mut S) -> io::Result<Input> {
         let Self { session, arrival, idle_until, alarm, stopped, .. } = self;
         let (room, due) = match arrival {
@@ -243,7 +271,7 @@ impl Connection {
         tokio::select! {
             biased;
             count = read_into(stream, session, room) => Ok(Input::Bytes(count?)),
-            // A message is received to its end first.
+            // A message that is being received is completed first.
             () = stopped, if arrival.is_none() => Ok(Input::Stop),
             () = alarm.wait_until(due) => Ok(Input::TimeToLook),
         }
@@ -256,7 +284,7 @@ impl Connection {
     }
 }
 
-/// Passes what the socket has to the session, at most `room` bytes. Returns how many there were.
+/// Reads at most `room` bytes from the socket and passes them to the session. Returns their number.
 async fn read_into<S: AsyncRead + Unpin>(stream: &mut S, session: &mut Session, room: usize) -> io::Result<usize> {
     poll_fn(|task| {
         let mut bytes = [MaybeUninit::uninit(); READ_BYTES];
@@ -268,7 +296,7 @@ async fn read_into<S: AsyncRead + Unpin>(stream: &mut S, session: &mut Session, 
     .await
 }
 
-/// Closes so that the last reply arrives: closing a socket with unread bytes would send the client a reset.
+/// Closes the connection so that the last reply arrives: if unread bytes were left, the system would send a reset.
 async fn close<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
     let closed = tokio::time::timeout(LINGER, async {
         stream.shutdown().await?;

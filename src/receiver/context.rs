@@ -22,9 +22,9 @@ pub(super) struct Context {
     pub(super) memory: Arc<MessageMemory>,
     pub(super) disk: Disk,
     pub(super) certificate: Certificate,
-    /// Cancelled when sessions are to end between two messages.
+    /// Cancelled to end each session after its current message.
     pub(super) stop: CancellationToken,
-    /// Cancelled when sessions are to end at once.
+    /// Cancelled to end all sessions at once.
     pub(super) end: CancellationToken,
     pub(super) tasks: TaskTracker,
     pub(super) refusal_log: RefusalLog,

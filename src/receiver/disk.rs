@@ -1,4 +1,4 @@
-//! Whether the disk has room for another message. A measurement is valid for a second, and is made on a blocking
+//! Checks whether the disk has room for another message. A measurement is valid for one second, and runs on a blocking
 //! thread.
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::clock::{Clock, Instant};
 
 const MEASURED_FOR: Duration = Duration::from_secs(1);
 
-/// Watches the disk with the data directory.
+/// Measures the free space of the disk with the data directory.
 pub(super) struct Disk {
     path: PathBuf,
     least_free: u64,
@@ -25,12 +25,12 @@ struct Measured {
 }
 
 impl Disk {
-    /// Watches the disk of `path`, which counts as full with less than `least_free` bytes left.
+    /// For the disk with `path`, which is full if fewer than `least_free` bytes are free.
     pub(super) fn new(path: PathBuf, least_free: u64, clock: Clock) -> Self {
         Self { path, least_free, clock, measured: Mutex::new(None) }
     }
 
-    /// Whether too little is free for another message. Simultaneous callers share one measurement.
+    /// Whether the disk is full. Simultaneous callers share one measurement.
     pub(super) async fn is_full(&self) -> bool {
         let mut measured = self.measured.lock().await;
         let now = self.clock.instant();
@@ -44,7 +44,7 @@ impl Disk {
         }
     }
 
-    /// A disk that cannot be measured does not count as full: the store will report what is wrong with it.
+    /// If the measurement fails, the disk does not count as full: the store will report the error.
     async fn measure(&self) -> bool {
         let path = self.path.clone();
         match tokio::task::spawn_blocking(move || free_bytes(&path)).await {
@@ -61,7 +61,7 @@ impl Disk {
     }
 }
 
-/// The bytes that an unprivileged process can still write.
+/// The free bytes that an unprivileged process can use.
 fn free_bytes(path: &Path) -> rustix::io::Result<u64> {
     let disk = rustix::fs::statvfs(path)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))

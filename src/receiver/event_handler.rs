@@ -1,5 +1,5 @@
-//! Answers the session's events with the service, and writes the log: one line for each message, stored or refused, and
-//! one for each refused sender or recipient. Never a body, a code or a key.
+//! Answers the events of the session by calling the service. Writes one log line for each message, stored or refused,
+//! and one for each refused sender or recipient. The log never contains a body, a code or a key.
 
 use std::fmt::{Display, Write};
 use std::net::SocketAddr;
@@ -13,14 +13,15 @@ use super::context::Context;
 use super::trace::Trace;
 use crate::config::SmtpAuth;
 use crate::metrics;
-use crate::model::{ApiKey, EmailAddress, MessageId, ProjectId, Reception, RefusedMail};
+use crate::model::{ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, RefusedMail};
 use crate::service::{DeliverError, Incoming, SmtpConnection, prepare};
+use crate::store::Delivered;
 use restante_smtp::reply::RefusedPath;
-use restante_smtp::{Credentials, Envelope, Event, Refusal, Reply, Session};
+use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session};
 
-/// How long the client waits for the service before the reply asks it to try again later.
+/// How long the client waits for the service. After that, the reply asks it to try again later.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes of most traces.
+/// Most traces are shorter than this.
 const TRACE_BYTES: usize = 256;
 
 /// Handles the events of one session.
@@ -29,10 +30,10 @@ pub(super) struct EventHandler {
     admitted: Arc<Admitted>,
     context: Arc<Context>,
     alarm: Alarm,
-    caller: Option<Caller>,
+    caller: Option<AuthenticatedClient>,
     /// The version of TLS, once the connection is encrypted.
     tls: Option<&'static str>,
-    /// Counts the connection for as long as it is open.
+    /// Counts the connection as open until it is dropped.
     _connection: SmtpConnection,
     /// The sender and the recipients of the current message, for the log.
     sender: String,
@@ -40,7 +41,7 @@ pub(super) struct EventHandler {
 }
 
 /// The key that the client authenticated with. It is checked again for each message.
-struct Caller {
+struct AuthenticatedClient {
     key: String,
     project: ProjectId,
 }
@@ -60,12 +61,12 @@ impl EventHandler {
         }
     }
 
-    /// The connection is encrypted from now on.
+    /// TLS was started.
     pub(super) fn encrypted(&mut self, version: Option<&'static str>) {
         self.tls = version;
     }
 
-    /// Answers `event` if it needs an answer. `arrival` is the account of the message that has just come.
+    /// Answers `event` if it needs an answer. `arrival` belongs to the message that was just received.
     pub(super) async fn handle(&mut self, session: &mut Session, event: Event, arrival: Option<Arrival>) {
         match event {
             Event::Authenticate(credentials) => session.authenticated(self.authenticate(credentials).await),
@@ -76,19 +77,32 @@ impl EventHandler {
             }
             Event::Recipient(address) => {
                 write_joined(&mut self.recipients, &[&address]);
-                session.recipient(self.check_recipient(&address).await);
+                match self.check_recipient(&address).await {
+                    Ok(Some(action)) => {
+                        tracing::info!(peer = %self.peer, to = self.recipients, fault = action.as_str(), "recipient");
+                        self.store_fault(&action);
+                        answer(session, &action, |session| session.recipient(Ok(())));
+                    }
+                    outcome => session.recipient(outcome.map(drop)),
+                }
             }
-            Event::Deliver(envelope, raw) => session.delivered(self.deliver(envelope, raw, arrival).await),
+            Event::Deliver(envelope, raw) => match self.deliver(envelope, raw, arrival).await {
+                Ok((ids, Some(action))) => {
+                    self.store_fault(&action);
+                    answer(session, &action, |session| session.delivered(Ok(ids)));
+                }
+                outcome => session.delivered(outcome.map(|(ids, _)| ids)),
+            },
             Event::Refused { envelope, size, refusal } => {
                 write_joined(&mut self.recipients, &envelope.recipients);
-                self.log_message(size, &Err(refusal));
+                self.log_message(size, Err(&refusal));
             }
-            Event::NeedInput | Event::Send(_) | Event::StartTls | Event::Close => {}
+            Event::NeedInput | Event::Send(_) | Event::HoldBack(_) | Event::StartTls | Event::Close => {}
         }
     }
 
-    /// A password that looks like a key must be one. Any other means nothing: test environments often have dummy
-    /// credentials. The user name is ignored.
+    /// A password that looks like a key must be a valid key. Any other has no effect, because test environments often
+    /// have dummy credentials. The user name is ignored.
     async fn authenticate(&mut self, credentials: Credentials) -> Result<(), Refusal> {
         self.caller = None;
         if self.context.auth == SmtpAuth::Any && !credentials.password.starts_with(ApiKey::PREFIX) {
@@ -97,11 +111,11 @@ impl EventHandler {
         let unavailable = Refusal::AuthenticationUnavailable;
         let project = self.project_of(&credentials.password, unavailable).await?;
         let project = project.ok_or(Refusal::AuthenticationFailed)?;
-        self.caller = Some(Caller { key: credentials.password, project });
+        self.caller = Some(AuthenticatedClient { key: credentials.password, project });
         Ok(())
     }
 
-    /// The project that a key opens, `unavailable` where that is not known now.
+    /// The project of a key; the refusal `unavailable` if the store fails.
     async fn project_of(&mut self, key: &str, unavailable: Refusal) -> Result<Option<ProjectId>, Refusal> {
         let found = within_patience(&mut self.alarm, &self.context, self.context.service.authenticate(key)).await;
         match found.ok_or(unavailable)? {
@@ -125,8 +139,8 @@ impl EventHandler {
         }
     }
 
-    /// A key that was revoked in the meantime opens nothing any more, also in a session that is open.
-    async fn check_again(&mut self, caller: Caller) -> Result<(), Refusal> {
+    /// Checks the key of the session again: it may have been revoked since the client authenticated.
+    async fn check_again(&mut self, caller: AuthenticatedClient) -> Result<(), Refusal> {
         let found = self.project_of(&caller.key, Refusal::StoreFailure).await;
         if let Ok(found) = found
             && found != Some(caller.project)
@@ -137,7 +151,7 @@ impl EventHandler {
         found.map(drop)
     }
 
-    async fn check_recipient(&mut self, address: &EmailAddress) -> Result<(), Refusal> {
+    async fn check_recipient(&mut self, address: &EmailAddress) -> Result<Option<FaultAction>, Refusal> {
         let checked = self.context.service.accept_recipient(address);
         match within_patience(&mut self.alarm, &self.context, checked).await {
             Some(outcome) => outcome.map_err(|error| self.refusal(&error)),
@@ -150,7 +164,7 @@ impl EventHandler {
         envelope: Envelope,
         raw: Vec<u8>,
         arrival: Option<Arrival>,
-    ) -> Result<Vec<MessageId>, Refusal> {
+    ) -> Result<(Vec<MessageId>, Option<FaultAction>), Refusal> {
         write_joined(&mut self.recipients, &envelope.recipients);
         let size = raw.len() as u64;
         let delivery = Box::pin(self.delivery(envelope, raw, arrival));
@@ -159,36 +173,39 @@ impl EventHandler {
             Some(delivered) => delivered.map_err(|error| self.refusal(&error)),
             None => Err(Refusal::StoreFailure),
         };
-        if outcome.is_ok() {
+        let outcome = outcome.map(|Delivered { messages, fault }| {
+            (messages.into_iter().map(|outcome| outcome.message).collect::<Vec<_>>(), fault)
+        });
+        if outcome.as_ref().is_ok_and(|(ids, _)| !ids.is_empty()) {
             metrics::message_stored(size, started.elapsed());
         }
-        self.log_message(size, &outcome);
+        self.log_message(size, outcome.as_ref());
         outcome
     }
 
-    /// Parses and stores a message. The committer holds the message's memory and the connection's place to the end,
-    /// also when the client is no longer kept waiting, so that retries at a store that hangs take no more than these
-    /// limits.
+    /// Parses and stores a message. The committer keeps the memory of the message and the place of the connection until
+    /// the delivery has ended, even if the client was answered before. So if the store hangs, clients that try again
+    /// cannot exceed these limits.
     fn delivery(
         &self,
         envelope: Envelope,
         raw: Vec<u8>,
         arrival: Option<Arrival>,
-    ) -> impl Future<Output = Result<Vec<MessageId>, DeliverError>> + Send + use<> {
+    ) -> impl Future<Output = Result<Delivered, DeliverError>> + Send + use<> {
         let (service, memory) = (self.context.service.clone(), Arc::clone(&self.context.memory));
         let incoming = self.incoming(envelope, raw);
         let held = (arrival.map(Arrival::into_share), Arc::clone(&self.admitted));
         async move {
             let workspace = memory.workspace(incoming.raw.len()).await;
             let prepared = prepare(incoming).await;
-            // The next large message is parsed while this one is written.
+            // Now the next large message may be parsed, while this one is written.
             drop(workspace);
             service.store(prepared?.holding(held)).await
         }
     }
 
     fn incoming(&self, mut envelope: Envelope, raw: Vec<u8>) -> Incoming {
-        // Dummy credentials open no project.
+        // Dummy credentials belong to no project.
         envelope.authenticated &= self.caller.is_some();
         let service = &self.context.service;
         let fields = Trace {
@@ -220,11 +237,12 @@ impl EventHandler {
         match error {
             DeliverError::InboxFull(_) => Refusal::InboxFull,
             DeliverError::Disabled(_) => Refusal::MailboxDisabled,
-            // Not 421, which ends the session: the connection sends that when the receiver stops.
+            // Not 421, which ends the session. If the receiver stops, the connection sends 421.
             DeliverError::Stopping
             | DeliverError::LeaseLost
             | DeliverError::NoInbox(_)
             | DeliverError::InboxBusy(_)
+            | DeliverError::BounceWanted { .. }
             | DeliverError::Unavailable => Refusal::StoreFailure,
             DeliverError::Store(error) => {
                 tracing::error!(peer = %self.peer, %error, "the store failed");
@@ -233,13 +251,18 @@ impl EventHandler {
         }
     }
 
-    fn log_message(&self, size: u64, outcome: &Result<Vec<MessageId>, Refusal>) {
+    fn log_message(&self, size: u64, outcome: Result<&(Vec<MessageId>, Option<FaultAction>), &Refusal>) {
         let (peer, from, to) = (self.peer, &self.sender, &self.recipients);
         match outcome {
-            Ok(stored) => {
+            Ok((stored, None)) => {
                 let mut ids = String::new();
                 write_joined(&mut ids, stored);
                 tracing::info!(%peer, %from, to, size, outcome = "stored", ids, "message");
+            }
+            Ok((stored, Some(fault))) => {
+                let mut ids = String::new();
+                write_joined(&mut ids, stored);
+                tracing::info!(%peer, %from, to, size, outcome = "fault", fault = fault.as_str(), ids, "message");
             }
             Err(refusal) => {
                 metrics::message_refused(refusal.label());
@@ -248,7 +271,7 @@ impl EventHandler {
         }
     }
 
-    /// Logs a reply that refuses a sender or a recipient, and stores every reply that refuses something.
+    /// Logs a reply that refuses a sender or a recipient. Stores every refusal.
     pub(super) fn log_refusal(&self, reply: &Reply) {
         let Some(refusal) = reply.refusal() else { return };
         self.store_refusal(refusal, reply);
@@ -266,20 +289,50 @@ impl EventHandler {
             Some(RefusedPath::Sender(path)) => (path.as_str(), ""),
             Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), path.as_str()),
         };
+        self.record(sender, recipient, refusal.label(), reply.to_string().trim_end());
+    }
+
+    /// Stores a fault among the refusals if the mail is not stored and no reply says so.
+    fn store_fault(&self, action: &FaultAction) {
+        let (reason, what) = match action {
+            FaultAction::Disconnect { .. } if action.copies() == 0 => {
+                ("disconnected_on_request", "the connection was closed on request, without a reply")
+            }
+            FaultAction::Bounce => ("bounced_on_request", "accepted, and bounced on request"),
+            _ => return,
+        };
+        self.record(&self.sender, &self.recipients, reason, what);
+    }
+
+    fn record(&self, sender: &str, recipient: &str, reason: &str, reply: &str) {
         let refused = RefusedMail {
             peer: self.peer.to_string(),
             sender: sender.to_owned(),
             recipient: recipient.to_owned(),
             inbox: None,
-            reason: refusal.label().to_owned(),
-            reply: reply.to_string().trim_end().to_owned(),
+            reason: reason.to_owned(),
+            reply: reply.to_owned(),
             refused_at: self.context.clock().now(),
         };
         self.context.service.record_refusal(refused, self.caller.as_ref().map(|caller| caller.project));
     }
 }
 
-/// The outcome of `work`, or nothing where it takes too long.
+/// Answers an event with a fault. If the fault only delays or doubles the answer, the real answer follows.
+fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut Session)) {
+    if let Some(reply) = action.refusal() {
+        return session.fault(Fault::Refuse(reply));
+    }
+    if matches!(action, FaultAction::Disconnect { .. }) {
+        return session.fault(Fault::Disconnect);
+    }
+    if let Some(delay) = action.delay() {
+        session.fault(Fault::Delay(delay));
+    }
+    accept(session);
+}
+
+/// The result of `work`, or `None` if it takes too long.
 async fn within_patience<T>(alarm: &mut Alarm, context: &Context, work: impl Future<Output = T>) -> Option<T> {
     let deadline = context.clock().instant().after(PATIENCE);
     tokio::select! {

@@ -14,7 +14,7 @@ use super::context::Context;
 use crate::metrics;
 use crate::tcp;
 
-/// How long to wait for free file descriptors or memory.
+/// How long to wait until file descriptors or memory may be free again.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A bound socket.
@@ -60,14 +60,14 @@ fn start(stream: TcpStream, peer: SocketAddr, implicit_tls: bool, admission: &Ar
         }
         // A client that expects TLS could not read the reason.
         if !implicit_tls {
-            // The client may be gone already; nothing is lost then.
+            // The client may have disconnected; then nothing is lost.
             let _ = refuse(stream, context);
         }
         return;
     };
     let counted = metrics::OpenConnection::begin();
     let context_of_task = Arc::clone(context);
-    // Boxed, because a future that is passed by value takes its memory several times.
+    // Boxed, because a large future that is moved takes its memory several times.
     let serving = Box::pin(async move {
         connection::serve(stream, peer, implicit_tls, admitted, context_of_task).await;
         drop(counted);
@@ -86,7 +86,7 @@ fn refuse(stream: TcpStream, context: &Context) -> io::Result<()> {
     Ok(())
 }
 
-/// These errors concern the connection only. All others, such as EMFILE, stay until something is closed.
+/// Errors of one connection. All others, such as EMFILE, last until something is closed.
 fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)

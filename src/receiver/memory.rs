@@ -1,20 +1,19 @@
-//! Bounds the message bytes that all sessions together hold in memory. A session asks before it reads. Where there is
-//! no room it waits, and its socket is not read.
+//! Limits the memory for messages of all sessions. A session requests memory before it reads. If there is none, it
+//! waits, and its socket is not read.
 //!
 //! The budget has three parts:
 //!
-//! - *Own*: the first bytes of a message, set aside for every possible connection. A small message never waits.
-//! - *Pool*: shared, taken in steps as messages grow, first come, first served.
-//! - *Seats*: each has room for a whole message. A session that finds the pool empty waits for the pool or for a seat;
-//!   with a seat it never waits again until its message is done.
+//! - *Own*: each possible connection has memory for the first bytes of a message. A small message never waits.
+//! - *Pool*: shared; a growing message takes steps from it, first come, first served.
+//! - *Seats*: each has memory for a whole message. If the pool is empty, a session waits for the pool or for a seat. A
+//!   session with a seat does not wait for memory again until its message is complete.
 //!
-//! So no session waits for ever. A session that waits holds no seat. A session with a seat waits only for its own
-//! client and the store, which both have a time limit; then its seat goes to the first in the queue. A slow client
-//! cannot keep a seat for long either: while others wait, a session that receives too little is ended
-//! ([`MessageMemory::is_short`]).
+//! No session waits without end: a waiting session holds no seat. A session with a seat waits only for its client and
+//! for the store. Both have time limits, and then the next session gets the seat. A slow client cannot keep a seat for
+//! long either: while others wait ([`MessageMemory::is_short`]), a session that receives too little is ended.
 //!
-//! Parsing takes memory too (the parts, the compressed copy): large messages that are parsed at once are together no
-//! larger than the largest one may be ([`MessageMemory::workspace`]).
+//! Parsing also takes memory, for the parts and the compressed copy. All large messages that are being parsed at the
+//! same time are together at most as large as the largest allowed message ([`MessageMemory::workspace`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,11 +22,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Limits;
 
-/// The most bytes that are set aside for each connection.
+/// The most bytes of each connection's own memory.
 const OWN_MOST: u64 = 16 * 1024;
 /// The bytes that a growing message takes from the pool at once.
 const STEP: u32 = 64 * 1024;
-/// A message up to this size is parsed without asking for workspace, in bytes.
+/// A message up to this size, in bytes, is parsed without reserving memory for it.
 const SMALL_DELIVERY: usize = 256 * 1024;
 
 /// The budget.
@@ -41,8 +40,8 @@ pub(super) struct MessageMemory {
 }
 
 impl MessageMemory {
-    /// Splits the budget: at most a quarter for the connections' own, then half for the seats (one at least, or no
-    /// large message could ever be taken), the rest for the pool.
+    /// Splits the budget: at most a quarter for the connections' own memory, then half for the seats, and the rest for
+    /// the pool. There is always one seat, because a large message needs one.
     pub(super) fn new(limits: &Limits) -> Arc<Self> {
         let connections = limits.smtp_connections.max(1) as u64;
         let own = OWN_MOST.min(limits.message_memory / 4 / connections);
@@ -60,7 +59,7 @@ impl MessageMemory {
         })
     }
 
-    /// The share of a session that holds nothing yet.
+    /// The share of a new session.
     pub(super) fn share(self: &Arc<Self>) -> Share {
         Share { memory: Arc::clone(self), covered: self.own, pooled: None, seat: None }
     }
@@ -70,7 +69,7 @@ impl MessageMemory {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until a message of `bytes` may be parsed. The permit is held until it has been.
+    /// Waits until a message of `bytes` may be parsed. The caller holds the permit until the message is parsed.
     pub(super) async fn workspace(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         if bytes <= SMALL_DELIVERY {
             return None;
@@ -81,12 +80,12 @@ impl MessageMemory {
     }
 }
 
-/// A tokio semaphore has a largest number of permits; a budget beyond it is no limit in practice.
+/// A tokio semaphore has a maximum number of permits; a budget beyond that is unlimited in practice.
 fn semaphore(permits: u64) -> Semaphore {
     Semaphore::new(usize::try_from(permits).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS))
 }
 
-/// What one session holds of the budget; given back when it is dropped.
+/// The memory that one session holds; returned to the budget when this is dropped.
 pub(super) struct Share {
     memory: Arc<MessageMemory>,
     covered: u64,
@@ -95,24 +94,24 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Waits until the session may hold `bytes`. Dropping the future gives up the place in the queue.
+    /// Waits until the session may hold `bytes`. Dropping the future gives up its place in the queue.
     pub(super) async fn cover(&mut self, bytes: u64) {
         while self.covered() < bytes {
             self.grow().await;
         }
     }
 
-    /// How many bytes the session may hold; without limit with a seat.
+    /// How many bytes the session may hold; unlimited with a seat.
     pub(super) fn covered(&self) -> u64 {
         if self.has_seat() { u64::MAX } else { self.covered }
     }
 
-    /// Whether the session has room for a whole message.
+    /// Whether the session has memory for a whole message.
     pub(super) fn has_seat(&self) -> bool {
         self.seat.is_some()
     }
 
-    /// Whether the session holds more than its own part.
+    /// Whether the session holds more than its own memory.
     pub(super) fn is_large(&self) -> bool {
         self.has_seat() || self.pooled.is_some()
     }
@@ -123,7 +122,7 @@ impl Share {
             return self.take_from_pool(permit);
         }
         let _waiting = Waiting::start(&memory.waiting);
-        // The semaphores are never closed, so these are permits.
+        // The semaphores are never closed, so acquiring cannot fail.
         tokio::select! {
             biased;
             Ok(permit) = Arc::clone(&memory.pool).acquire_many_owned(STEP) => self.take_from_pool(permit),
@@ -141,7 +140,7 @@ impl Share {
     }
 }
 
-/// Counts a waiting session for as long as it waits.
+/// Counts a session as waiting until this is dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -166,7 +165,7 @@ mod tests {
     use super::*;
     use crate::config::MIB;
 
-    /// A budget of four messages of 1 MiB: two seats and, but for 16 KiB, a pool of two messages.
+    /// A budget of four messages of 1 MiB: two seats, and a pool of two messages less 16 KiB.
     fn four_messages() -> Arc<MessageMemory> {
         MessageMemory::new(&Limits {
             message_size: MIB,

@@ -1,12 +1,11 @@
 //! SMTP over tokio: runs one pure [`Session`](restante_smtp::Session) for each connection and answers its events with
 //! the service.
 //!
-//! `listener` accepts connections, plain or with TLS from the first byte, and `admission` counts them. `connection` is
-//! the loop of one connection,
-//! `event_handler` answers the session's events, `trace` writes the header fields that this hop adds. `arrival` is the
-//! account of a message that is being received, `memory` bounds what all of them hold together, `refusal_log`
-//! sums up refusals, `disk` watches the free disk, `tls` holds the certificate, `alarm` is a cheap timer, `context` is
-//! what the connections share.
+//! `listener` accepts connections, plain or with TLS from the first byte, and `admission` counts them. `connection`
+//! runs one connection. `event_handler` answers the events of its session. `trace` writes the header fields that this
+//! server adds. `arrival` tracks the time and memory of a message that is being received, and `memory` limits the
+//! memory of all of them. `refusal_log` limits the log lines about refusals, `disk` measures the free disk space, `tls`
+//! has the certificate, `alarm` is a cheap timer, and `context` is shared by all connections.
 
 mod admission;
 mod alarm;
@@ -39,14 +38,14 @@ use crate::service::Service;
 /// Why the receiver cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiverError {
-    /// The address is taken, or not this machine's.
+    /// The address is in use, or it is not an address of this machine.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// Where to listen.
         address: SocketAddr,
         /// Whether this is the listener for TLS from the first byte.
         implicit_tls: bool,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// There is no certificate to present.
@@ -65,12 +64,10 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Binds the sockets and reads the certificate. Where none was given, the server's own is used, which is made at
-    /// the
-    /// first start.
+    /// Binds the sockets and reads the certificate. If the settings name no certificate, the first start creates one.
     ///
     /// # Errors
-    /// [`ReceiverError`] where the address or the certificate cannot be used.
+    /// [`ReceiverError`] if an address or the certificate cannot be used.
     pub async fn bind(settings: &Settings, service: Service) -> Result<Self, ReceiverError> {
         let certificate = load_certificate(settings, &service).await?;
         let listener = bind(settings.smtp_listen, false)?;
@@ -79,23 +76,23 @@ impl Receiver {
         Ok(Self { listener, tls_listener, context })
     }
 
-    /// The address it listens on, with the real port where the settings say 0.
+    /// The address of the listener, with the real port if the settings say 0.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.address
     }
 
-    /// The same for TLS from the first byte, if that is on.
+    /// The same for TLS from the first byte, if it is enabled.
     #[must_use]
     pub fn tls_addr(&self) -> Option<SocketAddr> {
         self.tls_listener.as_ref().map(|listener| listener.address)
     }
 
-    /// Serves until `stop`. Then it accepts no more connections; idle sessions receive 421 at once and the others at
-    /// their next command. Messages that are being received may finish within `grace`; what is left is cut off.
+    /// Serves until `stop`, and then accepts no more connections. Idle sessions receive 421 at once, the others at
+    /// their next command. Messages that are being received have `grace` to finish; then their connections are closed.
     pub async fn run(self, stop: CancellationToken, grace: Duration) {
         let context = Arc::new(Context { stop, ..self.context });
-        // Dropping this future ends the connections too.
+        // Dropping this future also ends the connections.
         let _end = context.end.clone().drop_guard();
         let admission = Admission::new(&context.limits);
         let encrypted = async {
@@ -108,7 +105,7 @@ impl Receiver {
         tokio::select! {
             () = context.tasks.wait() => {}
             () = context.service.clock().sleep(grace) => {
-                tracing::warn!(connections = context.tasks.len(), "cut off what did not end within the grace");
+                tracing::warn!(connections = context.tasks.len(), "closed connections that did not finish in time");
                 context.end.cancel();
                 context.tasks.wait().await;
             }

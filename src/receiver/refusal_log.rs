@@ -1,5 +1,6 @@
-//! Sums up the refusals of one client in the log: past the first few of a window, they are counted and reported
-//! together when the window ends. So a client that is refused a hundred thousand times a second does not fill the disk.
+//! Limits the log lines about refusals. Each client has the first few refusals of a time window logged one by one; the
+//! rest are counted, and logged as one line when the window ends. So a client that is refused a hundred thousand times
+//! per second does not fill the disk.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,14 +10,14 @@ use std::time::Duration;
 use super::admission::client_of;
 use crate::clock::{Clock, Instant};
 
-/// How long refusals are summed up.
+/// The length of a window.
 const WINDOW: Duration = Duration::from_secs(10);
-/// Refusals in a window that have a line each.
+/// The refusals per window that are logged one by one.
 const LINES: u64 = 20;
-/// Clients that have a window at once; the refusals of further ones are not logged.
+/// The most clients with a window at once. Refusals of further clients are not logged.
 const CLIENTS: usize = 10_000;
 
-/// The refusals in each client's window. Clones share them.
+/// The current windows, by client. Clones share them.
 #[derive(Clone)]
 pub(super) struct RefusalLog {
     windows: Arc<Mutex<HashMap<IpAddr, Window>>>,
@@ -33,7 +34,7 @@ impl RefusalLog {
         Self { windows: Arc::default(), clock }
     }
 
-    /// Counts a refusal; whether it gets a line of its own.
+    /// Counts a refusal. Returns whether to log it.
     pub(super) fn admits(&self, client: IpAddr) -> bool {
         let client = client_of(client);
         let mut windows = self.windows();
@@ -55,7 +56,7 @@ impl RefusalLog {
         true
     }
 
-    /// Ends every window now: the server stops.
+    /// Ends every window now, because the server stops.
     pub(super) fn end(&self) {
         let windows = std::mem::take(&mut *self.windows());
         windows.iter().for_each(|(client, window)| self.report(*client, window));

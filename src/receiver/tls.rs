@@ -1,5 +1,5 @@
-//! The certificate that STARTTLS presents: made at the first start where none was given, read from its files, and
-//! taken up again when they change.
+//! The certificate for STARTTLS. The first start creates it if the settings name none. If its files change, they are
+//! read again.
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,10 +20,10 @@ use crate::clock::{Clock, Instant};
 use crate::config::TlsFiles;
 use crate::model::Domain;
 
-/// How often a handshake looks whether the files have changed.
+/// How often a handshake checks whether the files have changed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why there is no certificate to present.
+/// Why there is no usable certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read.
@@ -31,7 +31,7 @@ pub enum TlsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A file cannot be written.
@@ -39,10 +39,10 @@ pub enum TlsError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file is not the PEM that it should be.
+    /// A file is not valid PEM.
     #[error("{path} holds no usable PEM: {source}")]
     Pem {
         /// The file.
@@ -58,7 +58,7 @@ pub enum TlsError {
     Make(#[from] rcgen::Error),
 }
 
-/// The certificate in its present state.
+/// The certificate as it was last read.
 pub(super) struct Certificate {
     files: TlsFiles,
     clock: Clock,
@@ -80,7 +80,7 @@ impl Certificate {
         Ok(Self { files, clock, current })
     }
 
-    /// What a handshake that begins now uses.
+    /// The certificate for a handshake that starts now.
     pub(super) async fn acceptor(&self) -> TlsAcceptor {
         let mut current = self.current.lock().await;
         let now = self.clock.instant();
@@ -91,7 +91,7 @@ impl Certificate {
         TlsAcceptor::from(Arc::clone(&current.config))
     }
 
-    /// Replaces what is presented if the files have changed and are in order; what was in order stays otherwise.
+    /// Reads the files again if they have changed. If they cannot be used, the old certificate stays.
     async fn take_up_change(&self, current: &mut Current) {
         let (files, known) = (self.files.clone(), current.stamp);
         let looked = tokio::task::spawn_blocking(move || {
@@ -102,10 +102,10 @@ impl Certificate {
             Ok(Ok(None)) => {}
             Ok(Ok(Some((stamp, Ok(config))))) => {
                 (current.stamp, current.config) = (stamp, Arc::new(config));
-                tracing::info!(certificate = %self.files.certificate.display(), "took up the changed certificate");
+                tracing::info!(certificate = %self.files.certificate.display(), "using the changed certificate");
             }
             Ok(Ok(Some((stamp, Err(error))))) => {
-                // Said once a change, not once a handshake.
+                // Logged once per change, not once per handshake.
                 current.stamp = stamp;
                 tracing::warn!(%error, "kept the old certificate");
             }
@@ -115,7 +115,7 @@ impl Certificate {
     }
 }
 
-/// Tells whether a pair of files was written again.
+/// Identifies a version of the pair of files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp([FileStamp; 2]);
 
@@ -161,8 +161,8 @@ fn read_config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     Ok(config)
 }
 
-/// The files of the self-signed certificate in `data_dir`, made for `mail_domain` if they are not there yet; blocks on
-/// the disk. It is also valid for this machine, so that a client that is told to trust the file can connect to it.
+/// The files of the self-signed certificate for `mail_domain` in `data_dir`; creates them if they are missing. Blocks
+/// on the disk. The certificate is also valid for this machine, so that a client that trusts the file can connect here.
 pub(super) fn self_signed(data_dir: &Path, mail_domain: &Domain) -> Result<TlsFiles, TlsError> {
     let files = TlsFiles { certificate: data_dir.join("tls-cert.pem"), key: data_dir.join("tls-key.pem") };
     if files.certificate.exists() && files.key.exists() {
@@ -175,7 +175,7 @@ pub(super) fn self_signed(data_dir: &Path, mail_domain: &Domain) -> Result<TlsFi
     Ok(files)
 }
 
-/// Writes beside the file and renames, so that a crash leaves no half of it. Only its owner may read it.
+/// Writes a new file and renames it, so that a crash never leaves half a file. Only its owner may read it.
 fn write_whole(path: &Path, text: &str) -> Result<(), TlsError> {
     let unwritten = path.with_extension("pem.new");
     let write = || {

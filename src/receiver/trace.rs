@@ -1,4 +1,4 @@
-//! The trace that this server puts in front of a message: `Return-Path` and `Received` (RFC 5321, section 4.4).
+//! The trace fields that this server adds in front of a message: `Return-Path` and `Received` (RFC 5321, section 4.4).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use crate::model::{Domain, Timestamp};
 use restante_smtp::Envelope;
 
-/// A longer name of a client is left out, in bytes (RFC 5321, section 4.5.3.1.2).
+/// A client name that is longer, in bytes, is left out (RFC 5321, section 4.5.3.1.2).
 const CLIENT_NAME_BYTES: usize = 255;
 
-/// How one message came; `Display` writes the fields, each ended by CR LF.
+/// How one message arrived; `Display` writes the fields, each followed by CR LF.
 pub(super) struct Trace<'a> {
     pub(super) envelope: &'a Envelope,
     pub(super) peer: IpAddr,
@@ -27,7 +27,7 @@ impl fmt::Display for Trace<'_> {
             None => write!(formatter, "Received: from {peer} ({peer})\r\n")?,
         }
         write!(formatter, "\tby {mail_domain} with {}", envelope.protocol())?;
-        // With several recipients, each would learn of the others (section 7.6).
+        // With several recipients, each would see the others (section 7.6).
         if let [recipient] = envelope.recipients.as_slice() {
             write!(formatter, "\r\n\tfor <{recipient}>")?;
         }

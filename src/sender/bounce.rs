@@ -1,6 +1,6 @@
 //! The bounce for a message that could not be delivered (RFC 3464), sent to the inbox that sent the message.
-//!
-//! It has three parts: a text for people, fields for programs, and the header of the original message.
+
+use restante_mail::report::{FailedRecipient, Report};
 
 use super::failure::Failure;
 use super::status::Status;
@@ -14,7 +14,7 @@ pub(super) struct Bounce<'a> {
     pub(super) sender: &'a str,
     /// The header section of the message.
     pub(super) header: &'a [u8],
-    /// Why delivery was given up.
+    /// Why the delivery failed.
     pub(super) failure: &'a Failure,
     /// The domain that reports.
     pub(super) mail_domain: &'a Domain,
@@ -25,44 +25,26 @@ pub(super) struct Bounce<'a> {
 impl Bounce<'_> {
     /// The report as a message.
     pub(super) fn compose(&self) -> Vec<u8> {
-        let (boundary, id) = (uuid::Uuid::now_v7().simple(), uuid::Uuid::now_v7());
-        // RFC 6533 has separate content types for fields with UTF-8.
-        let ascii = self.item.recipient.is_ascii() && self.sender.is_ascii();
-        let (status_type, header_type) = if ascii {
-            ("message/delivery-status", "text/rfc822-headers")
-        } else {
-            ("message/global-delivery-status", "message/global-headers")
+        let attempted_at = self.item.attempted_at.unwrap_or(self.now);
+        let recipient = FailedRecipient {
+            address: self.item.recipient.clone(),
+            status: self.permanent_status().to_string(),
+            server: self.failure.server.clone(),
+            reply: self.failure.reply.clone(),
+            last_attempt: Some(attempted_at.to_rfc5322()),
         };
-        let mut report = format!(
-            "From: Mail Delivery System <mailer-daemon@{domain}>\r\n\
-             To: <{sender}>\r\n\
-             Subject: Undelivered Mail:{subject}\r\n\
-             Date: {date}\r\n\
-             Message-ID: <{id}@{domain}>\r\n\
-             In-Reply-To: {original}\r\n\
-             References: {original}\r\n\
-             Auto-Submitted: auto-replied\r\n\
-             MIME-Version: 1.0\r\n\
-             Content-Type: multipart/report; report-type=delivery-status;\r\n boundary=\"{boundary}\"\r\n\
-             \r\n\
-             --{boundary}\r\n\
-             Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n{text}\r\n\
-             --{boundary}\r\n\
-             Content-Type: {status_type}\r\nContent-Transfer-Encoding: 8bit\r\n\r\n{fields}\r\n\
-             --{boundary}\r\n\
-             Content-Type: {header_type}\r\nContent-Transfer-Encoding: 8bit\r\n\r\n",
-            domain = self.mail_domain,
-            sender = self.sender,
-            subject = String::from_utf8_lossy(subject(self.header)),
-            date = self.now.to_rfc5322(),
-            original = self.item.message_id,
-            text = self.text(),
-            fields = self.fields(ascii),
-        )
-        .into_bytes();
-        report.extend_from_slice(self.header);
-        report.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
-        report
+        let report = Report {
+            mail_domain: self.mail_domain,
+            to: self.sender,
+            header: self.header,
+            message_id: Some(&self.item.message_id),
+            text: &self.text(),
+            arrived_at: &self.item.created_at.to_rfc5322(),
+            recipients: &[recipient],
+            id: &uuid::Uuid::now_v7().to_string(),
+            date: &self.now.to_rfc5322(),
+        };
+        report.compose()
     }
 
     fn text(&self) -> String {
@@ -76,46 +58,11 @@ impl Bounce<'_> {
         )
     }
 
-    /// The fields of the message and of its one recipient (RFC 3464, sections 2.2 and 2.3).
-    fn fields(&self, ascii: bool) -> String {
-        let address_type = if ascii { "rfc822" } else { "utf-8" };
-        let mut fields = vec![
-            format!("Reporting-MTA: dns; {}", self.mail_domain),
-            format!("Arrival-Date: {}", self.item.created_at.to_rfc5322()),
-            String::new(),
-            format!("Final-Recipient: {address_type}; {}", self.item.recipient),
-            "Action: failed".to_owned(),
-            format!("Status: {}", self.permanent_status()),
-        ];
-        fields.extend(self.failure.server.iter().map(|server| format!("Remote-MTA: dns; {server}")));
-        fields.extend(self.failure.reply.iter().map(|reply| format!("Diagnostic-Code: smtp; {reply}")));
-        let attempted_at = self.item.attempted_at.unwrap_or(self.now);
-        fields.push(format!("Last-Attempt-Date: {}", attempted_at.to_rfc5322()));
-        fields.join("\r\n") + "\r\n"
-    }
-
-    /// A transient failure becomes permanent when delivery is given up.
+    /// A transient failure becomes permanent when there are no more attempts.
     fn permanent_status(&self) -> Status {
         let Status(_, subject, detail) = self.failure.status;
         Status(Status::PERMANENT, subject, detail)
     }
-}
-
-/// All fields, with the last line end.
-pub(super) fn header_section(message: &[u8]) -> &[u8] {
-    let end = message.windows(4).position(|bytes| bytes == b"\r\n\r\n");
-    end.map_or(message, |end| &message[..end + 2])
-}
-
-/// The raw value of `Subject`, still encoded and folded, without the last line end.
-fn subject(header: &[u8]) -> &[u8] {
-    const NAME: &[u8] = b"subject:";
-    let begins = |at: &usize| header[*at..].get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME));
-    let line_starts = header.windows(2).enumerate().filter(|(_, end)| *end == b"\r\n").map(|(at, _)| at + 2);
-    let Some(start) = std::iter::once(0).chain(line_starts.clone()).find(begins) else { return b"" };
-    let continues = |at: &usize| matches!(header.get(*at), Some(b' ' | b'\t'));
-    let end = line_starts.filter(|at| *at > start).find(|at| !continues(at)).unwrap_or(header.len());
-    header[start + NAME.len()..end].trim_ascii_end()
 }
 
 #[cfg(test)]
@@ -125,24 +72,6 @@ mod tests {
     use super::super::peer::Peer;
     use super::*;
     use crate::model::{InboxId, OutgoingId, OutgoingStatus, ProjectId};
-
-    #[test]
-    fn the_subject_is_copied_unchanged() {
-        let of = |header: &str| String::from_utf8(subject(header.as_bytes()).to_vec()).unwrap();
-        assert_eq!(of("From: a\r\nSubject: Hello\r\nTo: b\r\n"), " Hello");
-        assert_eq!(
-            of("SUBJECT: =?utf-8?b?w7w=?=\r\n =?utf-8?b?w7w=?=\r\nTo: b\r\n"),
-            " =?utf-8?b?w7w=?=\r\n =?utf-8?b?w7w=?="
-        );
-        assert_eq!(of("From: Subject: no\r\nX-Subject: no\r\n"), "");
-        assert_eq!(of("Subject:\r\n"), "");
-    }
-
-    #[test]
-    fn the_header_ends_before_the_empty_line() {
-        assert_eq!(header_section(b"A: b\r\n\r\nbody\r\n\r\n"), b"A: b\r\n");
-        assert_eq!(header_section(b"A: b\r\n"), b"A: b\r\n");
-    }
 
     #[test]
     fn a_report_has_words_fields_and_the_header() {
@@ -185,6 +114,7 @@ mod tests {
             expires_at: Some(now),
             leased_until: None,
             last_reply: String::new(),
+            is_report: false,
         };
         let peer = Peer { name: "mx".to_owned(), address: ([192, 0, 2, 1], 25).into() };
         let failure = Failure { text: "mx: refused".to_owned(), ..Failure::transient(4, 1, "refused").at(&peer) };

@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use tokio_rustls::rustls::ClientConfig;
 
-use super::connection::{Connection, ConnectionError};
+use super::connection::{ClientConnection, ConnectionError};
 use super::extensions::Extensions;
 use super::failure::Failure;
 use super::mail::Mail;
@@ -43,7 +43,7 @@ pub(super) enum TlsPolicy {
 }
 
 /// Transfers messages to servers.
-pub(super) struct Client {
+pub(super) struct SmtpClient {
     /// The name in EHLO.
     pub(super) hello: String,
     pub(super) tls: TlsPolicy,
@@ -63,7 +63,7 @@ pub(super) enum AttemptError {
     Message(Failure),
 }
 
-impl Client {
+impl SmtpClient {
     /// Transfers `mail` to `peer` and returns the reply that accepted it.
     pub(super) async fn deliver(&self, peer: &Peer, mail: &Mail) -> Result<Reply, AttemptError> {
         match self.transfer(peer, mail, true).await {
@@ -92,9 +92,9 @@ impl Client {
         taken
     }
 
-    async fn open(&self, peer: &Peer) -> Result<Connection, AttemptError> {
+    async fn open(&self, peer: &Peer) -> Result<ClientConnection, AttemptError> {
         let broken = |error| AttemptError::broken(peer, &error);
-        let connection = Connection::open(peer.address, self.clock.clone()).await.map_err(broken)?;
+        let connection = ClientConnection::open(peer.address, self.clock.clone()).await.map_err(broken)?;
         if let TlsPolicy::Verified { config, implicit: true } = &self.tls {
             let name = tls::server_name(&peer.name, peer.address.ip());
             return connection.encrypt(Arc::clone(config), name).await.map_err(broken);
@@ -123,7 +123,7 @@ impl Client {
 /// A connection to a server, from its greeting to QUIT.
 struct ClientSession {
     peer: Peer,
-    connection: Connection,
+    connection: ClientConnection,
 }
 
 impl ClientSession {

@@ -47,12 +47,12 @@ pub(super) enum ConnectionError {
 }
 
 /// An open connection.
-pub(super) struct Connection {
+pub(super) struct ClientConnection {
     stream: BufReader<Box<dyn Stream>>,
     clock: Clock,
 }
 
-impl Connection {
+impl ClientConnection {
     /// Connects.
     pub(super) async fn open(address: SocketAddr, clock: Clock) -> Result<Self, ConnectionError> {
         let dialled = within(&clock, CONNECT, async {

@@ -87,7 +87,7 @@ impl Signer {
         Ok(Self { key, selector: dkim.selector.clone(), domain })
     }
 
-    /// The message with its signature in front, or without one if signing fails, which only happens without memory.
+    /// The message with its signature in front. Signing fails only if there is no memory; then there is no signature.
     pub(super) fn sign(&self, message: Vec<u8>) -> Vec<u8> {
         let (header, body) = split(&message);
         let fields = fields(header);

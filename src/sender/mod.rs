@@ -7,8 +7,8 @@
 //!
 //! [`submit()`] uses the same client for `restante sendmail`, without the queue.
 //!
-//! An attempt is counted, and the next one given its time, before anything is dialled. So a worker that dies on the way
-//! loses nothing, and sends nothing more than one further copy of what was under way, with the same Message-ID.
+//! Each attempt is counted, and the time of the next one is stored, before a connection is opened. If a worker dies
+//! during attempts, nothing is lost; each of these messages is sent at most once more, with the same Message-ID.
 
 mod bounce;
 mod client;
@@ -42,7 +42,7 @@ pub use dkim::DkimError;
 pub use error::SenderError;
 pub use submit::{SubmitError, submit};
 
-/// The mail worker, ready to work.
+/// The mail worker, ready to run.
 pub struct Sender(worker::Worker);
 
 impl Sender {

@@ -8,7 +8,7 @@ use super::mail::Mail;
 use super::retry;
 use super::transport::Taken;
 use crate::metrics;
-use crate::model::{Outgoing, OutgoingStatus, Timestamp, WorkerId};
+use crate::model::{EmailAddress, Outgoing, OutgoingStatus, Timestamp, WorkerId};
 use crate::service::{DeliverError, Service};
 use crate::store::Settlement;
 
@@ -36,7 +36,8 @@ impl Settler {
 
     /// The item as a message with its envelope.
     pub(super) fn mail(&self, item: &Outgoing, message: Vec<u8>) -> Mail {
-        Mail { sender: self.sender(item), recipients: vec![item.recipient.clone()], message }
+        let sender = if item.is_report { String::new() } else { self.sender(item) };
+        Mail { sender, recipients: vec![item.recipient.clone()], message }
     }
 
     /// Fails an item that expired before this attempt.
@@ -48,8 +49,8 @@ impl Settler {
         Err(Failure::permanent(4, 7, format!("its time is over: {last}")))
     }
 
-    /// Writes down what an attempt has come to; `header` is the message's. A lease that was lost ends it: then the item
-    /// is another worker's.
+    /// Stores the result of an attempt, and a bounce if the item has failed; `header` is that of the message. If the
+    /// lease was lost, nothing is stored, because the item belongs to another worker.
     pub(super) async fn settle(&self, item: &Outgoing, header: &[u8], outcome: Result<Taken, Failure>) {
         let decision = self.decide(item, outcome);
         decision.announce(item);
@@ -65,6 +66,47 @@ impl Settler {
         }
     }
 
+    /// Delivers a report to a local inbox and settles it as sent, or as failed if the inbox does not take it.
+    pub(super) async fn deliver_here(&self, item: &Outgoing, recipient: &EmailAddress, raw: &[u8]) {
+        loop {
+            match self.write_here(item, recipient, raw).await {
+                Ok(true) => return tracing::info!(outgoing = %item.id, %recipient, "delivered to a local inbox"),
+                Ok(false) => return tracing::warn!(outgoing = %item.id, "the lease was lost during the attempt"),
+                Err(refusal @ (DeliverError::InboxFull(_) | DeliverError::Disabled(_) | DeliverError::NoInbox(_))) => {
+                    return self.settle(item, &[], Err(Failure::permanent(1, 1, refusal.to_string()))).await;
+                }
+                Err(error) => {
+                    tracing::warn!(outgoing = %item.id, %error, "cannot deliver a report; trying again");
+                    self.service.clock().sleep(WRITE_AGAIN).await;
+                }
+            }
+        }
+    }
+
+    async fn write_here(&self, item: &Outgoing, recipient: &EmailAddress, raw: &[u8]) -> Result<bool, DeliverError> {
+        let server = self.service.mail_domain().as_str();
+        let sent = self.settlement(item, OutgoingStatus::Sent, None, Some(server), "delivered to a local inbox".into());
+        self.service.deliver_report(recipient.clone(), raw.to_vec(), sent).await
+    }
+
+    /// The address of a report for a local inbox, which needs no other server.
+    pub(super) fn local_recipient(&self, item: &Outgoing) -> Option<EmailAddress> {
+        let recipient = EmailAddress::parse(&item.recipient).ok().filter(|_| item.is_report)?;
+        (recipient.domain() == self.service.mail_domain()).then_some(recipient)
+    }
+
+    fn settlement(
+        &self,
+        item: &Outgoing,
+        status: OutgoingStatus,
+        due_at: Option<Timestamp>,
+        server: Option<&str>,
+        reply: String,
+    ) -> Settlement {
+        let (id, worker, attempt) = (item.id, self.worker, item.attempts);
+        Settlement { id, worker, attempt, status, due_at, server: server.map(str::to_owned), reply }
+    }
+
     fn decide(&self, item: &Outgoing, outcome: Result<Taken, Failure>) -> Decision {
         let failure = match outcome {
             Ok(taken) => return Decision::Sent(taken),
@@ -76,27 +118,23 @@ impl Settler {
     }
 
     async fn write(&self, item: &Outgoing, header: &[u8], decision: &Decision) -> Result<bool, DeliverError> {
-        let settlement = |status, due_at, server: Option<&str>, reply: String| Settlement {
-            id: item.id,
-            worker: self.worker,
-            attempt: item.attempts,
-            status,
-            due_at,
-            server: server.map(str::to_owned),
-            reply,
-        };
         let outbox = self.service.outbox();
         match decision {
             Decision::Sent(Taken { server, reply }) => {
-                let sent = settlement(OutgoingStatus::Sent, None, Some(server), reply.to_string());
+                let sent = self.settlement(item, OutgoingStatus::Sent, None, Some(server), reply.to_string());
                 Ok(outbox.settle(&sent).await?)
             }
             Decision::Again(due_at, failure) => {
                 let (server, text) = (failure.server.as_deref(), failure.text.clone());
-                Ok(outbox.settle(&settlement(OutgoingStatus::Queued, Some(*due_at), server, text)).await?)
+                let again = self.settlement(item, OutgoingStatus::Queued, Some(*due_at), server, text);
+                Ok(outbox.settle(&again).await?)
             }
             Decision::Failed(failure) => {
-                let failed = settlement(OutgoingStatus::Failed, None, failure.server.as_deref(), failure.text.clone());
+                let (server, text) = (failure.server.as_deref(), failure.text.clone());
+                let failed = self.settlement(item, OutgoingStatus::Failed, None, server, text);
+                if item.is_report {
+                    return Ok(outbox.settle(&failed).await?);
+                }
                 self.service.bounce(item, failed, self.report(item, header, failure)).await
             }
         }

@@ -2,7 +2,7 @@
 
 use tokio::net::lookup_host;
 
-use super::client::{Client, TlsPolicy};
+use super::client::{SmtpClient, TlsPolicy};
 use super::mail::Mail;
 use super::peer::Peer;
 use super::{tls, transport};
@@ -20,8 +20,8 @@ pub struct SubmitError {
     pub is_permanent: bool,
 }
 
-/// Hands `message` from `sender` to the SMTP server at `server` (HOST:PORT) for all `recipients`, or for none if the
-/// server refuses one. It is encrypted if the server can do that, with any certificate.
+/// Sends `message` from `sender` to the SMTP server at `server` (HOST:PORT). The message is sent to all `recipients`,
+/// or to none if the server refuses one. The connection is encrypted if the server offers it, with any certificate.
 ///
 /// # Errors
 /// [`SubmitError`].
@@ -34,7 +34,7 @@ pub async fn submit(
     let transient = |text: String| SubmitError { text, is_permanent: false };
     let config = tls::unverified().map_err(|error| transient(error.to_string()))?;
     let tls = TlsPolicy::Opportunistic { config };
-    let client = Client { hello: HELLO.to_owned(), tls, credentials: None, clock: Clock::system() };
+    let client = SmtpClient { hello: HELLO.to_owned(), tls, credentials: None, clock: Clock::system() };
     let name = server.rsplit_once(':').map_or(server, |(host, _)| host).trim_matches(['[', ']']).to_owned();
     let found = lookup_host(server).await.map_err(|error| transient(format!("{server} is not found: {error}")))?;
     let peers: Vec<Peer> = found.map(|address| Peer { name: name.clone(), address }).collect();

@@ -25,11 +25,11 @@ const REFUSED_V4: [(Ipv4Addr, u32); 16] = [
     (Ipv4Addr::new(255, 255, 255, 255), 32), // broadcast
 ];
 
-/// The global unicast addresses of IPv6 (RFC 4291, section 2.4). Not in it are loopback, link-local, site-local, unique
-/// local, multicast, and the mapped, compatible and NAT64 forms of IPv4.
+/// The global unicast addresses of IPv6 (RFC 4291, section 2.4). They do not contain loopback, link-local, site-local,
+/// unique local and multicast addresses, nor the mapped, compatible and NAT64 forms of IPv4.
 const GLOBAL_UNICAST: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// The networks in it that are not public, or that contain an IPv4 address.
+/// The networks within them that are not public, or that contain an IPv4 address.
 const REFUSED_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocol assignments, Teredo, ORCHID, benchmarks
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::client::{AttemptError, Client, TlsPolicy};
+use super::client::{AttemptError, SmtpClient, TlsPolicy};
 use super::dkim::Signer;
 use super::error::SenderError;
 use super::failure::Failure;
@@ -23,8 +23,8 @@ pub(super) struct Transport {
 
 enum Mode {
     Off,
-    Direct(Box<Router>, Client),
-    Relay(Relay, Client),
+    Direct(Box<Router>, SmtpClient),
+    Relay(Relay, SmtpClient),
 }
 
 impl Transport {
@@ -39,12 +39,12 @@ impl Transport {
             Outbound::Direct(direct) => {
                 let router = Router::new(direct.clone()).map_err(|error| SenderError::Resolver(error.to_string()))?;
                 let tls = TlsPolicy::Opportunistic { config: tls::unverified()? };
-                Mode::Direct(Box::new(router), Client { hello, tls, credentials: None, clock })
+                Mode::Direct(Box::new(router), SmtpClient { hello, tls, credentials: None, clock })
             }
             Outbound::Relay(relay) => {
                 let config = tls::verified(relay.authorities.as_ref())?;
                 let tls = TlsPolicy::Verified { config, implicit: relay.implicit_tls };
-                Mode::Relay(relay.clone(), Client { hello, tls, credentials: relay.credentials.clone(), clock })
+                Mode::Relay(relay.clone(), SmtpClient { hello, tls, credentials: relay.credentials.clone(), clock })
             }
         };
         let signer = settings.dkim.as_ref().map(|dkim| Signer::load(dkim, mail_domain.clone())).transpose()?;
@@ -104,7 +104,7 @@ async fn relay_addresses(relay: &Relay) -> Result<Vec<Peer>, Failure> {
 }
 
 /// Tries the next address as long as the server is the problem.
-pub(super) async fn try_each(client: &Client, peers: &[Peer], mail: &Mail) -> Result<Taken, Failure> {
+pub(super) async fn try_each(client: &SmtpClient, peers: &[Peer], mail: &Mail) -> Result<Taken, Failure> {
     let mut last = Failure::transient(4, 4, "there is no address to try");
     for peer in peers {
         match client.deliver(peer, mail).await {

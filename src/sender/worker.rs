@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use restante_mail::report::header_section;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::bounce::header_section;
 use super::failure::Failure;
 use super::retry;
 use super::settle::Settler;
@@ -24,11 +24,11 @@ use crate::store::{Claim, Claimed, Due, StoreError};
 const ATTEMPTS: usize = 50;
 /// The most attempts at once to one domain.
 const ATTEMPTS_A_DOMAIN: usize = 5;
-/// Due items that are read: enough to find [`ATTEMPTS`] even if some domains are busy.
+/// How many due items are read. It is enough to find [`ATTEMPTS`] items even if some domains are busy.
 const CANDIDATES: usize = ATTEMPTS * (1 + ATTEMPTS_A_DOMAIN);
-/// The longest sleep; a third of a lease.
+/// The longest sleep: a third of a lease.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// The least time between two renewals: short enough that one failed renewal loses no lease.
+/// The least time between two renewals. It is so short that no lease is lost if one renewal fails.
 const RENEWED_EVERY: Duration = Duration::from_secs(5);
 
 pub(super) struct Worker {
@@ -121,6 +121,9 @@ impl Worker {
         let item = claimed.item.clone();
         let task = self.attempts.spawn(async move {
             let Claimed { item, raw } = claimed;
+            if let Some(recipient) = settler.local_recipient(&item) {
+                return settler.deliver_here(&item, &recipient, &raw).await;
+            }
             let header = header_section(&raw).to_vec();
             let outcome = match settler.check_time(&item) {
                 Ok(()) => transport.send(settler.mail(&item, raw)).await,

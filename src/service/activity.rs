@@ -45,7 +45,7 @@ pub struct SmtpConnection(Activity);
 
 /// The use of SMTP at all nodes, and the time since when they count it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Watched {
+pub(super) struct TotalSmtpUse {
     pub(super) used: SmtpUse,
     pub(super) since: Timestamp,
 }
@@ -97,14 +97,14 @@ impl Activity {
     }
 
     /// The use at this node, and on a shared database at all nodes.
-    pub(super) async fn at_all_nodes(&self, store: &Store) -> Result<Watched, StoreError> {
-        let own = Watched { used: self.used(), since: self.0.started_at };
+    pub(super) async fn at_all_nodes(&self, store: &Store) -> Result<TotalSmtpUse, StoreError> {
+        let own = TotalSmtpUse { used: self.used(), since: self.0.started_at };
         if !self.0.is_shared {
             return Ok(own);
         }
         let alive_since = self.0.clock.now().before(ALIVE);
         let (others, since) = store.use_of_other_nodes(self.0.node, alive_since).await?;
-        Ok(Watched { used: own.used.and(others), since: since.map_or(own.since, |since| since.min(own.since)) })
+        Ok(TotalSmtpUse { used: own.used.and(others), since: since.map_or(own.since, |since| since.min(own.since)) })
     }
 
     /// Reports to the other nodes, for as long as it is polled. The first change is reported at once.

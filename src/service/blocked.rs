@@ -13,9 +13,9 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
-use super::reply::{Answer, Reply};
+use super::responder::{Answer, Responder};
 use crate::model::InboxId;
-use crate::store::{BusyInbox, Delivery, Policy, Store};
+use crate::store::{BusyInbox, Delivered, Delivery, Policy, Store};
 
 /// The most deliveries that wait in the database at once. Each uses a connection.
 const PLACES: usize = 4;
@@ -66,7 +66,7 @@ impl BlockedDeliveries {
 
     /// Writes a delivery alone, after those that wait for the same inbox. If its caller stops waiting before the
     /// commit, the transaction is rolled back.
-    pub(super) fn write(&self, inbox: InboxId, delivery: Delivery, policy: Policy, mut reply: Reply) {
+    pub(super) fn write(&self, inbox: InboxId, delivery: Delivery, policy: Policy, mut reply: Responder) {
         let (store, places) = (self.store.clone(), Arc::clone(&self.places));
         let queued = Queued::new(&self.queues, inbox);
         self.tasks.spawn(async move {
@@ -120,7 +120,7 @@ async fn write_alone(store: &Store, delivery: &Arc<Vec<Delivery>>, policy: Polic
         match store.deliver(delivery, policy, BusyInbox::Wait).await {
             Err(error) if error.is_lock_timeout() => {}
             Err(error) if error.is_unavailable() => return Err(DeliverError::Unavailable),
-            written => return written?.into_iter().next().unwrap_or(Ok(Vec::new())).map_err(Into::into),
+            written => return written?.into_iter().next().unwrap_or(Ok(Delivered::default())).map_err(Into::into),
         }
     }
 }

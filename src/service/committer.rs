@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
 use super::blocked::BlockedDeliveries;
-use super::reply::{Answer, Held, Reply};
+use super::responder::{Answer, Held, Responder};
 use crate::clock::{Clock, Instant};
 use crate::metrics;
 use crate::store::{BusyInbox, Delivery, DeliveryError, Outcomes, Policy, Store};
@@ -37,7 +37,7 @@ type WaitingSince = Arc<Mutex<Option<Instant>>>;
 struct Job {
     delivery: Delivery,
     policy: Policy,
-    reply: Reply,
+    reply: Responder,
 }
 
 impl Committer {
@@ -46,7 +46,7 @@ impl Committer {
         let stop = CancellationToken::new();
         let waiting_since = WaitingSince::default();
         let blocked = BlockedDeliveries::new(store.clone(), tasks.clone());
-        let writer = Writer { store, clock: clock.clone(), blocked, waiting_since: Arc::clone(&waiting_since) };
+        let writer = BatchWriter { store, clock: clock.clone(), blocked, waiting_since: Arc::clone(&waiting_since) };
         tasks.spawn(writer.run(jobs, stop.clone()));
         Self { queue, stop, clock, waiting_since }
     }
@@ -59,7 +59,7 @@ impl Committer {
     /// Stores a delivery; when this returns, it is on stable storage. If the caller stops waiting, the delivery is not
     /// written, unless its transaction has started.
     pub(super) async fn deliver(&self, delivery: Delivery, policy: Policy, held: Held) -> Answer {
-        let (reply, answer) = Reply::new(held);
+        let (reply, answer) = Responder::new(held);
         let job = Job { delivery, policy, reply };
         if self.stop.is_cancelled() || self.queue.send(job).await.is_err() {
             return Err(DeliverError::Stopping);
@@ -74,14 +74,14 @@ impl Committer {
 }
 
 /// The task that writes the batches.
-struct Writer {
+struct BatchWriter {
     store: Store,
     clock: Clock,
     blocked: BlockedDeliveries,
     waiting_since: WaitingSince,
 }
 
-impl Writer {
+impl BatchWriter {
     /// Writes one batch after another until `stop`, and then the rest of the queue.
     async fn run(self, mut jobs: mpsc::Receiver<Job>, stop: CancellationToken) {
         let mut batch = Vec::new();
@@ -145,7 +145,7 @@ impl Writer {
     }
 
     /// Answers each delivery, or lets it wait for its inbox.
-    fn answer(&self, deliveries: &[Delivery], policy: Policy, replies: Vec<Reply>, outcomes: Outcomes) {
+    fn answer(&self, deliveries: &[Delivery], policy: Policy, replies: Vec<Responder>, outcomes: Outcomes) {
         for ((delivery, reply), outcome) in deliveries.iter().zip(replies).zip(outcomes) {
             match outcome {
                 Err(DeliveryError::InboxBusy(inbox)) => self.blocked.write(inbox, delivery.clone(), policy, reply),
@@ -193,6 +193,7 @@ mod tests {
             content: Content::encode(ParsedMessage::default(), String::new(), crate::store::Origin::default(), b"x")
                 .unwrap(),
             outgoing: None,
+            bounce: None,
         }
     }
 

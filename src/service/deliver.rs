@@ -1,9 +1,11 @@
 //! Delivers a message: parses it, compresses it, and passes it to the committer.
 
-use super::reply::Held;
+use super::responder::Held;
 use super::{DeliverError, Service};
-use crate::model::{EmailAddress, InboxId, MessageId, ProjectId, Reception};
-use crate::store::{Content, Delivery, Origin, Outcome, OutgoingChange, StoreError, on_blocking_thread};
+use crate::model::{EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception};
+use crate::store::{
+    Content, Delivered, Delivery, Origin, OutgoingChange, RecipientFault, StoreError, on_blocking_thread,
+};
 
 /// Larger messages are parsed on a blocking thread, so that they do not delay other connections.
 const PARSED_IN_PLACE: usize = 256 * 1024;
@@ -40,20 +42,28 @@ impl Prepared {
 }
 
 impl Service {
-    /// Whether mail to `recipient` would be accepted now.
+    /// Whether mail to `recipient` would be accepted now. Uses the fault that its inbox has for the moment at which it
+    /// is named, and returns it.
     ///
     /// # Errors
     /// [`DeliverError`], as [`Service::deliver`] would return.
-    pub async fn accept_recipient(&self, recipient: &EmailAddress) -> Result<(), DeliverError> {
+    pub async fn accept_recipient(&self, recipient: &EmailAddress) -> Result<Option<FaultAction>, DeliverError> {
         let id = InboxId::of(recipient);
-        if !self.0.exceptions.may_concern(&id) {
-            return Ok(());
+        let exceptions = &self.0.exceptions;
+        if exceptions.may_concern(&id) {
+            let checked = self.0.store.check_recipient(&id, &self.policy()).await?;
+            if checked.is_ok() {
+                exceptions.inbox_has_room(&id);
+            }
+            checked?;
         }
-        let checked = self.0.store.check_recipient(&id, &self.policy()).await?;
-        if checked.is_ok() {
-            self.0.exceptions.inbox_has_room(&id);
+        let Some(known) = exceptions.faults_of(&id) else { return Ok(None) };
+        match self.0.store.use_recipient_fault(&id, self.0.clock.now()).await? {
+            RecipientFault::Now(action) => return Ok(Some(action)),
+            RecipientFault::Later => {}
+            RecipientFault::None(inbox) => exceptions.forget_faults(&inbox, known),
         }
-        Ok(checked?)
+        Ok(None)
     }
 
     /// Stores a message in the inboxes of all its recipients, opening those that do not exist. When this returns, it is
@@ -62,17 +72,25 @@ impl Service {
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
     pub async fn deliver(&self, incoming: Incoming) -> Result<Vec<MessageId>, DeliverError> {
-        self.store(prepare(incoming).await?).await
+        let delivered = self.store(prepare(incoming).await?).await?;
+        Ok(delivered.messages.into_iter().map(|outcome| outcome.message).collect())
     }
 
-    /// Stores a prepared message, as [`Service::deliver`] does.
+    /// Stores a prepared message, as [`Service::deliver`] does. A fault of an inbox may keep it from being stored.
     ///
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
-    pub async fn store(&self, Prepared { delivery, held }: Prepared) -> Result<Vec<MessageId>, DeliverError> {
-        let outcomes = self.commit(delivery, held).await?;
-        self.0.activity.message_stored();
-        Ok(outcomes.into_iter().map(|outcome| outcome.message).collect())
+    pub async fn store(&self, Prepared { delivery, held }: Prepared) -> Result<Delivered, DeliverError> {
+        let delivered = match self.commit(delivery, held).await {
+            Err(DeliverError::BounceWanted { inbox, delivery }) => {
+                self.commit(self.with_bounce(*delivery, inbox).await?, None).await?
+            }
+            answer => answer?,
+        };
+        if !delivered.messages.is_empty() {
+            self.0.activity.message_stored();
+        }
+        Ok(delivered)
     }
 
     /// Delivers a message that this service composed, together with the change of its outgoing item. Creates no inbox.
@@ -80,12 +98,12 @@ impl Service {
         &self,
         incoming: Incoming,
         outgoing: OutgoingChange,
-    ) -> Result<Vec<Outcome>, DeliverError> {
+    ) -> Result<Delivered, DeliverError> {
         let Prepared { delivery, .. } = prepare(incoming).await?;
         self.commit(Delivery { outgoing: Some(outgoing), opens_inboxes: false, ..delivery }, None).await
     }
 
-    async fn commit(&self, delivery: Delivery, held: Held) -> Result<Vec<Outcome>, DeliverError> {
+    async fn commit(&self, delivery: Delivery, held: Held) -> Result<Delivered, DeliverError> {
         let answer = self.0.committer.deliver(delivery, self.policy(), held).await;
         if let Err(DeliverError::InboxFull(id)) = &answer {
             self.0.exceptions.inbox_is_full(id);
@@ -102,7 +120,7 @@ pub async fn prepare(incoming: Incoming) -> Result<Prepared, DeliverError> {
     let recipients = incoming.recipients.iter().map(InboxId::of).collect();
     let project = incoming.project;
     let content = encode_on_some_thread(incoming).await?;
-    let delivery = Delivery { recipients, project, opens_inboxes: true, content, outgoing: None };
+    let delivery = Delivery { recipients, project, opens_inboxes: true, content, outgoing: None, bounce: None };
     Ok(Prepared { delivery, held: None })
 }
 

@@ -1,7 +1,7 @@
 //! Why requests of callers, mail clients and administrators are refused. The HTTP and SMTP layers choose the codes.
 
 use crate::model::{DamagedParts, InboxId};
-use crate::store::{DeliveryError, StoreError};
+use crate::store::{Delivery, DeliveryError, StoreError};
 
 /// Why a request of a caller failed.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +72,9 @@ impl From<DeliverError> for ServiceError {
             DeliverError::Disabled(_) | DeliverError::NoInbox(_) => Self::RecipientNotFound,
             // Only the mail worker holds leases.
             DeliverError::Stopping | DeliverError::LeaseLost => Self::Stopping,
-            DeliverError::InboxBusy(_) | DeliverError::Unavailable => Self::Unavailable,
+            DeliverError::InboxBusy(_) | DeliverError::Unavailable | DeliverError::BounceWanted { .. } => {
+                Self::Unavailable
+            }
             DeliverError::Store(error) => Self::Store(error),
         }
     }
@@ -99,6 +101,14 @@ pub enum DeliverError {
     /// The service is stopping and accepts no more messages.
     #[error("the service is stopping")]
     Stopping,
+    /// A fault makes the message bounce, and the delivery has no notification for its sender.
+    #[error("the message has to bounce at inbox {inbox}")]
+    BounceWanted {
+        /// The inbox with the fault.
+        inbox: InboxId,
+        /// The delivery.
+        delivery: Box<Delivery>,
+    },
     /// The mail worker lost its lease on the outgoing item that a bounce belongs to.
     #[error("the lease on the outgoing item was lost")]
     LeaseLost,
@@ -114,6 +124,7 @@ impl From<DeliveryError> for DeliverError {
             DeliveryError::ProjectDeleted(inbox) => Self::Disabled(inbox),
             DeliveryError::NoInbox(inbox) => Self::NoInbox(inbox),
             DeliveryError::InboxBusy(inbox) => Self::InboxBusy(inbox),
+            DeliveryError::BounceWanted { inbox, delivery } => Self::BounceWanted { inbox, delivery },
             DeliveryError::LeaseLost => Self::LeaseLost,
         }
     }

@@ -81,7 +81,8 @@ impl Service {
     }
 }
 
-/// The inboxes whose address may be meant, each with its distance: at most two edits, or created by mail.
+/// The inboxes whose address may be meant, each with its distance: at most two edits, or any distance if mail created
+/// it.
 fn most_similar(id: &InboxId, others: Vec<Similar>) -> Vec<(usize, Similar)> {
     let others = others.into_iter().filter(|other| other.id != *id);
     let mut similar: Vec<(usize, Similar)> = others

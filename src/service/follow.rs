@@ -39,8 +39,8 @@ pub enum News {
 #[derive(Debug, Default)]
 pub(super) struct Followers {
     end: CancellationToken,
-    pages: Shared<Watched, Latest<String>>,
-    sessions: Shared<KeyHash, OpenSession>,
+    pages: WeakMap<Watched, LatestResult<String>>,
+    sessions: WeakMap<KeyHash, OpenSession>,
 }
 
 /// A follower of one page.
@@ -50,7 +50,7 @@ pub struct Follower {
     session: Session,
     open_session: Arc<OpenSession>,
     watched: Watched,
-    page: Arc<Latest<String>>,
+    page: Arc<LatestResult<String>>,
     seen: Option<String>,
     has_looked: bool,
     /// When the latest change was announced to this follower.
@@ -63,12 +63,12 @@ pub struct Follower {
 #[derive(Debug)]
 struct OpenSession {
     places: Arc<Semaphore>,
-    is_valid: Latest<bool>,
+    is_valid: LatestResult<bool>,
 }
 
 impl Default for OpenSession {
     fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(FOLLOWERS)), is_valid: Latest::default() }
+        Self { places: Arc::new(Semaphore::new(FOLLOWERS)), is_valid: LatestResult::default() }
     }
 }
 
@@ -167,15 +167,15 @@ impl Follower {
 
 /// Values that several holders share, by key; a value is dropped with its last holder.
 #[derive(Debug)]
-struct Shared<K, V>(Mutex<HashMap<K, Weak<V>>>);
+struct WeakMap<K, V>(Mutex<HashMap<K, Weak<V>>>);
 
-impl<K, V> Default for Shared<K, V> {
+impl<K, V> Default for WeakMap<K, V> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<K: Clone + Eq + Hash, V: Default> Shared<K, V> {
+impl<K: Clone + Eq + Hash, V: Default> WeakMap<K, V> {
     fn get(&self, key: &K) -> Arc<V> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = held.get(key).and_then(Weak::upgrade) {
@@ -190,16 +190,17 @@ impl<K: Clone + Eq + Hash, V: Default> Shared<K, V> {
 
 /// The result of the latest look-up and when that look-up was started.
 #[derive(Debug)]
-struct Latest<T>(tokio::sync::Mutex<Option<(Instant, T)>>);
+struct LatestResult<T>(tokio::sync::Mutex<Option<(Instant, T)>>);
 
-impl<T> Default for Latest<T> {
+impl<T> Default for LatestResult<T> {
     fn default() -> Self {
         Self(tokio::sync::Mutex::default())
     }
 }
 
-impl<T: Clone> Latest<T> {
-    /// A result that is not older than `not_before`. Of all who need one at the same time, one runs its `look_up`.
+impl<T: Clone> LatestResult<T> {
+    /// A result that is not older than `not_before`. If several callers need one at the same time, only one runs its
+    /// `look_up`.
     async fn since<E>(&self, not_before: Instant, look_up: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let mut latest = self.0.lock().await;
         if let Some((started, result)) = &*latest
@@ -223,7 +224,7 @@ mod tests {
 
     #[tokio::test]
     async fn those_who_ask_together_share_one_look_up() {
-        let (latest, look_ups) = (Latest::default(), AtomicU32::new(0));
+        let (latest, look_ups) = (LatestResult::default(), AtomicU32::new(0));
         let look_up = async || {
             tokio::task::yield_now().await;
             Ok::<_, Infallible>(look_ups.fetch_add(1, Ordering::Relaxed))
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_value_is_shared_while_it_has_a_holder() {
-        let shared: Shared<&str, Latest<()>> = Shared::default();
+        let shared: WeakMap<&str, LatestResult<()>> = WeakMap::default();
         let (one, two) = (shared.get(&"a"), shared.get(&"a"));
         assert!(Arc::ptr_eq(&one, &two));
         drop((one, two));

@@ -50,7 +50,7 @@ struct Failures {
 /// An attempt that is already counted as failed, so that simultaneous guesses cannot slip past the count.
 #[derive(Debug)]
 #[must_use = "an attempt counts as failed until it has succeeded"]
-pub struct Attempt<'a> {
+pub struct SignInAttempt<'a> {
     lockout: &'a Lockout,
     guesser: Guesser,
     before: Option<Failures>,
@@ -68,7 +68,7 @@ impl Lockout {
     ///
     /// # Errors
     /// The time the client must wait, if it may not try now.
-    pub fn attempt(&self, kind: CredentialKind, client: IpAddr) -> Result<Attempt<'_>, Duration> {
+    pub fn attempt(&self, kind: CredentialKind, client: IpAddr) -> Result<SignInAttempt<'_>, Duration> {
         let guesser = Guesser { kind, network: network(client) };
         let (now, mut failures) = (self.clock.instant(), self.failures());
         failures.retain(|_, failures| now.since(failures.last) < FORGOTTEN);
@@ -86,7 +86,7 @@ impl Lockout {
         let count = before.map_or(1, |before| before.count.saturating_add(1));
         let counted = Failures { count, last: now };
         failures.insert(guesser, counted);
-        Ok(Attempt { lockout: self, guesser, before, counted })
+        Ok(SignInAttempt { lockout: self, guesser, before, counted })
     }
 
     fn failures(&self) -> MutexGuard<'_, HashMap<Guesser, Failures>> {
@@ -94,7 +94,7 @@ impl Lockout {
     }
 }
 
-impl Attempt<'_> {
+impl SignInAttempt<'_> {
     /// Uncounts this attempt. Earlier failures stay, so that a client with one valid credential cannot reset the count
     /// while it guesses another.
     pub fn succeeded(self) {
@@ -178,7 +178,7 @@ mod tests {
             lockout.attempt(ApiKey, CLIENT).unwrap().succeeded();
         }
         let simultaneous: Vec<_> = (0..5).map(|_| lockout.attempt(ApiKey, CLIENT).unwrap()).collect();
-        simultaneous.into_iter().for_each(Attempt::succeeded);
+        simultaneous.into_iter().for_each(SignInAttempt::succeeded);
         assert!(lockout.attempt(ApiKey, CLIENT).is_ok());
     }
 

@@ -16,7 +16,7 @@ pub struct MessageFilter {
     pub from: Option<String>,
     /// What the message must have.
     pub has: Features,
-    /// Only messages behind this one: a message id as the caller gave it.
+    /// Only messages after this one: a message id as the caller gave it.
     pub after: Option<String>,
 }
 

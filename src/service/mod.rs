@@ -6,12 +6,14 @@
 
 mod activity;
 mod blocked;
+mod bounce;
 mod committer;
 mod deletions;
 mod deliver;
 mod error;
 mod expire;
 mod explain;
+mod faults;
 mod follow;
 mod hub;
 mod inboxes;
@@ -23,7 +25,7 @@ mod projects;
 mod queue;
 mod recipients;
 mod refusals;
-mod reply;
+mod responder;
 mod retention;
 mod send;
 mod sessions;
@@ -111,7 +113,9 @@ impl Service {
         let store = projects.store().clone().with_budget(Budget::new(options.request_memory));
         let default_project = projects.default_project().await?;
         let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
-        let exceptions = Arc::new(recipients::Exceptions::new(store.has_deleted_projects().await?));
+        let exceptions = recipients::Exceptions::new(store.has_deleted_projects().await?);
+        store.inboxes_with_faults(clock.now()).await?.iter().for_each(|id| exceptions.inbox_has_faults(id));
+        let exceptions = Arc::new(exceptions);
         store.listen({
             let (hub, exceptions) = (hub.clone(), Arc::clone(&exceptions));
             move |changes| {
@@ -125,8 +129,8 @@ impl Service {
         let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
         let committer = committer::Committer::start(store.clone(), clock.clone(), &tasks);
-        // Not one of the tasks: it ends when the last clone of the service is dropped, and a stop does not wait for
-        // that.
+        // This is not a task of the tracker: it ends when the last clone of the service is dropped, and a stop does not
+        // wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
         if store.is_shared() {
@@ -188,10 +192,10 @@ impl Service {
         self.0.projects.authenticate(key).await
     }
 
-    /// Whether the database answers, and commits what waits for it. It says so within two seconds.
+    /// Whether the database answers and commits queued deliveries. Returns within two seconds.
     ///
     /// # Errors
-    /// [`DatabaseError::Silent`] if it does not; what it fails with.
+    /// [`DatabaseError::Silent`] if it does not; otherwise the error of the database.
     pub async fn check_health(&self) -> Result<(), StoreError> {
         let answer = tokio::time::timeout(HEALTH_TIMEOUT, self.0.store.check()).await;
         answer.map_err(|_| DatabaseError::Silent)??;

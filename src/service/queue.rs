@@ -28,7 +28,7 @@ impl Outbox {
         changed
     }
 
-    /// Items that are due and not leased, the longest due first.
+    /// Items that are due and not leased, those that have been due longest first.
     ///
     /// # Errors
     /// If the store fails, as everywhere here.
@@ -95,23 +95,39 @@ impl Service {
         let Some(sender) = self.live_sender(item).await? else {
             return Ok(self.0.store.settle_outgoing(&settlement).await?);
         };
-        let trace =
-            format!("Return-Path: <>\r\nReceived: by {}; {}\r\n", self.mail_domain(), self.0.clock.now().to_rfc5322());
-        let incoming = Incoming {
-            reverse_path: None,
-            recipients: vec![sender],
-            project: None,
-            trace,
-            reception: None,
-            raw: bounce,
-        };
-        match self.deliver_own(incoming, OutgoingChange::Settle(settlement.clone())).await {
-            Ok(_) => Ok(true),
-            Err(DeliverError::LeaseLost) => Ok(false),
+        match self.deliver_report(sender, bounce, settlement.clone()).await {
             Err(refusal @ (DeliverError::InboxFull(_) | DeliverError::Disabled(_) | DeliverError::NoInbox(_))) => {
                 tracing::warn!(outgoing = %item.id, %refusal, "the bounce was not delivered");
                 Ok(self.0.store.settle_outgoing(&settlement).await?)
             }
+            delivered => delivered,
+        }
+    }
+
+    /// Delivers a delivery status notification to a live inbox and settles its item, in one transaction. `false` if the
+    /// lease was lost and nothing was written.
+    ///
+    /// # Errors
+    /// [`DeliverError`]; then nothing was written.
+    pub async fn deliver_report(
+        &self,
+        recipient: EmailAddress,
+        report: Vec<u8>,
+        settlement: Settlement,
+    ) -> Result<bool, DeliverError> {
+        let trace =
+            format!("Return-Path: <>\r\nReceived: by {}; {}\r\n", self.mail_domain(), self.0.clock.now().to_rfc5322());
+        let incoming = Incoming {
+            reverse_path: None,
+            recipients: vec![recipient],
+            project: None,
+            trace,
+            reception: None,
+            raw: report,
+        };
+        match self.deliver_own(incoming, OutgoingChange::Settle(settlement)).await {
+            Ok(_) => Ok(true),
+            Err(DeliverError::LeaseLost) => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -1,9 +1,10 @@
 //! Remembers which recipients may have to be refused, so that most need no database query.
 //!
 //! Almost every recipient is accepted at RCPT TO, and the delivery's transaction checks again. The exceptions are full
-//! inboxes and addresses of deleted projects. Only if one of these is possible is the database read.
+//! inboxes, addresses of deleted projects, and inboxes with faults. Only if one of these is possible is the database
+//! read.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +14,10 @@ use crate::store::Change;
 /// The most full inboxes that are remembered. Beyond that all are forgotten, and a delivery to one is refused after
 /// DATA.
 const REMEMBERED: usize = 10_000;
+/// The most inboxes with faults that are remembered. With more, the database is read for every recipient.
+const REMEMBERED_FAULTS: usize = 100_000;
+/// So many new inboxes with faults are a reason to read them from the database, because some will have ended.
+const NEW_FAULTS: usize = 1_000;
 
 /// The recipients that may have to be refused.
 #[derive(Debug)]
@@ -20,20 +25,45 @@ pub(super) struct Exceptions {
     full: Mutex<HashSet<InboxId>>,
     /// Whether a deleted project may still have addresses reserved.
     deleted_projects: AtomicBool,
+    faults: Mutex<Faults>,
+}
+
+/// The inboxes that may have faults.
+#[derive(Debug, Default)]
+struct Faults {
+    /// Each with the count of changes when it was last known to have some.
+    inboxes: HashMap<InboxId, u64>,
+    changes: u64,
+    /// Any inbox may have some, as was noticed at this count of changes.
+    everywhere: Option<u64>,
+    /// How many inboxes there were when they were last read from the database.
+    read: usize,
+}
+
+/// How much was known of the faults at a moment: what changes after it is not forgotten.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KnownFaults {
+    changes: u64,
 }
 
 impl Exceptions {
-    /// Nothing is full; `deleted_projects` says whether a project was deleted whose addresses are still reserved.
+    /// Nothing is full or has faults; `deleted_projects` says whether a project was deleted whose addresses are still
+    /// reserved.
     pub(super) fn new(deleted_projects: bool) -> Self {
-        Self { full: Mutex::default(), deleted_projects: deleted_projects.into() }
+        Self { full: Mutex::default(), deleted_projects: deleted_projects.into(), faults: Mutex::default() }
     }
 
-    /// Updates the full inboxes after commits.
+    /// Updates the exceptions after commits.
     pub(super) fn follow(&self, changes: &[Change]) {
         for change in changes {
             match change {
                 Change::InboxFull(id) => self.inbox_is_full(id),
-                Change::Projects | Change::Unknown => self.set_deleted_projects(true),
+                Change::Faults(id) => self.inbox_has_faults(id),
+                Change::Projects => self.set_deleted_projects(true),
+                Change::Unknown => {
+                    self.set_deleted_projects(true);
+                    self.faults().may_be_everywhere();
+                }
                 _ => {}
             }
         }
@@ -60,9 +90,74 @@ impl Exceptions {
         self.deleted_projects.load(Ordering::Relaxed) || self.full().contains(id)
     }
 
+    /// The inbox may have faults.
+    pub(super) fn inbox_has_faults(&self, id: &InboxId) {
+        let mut faults = self.faults();
+        if faults.inboxes.len() >= REMEMBERED_FAULTS {
+            return faults.may_be_everywhere();
+        }
+        faults.changes += 1;
+        let changes = faults.changes;
+        faults.inboxes.insert(id.clone(), changes);
+    }
+
+    /// What is known, if mail to this recipient may go to an inbox with faults.
+    pub(super) fn faults_of(&self, recipient: &InboxId) -> Option<KnownFaults> {
+        let faults = self.faults();
+        if faults.inboxes.is_empty() && faults.everywhere.is_none() {
+            return None;
+        }
+        let is_known = |id: &InboxId| faults.inboxes.contains_key(id);
+        let may_have = faults.everywhere.is_some()
+            || is_known(recipient)
+            || recipient.without_tag().is_some_and(|untagged| is_known(&untagged));
+        may_have.then_some(KnownFaults { changes: faults.changes })
+    }
+
+    /// The inbox has no faults any more, unless it has got new ones since `known`.
+    pub(super) fn forget_faults(&self, inbox: &InboxId, known: KnownFaults) {
+        let mut faults = self.faults();
+        if faults.inboxes.get(inbox).is_some_and(|change| *change <= known.changes) {
+            faults.inboxes.remove(inbox);
+        }
+    }
+
+    /// What is known, if it has to be read from the database again.
+    pub(super) fn outdated_faults(&self) -> Option<KnownFaults> {
+        let faults = self.faults();
+        let is_outdated = faults.everywhere.is_some() || faults.inboxes.len() > faults.read + NEW_FAULTS;
+        is_outdated.then_some(KnownFaults { changes: faults.changes })
+    }
+
+    /// The inboxes with faults as they were read from the database after `known`.
+    pub(super) fn set_faults(&self, inboxes: Vec<InboxId>, known: KnownFaults) {
+        let mut faults = self.faults();
+        faults.inboxes.retain(|_, change| *change > known.changes);
+        faults.everywhere = faults.everywhere.filter(|noticed| *noticed > known.changes);
+        if inboxes.len() > REMEMBERED_FAULTS {
+            faults.may_be_everywhere();
+        }
+        faults.read = inboxes.len();
+        for id in inboxes.into_iter().take(REMEMBERED_FAULTS) {
+            faults.inboxes.entry(id).or_insert(known.changes);
+        }
+    }
+
     fn full(&self) -> MutexGuard<'_, HashSet<InboxId>> {
         // Nothing panics while the lock is held.
         self.full.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn faults(&self) -> MutexGuard<'_, Faults> {
+        // Nothing panics while the lock is held.
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Faults {
+    fn may_be_everywhere(&mut self) {
+        self.changes += 1;
+        self.everywhere = Some(self.changes);
     }
 }
 
@@ -70,15 +165,51 @@ impl Exceptions {
 mod tests {
     use super::*;
 
+    fn id(text: &str) -> InboxId {
+        InboxId::parse(text).unwrap()
+    }
+
     #[test]
     fn only_exceptions_are_looked_up() {
         let exceptions = Exceptions::new(false);
-        let (full, other) = (InboxId::parse("full").unwrap(), InboxId::parse("other").unwrap());
+        let (full, other) = (id("full"), id("other"));
         exceptions.follow(&[Change::InboxFull(full.clone()), Change::Inbox(other.clone())]);
         assert!(exceptions.may_concern(&full) && !exceptions.may_concern(&other));
         exceptions.inbox_has_room(&full);
         assert!(!exceptions.may_concern(&full));
         exceptions.follow(&[Change::Projects]);
         assert!(exceptions.may_concern(&other));
+    }
+
+    #[test]
+    fn faults_are_known_until_they_are_used_up() {
+        let exceptions = Exceptions::new(false);
+        assert!(exceptions.faults_of(&id("a")).is_none());
+        exceptions.follow(&[Change::Faults(id("a"))]);
+        assert!(exceptions.faults_of(&id("b")).is_none());
+        let known = exceptions.faults_of(&id("a+tag")).unwrap();
+        // New faults that come during the look-up are not forgotten.
+        exceptions.follow(&[Change::Faults(id("a"))]);
+        exceptions.forget_faults(&id("a"), known);
+        let known = exceptions.faults_of(&id("a")).unwrap();
+        // An inbox whose name has the tag is another one.
+        exceptions.forget_faults(&id("a+tag"), known);
+        assert!(exceptions.faults_of(&id("a+tag")).is_some());
+        exceptions.forget_faults(&id("a"), known);
+        assert!(exceptions.faults_of(&id("a")).is_none());
+    }
+
+    #[test]
+    fn lost_announcements_concern_every_recipient_until_the_faults_are_read() {
+        let exceptions = Exceptions::new(false);
+        assert!(exceptions.outdated_faults().is_none());
+        exceptions.follow(&[Change::Faults(id("a")), Change::Unknown]);
+        assert!(exceptions.faults_of(&id("b")).is_some());
+        let known = exceptions.outdated_faults().unwrap();
+        exceptions.follow(&[Change::Faults(id("c"))]);
+        exceptions.set_faults(vec![id("b")], known);
+        let have_faults = ["a", "b", "c"].map(|inbox| exceptions.faults_of(&id(inbox)).is_some());
+        assert_eq!(have_faults, [false, true, true]);
+        assert!(exceptions.outdated_faults().is_none());
     }
 }

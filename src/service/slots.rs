@@ -32,7 +32,7 @@ impl Slots {
         Self { locks, purpose, most }
     }
 
-    /// Takes a slot; `None` if the key has taken all of its own.
+    /// Takes a slot; `None` if all slots of the key are taken.
     ///
     /// # Errors
     /// [`ServiceError::Unavailable`] if this node has too many slots open, or the database does not answer.

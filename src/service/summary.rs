@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::activity::Watched;
+use super::activity::TotalSmtpUse;
 use crate::model::{Domain, Inbox, RefusedMail, Timestamp};
 use crate::store::{InboxEnd, Latest, Similar};
 
@@ -23,7 +23,7 @@ pub(super) struct Facts<'a> {
     pub(super) similar: Option<(bool, &'a Similar)>,
     /// The newest refusal in the project, for any recipient.
     pub(super) last_refusal: Option<&'a RefusedMail>,
-    pub(super) watched: Watched,
+    pub(super) watched: TotalSmtpUse,
     pub(super) smtp_address: &'a str,
     pub(super) now: Timestamp,
 }

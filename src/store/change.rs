@@ -10,6 +10,8 @@ pub enum Change {
     Inbox(InboxId),
     /// An inbox is full.
     InboxFull(InboxId),
+    /// The list of an inbox's faults was replaced.
+    Faults(InboxId),
     /// The queue of the mail worker.
     Queue,
     /// The stored refusals.
@@ -28,6 +30,7 @@ impl Change {
         match self {
             Self::Inbox(id) => format!("inbox {id}"),
             Self::InboxFull(id) => format!("full {id}"),
+            Self::Faults(id) => format!("faults {id}"),
             Self::Queue => "queue".to_owned(),
             Self::Refusals => "refusals".to_owned(),
             Self::Sessions => "sessions".to_owned(),
@@ -41,6 +44,7 @@ impl Change {
         match key.split_once(' ').unwrap_or((key, "")) {
             ("inbox", id) => Self::Inbox(InboxId::from_stored(id.to_owned())),
             ("full", id) => Self::InboxFull(InboxId::from_stored(id.to_owned())),
+            ("faults", id) => Self::Faults(InboxId::from_stored(id.to_owned())),
             ("queue", _) => Self::Queue,
             ("refusals", _) => Self::Refusals,
             ("sessions", _) => Self::Sessions,
@@ -60,7 +64,8 @@ mod tests {
         let id = InboxId::parse("a.b+c").unwrap();
         let changes = [
             Change::Inbox(id.clone()),
-            Change::InboxFull(id),
+            Change::InboxFull(id.clone()),
+            Change::Faults(id),
             Change::Queue,
             Change::Refusals,
             Change::Sessions,

@@ -84,6 +84,31 @@ impl Content {
     }
 }
 
+impl Content {
+    /// The message as it was received, from its beginning: all of an ordinary one, the first piece of a large one.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`], which cannot happen to what [`Content::encode`] has made.
+    pub fn beginning(&self) -> Result<Vec<u8>, StoreError> {
+        match self.chunks.iter().find(|chunk| chunk.form == Form::Raw) {
+            Some(chunk) => decompress(&chunk.data),
+            None => decode(&self.data, self.parsed_size, Form::Raw),
+        }
+    }
+
+    /// The subject, decoded.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    /// Where the message came from.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+}
+
 fn chunks(form: Form, bytes: &[u8]) -> impl Iterator<Item = Chunk> {
     let pieces = bytes.chunks(PIECE).zip(0..);
     pieces.map(move |(piece, position)| Chunk { form, position, data: compress(piece) })

@@ -52,6 +52,8 @@ enum Numbered {
     Contents = 1,
     Messages = 2,
     Chunks = 3,
+    Faults = 4,
+    FaultUses = 5,
 }
 
 /// A table: its name, its key and a value less than every key, rows a page, columns, and places for them.
@@ -73,8 +75,8 @@ macro_rules! table {
     };
 }
 
-/// All tables but those of the dashboard's sessions and of the nodes: people sign in anew, nodes report anew. A table
-/// comes after those it refers to.
+/// All tables except those of the dashboard's sessions and of the nodes: people sign in again, and nodes report again.
+/// A table comes after the tables that it refers to.
 const TABLES: &[Table] = &[
     table!("projects", "id", no_bytes, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),
     table!(
@@ -91,9 +93,27 @@ const TABLES: &[Table] = &[
         least_number,
         500,
         "number, id, project_id, kind, created_at, expires_at, deleted_at, opened_by_mail, closed, message_count,
-         last_sequence, emptied_sequence, swept_sequence, retention_days",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14",
+         last_sequence, emptied_sequence, swept_sequence, retention_days, faults_left",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15",
         &[(0, Numbered::Inboxes)]
+    ),
+    table!(
+        "faults",
+        "number",
+        least_number,
+        500,
+        "number, inbox_number, position, point, action, reply, stores, seconds, times, used",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10",
+        &[(0, Numbered::Faults), (1, Numbered::Inboxes)]
+    ),
+    table!(
+        "fault_uses",
+        "number",
+        least_number,
+        500,
+        "number, fault_number, used_at",
+        "$1, $2, $3",
+        &[(0, Numbered::FaultUses), (1, Numbered::Faults)]
     ),
     table!(
         "contents",
@@ -129,8 +149,8 @@ const TABLES: &[Table] = &[
         no_bytes,
         8,
         "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, raw, domain, attempts,
-         attempted_at, due_at, expires_at, worker, leased_until, last_reply",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17"
+         attempted_at, due_at, expires_at, worker, leased_until, last_reply, is_report",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18"
     ),
     table!(
         "attempts",
@@ -152,7 +172,7 @@ const TABLES: &[Table] = &[
 ];
 
 /// The newest number of each table that has them.
-type Newest = [i64; 4];
+type Newest = [i64; 6];
 
 impl Table {
     /// Makes row numbers negative: the target's engine counts from one and would assign the same numbers again.
@@ -195,10 +215,12 @@ impl Store {
     async fn newest_numbers(&self) -> Result<Newest, StoreError> {
         const NEWEST: &str = "
             SELECT COALESCE((SELECT MAX(number) FROM inboxes), 0), COALESCE((SELECT MAX(number) FROM contents), 0),
-                COALESCE((SELECT MAX(number) FROM messages), 0), COALESCE((SELECT MAX(number) FROM chunks), 0)";
+                COALESCE((SELECT MAX(number) FROM messages), 0), COALESCE((SELECT MAX(number) FROM chunks), 0),
+                COALESCE((SELECT MAX(number) FROM faults), 0), COALESCE((SELECT MAX(number) FROM fault_uses), 0)";
         let mut rows = self.database.query(NEWEST, vec![]).await?;
         let mut row = rows.pop().ok_or(DatabaseError::NoRow)?;
-        Ok([row.integer()?, row.integer()?, row.integer()?, row.integer()?])
+        let mut number = || row.integer();
+        Ok([number()?, number()?, number()?, number()?, number()?, number()?])
     }
 
     async fn copy_table(

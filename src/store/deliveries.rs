@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::content::{Chunk, Origin};
+use super::faults;
 use super::outgoing::{self, NewOutgoing};
 use super::plan::{InboxState, Opening, Place, Plan};
 use super::queue::{self, Settlement};
 use super::{ATTEMPTS, Content, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
+use crate::model::{FaultAction, InboxId, MessageId, ProjectId, Timestamp};
 
 /// One message for one or more inboxes.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct Delivery {
     pub content: Content,
     /// The change of an outgoing item in the same transaction.
     pub outgoing: Option<OutgoingChange>,
+    /// What is queued if a fault makes the message bounce.
+    pub bounce: Option<Box<NewOutgoing>>,
 }
 
 /// How a delivery changes an outgoing item.
@@ -67,6 +70,15 @@ pub struct Outcome {
     pub message: MessageId,
 }
 
+/// The result of a delivery that was not refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// The stored messages, one per inbox; none if a fault keeps the message from being stored.
+    pub messages: Vec<Outcome>,
+    /// The fault that it used.
+    pub fault: Option<FaultAction>,
+}
+
 /// Why a delivery was not stored, for any of its recipients.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliveryError {
@@ -82,13 +94,22 @@ pub enum DeliveryError {
     /// Another transaction holds the inbox. The delivery may be tried again.
     #[error("another transaction holds inbox {0}")]
     InboxBusy(InboxId),
+    /// A fault of the inbox makes the message bounce, and the delivery has no notification for its sender. The fault
+    /// was not used.
+    #[error("the message has to bounce at inbox {inbox}")]
+    BounceWanted {
+        /// The inbox with the fault.
+        inbox: InboxId,
+        /// The delivery.
+        delivery: Box<Delivery>,
+    },
     /// The worker lost its lease on the outgoing item that the delivery settles.
     #[error("the lease on the outgoing item was lost")]
     LeaseLost,
 }
 
-/// The deliveries of a batch, in their order: the messages of each, or why it was not stored.
-pub type Outcomes = Vec<Result<Vec<Outcome>, DeliveryError>>;
+/// The deliveries of a batch, in their order: the result of each, or why it was refused.
+pub type Outcomes = Vec<Result<Delivered, DeliveryError>>;
 
 /// What a batch does about an inbox that another transaction holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +132,7 @@ enum Locking {
 macro_rules! inbox_state {
     ($lock:literal) => {
         concat!(
-            "SELECT number, message_count, last_sequence, is_live,
+            "SELECT number, message_count, last_sequence, COALESCE(faults_left, 0), is_live,
                 -- The inboxes of a project end with it.
                 CASE WHEN is_live = 1 THEN 0
                     ELSE (SELECT COUNT(*) FROM projects WHERE id = project_id AND deleted_at IS NOT NULL) END
@@ -137,10 +158,10 @@ impl Store {
         const STATE: &str = inbox_state!("");
         let rows = self.database.look_up(STATE, values![recipient, policy.now]).await?;
         let Some(row) = rows.into_iter().next() else { return Ok(Ok(())) };
-        Ok(read_state(row)?.check(recipient, true, None, policy))
+        Ok(read_state(row)?.check(recipient, true, None, 1, policy))
     }
 
-    /// Stores a batch of deliveries in one transaction. When this returns, those that are answered with messages are on
+    /// Stores a batch of deliveries in one transaction. When this returns, every delivery with an `Ok` result is on
     /// stable storage.
     ///
     /// # Errors
@@ -195,7 +216,8 @@ async fn deliver(
         transaction.wait_briefly().await?;
     }
     let targets = resolve_recipients(&mut transaction, deliveries, policy.now).await?;
-    let states = lock_inboxes(&mut transaction, deliveries, &targets, policy.now, locking).await?;
+    let mut states = lock_inboxes(&mut transaction, deliveries, &targets, policy.now, locking).await?;
+    read_faults(&mut transaction, &mut states).await?;
     let mut plan = Plan::new(deliveries, targets, states, policy);
     open_inboxes(&mut transaction, &mut plan).await?;
     if locking == Locking::Wait && plan.has_busy_inbox() {
@@ -204,6 +226,7 @@ async fn deliver(
     }
     change_outgoing(&mut transaction, &mut plan).await?;
     write_messages(&mut transaction, &mut plan).await?;
+    faults::write_uses(&mut transaction, &plan.uses(), policy.now).await?;
     plan.changes().for_each(|change| transaction.notify(change.key()));
     transaction.commit().await?;
     Ok(plan.outcomes())
@@ -293,8 +316,25 @@ async fn mark_busy(
 
 fn read_state(mut row: Row) -> Result<InboxState, DatabaseError> {
     let (number, messages, last_sequence) = (row.integer()?, row.integer()?, row.integer()?);
+    let faults_left = row.integer()?;
     let (is_live, is_disabled) = (row.integer()? == 1, row.integer()? == 1);
-    Ok(InboxState::read(number, u64::try_from(messages).unwrap_or(0), last_sequence, is_live, is_disabled))
+    let messages = u64::try_from(messages).unwrap_or(0);
+    Ok(InboxState::read(number, messages, last_sequence, is_live, is_disabled).with_faults_left(faults_left))
+}
+
+/// Reads the faults of those inboxes that have some left. For all others this takes no statement.
+async fn read_faults(
+    transaction: &mut Transaction,
+    states: &mut BTreeMap<InboxId, InboxState>,
+) -> Result<(), StoreError> {
+    let mut faulty: Vec<_> = states.values_mut().filter_map(|state| Some((state.faulty_number()?, state))).collect();
+    if faulty.is_empty() {
+        return Ok(());
+    }
+    let numbers: Vec<i64> = faulty.iter().map(|(number, _)| *number).collect();
+    let pending = faults::pending(transaction, &numbers).await?;
+    faulty.iter_mut().zip(pending).for_each(|((_, state), pending)| state.set_faults(pending));
+    Ok(())
 }
 
 /// Creates or reopens the inboxes that the plan needs and that are not live.
@@ -307,7 +347,7 @@ async fn open_inboxes(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Res
     const REOPEN: &str = "
         UPDATE inboxes SET project_id = CASE WHEN $5 = 1 THEN $2 ELSE project_id END, kind = 'temporary',
             created_at = $3, expires_at = $4, deleted_at = NULL, opened_by_mail = 1, closed = 0, message_count = 0,
-            emptied_sequence = last_sequence
+            emptied_sequence = last_sequence, faults_left = CASE WHEN faults_left IS NULL THEN NULL ELSE -1 END
         WHERE number = $1";
     let policy = plan.policy;
     let expires_at = policy.now.after(policy.lifetime);
@@ -338,6 +378,7 @@ async fn open_inboxes(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Res
 async fn change_outgoing(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Result<(), DatabaseError> {
     let mut added = Vec::new();
     for (index, delivery) in plan.deliveries.iter().enumerate() {
+        added.extend(delivery.bounce.as_deref().filter(|_| plan.is_bounced(index)));
         let Some(change) = delivery.outgoing.as_ref().filter(|_| plan.is_stored(index)) else { continue };
         match change {
             OutgoingChange::Add(item) => added.push(item),

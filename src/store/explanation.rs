@@ -97,9 +97,8 @@ impl Store {
         Ok(latest.collect())
     }
 
-    /// The newest refusals since `since` of mail to `inbox`, and of mail without a known recipient that belong to one
-    /// of
-    /// these projects.
+    /// The newest refusals since `since`: of mail to `inbox`, and of mail without a known recipient that belongs to one
+    /// of these projects.
     ///
     /// # Errors
     /// If the database fails.

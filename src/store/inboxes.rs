@@ -25,7 +25,8 @@ impl Store {
         const CLAIM: &str = "
             INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
             ON CONFLICT (id) DO UPDATE SET kind = $3, created_at = $4, expires_at = $5, deleted_at = NULL,
-                opened_by_mail = 0, closed = 0, message_count = 0, emptied_sequence = inboxes.last_sequence
+                opened_by_mail = 0, closed = 0, message_count = 0, emptied_sequence = inboxes.last_sequence,
+                faults_left = CASE WHEN inboxes.faults_left IS NULL THEN NULL ELSE -1 END
             WHERE inboxes.project_id = $2 AND (inboxes.closed = 1 OR inboxes.expires_at <= $4)";
         self.change_inbox(CLAIM, &inbox.id, with_all_fields(inbox)).await
     }

@@ -1,9 +1,8 @@
 //! Reads messages: one by its id, the oldest match of a wait, and the pages of a list.
 //!
-//! Every statement has the inbox's own conditions (live, and still in the life that the caller saw), so that no message
-//! is read from an inbox that has ended. A list or a wait first reads the heads, a page at a time, and compares them
-//! with
-//! its [`Selection`].
+//! Every statement checks that the inbox is live and still in the life that the caller saw, so that no message is read
+//! from an inbox that has ended. A list or a wait first reads the heads of messages, a page at a time, and compares
+//! them with its [`Selection`].
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
@@ -23,7 +22,7 @@ const PAGE_MESSAGES: usize = 64;
 /// Contents that are read at once.
 const CONTENTS_AT_ONCE: usize = 8;
 
-/// Where a message stands in its inbox.
+/// The position of a message in its inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub i64);
 
@@ -38,7 +37,7 @@ pub struct Source {
     pub room: Room,
 }
 
-/// A message whose parts are still to be read, piece by piece where they are large.
+/// A message whose parts have not been read yet. Large parts are read piece by piece.
 #[derive(Debug)]
 pub struct StoredMessage {
     /// Identifies it; also the `after` cursor.
@@ -162,12 +161,12 @@ impl Store {
         Ok(self.read_form(&head, Form::Raw).await?.map(|raw| Source { trace, raw, room }))
     }
 
-    /// Where the message `id` stands in `inbox`; `None` if it is not there.
+    /// The position of the message `id` in `inbox`; `None` if it is not there.
     ///
     /// # Errors
     /// As [`Store::message`].
     pub async fn cursor(&self, inbox: &InboxId, id: MessageId, now: Timestamp) -> Result<Option<Cursor>, StoreError> {
-        // Also that of a message that was deleted.
+        // A deleted message still has a position.
         const BY_ID: &str = "
             SELECT m.sequence FROM messages m JOIN inboxes i ON i.number = m.inbox_number
             WHERE i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND m.sequence > i.emptied_sequence
@@ -276,7 +275,7 @@ impl Store {
         most: usize,
         now: Timestamp,
     ) -> Result<Vec<Head>, DatabaseError> {
-        // The later of `$4` and the start of the present life, as one bound: SQLite enters an index with only one.
+        // The later of `$4` and the start of the present life, as one bound: SQLite uses an index with only one bound.
         const OLDEST: &str = live_heads!(
             "i.id = $2 AND i.created_at = $3
              AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
@@ -316,7 +315,7 @@ impl Store {
         self.with_parts(head, room).await
     }
 
-    /// The same in a room that was taken for [`Head::held`].
+    /// The same, in memory that was taken for [`Head::held`].
     async fn with_parts(&self, head: Head, room: Room) -> Result<Option<StoredMessage>, StoreError> {
         let parts = if head.is_large() {
             self.pieces(&head, Form::Parsed)
@@ -402,7 +401,8 @@ mod tests {
         let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project };
         let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x").unwrap();
         let recipients = vec![InboxId::parse("box").unwrap()];
-        let delivery = Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None };
+        let delivery =
+            Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None, bounce: None };
         store.deliver(&Arc::new(vec![delivery; 1_000]), policy, BusyInbox::Skip).await.unwrap();
 
         const OLDEST: &str = live_heads!(

@@ -14,6 +14,7 @@ mod copy;
 mod deliveries;
 mod details;
 mod explanation;
+mod faults;
 mod inboxes;
 mod messages;
 mod nodes;
@@ -40,9 +41,10 @@ pub use change::Change;
 pub(crate) use content::on_blocking_thread;
 pub use content::{Content, Form, Origin};
 pub use copy::{CopyError, Progress};
-pub use deliveries::{BusyInbox, Delivery, DeliveryError, Outcome, Outcomes, OutgoingChange, Policy};
+pub use deliveries::{BusyInbox, Delivered, Delivery, DeliveryError, Outcome, Outcomes, OutgoingChange, Policy};
 pub use details::Everything;
 pub use explanation::{Latest, Similar};
+pub use faults::RecipientFault;
 pub use messages::{Cursor, Page, Source, StoredMessage};
 pub use nodes::SmtpUse;
 pub use outgoing::{NewOutgoing, OutgoingFilter};
@@ -88,7 +90,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the database is unavailable or busy, so that the same can be tried again.
+    /// Whether the database is unavailable or busy, so that the operation can be tried again.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Database(error) if error.is_unavailable())
@@ -140,7 +142,7 @@ impl Store {
         Ok(Self { database, budget: Budget::new(DEFAULT_BUDGET) })
     }
 
-    /// The same store with this budget for the messages that are read.
+    /// The same store with this memory budget for messages that are read.
     #[must_use]
     pub fn with_budget(self, budget: Budget) -> Self {
         Self { budget, ..self }

@@ -64,8 +64,8 @@ impl Store {
         self.database.transact(run).await
     }
 
-    /// The use of all nodes but `node`, and since when one of them has watched. The open connections are those of the
-    /// nodes that have reported after `alive_since`.
+    /// The use of SMTP at all nodes except `node`, and the earliest time since which one of them has counted. Open
+    /// connections are counted only at nodes that have reported after `alive_since`.
     ///
     /// # Errors
     /// If the database fails.

@@ -11,7 +11,7 @@ use crate::model::{EmailAddress, InboxId, Outgoing, OutgoingId, OutgoingStatus, 
 macro_rules! item_columns {
     () => {
         "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, attempts, attempted_at, due_at,
-         expires_at, leased_until, last_reply"
+         expires_at, leased_until, last_reply, is_report"
     };
 }
 pub(super) use item_columns;
@@ -32,11 +32,13 @@ pub struct NewOutgoing {
     /// Its Message-ID, the same on every copy, so that a duplicate can be recognized.
     pub message_id: String,
     /// The data for the mail worker, if it has to send the item.
-    waiting: Option<Waiting>,
+    waiting: Option<QueuedMessage>,
+    /// Whether it is a delivery status notification.
+    is_report: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Waiting {
+struct QueuedMessage {
     /// The composed message, compressed.
     raw: Bytes,
     expires_at: Timestamp,
@@ -63,13 +65,28 @@ impl NewOutgoing {
         subject: String,
         message_id: String,
     ) -> Self {
-        Self { id: OutgoingId::generate(), project, inbox, recipient, subject, message_id, waiting: None }
+        Self {
+            id: OutgoingId::generate(),
+            project,
+            inbox,
+            recipient,
+            subject,
+            message_id,
+            waiting: None,
+            is_report: false,
+        }
     }
 
     /// The same item, queued for the mail worker, which sends `raw` before `expires_at`.
     #[must_use]
     pub fn queued(self, raw: &[u8], expires_at: Timestamp) -> Self {
-        Self { waiting: Some(Waiting { raw: compress(raw), expires_at }), ..self }
+        Self { waiting: Some(QueuedMessage { raw: compress(raw), expires_at }), ..self }
+    }
+
+    /// The same item as a delivery status notification: it is sent with the null reverse-path, and never bounces.
+    #[must_use]
+    pub fn report(self) -> Self {
+        Self { is_report: true, ..self }
     }
 }
 
@@ -173,8 +190,8 @@ pub(super) async fn insert(
 ) -> Result<(), DatabaseError> {
     const INSERT: &str = "
         INSERT INTO outgoing (id, project_id, inbox_id, recipient, domain, subject, message_id, status, created_at,
-                              due_at, expires_at, raw)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+                              due_at, expires_at, raw, is_report)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
     let mut rows = Vec::new();
     for item in items {
         let waiting = item.waiting.as_ref();
@@ -192,6 +209,7 @@ pub(super) async fn insert(
             waiting.map(|_| now),
             waiting.map(|waiting| waiting.expires_at),
             waiting.map(|waiting| waiting.raw.clone()),
+            item.is_report,
         ]);
         if waiting.is_some() {
             transaction.notify(Change::Queue.key());
@@ -220,5 +238,6 @@ pub(super) fn read_item(row: &mut Row) -> Result<Outgoing, DatabaseError> {
         expires_at: row.optional_integer()?.map(Timestamp::from_millis),
         leased_until: row.optional_integer()?.map(Timestamp::from_millis),
         last_reply: row.text()?,
+        is_report: row.integer()? == 1,
     })
 }

@@ -137,7 +137,7 @@ impl Store {
             FROM inboxes WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
         const INBOX: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0), COALESCE(MAX(last_sequence), 0),
-                COALESCE(MAX(message_count), 0)
+                COALESCE(MAX(message_count), 0) + 1000000 * COALESCE(MAX(faults_left), -1)
             FROM inboxes WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2) AND id = $3";
         const OUTGOING: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0),

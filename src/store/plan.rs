@@ -1,10 +1,11 @@
 //! Decides which deliveries of a batch are stored, and where. Pure: it uses only what the transaction has read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::Change;
-use super::deliveries::{Delivery, DeliveryError, Outcome, Outcomes, Policy};
-use crate::model::{InboxId, MessageId, ProjectId};
+use super::deliveries::{Delivered, Delivery, DeliveryError, Outcome, Outcomes, Policy};
+use super::faults::{Pending, Use};
+use crate::model::{FaultAction, FaultPoint, InboxId, MessageId, ProjectId};
 
 /// The state of an inbox within the transaction.
 #[derive(Debug, Default)]
@@ -19,8 +20,11 @@ pub(super) struct InboxState {
     is_disabled: bool,
     /// Another transaction holds it.
     is_busy: bool,
-    /// The number of deliveries of the batch for this inbox.
-    wanted_by: u64,
+    faults_left: i64,
+    /// Its faults that are not used up.
+    faults: VecDeque<Pending>,
+    /// The number of messages of the batch for this inbox.
+    wanted: u64,
     /// The project of the first of them whose sender authenticated.
     opener: Option<ProjectId>,
     /// The number of messages of the batch that are placed in it.
@@ -35,6 +39,19 @@ pub(super) struct Plan<'a> {
     targets: Vec<Vec<InboxId>>,
     states: BTreeMap<InboxId, InboxState>,
     outcomes: Outcomes,
+    /// Whether an inbox of the batch has faults.
+    has_faults: bool,
+    /// The deliveries that use a fault, by their index.
+    faulty: BTreeMap<usize, Faulty>,
+}
+
+/// The fault that a delivery uses.
+#[derive(Debug)]
+struct Faulty {
+    inbox: InboxId,
+    used: Use,
+    /// How often the message is stored in that inbox; if never, it is not stored at all.
+    copies: u64,
 }
 
 /// An inbox that has to be created or reopened.
@@ -58,17 +75,48 @@ impl InboxState {
         Self { number: Some(number), messages, last_sequence, is_live, is_disabled, ..Self::default() }
     }
 
+    /// The same inbox with this count of uses that its faults have left.
+    pub(super) fn with_faults_left(self, faults_left: i64) -> Self {
+        Self { faults_left, ..self }
+    }
+
     /// An inbox that another transaction holds.
     pub(super) fn busy() -> Self {
         Self { is_busy: true, ..Self::default() }
     }
 
-    /// Whether the inbox can take one more message.
+    /// The number of an inbox whose faults have to be read.
+    pub(super) fn faulty_number(&self) -> Option<i64> {
+        self.number.filter(|_| self.is_live && self.faults_left > 0)
+    }
+
+    /// Its faults, which are not used up.
+    pub(super) fn set_faults(&mut self, faults: Vec<Pending>) {
+        self.faults = faults.into();
+    }
+
+    /// The fault that a message meets now.
+    fn message_fault(&self) -> Option<&Pending> {
+        self.faults.front().filter(|pending| pending.fault.at == FaultPoint::Data)
+    }
+
+    /// Counts a use of the first fault.
+    fn use_fault(&mut self) {
+        if let Some(first) = self.faults.front_mut() {
+            first.left -= 1;
+            if first.left == 0 {
+                self.faults.pop_front();
+            }
+        }
+    }
+
+    /// Whether the inbox can take `copies` more messages.
     pub(super) fn check(
         &self,
         id: &InboxId,
         opens: bool,
         sender: Option<ProjectId>,
+        copies: u64,
         policy: &Policy,
     ) -> Result<(), DeliveryError> {
         if self.is_busy {
@@ -81,7 +129,7 @@ impl InboxState {
         if !self.is_live && !opens {
             return Err(DeliveryError::NoInbox(id.clone()));
         }
-        if self.total() >= policy.inbox_messages {
+        if self.total() + copies > policy.inbox_messages {
             return Err(DeliveryError::InboxFull(id.clone()));
         }
         Ok(())
@@ -89,7 +137,7 @@ impl InboxState {
 
     /// The messages in the inbox, including those of the batch. A reopened inbox is empty.
     fn total(&self) -> u64 {
-        self.wanted_by + if self.is_live { self.messages } else { 0 }
+        self.wanted + if self.is_live { self.messages } else { 0 }
     }
 
     /// The inbox is live again, and empty.
@@ -113,8 +161,10 @@ impl<'a> Plan<'a> {
         states: BTreeMap<InboxId, InboxState>,
         policy: &'a Policy,
     ) -> Self {
-        let outcomes = deliveries.iter().map(|_| Ok(Vec::new())).collect();
-        let mut plan = Self { deliveries, policy, targets, states, outcomes };
+        let outcomes = deliveries.iter().map(|_| Ok(Delivered::default())).collect();
+        let has_faults = states.values().any(|state| !state.faults.is_empty());
+        let faulty = BTreeMap::new();
+        let mut plan = Self { deliveries, policy, targets, states, outcomes, has_faults, faulty };
         for index in 0..deliveries.len() {
             plan.admit(index);
         }
@@ -124,23 +174,67 @@ impl<'a> Plan<'a> {
     /// Counts a delivery into its inboxes, or refuses it for all of them.
     fn admit(&mut self, index: usize) {
         let Delivery { opens_inboxes, project, .. } = self.deliveries[index];
+        let fault = self.next_fault(index);
         for id in &self.targets[index] {
+            let copies = fault.as_ref().map_or(1, |(faulty, _)| faulty.copies_in(id)).max(1);
             let state = self.states.entry(id.clone()).or_default();
-            if let Err(error) = state.check(id, opens_inboxes, project, self.policy) {
+            if let Err(error) = state.check(id, opens_inboxes, project, copies, self.policy) {
                 self.outcomes[index] = Err(error);
                 return;
             }
         }
-        for id in &self.targets[index] {
-            let state = self.states.entry(id.clone()).or_default();
-            state.wanted_by += 1;
-            state.opener = state.opener.or(project);
+        if let Some((faulty, action)) = fault
+            && let Err(error) = self.use_fault(index, faulty, action)
+        {
+            self.outcomes[index] = Err(error);
+            return;
         }
+        for id in &self.targets[index] {
+            let copies = self.faulty.get(&index).map_or(1, |faulty| faulty.copies_in(id));
+            let state = self.states.entry(id.clone()).or_default();
+            if copies > 0 {
+                state.wanted += copies;
+                state.opener = state.opener.or(project);
+            }
+        }
+    }
+
+    /// The fault that a delivery meets: the one of the first recipient that has one for a message. Mail of the service
+    /// itself meets none.
+    fn next_fault(&self, index: usize) -> Option<(Faulty, FaultAction)> {
+        let Delivery { recipients, opens_inboxes: true, .. } = &self.deliveries[index] else { return None };
+        if !self.has_faults {
+            return None;
+        }
+        recipients.iter().find_map(|recipient| {
+            let is_target = |id: &InboxId| self.targets[index].contains(id);
+            let inbox = Some(recipient.clone()).filter(is_target).or_else(|| recipient.without_tag())?;
+            let state = self.states.get(&inbox)?;
+            let pending = state.message_fault()?;
+            let used = Use { fault_number: pending.number, inbox_number: state.number? };
+            let action = pending.fault.action.clone();
+            Some((Faulty { inbox, used, copies: action.copies() }, action))
+        })
+    }
+
+    /// Counts a fault as used, unless the delivery lacks the notification that it needs.
+    fn use_fault(&mut self, index: usize, faulty: Faulty, action: FaultAction) -> Result<(), DeliveryError> {
+        let delivery = &self.deliveries[index];
+        let bounces = action == FaultAction::Bounce && !delivery.content.origin.reverse_path.is_empty();
+        if bounces && delivery.bounce.is_none() {
+            return Err(DeliveryError::BounceWanted { inbox: faulty.inbox, delivery: Box::new(delivery.clone()) });
+        }
+        if let Some(state) = self.states.get_mut(&faulty.inbox) {
+            state.use_fault();
+        }
+        self.faulty.insert(index, faulty);
+        self.outcomes[index] = Ok(Delivered { messages: Vec::new(), fault: Some(action) });
+        Ok(())
     }
 
     /// The inboxes that have to be created or reopened for the deliveries that were not refused.
     pub(super) fn inboxes_to_open(&mut self) -> Vec<Opening<'_>> {
-        let closed = self.states.iter_mut().filter(|(_, state)| !state.is_live && state.wanted_by > 0);
+        let closed = self.states.iter_mut().filter(|(_, state)| !state.is_live && state.wanted > 0);
         closed.map(|(id, state)| Opening { id, opener: state.opener, state }).collect()
     }
 
@@ -162,32 +256,48 @@ impl<'a> Plan<'a> {
 
     /// Whether the delivery is stored, as far as is known now.
     pub(super) fn is_stored(&self, index: usize) -> bool {
-        self.outcomes[index].is_ok()
+        self.outcomes[index].is_ok() && self.faulty.get(&index).is_none_or(|faulty| faulty.copies > 0)
     }
 
-    /// Refuses a delivery that was admitted.
+    /// Whether the delivery uses a fault that makes it bounce, as far as is known now.
+    pub(super) fn is_bounced(&self, index: usize) -> bool {
+        matches!(&self.outcomes[index], Ok(Delivered { fault: Some(FaultAction::Bounce), .. }))
+    }
+
+    /// The uses of faults.
+    pub(super) fn uses(&self) -> Vec<Use> {
+        self.faulty.values().map(|faulty| faulty.used).collect()
+    }
+
+    /// Refuses a delivery that was admitted. It uses no fault.
     pub(super) fn refuse(&mut self, index: usize, error: DeliveryError) {
+        let faulty = self.faulty.remove(&index);
         for id in &self.targets[index] {
             if let Some(state) = self.states.get_mut(id) {
-                state.wanted_by = state.wanted_by.saturating_sub(1);
+                let copies = faulty.as_ref().map_or(1, |faulty| faulty.copies_in(id));
+                state.wanted = state.wanted.saturating_sub(copies);
             }
         }
         self.outcomes[index] = Err(error);
     }
 
-    /// Gives a delivery its places, one in each of its inboxes.
+    /// Gives a delivery its places: one in each of its inboxes, unless a fault doubles it.
     pub(super) fn place(&mut self, index: usize) -> Vec<Place> {
         let mut places = Vec::with_capacity(self.targets[index].len());
         let mut messages = Vec::with_capacity(places.capacity());
         for id in &self.targets[index] {
             let Some(state) = self.states.get_mut(id) else { continue };
             let Some(inbox_number) = state.number else { continue };
-            state.placed += 1;
-            let message = MessageId::generate();
-            messages.push(Outcome { inbox: id.clone(), message });
-            places.push(Place { message, inbox_number, sequence: state.last_sequence + state.placed });
+            for _ in 0..self.faulty.get(&index).map_or(1, |faulty| faulty.copies_in(id)) {
+                state.placed += 1;
+                let message = MessageId::generate();
+                messages.push(Outcome { inbox: id.clone(), message });
+                places.push(Place { message, inbox_number, sequence: state.last_sequence + state.placed });
+            }
         }
-        self.outcomes[index] = Ok(messages);
+        if let Ok(delivered) = &mut self.outcomes[index] {
+            delivered.messages = messages;
+        }
         places
     }
 
@@ -199,13 +309,21 @@ impl<'a> Plan<'a> {
     /// The changes of the batch.
     pub(super) fn changes(&self) -> impl Iterator<Item = Change> {
         let filled = self.states.iter().filter(|(_, state)| state.placed > 0);
-        filled.flat_map(|(id, state)| {
+        let filled = filled.flat_map(|(id, state)| {
             let full = (state.total() >= self.policy.inbox_messages).then(|| Change::InboxFull(id.clone()));
             std::iter::once(Change::Inbox(id.clone())).chain(full)
-        })
+        });
+        filled.chain(self.faulty.values().map(|faulty| Change::Inbox(faulty.inbox.clone())))
     }
 
     pub(super) fn outcomes(self) -> Outcomes {
         self.outcomes
+    }
+}
+
+impl Faulty {
+    /// How often the message is stored in this inbox.
+    fn copies_in(&self, inbox: &InboxId) -> u64 {
+        if *inbox == self.inbox { self.copies } else { self.copies.min(1) }
     }
 }

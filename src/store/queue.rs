@@ -61,7 +61,8 @@ pub struct Settlement {
 }
 
 impl Store {
-    /// Items that are due and not leased, the longest due first: at most `a_domain` per domain and `limit` in all.
+    /// Items that are due and not leased, those that have been due longest first: at most `a_domain` per domain and
+    /// `limit` in all.
     ///
     /// # Errors
     /// If the database fails.

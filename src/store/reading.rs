@@ -1,6 +1,6 @@
 //! Reads the content of a message, whole or in pieces.
 //!
-//! A large message is sent on one piece at a time, in the room of one piece.
+//! A large message is sent one piece at a time, so only one piece is in memory.
 
 use bytes::Bytes;
 
@@ -10,7 +10,7 @@ use super::{Form, Store, StoreError};
 use crate::db::values;
 use crate::memory::Room;
 
-/// What a piece takes while it is decompressed.
+/// The memory for a piece that is being decompressed.
 const PIECE_ROOM: u64 = 2 * PIECE as u64;
 
 /// One form of a message, read piece by piece.
@@ -79,7 +79,7 @@ impl Store {
 }
 
 impl Pieces {
-    /// All of it as one piece, which takes this room.
+    /// All pieces as one, with the memory that they take.
     pub(super) fn whole(store: &Store, bytes: Vec<u8>, room: Room) -> Self {
         Self { store: store.clone(), size: bytes.len(), rest: Rest::Whole(bytes, room) }
     }
@@ -96,7 +96,7 @@ impl Pieces {
         matches!(self.rest, Rest::Whole(..))
     }
 
-    /// The room of what is in memory; `None` for a large message.
+    /// The memory of what has been read; `None` for a large message.
     #[must_use]
     pub fn room(&self) -> Option<Room> {
         match &self.rest {
@@ -105,10 +105,10 @@ impl Pieces {
         }
     }
 
-    /// The next piece; `None` after the last. It takes its room until it is dropped.
+    /// The next piece; `None` after the last. It holds its memory until it is dropped.
     ///
     /// # Errors
-    /// [`StoreError::Removed`] if the message was removed meanwhile; if the database fails, or there is no room.
+    /// [`StoreError::Removed`] if the message was removed meanwhile; if the database fails, or there is no memory.
     pub async fn next(&mut self) -> Result<Option<Bytes>, StoreError> {
         match std::mem::replace(&mut self.rest, Rest::Nothing) {
             Rest::Nothing => Ok(None),
@@ -128,10 +128,10 @@ impl Pieces {
         }
     }
 
-    /// All pieces as one, with the room that they take; `None` if the message was removed meanwhile.
+    /// All pieces as one, with the memory that they take; `None` if the message was removed meanwhile.
     ///
     /// # Errors
-    /// If the database fails, or there is no room.
+    /// If the database fails, or there is no memory.
     pub async fn join(mut self) -> Result<Option<(Vec<u8>, Room)>, StoreError> {
         if let Rest::Whole(bytes, room) = self.rest {
             return Ok(Some((bytes, room)));

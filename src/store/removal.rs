@@ -24,7 +24,7 @@ async fn delete(
     id: MessageId,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    // The inbox first, as a delivery does.
+    // The inbox is locked first, as in a delivery, so that the two cannot deadlock.
     const INBOX: &str = "
         SELECT number, id FROM inboxes WHERE number = (SELECT inbox_number FROM messages WHERE id = $1)
             AND project_id = $2 AND closed = 0 AND (expires_at IS NULL OR expires_at > $3) {for_update}";

@@ -21,7 +21,7 @@ impl Store {
         Ok(rows.into_iter().next().map(|mut row| row.optional_integer()).transpose()?.flatten())
     }
 
-    /// Sets that for a live permanent inbox; `false` if there is none.
+    /// Sets how many days the messages of a live permanent inbox are kept; `false` if there is no such inbox.
     ///
     /// # Errors
     /// If the database fails.

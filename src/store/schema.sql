@@ -30,9 +30,9 @@ CREATE TABLE inboxes (
     kind TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     expires_at BIGINT,
-    -- Set by a deletion; null for an inbox that lives or has expired.
+    -- Set by a deletion; null for an inbox that is live or has expired.
     deleted_at BIGINT,
-    -- Whether a mail opened it and not a request.
+    -- Whether mail created it, and not a request.
     opened_by_mail BIGINT NOT NULL DEFAULT 0,
     -- 1 once the inbox was deleted, or the sweeper has seen that it expired. A delivery that waited for the row sees it
     -- here, also if its clock says otherwise.
@@ -41,25 +41,54 @@ CREATE TABLE inboxes (
     message_count BIGINT NOT NULL DEFAULT 0,
     -- The sequence of the last message.
     last_sequence BIGINT NOT NULL DEFAULT 0,
-    -- Messages up to this sequence belong to an earlier life of the address and are gone for every reader.
+    -- Messages up to this sequence belong to an earlier life of the address; no statement reads them.
     emptied_sequence BIGINT NOT NULL DEFAULT 0,
     -- Messages up to this sequence have been removed.
     swept_sequence BIGINT NOT NULL DEFAULT 0,
-    -- Messages of a permanent inbox go when they are older than this; null: they stay.
-    retention_days BIGINT
+    -- Messages of a permanent inbox are removed when they are older than this; null: they are kept.
+    retention_days BIGINT,
+    -- How many uses its faults have left; null if it has none. Negative if its faults belong to an earlier life of the
+    -- address and have to be removed.
+    faults_left BIGINT
 );
 CREATE UNIQUE INDEX inboxes_by_id ON inboxes (id);
 CREATE INDEX inboxes_by_expiry ON inboxes (closed, expires_at);
 CREATE INDEX inboxes_to_sweep ON inboxes (number) WHERE swept_sequence < emptied_sequence;
 CREATE INDEX inboxes_with_retention ON inboxes (number) WHERE retention_days IS NOT NULL;
+CREATE INDEX inboxes_with_faults ON inboxes (number) WHERE faults_left IS NOT NULL;
 CREATE INDEX inboxes_by_project ON inboxes (project_id, created_at, id);
+
+-- The faults that a test has asked for. An inbox uses the first one by position that is not used up.
+CREATE TABLE faults (
+    number {numbered},
+    inbox_number BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    point TEXT NOT NULL,
+    action TEXT NOT NULL,
+    -- Of a deferral or a rejection; null for the default.
+    reply TEXT,
+    -- Of a disconnection: whether the message is stored before.
+    stores BIGINT,
+    -- Of a delay.
+    seconds BIGINT,
+    times BIGINT NOT NULL,
+    used BIGINT NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX faults_by_inbox ON faults (inbox_number, position);
+
+CREATE TABLE fault_uses (
+    number {numbered},
+    fault_number BIGINT NOT NULL,
+    used_at BIGINT NOT NULL
+);
+CREATE INDEX fault_uses_by_fault ON fault_uses (fault_number, number);
 
 -- The content of a message, shared by all its recipients.
 CREATE TABLE contents (
     number {numbered},
     -- The Return-Path and Received fields that this server added.
     trace TEXT NOT NULL,
-    -- The envelope and the connection it came over; null for what this server has composed itself.
+    -- The envelope and the connection; null if this server composed the message.
     reverse_path TEXT NOT NULL,
     client TEXT,
     helo TEXT,
@@ -124,7 +153,9 @@ CREATE TABLE outgoing (
     -- The mail worker that is sending the item, and the end of its lease.
     worker {bytes},
     leased_until BIGINT,
-    last_reply TEXT NOT NULL DEFAULT ''
+    last_reply TEXT NOT NULL DEFAULT '',
+    -- 1 for a delivery status notification: it has the null reverse-path, and its failure is not reported.
+    is_report BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX outgoing_by_age ON outgoing (created_at);
 CREATE INDEX outgoing_by_project ON outgoing (project_id, id);
@@ -138,7 +169,7 @@ CREATE TABLE attempts (
     -- Counted from 1; an attempt is missing if its worker ended before it could report.
     attempt BIGINT NOT NULL,
     attempted_at BIGINT,
-    -- The name of the server that was spoken to, if it came to that.
+    -- The name of the server, if there was a connection.
     server TEXT,
     reply TEXT NOT NULL
 );
@@ -161,7 +192,7 @@ CREATE TABLE refusals (
     peer TEXT NOT NULL,
     sender TEXT NOT NULL,
     recipient TEXT NOT NULL,
-    -- The inbox whose local part the recipient has; empty where no recipient is known.
+    -- The inbox of the recipient; empty if no recipient is known.
     inbox_id TEXT NOT NULL,
     reason TEXT NOT NULL,
     reply TEXT NOT NULL,
@@ -170,7 +201,7 @@ CREATE TABLE refusals (
 CREATE INDEX refusals_by_project ON refusals (project_id, id);
 CREATE INDEX refusals_by_inbox ON refusals (inbox_id, id);
 
--- What each node has last reported about its SMTP clients. Only a database that nodes share has rows.
+-- Each node's last report about its SMTP clients. Only a shared database has rows.
 CREATE TABLE nodes (
     id {bytes} NOT NULL PRIMARY KEY,
     started_at BIGINT NOT NULL,

@@ -1,6 +1,5 @@
-//! Which messages of an inbox are meant, compared here and not in SQL: substring search in SQL takes time proportional
-//! to
-//! the product of both lengths, and cannot be stopped.
+//! Which messages of an inbox are wanted. Subjects and senders are compared here and not in SQL: substring search in
+//! SQL takes time proportional to the product of both lengths, and cannot be stopped.
 
 use memchr::memmem;
 
@@ -34,7 +33,7 @@ impl Selection {
         Self { from: folded(from), ..self }
     }
 
-    /// Of these, the messages that have all that `features` names.
+    /// Of these, the messages that have all `features`.
     #[must_use]
     pub fn with(self, has: Features) -> Self {
         Self { has, ..self }

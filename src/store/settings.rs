@@ -6,7 +6,7 @@ use super::{Store, StoreError};
 use crate::db::values;
 
 impl Store {
-    /// What is kept under `name`.
+    /// The value of `name`.
     ///
     /// # Errors
     /// If the database fails.
@@ -15,7 +15,7 @@ impl Store {
         Ok(rows.into_iter().next().map(|mut row| row.bytes()).transpose()?)
     }
 
-    /// Keeps `value` under `name`, in place of what was there.
+    /// Stores `value` under `name`, and replaces an older value.
     ///
     /// # Errors
     /// If the database fails.

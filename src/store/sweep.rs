@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Store, StoreError, retention};
+use super::{Store, StoreError, faults, retention};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
 
@@ -25,12 +25,12 @@ pub enum Swept {
 }
 
 impl Store {
-    /// Does one step of sweeping, unless another node is doing one: closes inboxes that have expired, takes messages
-    /// that are too old from permanent ones, removes the messages
-    /// of closed ones, and forgets reservations, keys and outgoing items that are past their time.
+    /// Does one step of sweeping, unless another node is doing one. Closes inboxes that have expired, removes the
+    /// messages and faults of closed inboxes and old messages of permanent ones, and deletes reservations, keys and
+    /// outgoing items that have expired.
     ///
     /// # Errors
-    /// If the database fails; the step is then not done at all.
+    /// If the database fails; then nothing of the step is done.
     pub async fn sweep(&self, now: Timestamp) -> Result<Swept, StoreError> {
         self.database.transact(async move |transaction| step(transaction, now).await).await
     }
@@ -54,16 +54,17 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
     let closed = close_expired_inboxes(&mut transaction, now).await?;
     let taken = retention::take_old_messages(&mut transaction, now).await?;
     let removed = remove_messages(&mut transaction).await?;
+    let cleared = faults::sweep(&mut transaction, INBOXES_A_STEP).await?;
     let forgotten = forget(&mut transaction, now).await?;
-    let worked = closed || taken || removed || forgotten;
+    let worked = closed || taken || removed || cleared || forgotten;
     if worked {
         transaction.commit().await?;
     }
     Ok(if worked { Swept::More } else { Swept::Done })
 }
 
-/// An inbox that a delivery holds is left for the next step: waiting for several could deadlock, and the delivery may
-/// reopen it.
+/// An inbox that a delivery holds is left for the next step: waiting for several inboxes could deadlock, and the
+/// delivery may reopen the inbox.
 async fn close_expired_inboxes(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
     const CLOSE: &str = "
         UPDATE inboxes SET closed = 1, message_count = 0, emptied_sequence = last_sequence WHERE number IN (
@@ -97,10 +98,10 @@ async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreErr
     Ok(any)
 }
 
-/// Removes the contents of removed messages that no other recipient's message shares. One that was deleted before has
-/// none any more.
+/// Removes the contents of removed messages, unless the message of another recipient has the same content. A message
+/// that was deleted before has no content any more.
 pub(super) async fn remove_contents(transaction: &mut Transaction, removed: Vec<Row>) -> Result<(), StoreError> {
-    // Of two transactions that remove the last messages with a content, the later one sees what the earlier did.
+    // If two transactions remove the last messages with a content, the later one sees what the earlier one did.
     const LOCK: &str = "SELECT 1 FROM contents WHERE number = $1 {for_update}";
     const REMOVE: &str = "
         DELETE FROM contents WHERE number = $1

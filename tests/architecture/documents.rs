@@ -1,4 +1,4 @@
-//! The documents: every link inside the repository leads somewhere, and what quotes an example quotes it word for word.
+//! Checks the documents: links inside the repository work, named files exist, and examples are quoted word for word.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,15 +23,30 @@ fn every_link_leads_to_a_file_and_a_heading() {
 }
 
 #[test]
-fn the_readme_quotes_the_examples_as_they_are() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    for example in ["examples/playwright/sign-in.spec.mjs", "examples/pytest/test_sign_in.py"] {
-        let text = fs::read_to_string(root().join(example)).unwrap();
-        assert!(readme.contains(&format!("\n{text}```\n")), "README.md does not have {example} as it is");
+fn the_architecture_names_files_that_exist() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let path = Regex::new(r"`([a-z_]+(?:/[a-z_]+)+\.rs)`").unwrap();
+    let paths: Vec<&str> = path.captures_iter(&text).map(|found| found.get(1).unwrap().as_str()).collect();
+    assert!(paths.len() > 10, "{paths:?}");
+    let exists = |path: &str| root().join(path).exists() || root().join("src").join(path).exists();
+    let missing: Vec<_> = paths.into_iter().filter(|path| !exists(path)).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md names files that do not exist: {missing:?}");
+}
+
+#[test]
+fn the_readmes_quote_the_examples_as_they_are() {
+    let playwright = "clients/typescript/examples/playwright/tests/sign-up.spec.ts";
+    for (readme, example) in [
+        ("README.md", playwright),
+        ("clients/typescript/README.md", playwright),
+        ("README.md", "examples/pytest/test_sign_in.py"),
+    ] {
+        let [shown, text] = [readme, example].map(|path| fs::read_to_string(root().join(path)).unwrap());
+        assert!(shown.contains(&format!("\n{text}```\n")), "{readme} does not have {example} as it is");
     }
 }
 
-/// Every Markdown file of the repository, its path from the root.
+/// Every Markdown file of the repository, with its path relative to the root.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut directories = vec![PathBuf::new()];
@@ -50,7 +65,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// A document without its blocks of code.
+/// A document without its code blocks.
 fn prose(document: &Path) -> String {
     let text = fs::read_to_string(root().join(document)).unwrap();
     let code = Regex::new(r"(?ms)^```.*?^```").unwrap();
@@ -66,7 +81,7 @@ fn leads_somewhere(document: &Path, target: &str) -> bool {
     root().join(&file).exists() && heading.is_none_or(|heading| anchors(&file).iter().any(|anchor| anchor == heading))
 }
 
-/// What the headings of a document are linked by: lower case, spaces as hyphens, no punctuation.
+/// The anchor of a heading: lower case, hyphens for spaces, no punctuation.
 fn anchors(document: &Path) -> Vec<String> {
     let text = prose(document);
     let headings = text.lines().filter(|line| line.starts_with('#'));

@@ -18,7 +18,7 @@ const DATA: [&str; 9] =
 /// The guide has long lines: other tests compare its sentences.
 const GUIDE: &str = "docs/guide.md";
 /// Each word with what to write instead.
-const WORDS: [(&str, &str); 12] = [
+const WORDS: [(&str, &str); 21] = [
     (r"octets?\b", "bytes"),
     (r"\b(whoever|whomever|whichever|whatever|wherever)\b", "name the caller, the writer, the place"),
     (r"\bstands? in line\b|\b(has|have|gets?) (its|their) turn\b", "is queued, runs"),
@@ -30,6 +30,15 @@ const WORDS: [(&str, &str); 12] = [
     (r"\bbehind (the (first|last|next|previous|answer|reply|attempt|dot|colon|code))\b", "after"),
     (r"\b(hears?|heard) (of|from)\b", "receives, is notified"),
     (r"\bin a hundred\b", "%"),
+    (r"\bstands? (in|on|at|beside|between|alone|before)\b", "is"),
+    (r"\banew\b", "again"),
+    (r"\b(took|taken) up\b", "uses, reads again"),
+    (r"\b(come|comes|came|become|becomes|became) of\b", "the result of"),
+    (r"\b(gives?|gave|given) back\b", "returns, frees"),
+    (r"\b(all the same|but for)\b", "nevertheless, except"),
+    (r"\bbesides\b", "in addition to, except"),
+    (r"\b(nothing|none) where\b|\bwhere there (is|are|was|were)\b", "none if, if there is"),
+    (r"\bseam\b", "interface"),
     (r"\b(hence|whence|thereof|whereof|lest|nought)\b", "so, of it, so that … not"),
 ];
 

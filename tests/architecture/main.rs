@@ -1,4 +1,4 @@
-//! Rules of this code base that the compiler does not check. A failure lists each violation by file and line.
+//! Rules of this code base that the compiler does not check. A failure lists each violation with its file and line.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use regex_lite::Regex;
 
-/// Files longer than this are hard to keep in one's head.
+/// Longer files are hard to understand.
 const MOST_LINES: usize = 500;
 
 #[test]
@@ -27,7 +27,7 @@ fn modules_import_only_those_below_them() {
 
 #[test]
 fn every_import_names_one_module() {
-    // The rule above reads `crate::module`.
+    // The rule above looks for `crate::module`.
     let group = Regex::new(r"\bcrate::[{*]").unwrap();
     assert_none("write one `use crate::module` each", &sources(&["src"]), |_, line| group.find(line).map(drop));
 }
@@ -73,7 +73,7 @@ fn no_file_is_long() {
 
 #[test]
 fn nothing_is_left_for_later() {
-    // Put together, so that this file does not find itself.
+    // Joined here, so that this file does not contain the words.
     let later =
         Regex::new(&["\\bTO", "DO\\b|\\bFIX", "ME\\b|\\bXX", "X\\b|to", "do!|unimpl", "emented!"].concat()).unwrap();
     assert_none("finish it, or leave it out", &sources(&["src", "crates", "tests", "benches"]), |_, line| {
@@ -114,7 +114,7 @@ fn sql_stands_in_the_store_only() {
     });
 }
 
-/// One file of Rust, its path from the root of the repository.
+/// One Rust file, with its path relative to the root.
 #[derive(Clone)]
 struct Source {
     path: PathBuf,
@@ -122,22 +122,22 @@ struct Source {
 }
 
 impl Source {
-    /// The top-level module that the file belongs to.
+    /// The top-level module of the file.
     fn module(&self) -> Option<&str> {
         let below = self.path.strip_prefix("src").ok()?.components().next()?.as_os_str().to_str()?;
         Some(below.trim_end_matches(".rs")).filter(|name| !matches!(*name, "lib" | "main"))
     }
 
-    /// Whether the line is neither a comment nor in the tests, which are at the end of a file.
+    /// Whether the line is neither a comment nor in the tests at the end of the file.
     fn is_code(&self, line: &str) -> bool {
         let tests = self.text.find("#[cfg(test)]\nmod tests").unwrap_or(self.text.len());
-        // `line` is a part of `text`: how far in is the distance of the two.
+        // `line` is a slice of `text`, so the distance between their addresses is its offset.
         let position = line.as_ptr().addr() - self.text.as_ptr().addr();
         position < tests && !line.trim_start().starts_with("//")
     }
 }
 
-/// Fails with every line that `breaks` the rule.
+/// Fails with every line for which `breaks` is true.
 fn assert_none(rule: &str, sources: &[Source], breaks: impl Fn(&Source, &str) -> Option<()>) {
     assert!(!sources.is_empty(), "no file to check");
     let mut broken = Vec::new();
@@ -151,7 +151,7 @@ fn assert_none(rule: &str, sources: &[Source], breaks: impl Fn(&Source, &str) ->
     assert!(broken.is_empty(), "{rule}:\n{}", broken.join("\n"));
 }
 
-/// The top-level modules in the order of src/lib.rs: each may import those after it.
+/// The top-level modules in the order of src/lib.rs: each may import only those after it.
 fn module_order() -> Vec<String> {
     let declaration = Regex::new(r"(?m)^(?:pub )?mod (\w+);").unwrap();
     let text = fs::read_to_string(root().join("src/lib.rs")).unwrap();

@@ -69,7 +69,7 @@ fn an_unknown_cursor_is_a_failed_request() {
 #[test]
 fn a_hostile_subject_does_not_drive_the_terminal() {
     let (_data_dir, server, key) = first_start();
-    // "\x1b[2Jboo", as an encoded word.
+    // "\x1b[2Jboo" as an encoded word.
     deliver(&server.smtp, "terminal@restante.test", "=?utf-8?B?G1sySmJvbw==?=", "text \x1b]0;boo\x07");
     for arguments in [["messages", "terminal"], ["wait", "terminal"]] {
         let printed = server.run_cli(&key, arguments);

@@ -11,11 +11,11 @@ use testkit::postgres::TestDatabase;
 use testkit::server::Server;
 use testkit::smtp::deliver;
 
-/// Says how many clients hang up; the test command has few.
+/// The variable with the number of clients that disconnect; `./test` uses few.
 const VARIABLE: &str = "RESTANTE_TEST_HANG_UPS";
 /// Clients at once.
 const BESIDE: usize = 50;
-/// How far the memory of the process may grow, in KiB.
+/// How much the memory of the process may grow, in KiB.
 const GROWTH: usize = 4 * 1024;
 const KEY: &str = "rst_live_0123456789abcdefghijklmnopqrstuv";
 
@@ -33,7 +33,7 @@ impl Client {
         self.0.write_all(request.as_bytes()).unwrap();
     }
 
-    /// The answer, which is short.
+    /// The answer, which must be short.
     fn read(&mut self) -> String {
         let mut answer = [0; 4_096];
         let length = self.0.read(&mut answer).unwrap();
@@ -95,7 +95,7 @@ fn clients_that_hang_up_leave_nothing_behind_on_postgres() {
 fn check_hang_ups(server: &Server) {
     let clients = std::env::var(VARIABLE).map_or(500, |count| count.parse().unwrap());
     deliver(&server.smtp, "crowd@restante.test", "Hello", "Hello");
-    // The first clients show how much memory the process needs for them; the others must not need more.
+    // The first clients show how much memory the process needs; the others must not need more.
     hang_up_all(server, clients.clamp(500, 2_000));
     let before = server.resident_kib();
     hang_up_all(server, clients);
@@ -105,13 +105,13 @@ fn check_hang_ups(server: &Server) {
         println!("{clients} hang-ups: {before} KiB before, {after} KiB after");
     }
     assert!(after <= before + GROWTH, "from {before} to {after} KiB");
-    // The pool is whole: more clients at once than it has connections.
+    // No connection was leaked: more clients are served at once than the pool has connections.
     thread::scope(|scope| {
         for _ in 0..BESIDE {
             scope.spawn(|| assert_eq!(status(server, "GET", "/v1/inboxes/crowd"), 200));
         }
     });
-    // Every place for a wait is free: four waits at once are let in.
+    // No slot was leaked: four waits at once are accepted.
     let wait = format!("{}\r\n", head("GET", "/v1/inboxes/crowd/messages/wait?subject=none&timeout=2000"));
     let mut waits: Vec<_> = (0..4).map(|_| Client::connect(server)).collect();
     waits.iter_mut().for_each(|client| client.write(&wait));
@@ -120,13 +120,13 @@ fn check_hang_ups(server: &Server) {
     }
 }
 
-/// Lets clients hang up, a few dozen at a time, and returns once the last of them has been noticed.
+/// Lets clients disconnect, a few dozen at a time. Returns when the server has noticed the last one.
 fn hang_up_all(server: &Server, clients: usize) {
     let start = Instant::now();
     let patience = Duration::from_secs(10) + Duration::from_millis(10) * u32::try_from(clients).unwrap();
     for _ in 0..clients.div_ceil(BESIDE) {
         thread::scope(|scope| (0..BESIDE).for_each(|_| drop(scope.spawn(|| hang_up(server)))));
-        // Memory would grow with the connections that the server has not accepted yet.
+        // Otherwise connections that the server has not accepted yet would count as memory.
         while server.open_sockets() > BESIDE {
             assert!(start.elapsed() < patience, "connections stay open");
         }
@@ -136,7 +136,7 @@ fn hang_up_all(server: &Server, clients: usize) {
     }
 }
 
-/// Sends a request, or a part of it, and hangs up shortly after.
+/// Sends a request, or a part of it, and disconnects shortly after.
 fn hang_up(server: &Server) {
     let messages = "/v1/inboxes/crowd/messages";
     let body = r#"{"to":"crowd@restante.test","subject":"Hello"}"#;

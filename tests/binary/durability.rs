@@ -1,7 +1,7 @@
 //! A message that was answered with 250 is stored once, no matter how the process ends.
 //!
-//! A few rounds are run by default; `RESTANTE_KILL_ROUNDS=100 cargo test --test binary durability -- --nocapture` runs
-//! as many as wanted.
+//! By default a few rounds are run; `RESTANTE_KILL_ROUNDS=100 cargo test --test binary durability -- --nocapture` runs
+//! more.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Sender, channel};
@@ -37,7 +37,7 @@ fn a_power_cut_takes_no_message_that_was_acknowledged() {
     println!("{acknowledged} messages acknowledged, none lost, none doubled");
 }
 
-/// Shows that a cut takes what the other test says is not taken.
+/// Checks that a power cut really loses data that was not flushed, which the other test relies on.
 #[test]
 fn a_power_cut_takes_what_a_disk_has_not_flushed() {
     let (disk, data_dir) = (Disk::forgetful(), tempfile::tempdir().unwrap());
@@ -49,14 +49,14 @@ fn a_power_cut_takes_what_a_disk_has_not_flushed() {
     assert!(start().made_key().is_some(), "the first key was shown, and is lost");
 }
 
-/// Kills the server under load and restarts it, as often as is wanted, and then looks for the messages of all rounds;
-/// returns how many were acknowledged.
+/// Kills the server under load and restarts it, for this many rounds, and then looks for the messages of all rounds.
+/// Returns how many were acknowledged.
 fn kill_and_compare(mut server: Server, key: &str, restart: impl Fn() -> Server) -> usize {
     let rounds = std::env::var("RESTANTE_KILL_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
     let mut acknowledged = Vec::new();
     for round in 0..rounds {
         let address = server.run_cli(key, ["inbox", "create"]);
-        // The kill comes at another point of the load each time: at once, or after some batches.
+        // Each kill comes at another point of the load: at once, or after some batches.
         let subjects = acknowledged_until_killed(server, &address, round * 37 % 200);
         acknowledged.push((address, subjects));
         server = restart();
@@ -67,7 +67,7 @@ fn kill_and_compare(mut server: Server, key: &str, restart: impl Fn() -> Server)
     acknowledged.iter().map(|(_, subjects)| subjects.len()).sum()
 }
 
-/// Kills `server` under load after so many acknowledgements; returns the subjects of all.
+/// Kills `server` under load after this many acknowledgements. Returns the subjects of all acknowledged messages.
 fn acknowledged_until_killed(server: Server, address: &str, before_the_kill: usize) -> Vec<String> {
     let (acknowledge, acknowledged) = channel();
     let senders: Vec<_> = (0..SENDERS)
@@ -100,9 +100,9 @@ fn compare(acknowledged: &[String], listed: &str) {
     assert!(doubled.is_empty(), "stored more than once: {doubled:?}");
 }
 
-/// Sends one message after the other, and passes on the subjects of those that were answered with 250.
+/// Sends one message after another, and passes on the subjects of those that were answered with 250.
 fn send_until_the_end(smtp: &str, address: &str, number: usize, acknowledge: &Sender<String>) {
-    // The server may be gone before the connection is there.
+    // The server may have been killed before the connection was accepted.
     let Ok(mut connection) = Smtp::connect(smtp) else { return };
     for count in 0.. {
         let subject = format!("{number}-{count}");
@@ -114,7 +114,7 @@ fn send_until_the_end(smtp: &str, address: &str, number: usize, acknowledge: &Se
     }
 }
 
-/// Mostly short; some take many pages, so that the log is moved into the database now and then.
+/// Mostly short; some messages take many pages, so that there are checkpoints.
 fn text(count: usize) -> String {
     let lines = if count % 8 == 7 { 2_000 } else { 1 };
     (0..lines).map(|_| format!("{:032x}{:032x}\r\n", rand::random::<u128>(), rand::random::<u128>())).collect()

@@ -1,4 +1,4 @@
-//! An error is reported with its reason, its remedy and an exit code.
+//! Every error names its reason and its remedy, and has an exit code.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use testkit::port::ReservedPort;
 use testkit::server::{Server, command, failed, first_start};
 
-/// Starts that cannot work; 1 is the exit code of the service, 2 that of wrong usage.
+/// Starts that must fail; 1 is the exit code of the service, 2 that of wrong usage.
 pub(crate) fn failed_serve(data_dir: &Path, flags: &[&str]) -> (i32, String) {
     let mut serve = command(["serve", "--data-dir"]);
     serve.arg(data_dir);

@@ -54,7 +54,7 @@ fn a_database_that_may_only_be_read_is_refused() {
     let serve = serve(data_dir.path());
     let mut limited = Command::new("setpriv");
     if fs::File::options().append(true).open(&database).is_ok() {
-        // The superuser may write everything, unless this right is taken away.
+        // The superuser may write every file, unless this capability is removed.
         limited.arg("--bounding-set=-dac_override");
     }
     let (code, said) = failed(limited.arg("--").arg(serve.get_program()).args(serve.get_args()));

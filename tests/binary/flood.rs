@@ -1,4 +1,4 @@
-//! All that a client with one key, and clients without one, can do to the memory of the process, at once.
+//! Everything at once that clients, with one key or without a key, can do to use memory.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use testkit::server::Server;
 use testkit::smtp::deliver;
 
 const KEY: &str = "rst_live_0123456789abcdefghijklmnopqrstuv";
-/// What the process may take, in KiB.
+/// The most memory of the process, in KiB.
 const MOST: usize = 768 * 1024;
 /// The text of each large message.
 const TEXT: usize = 4 * 1024 * 1024;
@@ -19,18 +19,18 @@ const MESSAGES: usize = 6;
 const CLIENTS: usize = 40;
 const BODY: usize = 10 * 1024 * 1024;
 
-/// Sends a request and returns its connection once the server has started to answer, or has closed it. Nothing more is
-/// read.
+/// Sends a request. Returns its connection when the server has started to answer, or has closed it. The rest of the
+/// answer is not read.
 fn unread(server: &Server, request: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    // The server may close before it has read everything.
+    // The server may close the connection before it has read everything.
     let _ = stream.write_all(request);
     let _ = stream.peek(&mut [0]);
     stream
 }
 
-/// Sends a request without its last byte, and leaves it at that.
+/// Sends a request without its last byte.
 fn unfinished(server: &Server, request: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
     stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -51,7 +51,7 @@ fn post(path: &str, kind: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// The large message whose answer is never read, by id.
+/// The id of the large message whose answers are never read.
 fn first_message(server: &Server) -> String {
     let mut stream = unread(server, &get("/v1/inboxes/flood/messages?limit=1"));
     let mut start = [0; 4_096];

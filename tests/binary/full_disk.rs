@@ -1,6 +1,7 @@
-//! A full disk: clients are refused with a temporary error, reading continues, and receiving recovers by itself.
+//! A full disk: clients are refused with a temporary error, messages can be read, and receiving recovers by itself.
 //!
-//! The limit on the size of a file simulates the disk: writes past it fail, and it can be lifted while the server runs.
+//! A limit on the size of files simulates the full disk: writes beyond it fail. It can be removed while the server
+//! runs.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -10,10 +11,10 @@ use testkit::smtp::Smtp;
 
 /// In blocks of 512 bytes, as `ulimit` counts: 2 MiB.
 const DISK: &str = "4096";
-/// How soon receiving must work again.
+/// The time within which receiving must work again.
 const RECOVERY: Duration = Duration::from_secs(5);
 
-/// The server, its files limited; ignoring the signal turns writes past the limit into errors.
+/// The server with a limit on its files. It ignores the signal, so that writes beyond the limit return errors.
 fn limited(data_dir: &std::path::Path) -> Server {
     let serve = serve(data_dir);
     let mut shell = Command::new("sh");

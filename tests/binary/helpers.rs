@@ -1,4 +1,4 @@
-//! The commands for people who operate a server: `health`, `inbox list`, `completions`, `man`.
+//! The commands for operators: `health`, `inbox list`, `completions`, `man`.
 
 use testkit::server::{Server, command, failed, first_start, printed};
 use testkit::smtp::{Smtp, deliver};

@@ -1,4 +1,4 @@
-//! A log that cannot be written, or that nobody reads, delays nothing.
+//! A log that cannot be written, or is not read, delays nothing.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -18,7 +18,7 @@ fn logging_to(data_dir: &std::path::Path, log: impl Into<Stdio>) -> Server {
     Server::spawn(&mut serve)
 }
 
-/// Sends mails and is refused recipients; every command must have its reply. The server then stops in order.
+/// Sends mail and has recipients refused; every command must get its reply. The server then stops gracefully.
 fn assert_serves(server: Server) {
     let key = server.made_key().unwrap().to_owned();
     let mut smtp = Smtp::connect(&server.smtp).unwrap();
@@ -47,7 +47,7 @@ fn a_log_that_nobody_reads_delays_nothing() {
     let data_dir = tempfile::tempdir().unwrap();
     let (unread, log) = std::io::pipe().unwrap();
     let mut filling = log.try_clone().unwrap();
-    // Keeps the pipe full until the test drops its other end.
+    // Keeps the pipe full until the test drops the other end.
     let filler = thread::spawn(move || while filling.write_all(&[b'x'; 4096]).is_ok() {});
     assert_serves(logging_to(data_dir.path(), log));
     drop(unread);

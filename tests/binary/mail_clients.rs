@@ -1,4 +1,4 @@
-//! Mail from real clients, plain and over STARTTLS.
+//! Real mail clients send, in plain text and over STARTTLS.
 
 use std::path::Path;
 use std::process::Command;
@@ -35,7 +35,7 @@ fn swaks_authenticates_for_a_project() {
     assert_eq!(server.run_cli(&key, ["wait", to, "--otp"]), "482913");
 }
 
-/// Sends with Python's smtplib; with a certificate, over STARTTLS that verifies it for `host`.
+/// Sends with Python's smtplib. With a certificate, it uses STARTTLS and verifies the certificate for `host`.
 fn smtplib(server: &Server, host: &str, to: &str, certificate: Option<&Path>) {
     const SCRIPT: &str = r#"
 import smtplib, ssl, sys

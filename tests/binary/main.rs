@@ -1,4 +1,4 @@
-//! The real binary, started on free ports with a new data directory, and used over its public interfaces.
+//! The real binary, started on free ports with a new data directory, and used through its public interfaces.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -8,6 +8,7 @@ mod crowd;
 mod durability;
 mod examples;
 mod failure;
+mod faults;
 mod files;
 mod flood;
 mod full_disk;
@@ -17,6 +18,7 @@ mod mail_clients;
 mod mcp;
 mod metrics;
 mod outgoing;
+mod postfix;
 mod power;
 mod project;
 mod sending;

@@ -23,13 +23,13 @@ fn monitored(data_dir: &std::path::Path) -> (Server, String, String) {
     (server, monitor, key)
 }
 
-/// Where the metrics of `server` are.
+/// The address of the metrics of `server`.
 pub(crate) fn monitor_of(server: &Server) -> String {
     let monitor = server.greeting.lines().find_map(|line| line.trim().strip_prefix("Metrics "));
     monitor.expect("the greeting says where").trim().to_owned()
 }
 
-/// The value of a metric, its labels as they are shown.
+/// The value of a metric with these labels, written as in the output.
 pub(crate) fn value(metrics: &str, name: &str) -> f64 {
     let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {name} in\n{metrics}")).parse().unwrap()

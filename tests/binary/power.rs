@@ -1,7 +1,7 @@
-//! Power loss of a disk: each block that was written since the last flush of its file may be there or not.
+//! Simulates power cuts: each block that was written since the last flush of its file may be lost.
 //!
-//! A preloaded shim (`flushed.c`) copies each file of the database when it has been flushed. To cut the power, the test
-//! kills the server and takes every block of a file either from the copy or from the file.
+//! A preloaded library (`flushed.c`) copies each database file when it is flushed. To cut the power, the test kills the
+//! server, and then takes every block of a file from either the copy or the file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use testkit::server::serve;
 
-/// What the system writes to a disk at once, in bytes.
+/// The block size of the disk, in bytes.
 const BLOCK: usize = 4_096;
 
 pub(crate) struct Disk {
@@ -30,7 +30,7 @@ impl Disk {
         Self { shim, flushed, is_forgetful: false }
     }
 
-    /// One that says of the log that it has been flushed when it has not.
+    /// A disk that confirms flushes of the log without flushing it.
     pub(crate) fn forgetful() -> Self {
         Self { is_forgetful: true, ..Self::new() }
     }
@@ -43,7 +43,7 @@ impl Disk {
         serve
     }
 
-    /// Cuts the power, when the server has ended.
+    /// Cuts the power after the server has ended.
     pub(crate) fn cut(&self, data_dir: &Path) {
         for name in ["restante.db", "restante.db-wal"] {
             let (file, copy) = (data_dir.join(name), self.flushed.path().join(name));
@@ -52,15 +52,15 @@ impl Disk {
             fs::write(&file, &left).unwrap();
             fs::write(&copy, &left).unwrap();
         }
-        // It is memory that the processes share.
+        // The shared-memory file of SQLite is not on the disk.
         let _ = fs::remove_file(data_dir.join("restante.db-shm"));
     }
 }
 
-/// What is left of a file: blocks of what was flushed, or of what is `present`. A forgetful disk has nothing else than
-/// the former.
+/// A file after the power cut: its flushed copy, with some blocks from the file as it is `present`. A forgetful disk
+/// has only the flushed copy.
 fn left_of(flushed: &[u8], present: &[u8], is_forgetful: bool) -> Vec<u8> {
-    // Now and then nothing has been written since, or all.
+    // Sometimes no block has been written since, or all.
     let share = if is_forgetful { 0 } else { [0, 1, 50, 99, 100][rand::random_range(0..5)] };
     let is_written = || rand::random_range(0..100) < share;
     let size = if is_written() { present.len() } else { flushed.len() };

@@ -19,7 +19,7 @@ fn is_accepted(server: &Server, key: &str) -> bool {
     server.client(key, ["inbox", "create"]).output().unwrap().status.success()
 }
 
-/// Repeats a request until the key is refused, and fails if that takes too long.
+/// Repeats a request until its key is refused; fails if that takes too long.
 fn assert_stops(server: &Server, key: &str) {
     let changed = Instant::now();
     while is_accepted(server, key) {
@@ -54,7 +54,7 @@ fn an_overlap_keeps_the_old_key_going() {
     let old = printed(&mut project(data_dir.path(), ["create", "shop"]));
     let new = printed(&mut project(data_dir.path(), ["rotate-key", "shop", "--overlap", "1h"]));
     assert!(is_accepted(&server, &old) && is_accepted(&server, &new));
-    // Rotating without an overlap ends both.
+    // A rotation without an overlap ends both keys.
     let newest = printed(&mut project(data_dir.path(), ["rotate-key", "shop"]));
     assert_stops(&server, &old);
     assert_stops(&server, &new);

@@ -1,7 +1,7 @@
 //! A message that was answered with 202 is sent, although the process is killed repeatedly while it sends.
 //!
-//! A few rounds are part of the tests; `RESTANTE_KILL_ROUNDS=200 cargo test --test binary sending -- --nocapture` makes
-//! as many as wanted and says how many copies there were.
+//! By default a few rounds are run; `RESTANTE_KILL_ROUNDS=200 cargo test --test binary sending -- --nocapture` runs
+//! more, and prints how many copies were sent.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -26,7 +26,7 @@ use testkit::server::{Server, serve};
 
 const KEY: &str = "rst_live_0123456789abcdef";
 const KILLS: usize = 3;
-/// A kill comes after at most so many steps of the relay, about ten messages.
+/// The server is killed after at most this many SMTP commands at the relay, about ten messages.
 const STEPS: usize = 50;
 /// Messages that are sent in one round.
 const MESSAGES: usize = 8;
@@ -51,7 +51,7 @@ fn a_killed_worker_loses_nothing_and_repeats_at_most_what_was_under_way() {
         let rounds: Vec<usize> =
             taken.iter().filter(|(_, taken)| taken == message_id).map(|(round, _)| *round).collect();
         assert!(!rounds.is_empty(), "{id} is lost");
-        // A further copy needs a kill between.
+        // A second copy is allowed only after a kill.
         assert!(rounds.windows(2).all(|pair| pair[0] < pair[1]), "{id} came twice without a kill: {rounds:?}");
         extra += rounds.len() - 1;
     }
@@ -59,16 +59,16 @@ fn a_killed_worker_loses_nothing_and_repeats_at_most_what_was_under_way() {
     println!("{kills} kills, {} messages acknowledged, none lost, {extra} further copies", acknowledged.len());
 }
 
-/// Sends through a server until it is killed, in the middle of what it sends; returns what it acknowledged.
+/// Sends through a server until it is killed while it sends. Returns the acknowledged messages.
 fn send_until_killed(data_dir: &Path, relay: SocketAddr, steps: &Receiver<()>) -> Vec<OutgoingId> {
-    // What happened before belongs to the last round.
+    // Events so far belong to the previous round.
     while steps.try_recv().is_ok() {}
     let flags = ["--api-key", KEY, "--inbox-lifetime", "24h", "--relay", &format!("smtp://{relay}")];
     let server = Server::spawn(serve(data_dir).args(flags));
     let url = server.url.clone();
     let sending = thread::spawn(move || send(&url));
     for _ in 0..rand::random_range(1..=STEPS) {
-        // If there is nothing more to send, there is nothing more to interrupt.
+        // When everything has been sent, the server cannot be interrupted.
         if steps.recv_timeout(Duration::from_millis(500)).is_err() {
             break;
         }
@@ -77,7 +77,7 @@ fn send_until_killed(data_dir: &Path, relay: SocketAddr, steps: &Receiver<()>) -
     sending.join().unwrap()
 }
 
-/// Sends until an answer stays out.
+/// Sends until there is no answer.
 fn send(url: &str) -> Vec<OutgoingId> {
     let post = |path: &str, body: &Value| -> Option<Value> {
         let request = ureq::post(format!("{url}{path}")).header("Authorization", format!("Bearer {KEY}"));
@@ -91,7 +91,7 @@ fn send(url: &str) -> Vec<OutgoingId> {
     answers.map(|answer| OutgoingId::parse(answer["id"].as_str().unwrap()).unwrap()).collect()
 }
 
-/// Sends what is left, on a clock that passes at once; returns the Message-IDs of all that was sent.
+/// Sends the rest, with a manual clock. Returns the Message-IDs of all messages that were sent.
 async fn send_the_rest(data_dir: &Path, relay: SocketAddr) -> HashMap<OutgoingId, String> {
     let clock = Clock::manual(Clock::system().now());
     let database = Database::open(&DatabaseUrl::Sqlite(data_dir.join("restante.db"))).await.unwrap();
@@ -119,7 +119,7 @@ async fn send_the_rest(data_dir: &Path, relay: SocketAddr) -> HashMap<OutgoingId
     sent.map(|item| (item.id, item.message_id)).collect()
 }
 
-/// Lets time pass whenever there is nothing to do.
+/// Advances the clock when there is nothing to do.
 async fn empty_queue(outbox: &Outbox, clock: &Clock) {
     let filter = OutgoingFilter { status: Some(OutgoingStatus::Queued), ..OutgoingFilter::default() };
     let changes = outbox.changes();
@@ -129,7 +129,7 @@ async fn empty_queue(outbox: &Outbox, clock: &Clock) {
         if queued.is_empty() {
             return;
         }
-        // What a killed server had under way is its own until the lease ends.
+        // A message that a killed server was sending is leased until the lease expires.
         let at_work = |until: restante::model::Timestamp| until > now;
         let mine = queued.iter().any(|item| item.leased_until.is_some_and(at_work) && item.attempted_at >= Some(now));
         let next = queued.iter().filter_map(|item| item.due_at.max(item.leased_until)).min();
@@ -140,7 +140,7 @@ async fn empty_queue(outbox: &Outbox, clock: &Clock) {
     }
 }
 
-/// An SMTP server that takes everything and keeps who came in which round.
+/// An SMTP server that accepts everything, and records the round in which each message arrived.
 struct Relay {
     address: SocketAddr,
     round: Arc<AtomicUsize>,
@@ -148,7 +148,7 @@ struct Relay {
 }
 
 impl Relay {
-    /// Each step of a conversation is announced.
+    /// Each command of a connection is announced.
     fn start() -> (Self, Receiver<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (announce, steps) = channel();
@@ -158,7 +158,7 @@ impl Relay {
             for stream in listener.incoming() {
                 let (taken, announce) = (Arc::clone(&taken), announce.clone());
                 let round = round.load(Ordering::SeqCst);
-                // A conversation that a kill has cut is over.
+                // A kill has closed this connection.
                 thread::spawn(move || drop(converse(stream.unwrap(), round, &taken, &announce)));
             }
         });
@@ -175,7 +175,7 @@ fn converse(
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let mut reply = "220 ready\r\n";
     loop {
-        // Not counted once the test is over.
+        // Not counted after the end of the test.
         let _ = announce.send(());
         stream.write_all(reply.as_bytes())?;
         let Some(line) = lines.next().transpose()? else { return Ok(()) };
@@ -188,7 +188,7 @@ fn converse(
     }
 }
 
-/// The Message-ID of a message, once all of it is there.
+/// The Message-ID of a message that was received completely.
 fn read_message(lines: &mut impl Iterator<Item = std::io::Result<String>>) -> std::io::Result<Option<String>> {
     let mut message_id = None;
     for line in lines {

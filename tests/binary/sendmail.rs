@@ -12,7 +12,7 @@ fn sendmail(smtp: &str, arguments: &[&str], message: &str) -> Output {
     let mut sendmail = command(["sendmail"]);
     sendmail.args(arguments).env("RESTANTE_SMTP", smtp).stdin(Stdio::piped());
     let mut child = sendmail.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // It may refuse its usage before it reads.
+    // The command may refuse its flags before it reads the message.
     let _ = child.stdin.take().unwrap().write_all(message.as_bytes());
     child.wait_with_output().unwrap()
 }

@@ -1,4 +1,4 @@
-//! The first start and later ones: what is created, printed and kept.
+//! The first start and later starts: what is created, printed and kept.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -33,7 +33,7 @@ fn a_restart_keeps_the_data_and_prints_no_key() {
     assert_eq!(server.made_key(), None);
     assert!(!server.greeting.contains("rst_live_"), "{}", server.greeting);
     assert!(server.run_cli(&key, ["messages", &address]).ends_with("\tKept"));
-    // The line that a restart offers takes the key from the environment.
+    // The request that a restart prints takes the key from the environment.
     let curl = Command::new("sh").args(["-c", server.curl_line()]).env("RESTANTE_API_KEY", &key).output().unwrap();
     assert!(String::from_utf8(curl.stdout).unwrap().contains("@restante.test"));
 }

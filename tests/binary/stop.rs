@@ -1,4 +1,4 @@
-//! How a server stops.
+//! How the server stops.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -34,7 +34,7 @@ fn the_end_of_standard_input_stops_it_if_it_is_told_so() {
 fn what_is_left_of_a_database_is_one_file() {
     let (data_dir, server, key) = first_start();
     deliver(&server.smtp, "a@restante.test", "Hello", "text");
-    // A reader has a separate connection.
+    // The reader uses a separate connection.
     server.run_cli(&key, ["messages", "a"]);
     server.signal("TERM");
     assert!(server.wait().success());
@@ -66,11 +66,11 @@ fn a_second_signal_stops_it_at_once() {
     assert_eq!(server.wait().code(), Some(1));
 }
 
-/// Opens the four waits that a key may have, and returns when a fifth is refused.
+/// Opens the four waits that a key may have. Returns when a fifth is refused.
 fn park_every_wait(url: &str, key: &str) {
     for _ in 0..4 {
         let (url, key) = (format!("{url}?timeout=120000"), key.to_owned());
-        // A probe may take the slot of a wait, which then tries again. The end of the server ends the others.
+        // A probe may take the slot of a wait, which then tries again. The stop of the server ends the other waits.
         thread::spawn(move || while status(&url, &key).is_ok_and(|status| status == 429) {});
     }
     while status(&format!("{url}?timeout=1"), key).unwrap() != 429 {}

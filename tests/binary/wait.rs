@@ -121,7 +121,7 @@ fn a_mistyped_address_a_foreign_domain_and_a_bare_line_feed_are_explained() {
     let explained = |expected: &str| {
         let wait = ["wait", &address, "--timeout", "0"];
         let start = std::time::Instant::now();
-        // A refusal is stored in the background.
+        // Refusals are stored in the background.
         loop {
             let (_, said) = failed(&mut server.client(&key, wait));
             if said.contains(expected) {

@@ -1,4 +1,4 @@
-//! While PostgreSQL is unavailable, every client gets an error; everything recovers by itself when it is back.
+//! While PostgreSQL is unavailable, every client gets an error. When it is back, everything recovers by itself.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ fn a_service_without_its_database_says_so_and_recovers() {
     assert_eq!((status, message["subject"].as_str()), (200, Some("it is back")));
 }
 
-/// The connections of the node are silent, as with a firewall that drops everything.
+/// The node's connections are silent, as with a firewall that drops all packets.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_database_is_silent_every_request_is_answered_in_time() {
     let database = TestDatabase::create();

@@ -1,4 +1,4 @@
-//! A node within this process, and a separate PostgreSQL session that holds locks which the node needs.
+//! A node in the test's process, and a separate PostgreSQL session for locks that the node needs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio_postgres::{Client, NoTls};
 
 use testkit::postgres::TestDatabase;
 
-/// When a manual clock begins.
+/// The start time of manual clocks.
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
 /// The service of a node on the database at `url`.
@@ -34,7 +34,7 @@ pub(crate) fn mail(inbox: &str, subject: &str) -> Incoming {
     Incoming { reverse_path: None, recipients, project: None, trace: String::new(), reception: None, raw }
 }
 
-/// A session beside the nodes.
+/// A session that does not belong to a node.
 pub(crate) async fn client(database: &TestDatabase) -> Client {
     let (client, connection) = tokio_postgres::connect(&database.text(), NoTls).await.unwrap();
     tokio::spawn(connection);

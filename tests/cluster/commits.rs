@@ -1,4 +1,4 @@
-//! A commit whose answer is lost: the server may have done it.
+//! The answer to a commit is lost, but the server may have committed.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn a_batch_with_a_lost_commit_answer_is_refused_and_not_stored_twice() {
     let answers = join_all((0..DELIVERIES).map(|number| service.deliver(mail("a", &number.to_string())))).await;
     assert!(answers.iter().all(Result::is_err), "{answers:?}");
     proxy.behave(Manner::Plain);
-    // It waits for the transaction that has the inbox's row.
+    // The statement waits for the transaction that holds the row of the inbox.
     let again = async { while service.deliver(mail("a", "the last")).await.is_err() {} };
     tokio::time::timeout(Duration::from_secs(30), again).await.expect("the database is back");
 

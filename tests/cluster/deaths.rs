@@ -1,5 +1,5 @@
-//! Under load, every node dies once, every connection to PostgreSQL ends once, and PostgreSQL itself crashes once:
-//! nothing that was answered 250 is missing, no wait misses its message, and no slot stays taken.
+//! Under load, every node is killed once, every connection to PostgreSQL is closed once, and PostgreSQL itself crashes
+//! once. No message that was answered with 250 is missing, no wait misses its message, and no slot is leaked.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +12,13 @@ use testkit::postgres::{Cluster, TestDatabase};
 
 const WRITERS: usize = 4;
 const INBOXES: usize = 3;
-/// Messages that are acknowledged and read between two deaths.
+/// Messages that are acknowledged and read between two faults.
 const PEACE: usize = 150;
 
-/// Longer than the load ever rests.
+/// Longer than any pause of the load.
 const LONG: Duration = Duration::from_secs(60);
 
-/// The installation and what has happened on it.
+/// The installation, and the record of what happened.
 struct World {
     nodes: [RwLock<Option<Node>>; 3],
     inboxes: Vec<String>,
@@ -87,7 +87,7 @@ impl World {
         self.peace();
     }
 
-    /// Lets the load go on for a while.
+    /// Waits until the load has made some progress.
     fn peace(&self) {
         let acknowledged = self.acknowledged.lock().unwrap();
         let until = acknowledged.len() + PEACE;
@@ -95,12 +95,12 @@ impl World {
         assert!(!waited.unwrap().1.timed_out(), "the load does not go on");
     }
 
-    /// The first node from `index` on that runs.
+    /// The first running node, starting at `index`.
     fn node<T>(&self, index: usize, of: impl Fn(&Node) -> T) -> Option<T> {
         self.nodes[index % self.nodes.len()].read().unwrap().as_ref().map(of)
     }
 
-    /// Sends until the killing stops; if a node fails, on the next one.
+    /// Sends until the faults are over. If a node fails, the next one is used.
     fn write(&self, writer: usize) {
         let mut turn = writer;
         let mut sender: Option<Sender> = None;
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// Follows one inbox until all acknowledged messages have been read; if a node fails, on the next one.
+    /// Follows one inbox until all acknowledged messages have been read. If a node fails, the next one is used.
     fn follow(&self, reader: usize) {
         let (mut turn, mut after) = (reader + 1, None::<String>);
         loop {
@@ -148,7 +148,7 @@ impl World {
         client.wait(&self.inboxes[reader], after, Duration::from_secs(2)).ok()
     }
 
-    /// Four waits fit, on any node, and not a fifth.
+    /// A key can open exactly four waits, on any node.
     fn check_slots(&self) {
         let client = self.node(0, Node::client).unwrap();
         let empty = client.create_inbox();

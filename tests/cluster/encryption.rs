@@ -49,12 +49,12 @@ async fn open(url: &str) -> Result<Database, DatabaseError> {
     Database::open(&url).await
 }
 
-/// A certificate for localhost that is its own authority, and its key.
+/// A self-signed certificate for localhost, and its key.
 fn write_certificate(directory: &Path, name: &str) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     std::fs::write(directory.join(format!("{name}.crt")), made.cert.pem()).unwrap();
     let key = directory.join(format!("{name}.key"));
     std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-    // PostgreSQL takes no key that others may read.
+    // PostgreSQL refuses a key that others may read.
     std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Why a mail did not come, where another node has the answer.
+//! Explanations whose data is on another node.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ fn a_node_explains_what_happened_at_another() {
     };
     let says = |inbox: &str, part: &str| explained(inbox)["summary"].as_str().unwrap().contains(part);
 
-    // The connection is older than the inbox, but open.
+    // The connection was opened before the inbox was created, but is still open.
     eventually("the other node's connection is known", || explained(&inbox)["smtp"]["connections_open"] == 1);
     assert!(says(&inbox, "SMTP is in use, but no mail was for"));
 

@@ -1,4 +1,4 @@
-//! An inbox that another transaction holds keeps only its own mail waiting, and what was refused is not stored later.
+//! An inbox that another transaction holds delays only its own mail, and mail that was refused is not stored later.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,13 @@ use tokio::time::timeout;
 use super::bed::{client, mail, scale, service};
 use testkit::postgres::TestDatabase;
 
-/// For how many seconds an inbox is held: 8 and 48 show more.
+/// How many seconds an inbox is held. Longer values (8, 48) test more limits.
 const SECONDS: &str = "RESTANTE_TEST_HELD_SECONDS";
-/// What mail for any other inbox takes at most, on a busy machine too.
+/// The longest time that mail for another inbox may take, even on a busy machine.
 const PROMPT: Duration = Duration::from_secs(4);
-/// What an SMTP client waits.
+/// How long an SMTP client waits.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Mails for the inbox that is held.
+/// Messages for the held inbox.
 const HELD: usize = 20;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -45,8 +45,8 @@ async fn an_inbox_that_another_session_is_creating_keeps_no_other_mail_waiting()
     println!("{summary}");
 }
 
-/// Sends mail to the held inbox and to others for some seconds, releases it, and compares what was answered with what
-/// is stored.
+/// Sends mail to the held inbox and to others for some seconds, releases the inbox, and compares the answers with the
+/// stored messages.
 async fn hold_and_check<E: std::fmt::Debug>(
     node: &Service,
     database: &TestDatabase,
@@ -55,7 +55,7 @@ async fn hold_and_check<E: std::fmt::Debug>(
     let mut waiting: Vec<JoinHandle<bool>> = Vec::new();
     for number in 0..HELD {
         let (node, mail) = (node.clone(), mail("held", &format!("held {number}")));
-        // Every other client leaves early.
+        // Every second client disconnects early.
         let patience = if number % 2 == 0 { Duration::from_millis(1_200) } else { PATIENCE };
         waiting.push(tokio::spawn(async move { matches!(timeout(patience, node.deliver(mail)).await, Ok(Ok(_))) }));
     }
@@ -75,7 +75,7 @@ async fn hold_and_check<E: std::fmt::Debug>(
     for answer in waiting {
         stored += usize::from(answer.await.unwrap());
     }
-    // It is written after all that could still be under way.
+    // This is written after everything that might still be running.
     node.deliver(mail("held", "held last")).await.unwrap();
     let found = database.run("SELECT subject FROM messages WHERE subject LIKE 'held %'");
     assert_eq!(found.len(), stored + 1, "{found:?}");
@@ -84,7 +84,7 @@ async fn hold_and_check<E: std::fmt::Debug>(
     format!("{stored} of {HELD} mails for the inbox, and {sent} for others, of which the slowest took {slowest:?}")
 }
 
-/// A connection whose statement waits for a lock is not handed to the next caller.
+/// A connection whose statement waits for a lock is not given to the next caller.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delivery_that_is_given_up_leaves_no_connection_and_no_lock_behind() {
     let database = TestDatabase::create();

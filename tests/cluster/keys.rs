@@ -1,4 +1,4 @@
-//! The first start of several nodes at once, and keys that stop everywhere.
+//! Several nodes that start at once for the first time, and keys that stop working on all nodes.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use super::node::{Node, eventually};
 use testkit::postgres::TestDatabase;
 use testkit::server::{command, printed};
 
-/// A key that was replaced works nowhere after this.
+/// The time after which a replaced key works on no node.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
 #[test]

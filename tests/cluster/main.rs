@@ -1,4 +1,4 @@
-//! Several real processes on one PostgreSQL: the contract holds across them, even if some of them die.
+//! Several real processes on one PostgreSQL: the contract holds across them, even if some of them are killed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -8,6 +8,7 @@ mod commits;
 mod deaths;
 mod encryption;
 mod explain;
+mod faults;
 mod held;
 mod keys;
 mod moving;

@@ -1,4 +1,4 @@
-//! `restante copy` and `restante migrate`: an installation moves from SQLite to PostgreSQL and back, and loses nothing.
+//! `restante copy` and `restante migrate`: an installation is copied from SQLite to PostgreSQL and back without loss.
 
 use std::path::Path;
 
@@ -17,10 +17,10 @@ fn an_installation_moves_there_and_back_whole() {
     let database = TestDatabase::create();
     let summary = copy(&first_url, &database.text());
     assert!(summary.contains("2 projects") && summary.contains("120 messages"), "{summary}");
-    assert!(!summary.contains('\r'), "no progress where there is no terminal: {summary:?}");
+    assert!(!summary.contains('\r'), "no progress without a terminal: {summary:?}");
     copy(&database.text(), &last_url);
     let (before, after) = (dump(first.path()), dump(last.path()));
-    assert_eq!(before.len(), 12, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());
+    assert_eq!(before.len(), 14, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());
     let moved = before.iter().zip(&after).filter(|((table, _), _)| table != "nodes");
     for ((table, rows), copied) in moved {
         assert!(!rows.is_empty(), "{table} shows nothing");
@@ -42,7 +42,7 @@ fn a_source_that_is_served_or_missing_is_refused() {
     let copy = || failed(command(["copy"]).args(["--from", &sqlite(data_dir.path()), "--to", &sqlite(target.path())]));
     let (code, said) = copy();
     assert!(code == 1 && said.contains("there is no database at"), "{code} {said}");
-    // Its own data are elsewhere.
+    // The server's own data directory is elsewhere.
     let server_s = tempfile::tempdir().unwrap();
     let _server = Server::start(server_s.path(), &["--database", &sqlite(data_dir.path())]);
     let (code, said) = copy();
@@ -69,16 +69,16 @@ fn sqlite(directory: &Path) -> String {
     format!("sqlite:{}", directory.join("restante.db").display())
 }
 
-/// What the command says; it must succeed.
+/// The output of the command, which must succeed.
 fn copy(from: &str, to: &str) -> String {
     let output = command(["copy", "--from", from, "--to", to]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// Makes an installation that has something in every table.
+/// Creates an installation with rows in every table.
 fn fill(data_dir: &Path) {
-    // Nothing listens at the relay's address: the first attempt to send fails, and is stored.
+    // Nothing listens at the relay's address, so the first attempt fails, and its result is stored.
     let relay = ["--relay", "smtp://127.0.0.1:1"];
     let flags = [&["--api-key", KEY, "--admin-token", "token-of-the-administrator"][..], &relay].concat();
     let server = Server::start(data_dir, &flags);
@@ -93,18 +93,29 @@ fn fill(data_dir: &Path) {
         sender.send("box", &format!("large\r\n\r\n{}", "some text\r\n".repeat(20_000))).unwrap().starts_with("250")
     );
     refuse_one(&server, Path::new(data_dir));
+    use_a_fault(&server);
     let mail = serde_json::json!({"to": "someone@elsewhere.example", "subject": "queued"}).to_string();
     let url = format!("{}/v1/inboxes/box/messages", server.url);
     assert_eq!(ureq::post(url).header("x-api-key", KEY).send(mail).unwrap().status(), 202);
     wait_for_one_row(Path::new(data_dir), "attempts");
 }
 
-/// Sends to a domain that is not taken, and waits until that has been stored.
+/// Sends to a domain without a server, and waits until the failure is stored.
 fn refuse_one(server: &Server, data_dir: &Path) {
     let mut connection = Smtp::connect(&server.smtp).unwrap();
     connection.say("MAIL FROM:<app@example.com>").unwrap();
     assert!(connection.say("RCPT TO:<someone@elsewhere.example>").unwrap().starts_with("550"));
     wait_for_one_row(data_dir, "refusals");
+}
+
+/// Has the connection closed at RCPT, once of two times.
+fn use_a_fault(server: &Server) {
+    let faults = r#"{"faults": [{"at": "rcpt", "do": "disconnect", "times": 2}]}"#;
+    let url = format!("{}/v1/inboxes/box/faults", server.url);
+    assert_eq!(ureq::put(url).header("x-api-key", KEY).send(faults).unwrap().status(), 200);
+    let mut connection = Smtp::connect(&server.smtp).unwrap();
+    connection.say("MAIL FROM:<app@example.com>").unwrap();
+    assert!(connection.say("RCPT TO:<box@restante.test>").is_err());
 }
 
 fn wait_for_one_row(data_dir: &Path, table: &str) {
@@ -113,9 +124,9 @@ fn wait_for_one_row(data_dir: &Path, table: &str) {
     eventually(table, || database.query_row(&count, [], |row| row.get::<_, i64>(0)).unwrap() == 1);
 }
 
-/// Every table with its rows but those of the dashboard's sessions, which do not move, in an order that does not depend
-/// on how they were written. Rows are numbered from the newest, in a transaction that is undone: a copy has other
-/// numbers.
+/// All rows of every table, except those of the dashboard's sessions, which are not copied, in an order that does not
+/// depend on when they were written. Row numbers are counted from the newest, in a transaction that is rolled back,
+/// because a copy has other numbers.
 fn dump(directory: &Path) -> Vec<(String, Vec<Vec<Value>>)> {
     const COUNTED: &str = "
         BEGIN;
@@ -125,6 +136,10 @@ fn dump(directory: &Path) -> Vec<(String, Vec<Vec<Value>>)> {
         UPDATE chunks SET number = number - (SELECT MAX(number) + 1 FROM chunks),
             content_number = content_number - (SELECT MAX(number) + 1 FROM contents);
         UPDATE contents SET number = number - (SELECT MAX(number) + 1 FROM contents);
+        UPDATE fault_uses SET number = number - (SELECT MAX(number) + 1 FROM fault_uses),
+            fault_number = fault_number - (SELECT MAX(number) + 1 FROM faults);
+        UPDATE faults SET number = number - (SELECT MAX(number) + 1 FROM faults),
+            inbox_number = inbox_number - (SELECT MAX(number) + 1 FROM inboxes);
         UPDATE inboxes SET number = number - (SELECT MAX(number) + 1 FROM inboxes)";
     let database = rusqlite::Connection::open(directory.join("restante.db")).unwrap();
     database.execute_batch(COUNTED).unwrap();

@@ -1,4 +1,4 @@
-//! One node of an installation, and a client of its HTTP.
+//! One node of an installation, and an HTTP client for it.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -8,9 +8,9 @@ use serde_json::Value;
 use testkit::server::{Server, serve};
 use testkit::smtp::Smtp;
 
-/// The key of the default project, if its origin does not matter to a test.
+/// The key of the default project, for tests in which its origin does not matter.
 pub(crate) const KEY: &str = "rst_live_0123456789abcdefghijABCDEFGHIJ01";
-/// Longer than anything in a test should take.
+/// Longer than any step of a test takes.
 const LONG: Duration = Duration::from_secs(60);
 
 /// A running node with its own data directory.
@@ -19,7 +19,7 @@ pub(crate) struct Node {
     _data_dir: tempfile::TempDir,
 }
 
-/// An answer's status and its JSON.
+/// The status and the JSON of an answer.
 pub(crate) type Answer = (u16, Value);
 
 impl Node {
@@ -46,7 +46,7 @@ impl Node {
     }
 }
 
-/// Calls one node.
+/// Sends requests to one node.
 #[derive(Clone)]
 pub(crate) struct Client {
     agent: ureq::Agent,
@@ -97,7 +97,7 @@ impl Client {
     }
 }
 
-/// A sender of mail that keeps one connection as long as it works.
+/// A mail client that keeps one connection while it works.
 pub(crate) struct Sender {
     connection: Option<Smtp>,
     smtp: String,
@@ -108,7 +108,7 @@ impl Sender {
         Self { connection: None, smtp }
     }
 
-    /// Sends one message and returns the last reply: to its final dot, or to what was refused before.
+    /// Sends one message. Returns the last reply: to its final dot, or to the first command that was refused.
     pub(crate) fn send(&mut self, inbox: &str, subject: &str) -> io::Result<String> {
         let sent = self.converse(inbox, subject);
         if !sent.as_ref().is_ok_and(|reply| reply.starts_with("250")) {

@@ -1,6 +1,7 @@
-//! The order of one inbox over all nodes: a reader that follows with `after` sees every message once, and in order.
+//! The order of messages in one inbox over all nodes: a reader that follows with `after` sees each message once and in
+//! order.
 //!
-//! `RESTANTE_TEST_ORDER_MESSAGES` sets how many messages there are.
+//! `RESTANTE_TEST_ORDER_MESSAGES` is the number of messages.
 
 use std::collections::HashMap;
 use std::thread;
@@ -40,7 +41,7 @@ fn a_reader_sees_what_eight_writers_on_two_nodes_write_once_and_in_order() {
     println!("{} messages, written in {written:.1?}, followed one by one in {followed:.1?}", each * WRITERS);
 }
 
-/// Reads `each` messages of every writer, each after the one before, and checks that no writer's are out of order.
+/// Reads `each` messages of every writer with `after`, and checks that the messages of each writer are in order.
 fn follow(client: &Client, inbox: &str, each: usize) {
     let mut next: HashMap<String, usize> = HashMap::new();
     let mut after: Option<String> = None;

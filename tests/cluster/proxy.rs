@@ -9,20 +9,20 @@ use tokio::sync::watch;
 
 use testkit::postgres::TestDatabase;
 
-/// What the proxy does.
+/// How the proxy behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// It carries everything.
+    /// It forwards everything.
     Plain,
-    /// It ends what it has, and takes further connections without a word.
+    /// It closes its connections, and accepts further ones but stays silent.
     Silent,
-    /// It carries a commit to the server, and ends the connection before the answer is back.
+    /// It forwards a commit to the server, and closes the connection before the answer.
     LosingCommits,
 }
 
 /// A running proxy; it ends with the test's runtime.
 pub(crate) struct Proxy {
-    /// The database that it forwards to.
+    /// The database behind the proxy.
     pub(crate) url: String,
     manner: watch::Sender<Manner>,
 }
@@ -53,7 +53,7 @@ impl Proxy {
 
 async fn carry(mut client: TcpStream, server: PathBuf, mut manner: watch::Receiver<Manner>) -> io::Result<()> {
     if *manner.borrow() == Manner::Silent {
-        // Until there is speech again, and then the end.
+        // Until the proxy forwards again; then this connection is closed.
         let _ = manner.wait_for(|manner| *manner != Manner::Silent).await;
         return Ok(());
     }
@@ -81,7 +81,7 @@ async fn carry(mut client: TcpStream, server: PathBuf, mut manner: watch::Receiv
     if commits? { until_committed(&mut server).await } else { Ok(()) }
 }
 
-/// Reads up to the answer to a commit. A server that cannot answer earlier statements never gets there.
+/// Reads up to the answer to a commit. A server that does not answer earlier statements never sends it.
 async fn until_committed(server: &mut UnixStream) -> io::Result<()> {
     let mut bytes = vec![0; 1 << 20];
     loop {
@@ -92,7 +92,7 @@ async fn until_committed(server: &mut UnixStream) -> io::Result<()> {
     }
 }
 
-/// The whole statement, and its tag in the answer; a transaction also begins as READ COMMITTED.
+/// The whole statement, and its tag in the answer; a transaction also starts with READ COMMITTED.
 fn says_commit(bytes: &[u8]) -> bool {
     bytes.windows(7).any(|word| word == b"COMMIT\0")
 }

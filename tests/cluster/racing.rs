@@ -1,4 +1,4 @@
-//! Mail that races with the deletion of its inbox, on two nodes whose clocks differ.
+//! Mail that arrives while its inbox is deleted, on two nodes whose clocks differ.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ async fn mail_that_races_with_a_deletion_is_kept_or_deleted_with_any_clocks() {
         let ((), deleted) =
             tokio::join!(deliver(&delivering, project, &inbox, "racing", now), deleting.end_inbox(&live, skewed));
         deleted.unwrap();
-        // What comes after the deletion is always kept.
+        // Mail that arrives after the deletion is always kept.
         deliver(&delivering, project, &inbox, "after", now).await;
         let live = delivering.live_inbox(&inbox, now).await.unwrap().unwrap();
         let page = delivering.page(&live, &Selection::new(0, None), i64::MAX, i64::MAX, now).await.unwrap();
@@ -46,7 +46,7 @@ async fn deliver(store: &Store, project: ProjectId, inbox: &InboxId, subject: &s
     let raw = format!("Subject: {subject}\r\n\r\ntext\r\n").into_bytes();
     let content = Content::encode(restante_mail::parse(&raw), String::new(), Origin::default(), &raw).unwrap();
     let recipients = vec![inbox.clone()];
-    let delivery = Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None };
+    let delivery = Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None, bounce: None };
     let lifetime = Duration::from_secs(3_600);
     let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project: project };
     let outcomes = store.deliver(&Arc::new(vec![delivery]), policy, BusyInbox::Wait).await.unwrap();

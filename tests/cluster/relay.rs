@@ -6,10 +6,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-/// Longer than the load ever rests.
+/// Longer than any pause of the load.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A relay; its threads end with the test.
+/// A relay. Its threads end with the test.
 pub(crate) struct Relay {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -18,27 +18,27 @@ pub(crate) struct Relay {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Notified of each message that is taken.
+    /// Notified of each accepted message.
     more: Condvar,
 }
 
 #[derive(Default)]
 pub(crate) struct State {
-    /// Every message, copies too, in the order in which they came.
+    /// Every message, including copies, in the order of arrival.
     pub(crate) taken: Vec<Taken>,
-    /// The nodes that have died so far.
+    /// How many nodes have been killed so far.
     deaths: usize,
-    /// Who gets no answer to the end of a message.
+    /// The node that gets no answer to the end of a message.
     held: Option<String>,
 }
 
-/// A message that was taken, whether or not its sender has received the reply.
+/// An accepted message. Its sender may not have received the reply.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
     pub(crate) message_id: String,
-    /// The name with which the node said hello.
+    /// The node's name in EHLO.
     pub(crate) node: String,
-    /// How many nodes had died when the conversation began.
+    /// How many nodes had been killed when the connection was opened.
     pub(crate) deaths: usize,
 }
 
@@ -50,7 +50,7 @@ impl Relay {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let shared = Arc::clone(&shared);
-                // A conversation that a death has cut is over.
+                // A kill has closed this connection.
                 thread::spawn(move || drop(shared.converse(stream.unwrap())));
             }
         });
@@ -61,7 +61,7 @@ impl Relay {
         format!("smtp://{}", self.address)
     }
 
-    /// Leaves `node` without an answer from now on; returns what it waits for, as soon as it does.
+    /// Answers `node` no more. Returns the message whose reply the node waits for.
     pub(crate) fn hold(&self, node: &str) -> Taken {
         let mut state = self.state();
         state.held = Some(node.to_owned());
@@ -71,14 +71,14 @@ impl Relay {
         held(&self.wait_until(|state| held(state).is_some())).unwrap()
     }
 
-    /// Notes that nodes have died, and answers everybody again.
+    /// Records that nodes were killed, and answers all nodes again.
     pub(crate) fn count_death(&self) {
         let mut state = self.state();
         state.deaths += 1;
         state.held = None;
     }
 
-    /// Returns as soon as it is so.
+    /// Returns when the condition is true.
     pub(crate) fn wait_until(&self, is_so: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let waited = self.shared.more.wait_timeout_while(self.state(), LONG, |state| !is_so(state));
         let (state, waited) = waited.unwrap();
@@ -104,7 +104,7 @@ impl Shared {
                 stream.write_all(b"354 go on\r\n")?;
                 let Some(message_id) = read_message(&mut lines)? else { return Ok(()) };
                 if self.take(Taken { message_id, node: node.clone(), deaths }) {
-                    // The next thing to be read is the end of the connection.
+                    // The next event is the end of the connection.
                     continue;
                 }
             }
@@ -113,7 +113,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Keeps a message; returns whether its sender is to wait for the answer.
+    /// Records a message. Returns whether its sender must wait for the answer.
     fn take(&self, taken: Taken) -> bool {
         let mut state = self.state.lock().unwrap();
         let held = state.held.as_ref() == Some(&taken.node);
@@ -123,7 +123,7 @@ impl Shared {
     }
 }
 
-/// The Message-ID of a message, once all of it is there.
+/// The Message-ID of a message that was received completely.
 fn read_message(lines: &mut Lines<BufReader<TcpStream>>) -> std::io::Result<Option<String>> {
     let mut message_id = None;
     for line in lines {

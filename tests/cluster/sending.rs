@@ -1,6 +1,6 @@
-//! Outgoing mail while parts die: each node while it is sending, every connection to PostgreSQL, and
-//! PostgreSQL itself. What was answered 202 is sent, by another node if its own has died, and nothing is sent twice
-//! without a death between.
+//! Outgoing mail while each node is killed as it sends, every connection to PostgreSQL is closed, and PostgreSQL itself
+//! crashes. Every message that was answered with 202 is sent, by another node if its own was killed. A message is sent
+//! twice only after a kill.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,17 +14,17 @@ use super::relay::{Relay, Taken};
 use testkit::postgres::{Cluster, TestDatabase};
 
 const WRITERS: usize = 4;
-/// Messages that are sent between two deaths.
+/// Messages that are sent between two faults.
 const PEACE: usize = 150;
-/// How far the nodes may fall behind the senders.
+/// How many queued messages the writers may be ahead.
 const BACKLOG: usize = 200;
 
-/// The installation and what has happened on it.
+/// The installation, and the record of what happened.
 struct World {
     relay: Relay,
     nodes: [RwLock<Option<Node>>; 3],
     inbox: String,
-    /// The ids of what was answered 202.
+    /// The ids of messages that were answered with 202.
     acknowledged: Mutex<HashSet<String>>,
     calm: AtomicBool,
     // Dropped last, and the cluster after its database.
@@ -46,7 +46,7 @@ fn an_accepted_message_is_sent_even_if_processes_die() {
             let world = &world;
             scope.spawn(move || world.write(writer));
         }
-        // Also when something fails in here, so that the writers end.
+        // Also if the test fails, so that the writers end.
         let _calm = Calm(&world.calm);
         world.let_die();
     });
@@ -60,7 +60,7 @@ fn start(database: &TestDatabase, relay: &Relay, index: usize) -> Node {
     Node::start_with(&format!("{}&application_name={}", database.text(), name(index)), &flags)
 }
 
-/// The name by which the relay and the database know a node.
+/// The name of a node at the relay and in the database.
 fn name(index: usize) -> String {
     format!("node{index}.example")
 }
@@ -87,7 +87,7 @@ impl World {
         self.peace();
     }
 
-    /// Kills a node whose message was taken before it received the reply: another node sends it once more.
+    /// Kills a node whose message was accepted before it received the reply: another node sends it again.
     fn let_a_sender_die(&self, index: usize) {
         let held = self.relay.hold(&name(index));
         self.kill(index);
@@ -98,7 +98,7 @@ impl World {
         *self.nodes[index].write().unwrap() = Some(start(&self.database, &self.relay, index));
     }
 
-    /// Kills a node, and returns once the database has seen it, too.
+    /// Kills a node. Returns when the database has noticed it too.
     fn kill(&self, index: usize) {
         let killed = self.nodes[index].write().unwrap().take();
         killed.unwrap().server.kill();
@@ -107,19 +107,19 @@ impl World {
         eventually("its sessions have ended", || self.database.run(&sessions) == ["0"]);
     }
 
-    /// Lets the time of a dead node's lease and of the pause after its attempt pass.
+    /// Advances the clock past the lease of a killed node, and past the pause after its attempt.
     fn let_leases_end(&self, of: &str) {
         let sql = "UPDATE outgoing SET leased_until = created_at, due_at = created_at WHERE status = 'queued' AND ";
         self.database.run(&format!("{sql}{of}"));
     }
 
-    /// Lets the load go on for a while.
+    /// Waits until the load has made some progress.
     fn peace(&self) {
         let until = self.relay.state().taken.len() + PEACE;
         drop(self.relay.wait_until(|state| state.taken.len() >= until));
     }
 
-    /// Sends until the killing stops; if a node fails, on the next one.
+    /// Sends until the faults are over. If a node fails, the next one is used.
     fn write(&self, writer: usize) {
         let mut turn = writer;
         for number in 0.. {
@@ -152,7 +152,7 @@ impl World {
         drop(self.relay.wait_until(|state| state.taken.len() + BACKLOG >= acknowledged || is_calm()));
     }
 
-    /// All nodes die at once, and a new one sends what they have left.
+    /// Kills all nodes at once. A new node sends the rest.
     fn finish(&self) {
         (0..self.nodes.len()).for_each(|index| self.kill(index));
         self.relay.count_death();
@@ -163,7 +163,7 @@ impl World {
         });
     }
 
-    /// Checks what the relay has taken, and returns how many further copies there were.
+    /// Checks the messages at the relay. Returns how many of them are copies.
     fn check(&self) -> usize {
         let rows = self.database.run("SELECT encode(id, 'hex') || ' ' || message_id FROM outgoing");
         let message_ids: HashMap<&str, &str> = rows.iter().map(|row| row.split_once(' ').unwrap()).collect();
@@ -175,7 +175,7 @@ impl World {
         let acknowledged = self.acknowledged.lock().unwrap();
         let lost = |id: &&String| !deaths.contains_key(message_ids[id.replace('-', "").as_str()]);
         assert_eq!(acknowledged.iter().find(lost), None, "lost");
-        // A further copy needs a death between.
+        // A copy is allowed only after a kill.
         let twice = |(_, deaths): &(_, &Vec<usize>)| !deaths.is_sorted_by(|one, next| one < next);
         assert_eq!(deaths.iter().find(twice), None, "sent twice without a death");
         let copies = state.taken.len() - deaths.len();

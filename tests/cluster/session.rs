@@ -1,4 +1,4 @@
-//! The session of a node with the database: what it does for its locks when it is lost.
+//! What a node does for its locks if its session with the database is lost.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use tokio_postgres::NoTls;
 use super::proxy::{Manner, Proxy};
 use testkit::postgres::TestDatabase;
 
-/// Longer than anything in here should take.
+/// Longer than any step takes.
 const LONG: Duration = Duration::from_secs(30);
 const NAME: i64 = 7;
 
-/// A server may take a connection and say nothing, as one that is being started, or whose balancer has lost it.
+/// A server may accept a connection and stay silent, as while it starts, or after a load balancer has lost it.
 #[tokio::test]
 async fn while_the_database_is_silent_no_wait_blocks_on_a_lock() {
     let database = TestDatabase::create();
@@ -29,7 +29,7 @@ async fn while_the_database_is_silent_no_wait_blocks_on_a_lock() {
     within(async { while !matches!(node.locks().try_lock(NAME).await, Ok(Some(_))) {} }).await;
 }
 
-/// A busy node, too, gets back what it lost.
+/// A busy node also gets its lost locks back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_lock_is_taken_again_while_others_come_and_go() {
     let database = TestDatabase::create();
@@ -38,7 +38,7 @@ async fn a_lost_lock_is_taken_again_while_others_come_and_go() {
     let (other, connection) = tokio_postgres::connect(&database.text(), NoTls).await.unwrap();
     tokio::spawn(connection);
 
-    // The other one is next in line when the node's session ends.
+    // The other session gets the lock next, when the node's session ends.
     let lock = format!("SELECT pg_advisory_lock({NAME})");
     let end_the_holder = "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database ON pg_database.oid = database
         WHERE locktype = 'advisory' AND granted AND datname = current_database()";
@@ -81,7 +81,7 @@ async fn a_statement_that_has_to_sort_is_not_compiled() {
     assert_eq!(node.query(compiled, vec![]).await.unwrap()[0].integer().unwrap(), 0);
 }
 
-/// What was lost on the way may have been done, and must not be tried once more.
+/// A request that was lost may have been carried out, so it must not be repeated.
 #[tokio::test]
 async fn an_error_says_whether_the_database_is_unavailable_or_busy() {
     let database = TestDatabase::create();

@@ -1,4 +1,4 @@
-//! A node's share of PostgreSQL's lock table: waits past it are refused, and every login goes on.
+//! A node's share of PostgreSQL's lock table: waits beyond it are refused, and sign-ins still work.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use restante::service::{MessageFilter, ServiceError};
 use super::bed::{client, scale, service};
 use testkit::postgres::{Cluster, TestDatabase};
 
-/// Locks that the server has room for, for each connection: 64 is its default.
+/// The server's locks per connection; its default is 64.
 const LOCKS: &str = "RESTANTE_TEST_LOCKS_PER_TRANSACTION";
 
 /// Longer than the test takes.
@@ -40,7 +40,7 @@ async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_o
     }
     assert_eq!(held.len() as u64, 2 * 16 * locks);
 
-    // The third node has a share of its own, which waits of many keys use up.
+    // The third node has its own share, which waits of many keys use up.
     let mut waits = Vec::new();
     let refused = loop {
         let key = node.projects().create(&format!("project-{}", waits.len())).await.unwrap();
@@ -53,7 +53,7 @@ async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_o
         }
         for _ in 0..4 {
             let (node, caller, inbox) = (node.clone(), caller, inbox.clone());
-            // One that is refused, because the short wait below has its slot just then, is tried again.
+            // A wait that is refused because the short wait below has its slot is tried again.
             waits.push(tokio::spawn(async move {
                 let filter = MessageFilter::default();
                 while let Err(ServiceError::TooManyWaits | ServiceError::Unavailable) =

@@ -1,4 +1,4 @@
-//! Back ends that are frozen, and a standby that is absent: what is refused, for how long, and what health says.
+//! Frozen back ends, and a missing standby: what is refused, for how long, and what the health check reports.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::bed::{START, client, mail, service};
 use testkit::postgres::{Cluster, TestDatabase};
 
-/// A frozen connection is given up and replaced within this.
+/// The time within which a frozen connection is replaced.
 const REPLACED: Duration = Duration::from_secs(10);
 
 /// Stops processes until it is dropped.
@@ -61,7 +61,7 @@ async fn frozen_back_ends_are_replaced_and_health_says_so_meanwhile() {
     println!("given up after {given_up:?}; mail is taken again after {:?} and {tries} tries", start.elapsed());
     assert!(start.elapsed() < REPLACED + Duration::from_secs(2), "{:?}", start.elapsed());
     node.check_health().await.unwrap();
-    // The session, too: a lock is granted.
+    // The session too: it grants a lock.
     let taken = async { while other.locks().try_lock(1).await.is_err() {} };
     timeout(REPLACED, taken).await.expect("the session is replaced");
 
@@ -114,7 +114,7 @@ async fn a_database_in_another_encoding_is_refused() {
     database.run(&format!("DROP DATABASE {name} WITH (FORCE)"));
 }
 
-/// The lock of a migration that takes longer than any statement may.
+/// The lock of a migration that takes longer than any other statement may.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_beside_a_long_migration_waits() {
     const MIGRATING: i64 = 0x7265_7374_616e_7401;

@@ -1,4 +1,4 @@
-//! Four waits a key over all nodes, and none that stays taken.
+//! Each key has four waits over all nodes, and no slot is leaked.
 
 use std::thread;
 use std::time::Duration;
@@ -11,13 +11,13 @@ const LONG: Duration = Duration::from_secs(100);
 /// The shortest wait that has to stay open.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// The status of a wait that needs a slot for a moment.
+/// The status of a wait that needs a slot only for a moment.
 fn one_more(client: &Client, inbox: &str) -> u16 {
     client.wait(inbox, None, SHORTEST).unwrap().0
 }
 
-/// Opens waits that nothing answers, each on a thread that ends with the connection. One that is refused, because
-/// another has its slot just then, is tried again.
+/// Opens waits that end without a message, each on a thread that ends with its connection. A wait that is refused
+/// because another has its slot at that moment is tried again.
 fn park(client: &Client, inbox: &str, count: usize) {
     for _ in 0..count {
         let (client, inbox) = (client.clone(), inbox.to_owned());
@@ -25,7 +25,7 @@ fn park(client: &Client, inbox: &str, count: usize) {
     }
 }
 
-/// Exactly four waits of the key can be open: with four parked, the fifth is refused on every node.
+/// Exactly four waits of the key can be open: while four are open, a fifth is refused on every node.
 #[test]
 fn four_waits_over_all_nodes_are_free_again_when_a_node_dies() {
     let database = TestDatabase::create();
@@ -55,7 +55,7 @@ fn a_slot_survives_its_session_and_is_free_when_its_wait_is_answered() {
     park(&one, &inbox, 4);
     eventually("four waits are parked", || one_more(&two, &inbox) == 429);
     database.end_connections();
-    // Both sessions come back; the first one takes its locks again.
+    // Both sessions come back, and the first one takes its locks again.
     eventually("the locks are held again", || {
         two.wait(&inbox, None, SHORTEST).is_ok_and(|(status, _)| status == 429) && database.named_locks(true) == 4
     });

@@ -1,4 +1,4 @@
-//! The sweeper beside deliveries of other nodes.
+//! The sweeper while other nodes deliver.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// More than one step removes.
 const MESSAGES: usize = 150;
 
-/// A sweeper that waited could deadlock with the delivery, since it holds other inboxes.
+/// If the sweeper waited, it could deadlock with the delivery, because it holds other inboxes.
 #[tokio::test]
 async fn the_sweeper_waits_for_no_delivery() {
     let database = TestDatabase::create();
@@ -36,7 +36,7 @@ async fn the_sweeper_waits_for_no_delivery() {
     assert_eq!(store.stored().await.unwrap(), (0, 0));
 }
 
-/// Fills an inbox that ends in an hour.
+/// Fills an inbox that expires in an hour.
 async fn fill(store: &Store) {
     let project = store.default_project("default", START).await.unwrap();
     let id = InboxId::parse("a").unwrap();
@@ -45,7 +45,8 @@ async fn fill(store: &Store) {
     assert!(store.create_inbox(&inbox).await.unwrap());
     let raw = b"Subject: Hello\r\n\r\nHello\r\n";
     let content = Content::encode(restante_mail::parse(raw), String::new(), Origin::default(), raw).unwrap();
-    let delivery = Delivery { recipients: vec![id], project: None, opens_inboxes: true, content, outgoing: None };
+    let delivery =
+        Delivery { recipients: vec![id], project: None, opens_inboxes: true, content, outgoing: None, bounce: None };
     let policy = Policy { now: START, lifetime: HOUR, inbox_messages: 1_000, default_project: project };
     let batch = Arc::new(vec![delivery; MESSAGES]);
     store.deliver(&batch, policy, BusyInbox::Wait).await.unwrap();

@@ -5,7 +5,7 @@ use axum::http::Request;
 
 use testkit::{Answer, Engine, Harness};
 
-/// Every endpoint that needs a key, with `{id}` for an inbox or a message.
+/// Every endpoint that needs a key; `{id}` is an inbox or a message.
 const WITH_KEY: [(&str, &str); 9] = [
     ("POST", "/inboxes"),
     ("GET", "/inboxes?address=a@restante.test"),
@@ -55,7 +55,7 @@ pub async fn a_wrong_key_is_as_good_as_none(engine: Engine) {
         vec![("authorization", format!("Basic {key}"))],
         vec![("x-api-key", String::new())],
         vec![("x-api-key", format!("Bearer {key}"))],
-        // A Bearer wins, also a wrong one.
+        // A Bearer key wins, even a wrong one.
         vec![("authorization", "Bearer wrong".to_owned()), ("x-api-key", key.to_owned())],
     ] {
         assert_unauthorized(&call(&api, "POST", "/v1/inboxes", &headers).await);
@@ -72,7 +72,7 @@ pub async fn a_key_is_taken_from_either_header(engine: Engine) {
         vec![("x-api-key", key.to_owned())],
         vec![("X-API-KEY", key.to_owned())],
         vec![("authorization", format!("Bearer {key}")), ("x-api-key", "wrong".to_owned())],
-        // Another scheme is meant for another party, such as a proxy.
+        // Another scheme is for another server, such as a proxy.
         vec![("authorization", "Basic dXNlcjpwYXNz".to_owned()), ("x-api-key", key.to_owned())],
     ] {
         assert_eq!(call(&api, "POST", "/v1/inboxes", &headers).await.status, 201, "{headers:?}");

@@ -1,4 +1,4 @@
-//! What a request may hold in memory: forms and filters have limits, and all bodies and answers share a budget.
+//! How much memory requests may use: forms and filters have limits, and all bodies and answers share a budget.
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
@@ -18,7 +18,7 @@ async fn sign_in(api: &Harness, form: String) -> Answer {
     api.send(request.body(form.into()).unwrap()).await
 }
 
-/// A body that never comes.
+/// A body that never arrives.
 fn stalled() -> Body {
     Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>())
 }
@@ -53,7 +53,7 @@ pub async fn a_send_takes_its_place_before_its_body_is_read(engine: Engine) {
     let inbox = api.create_inbox().await;
     let send = format!("/v1/inboxes/{inbox}/messages");
     let stalled_send = || Box::pin(async { api.call("POST", &send, stalled()).await });
-    // A key has eight places: of nine sends whose bodies never come, one is refused, and the others are in.
+    // A key has eight slots: of nine sends whose bodies never arrive, one is refused, so the others have slots.
     let (refused, _, sends) = within(select_all((0..9).map(|_| stalled_send()))).await;
     assert_eq!(refused.error(), (429, "too many concurrent sends".to_owned()));
     assert_eq!(api.call("POST", &send, "x").await.status, 429);
@@ -70,7 +70,7 @@ pub async fn past_the_budget_a_request_waits_and_then_gets_a_503(engine: Engine)
     let inbox = api.create_inbox().await;
     let all = api.service.budget().take(256 * MIB).await.unwrap();
     let create = || api.call("POST", "/v1/inboxes", "{}");
-    // Requests without a body and small messages go on.
+    // Requests without a body and small messages are still served.
     let id = api.deliver(&inbox, "Hello").await;
     assert_eq!(api.get(&format!("/v1/messages/{id}")).await.status, 200);
     tokio::time::pause();
@@ -99,7 +99,7 @@ pub async fn an_answer_holds_its_room_until_it_is_sent(engine: Engine) {
             most = most.max(256 * MIB - free());
             drop(piece.unwrap());
         }
-        // A piece is held until it is sent, and no more than that.
+        // A piece takes memory until it is sent, and not longer.
         assert!((MIB / 4..=MIB).contains(&most), "{path} holds {most}");
         drop(body);
         assert_eq!(free(), 256 * MIB, "{path}");

@@ -15,7 +15,7 @@ pub async fn a_wait_ends_in_time_when_the_clock_is_set_back(engine: Engine) {
     let inbox = api.create_inbox().await;
     let started = api.clock.instant();
     let open = |_| api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=3000"));
-    // Once one of five is refused, the other four are open.
+    // When one of five is refused, the other four are open.
     let (refused, _, mut waits) = within(select_all((0..5).map(open))).await;
     assert_eq!(refused.unwrap().status, 429);
     let wait = waits.remove(0);
@@ -23,7 +23,7 @@ pub async fn a_wait_ends_in_time_when_the_clock_is_set_back(engine: Engine) {
     let answer = api.advance_until_done(SECOND, wait).await;
     assert_eq!(answer.error(), (408, "timeout".to_owned()));
     let taken = api.clock.instant().since(started);
-    // On a busy machine the clock may run ahead of the wait, but never by the hour that it was set back.
+    // On a busy machine the clock may be ahead of the wait, but never by the hour by which it was set back.
     assert!((3 * SECOND..HOUR).contains(&taken), "{taken:?}");
 }
 
@@ -37,7 +37,7 @@ pub async fn a_rotated_key_stops_in_time_when_the_clock_is_set_back(engine: Engi
     assert_eq!((status(&api.other_key).await, status(&new).await), (201, 201));
     api.clock.advance(SECOND);
     assert_eq!((status(&api.other_key).await, status(&new).await), (401, 201));
-    // Another change of keys does not bring it back.
+    // Another rotation does not make it valid again.
     api.service.projects().create("third").await.unwrap();
     api.service.projects().rotate_key("third", Duration::ZERO).await.unwrap();
     assert_eq!((status(&api.other_key).await, status(&new).await), (401, 201));

@@ -52,6 +52,9 @@ pub async fn the_guide_has_every_endpoint_and_every_error(engine: Engine) {
         "GET /v1/messages/{id}/page:",
         "GET /v1/outgoing/{id}:",
         "GET /v1/inboxes/{id}/explain:",
+        "PUT /v1/inboxes/{id}/faults:",
+        "GET /v1/inboxes/{id}/faults:",
+        "DELETE /v1/inboxes/{id}/faults:",
         "`GET /v1/health`, `GET /health`",
         "`GET /llm`, `GET /llms.txt`",
         "`GET /openapi.json`",
@@ -67,7 +70,7 @@ pub async fn the_guide_has_every_endpoint_and_every_error(engine: Engine) {
     }
 }
 
-/// Every text that the contract's error schemas allow.
+/// Every text that the error schemas of the contract allow.
 fn collect_error_texts(value: &Value, texts: &mut Vec<String>) {
     if let Some(error) = value.get("error").and_then(|error| error.get("enum")).and_then(Value::as_array) {
         texts.extend(error.iter().map(|text| text.as_str().unwrap().to_owned()));

@@ -1,4 +1,4 @@
-//! A message in all its forms: raw, details, attachments, page; filters by what it has; deleted.
+//! Everything about a message: raw, details, attachments, page; filters by content; deletion.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ const MAIL: &str = concat!(
     "--b--\r\n",
 );
 
-/// Bytes of a message that is stored in pieces.
+/// The size of a message that is stored in pieces.
 const LARGE: usize = 1_500_000;
 
 fn large() -> String {
@@ -36,7 +36,7 @@ pub async fn the_details_say_how_a_message_came_and_what_is_in_it(engine: Engine
         "client": "127.0.0.1", "tls": null, "authenticated": false,
     });
     assert_eq!(details["envelope"], envelope);
-    // The client ends its last line once more.
+    // The client adds one more line end.
     assert_eq!(details["size"], MAIL.len() + 2);
     assert_eq!(details["headers"][2], json!({"name": "Subject", "value": "Confirm"}));
     assert_eq!(details["from"], json!([{"name": "Shop", "address": "shop@app.example"}]));

@@ -1,4 +1,4 @@
-//! `/v1/inboxes/{id}/explain`: every cause is brought about over a real SMTP connection.
+//! `/v1/inboxes/{id}/explain`: every cause, produced over a real SMTP connection.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn explain(api: &Harness, inbox: &str, query: &str) -> Value {
     explained.json()
 }
 
-/// Asks until so many refusals are known: they are stored in the background.
+/// Repeats the request until this many refusals are known, because they are stored in the background.
 async fn explain_refused(api: &Harness, inbox: &str, count: usize) -> Value {
     let known = async {
         loop {
@@ -183,7 +183,7 @@ pub async fn mail_went_to_another_domain(engine: Engine) {
     assert_eq!(explained["refused"], json!([]));
     assert_eq!(explained["smtp"]["connections_open"], 1);
     assert_eq!(explained["smtp"]["last_connection_at"], "2026-11-20T09:30:00.123Z");
-    // Another project learns nothing of the address.
+    // Another project gets no information about the address.
     let others = api.create_inbox_with(&api.other_key).await;
     let explained = api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{others}/explain"), "").await.json();
     assert!(!explained.to_string().contains("somebody"), "{explained}");

@@ -1,5 +1,5 @@
-//! Clients that disconnect at random moments leak nothing: no slot of a wait or a send, no connection of the database's
-//! pool, no memory of the budget.
+//! Clients that disconnect at random moments leak nothing: no slot of a wait or a send, no database connection, no
+//! memory of the budget.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const CLIENTS: usize = 500;
 /// Clients at once.
 const BESIDE: usize = 50;
 
-/// Sends a request, or a part of it, and hangs up shortly after.
+/// Sends a request, or a part of it, and disconnects shortly after.
 async fn hang_up(server: &Server, inbox: &str) {
     let body = format!(r#"{{"to":"{inbox}@restante.test","subject":"Hello"}}"#);
     let messages = format!("/v1/inboxes/{inbox}/messages");
@@ -51,10 +51,10 @@ async fn nothing_is_left_behind(engine: Engine) {
     for _ in 0..CLIENTS / BESIDE {
         within(join_all((0..BESIDE).map(|_| hang_up(&server, &inbox)))).await;
     }
-    // The pool is whole: more requests at once than it has connections, and all are answered.
+    // No connection was leaked: more requests at once than the pool has connections are all answered.
     let answers = join_all((0..100).map(|_| server.api.get("/v1/inboxes/nobody")));
     assert!(within(answers).await.iter().all(|answer| answer.status == 404));
-    // The ends of the last streams have to reach the server; nothing else has to happen.
+    // The server must notice the ends of the last streams; nothing else has to happen.
     let path = format!("/v1/inboxes/{inbox}/messages/wait?subject=none&timeout=1");
     let one_more = async || {
         let wait = server.api.spawn_get(&path);

@@ -4,7 +4,7 @@ use restante::model::MessageId;
 
 use testkit::{Answer, Engine, Harness};
 
-/// The subjects of a list, in its order.
+/// The subjects of a list, in order.
 fn subjects(list: &Answer) -> Vec<String> {
     assert_eq!(list.status, 200, "{list:?}");
     let json = list.json();

@@ -1,6 +1,6 @@
-//! The HTTP contract through its public face: the router on a real service, one file a resource, on every engine.
+//! The HTTP contract: the router with a real service, one file per resource, on every engine.
 //!
-//! A new case is one `async fn(Engine)` in one of the modules below and its name in the list at the end.
+//! A new case is one `async fn(Engine)` in one of the modules below, and its name in the list at the end.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -10,6 +10,7 @@ mod clock;
 mod documents;
 mod everything;
 mod explain;
+mod faults;
 mod hang_ups;
 mod inboxes;
 mod list;
@@ -91,6 +92,17 @@ cases! {
         a_refusal_without_a_recipient_is_shown_but_does_not_decide,
         the_inbox_has_ended,
         only_the_owner_is_answered;
+    faults:
+        a_list_is_replaced_shown_and_cleared,
+        what_is_not_valid_is_refused_by_name,
+        only_the_owner_is_answered,
+        a_deferred_client_is_accepted_the_third_time,
+        a_fault_concerns_its_own_inbox_and_its_tags,
+        each_message_meets_the_next_fault,
+        a_fault_ends_with_its_inbox,
+        a_full_inbox_uses_no_fault,
+        mail_of_the_service_meets_no_fault,
+        a_refused_message_is_explained;
     inboxes:
         a_created_inbox_is_temporary_and_lives_for_an_hour,
         every_inbox_has_an_address_of_its_own,

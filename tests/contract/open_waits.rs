@@ -1,5 +1,5 @@
-//! A connection on which a wait is open stays an ordinary connection: it goes on after the answer, and what was sent
-//! ahead is answered.
+//! A connection with an open wait stays an ordinary connection: it can be used after the answer, and pipelined requests
+//! are answered.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use futures_util::future::select_all;
 use super::server::{Client, LONG, Server};
 use testkit::{Engine, within};
 
-/// Four clients whose waits are open, each with its inbox. Their requests have these header `fields`, too.
+/// Four clients with open waits, each with its own inbox. Their requests have these header `fields` too.
 async fn four_waiting(server: &Server, version: &str, fields: &str) -> Vec<(Client, String)> {
     let mut clients = Vec::new();
     for _ in 0..5 {
@@ -16,7 +16,7 @@ async fn four_waiting(server: &Server, version: &str, fields: &str) -> Vec<(Clie
         client.write(wait(server, &inbox, fields).replace("HTTP/1.1", version).as_bytes()).await;
         clients.push((client, inbox));
     }
-    // A key has four places: once one is refused, the others are in.
+    // A key has four slots: when one wait is refused, the others are open.
     let answers = select_all(clients.iter_mut().map(|(client, _)| Box::pin(client.read())));
     let (refused, position, _) = within(answers).await;
     assert_eq!(refused.status, 429);
@@ -64,7 +64,7 @@ pub async fn it_ends_with_the_answer_if_the_client_requests_it(engine: Engine) {
 
 pub async fn what_was_sent_ahead_is_answered_in_order(engine: Engine) {
     let server = Server::start(engine, LONG).await;
-    // With the wait, and while it is open.
+    // Together with the wait, and while it is open.
     for (mut client, inbox) in four_waiting(&server, "HTTP/1.1", "").await {
         client.write(format!("{}{}", health(&server), wait(&server, &inbox, "X-Second: yes\r\n")).as_bytes()).await;
         server.api.deliver(&inbox, "Hello").await;

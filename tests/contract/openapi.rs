@@ -1,4 +1,4 @@
-//! The published contract against the service: the same paths and methods, and answers that fit their schemas.
+//! Compares the published contract with the service: the same paths and methods, and answers that match their schemas.
 
 use std::collections::BTreeSet;
 
@@ -49,6 +49,9 @@ fn the_contract_has_the_endpoints_and_nothing_else() {
         "GET /v1/messages/{id}/page",
         "GET /v1/outgoing/{id}",
         "GET /v1/inboxes/{id}/explain",
+        "GET /v1/inboxes/{id}/faults",
+        "PUT /v1/inboxes/{id}/faults",
+        "DELETE /v1/inboxes/{id}/faults",
         "GET /openapi.json",
     ];
     assert_eq!(operations(&document()), expected.map(str::to_owned).into());
@@ -65,7 +68,7 @@ pub async fn the_router_answers_exactly_the_operations_of_the_contract(engine: E
             let answer =
                 api.send(Request::builder().method(method).uri(&path_called).body(Body::empty()).unwrap()).await;
             if operations.contains(&format!("{method} {path}")) {
-                // Without a key, so that public operations show too.
+                // Without a key, so that public operations are recognised too.
                 assert!([200, 401].contains(&answer.status), "{method} {path_called}: {answer:?}");
                 let public = document["paths"][path][method.to_lowercase()].get("security").is_some();
                 assert_eq!(answer.status == 200, public, "{method} {path_called}");
@@ -113,7 +116,7 @@ fn the_examples_of_the_contract_fit_its_schemas() {
     assert!(checked > 15, "{checked}");
 }
 
-/// Requests that together provoke every answer of the contract that a test can provoke.
+/// Requests that together produce every documented answer that a test can produce.
 struct Case {
     method: &'static str,
     path: &'static str,
@@ -133,7 +136,7 @@ fn case(
     Case { method, path, call: call.into(), body: body.into(), status }
 }
 
-/// Inboxes and a message that the cases name.
+/// The inboxes and the message in the cases.
 struct World {
     inbox: String,
     message: String,
@@ -171,6 +174,7 @@ const ATTACHMENT: &str = "/v1/messages/{id}/attachments/{index}";
 const PAGE: &str = "/v1/messages/{id}/page";
 const OUTGOING: &str = "/v1/outgoing/{id}";
 const EXPLAIN: &str = "/v1/inboxes/{id}/explain";
+const FAULTS: &str = "/v1/inboxes/{id}/faults";
 
 fn cases(world: &World) -> Vec<Case> {
     let World { inbox, message, doomed, permanent, doomed_message, outgoing } = world;
@@ -223,6 +227,14 @@ fn cases(world: &World) -> Vec<Case> {
         case("GET", EXPLAIN, of(doomed, "/explain"), "", 200),
         case("GET", EXPLAIN, of(inbox, "/explain?has=x"), "", 400),
         case("GET", EXPLAIN, of("nobody", "/explain"), "", 404),
+        case("PUT", FAULTS, of(inbox, "/faults"), crate::faults::every_fault(), 200),
+        case("PUT", FAULTS, of(inbox, "/faults"), "{}", 400),
+        case("PUT", FAULTS, of("nobody", "/faults"), "{}", 404),
+        case("PUT", FAULTS, of(inbox, "/faults"), large(64 * 1024), 413),
+        case("GET", FAULTS, of(inbox, "/faults"), "", 200),
+        case("GET", FAULTS, of("nobody", "/faults"), "", 404),
+        case("DELETE", FAULTS, of(inbox, "/faults"), "", 204),
+        case("DELETE", FAULTS, of("nobody", "/faults"), "", 404),
     ]
 }
 
@@ -263,8 +275,8 @@ pub async fn answers_fit_the_schemas_of_the_contract(engine: Engine) {
     assert_eq!(left_out(&document, &provoked), Vec::<String>::new());
 }
 
-/// The documented answers that no case has provoked, without those that need time, load or a failure: other tests, or
-/// a look at the code, stand for them.
+/// The documented answers that no case produces, except those that need time, load or a failure. Other tests check
+/// those.
 fn left_out(document: &Value, provoked: &BTreeSet<String>) -> Vec<String> {
     let mut left_out = Vec::new();
     for operation in operations(document) {

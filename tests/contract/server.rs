@@ -1,4 +1,4 @@
-//! The router on a real socket: hang-ups, bounds, and the graceful stop.
+//! The router on a real socket: clients that disconnect, limits, and the graceful stop.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::wait_slots::four_waits_by;
 use testkit::{Answer, Engine, Harness, within};
 
-/// Longer than any test: what needs it to pass is wrong.
+/// Longer than any step of a test takes.
 pub(super) const LONG: Duration = Duration::from_secs(600);
 
 /// A server on a free port.
@@ -30,7 +30,7 @@ impl Server {
         Self::start_with(engine, 1_000, grace).await
     }
 
-    /// A server that takes `most` connections at once.
+    /// A server for at most `most` connections at once.
     async fn start_with(engine: Engine, most: usize, grace: Duration) -> Self {
         let api = Harness::on(engine).await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -64,13 +64,13 @@ impl Server {
         })
     }
 
-    /// Four waits that hold their places on as many connections.
+    /// Four waits that hold their slots, each on its own connection.
     pub(super) async fn four_waits(&self) -> Vec<(String, JoinHandle<Answer>)> {
         four_waits_by(&self.api, |path| self.spawn_get(path)).await
     }
 }
 
-/// One connection, speaking HTTP by hand.
+/// One connection that sends and reads HTTP as text.
 pub(super) struct Client(BufReader<TcpStream>);
 
 impl Client {
@@ -78,7 +78,7 @@ impl Client {
         self.0.write_all(bytes).await.unwrap();
     }
 
-    /// Reads an answer whose length is announced.
+    /// Reads an answer with a Content-Length.
     pub(super) async fn read(&mut self) -> Answer {
         let mut line = String::new();
         self.0.read_line(&mut line).await.unwrap();
@@ -146,7 +146,7 @@ pub async fn a_client_that_hangs_up_frees_its_place(engine: Engine) {
     let mut waits = server.four_waits().await;
     assert_eq!(one_more().await, 429);
     waits.remove(0).1.abort();
-    // The end of the stream has to reach the server; nothing else has to happen.
+    // The server must notice the end of the stream; nothing else has to happen.
     within(async { while one_more().await != 408 {} }).await;
     assert!(waits.iter().all(|(_, wait)| !wait.is_finished()));
 }
@@ -162,7 +162,7 @@ pub async fn past_the_cap_a_connection_waits_until_another_is_closed(engine: Eng
     }
     for client in &mut clients[..2] {
         assert_eq!(within(client.read()).await.status, 200);
-        // The third is not served beside them.
+        // The third is not served at the same time.
         client.write(health.as_bytes()).await;
         assert_eq!(within(client.read()).await.status, 200);
     }

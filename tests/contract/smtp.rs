@@ -1,4 +1,4 @@
-//! A receiver for the service of a test, and a client that says what it is told to.
+//! A receiver for the service of a test, and a client that sends the lines of a test.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ impl Smtp {
         Self { address, stop }
     }
 
-    /// A client that has said EHLO.
+    /// A client that has sent EHLO.
     pub async fn client(&self) -> Client {
         let mut client = Client(BufReader::new(TcpStream::connect(self.address).await.unwrap()));
         client.reply().await;
@@ -36,7 +36,7 @@ impl Smtp {
         client
     }
 
-    /// Sends a message and returns the reply that ended it.
+    /// Sends a message and returns the last reply.
     pub async fn send(&self, recipient: &str, message: &str) -> String {
         let mut client = self.client().await;
         client.send(&[recipient], message).await

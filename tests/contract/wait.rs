@@ -1,4 +1,4 @@
-//! `GET /v1/inboxes/{id}/messages/wait`: what a wait returns, and how it ends without.
+//! `GET /v1/inboxes/{id}/messages/wait`: what a wait returns, and how it ends without a message.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub async fn the_oldest_match_comes_first_and_after_is_the_cursor(engine: Engine
 pub async fn a_wait_is_answered_when_its_message_arrives(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
-    // In either order of the wait and the mail.
+    // The wait and the mail may arrive in either order.
     for number in 0..20 {
         let cursor = if number == 0 { String::new() } else { newest(&api, &inbox).await };
         let waiting = api.spawn_get(&wait_path(&inbox, &format!("after={cursor}")));
@@ -168,7 +168,7 @@ pub async fn a_wait_ends_at_once_when_its_project_is_deleted(engine: Engine) {
     let inbox = api.create_inbox_with(&api.other_key).await;
     let (deleting, path) = (async || api.service.projects().delete("other").await, wait_path(&inbox, ""));
     let waiting = api.call_with(&api.other_key, "GET", &path, axum::body::Body::empty());
-    // Polled first, the wait is open or about to be.
+    // After its first poll, the wait is open or about to be.
     let (waited, deleted) = within(async { tokio::join!(waiting, deleting()) }).await;
     deleted.unwrap();
     assert!(matches!(waited.status, 401 | 404), "{waited:?}");
@@ -179,7 +179,7 @@ pub async fn a_wait_whose_key_was_revoked_gets_no_message(engine: Engine) {
     let inbox = api.create_inbox_with(&api.other_key).await;
     let path = format!("/v1/inboxes/{inbox}/messages/wait?timeout=120000");
     let open = |_| api.spawn_get_with(&api.other_key, &path);
-    // Once one of five is refused, the other four are open.
+    // When one of five is refused, the other four are open.
     let (refused, _, mut waits) = within(select_all((0..5).map(open))).await;
     assert_eq!(refused.unwrap().status, 429);
     api.service.projects().rotate_key("other", Duration::ZERO).await.unwrap();

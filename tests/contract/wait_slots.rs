@@ -1,7 +1,7 @@
-//! Four waits at once for each key, and when a place is free again.
+//! Each key has four waits at once. When is a slot free again?
 //!
-//! That four waits hold their places shows by the fifth: of five that nothing answers, exactly one is refused, and when
-//! it is, the others are in.
+//! A fifth wait shows that four waits hold their slots: of five waits without a message exactly one is refused, and
+//! then the others are open.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use testkit::{Answer, Engine, Harness, request, within};
 
-/// Opens four waits on as many inboxes; returns once all four hold their places.
+/// Opens four waits on as many inboxes. Returns when all four hold their slots.
 async fn four_waits(api: &Harness) -> Vec<(String, JoinHandle<Answer>)> {
     four_waits_by(api, |path| api.spawn_get(path)).await
 }
@@ -27,12 +27,12 @@ pub(super) async fn four_waits_by(
     let waits = inboxes.iter().map(|inbox| open(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=120000")));
     let (refused, position, waits) = within(select_all(waits)).await;
     assert_eq!(refused.unwrap().error(), too_many());
-    // As select_all has done with the waits.
+    // As select_all does with the waits.
     inboxes.swap_remove(position);
     inboxes.into_iter().zip(waits).collect()
 }
 
-/// The answer to a wait of a moment on a new inbox.
+/// The answer to a short wait on a new inbox.
 async fn one_more(api: &Harness) -> (u16, String) {
     let inbox = api.create_inbox().await;
     let wait = api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=1"));

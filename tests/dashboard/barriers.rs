@@ -1,4 +1,4 @@
-//! Every page as axe-core sees it, wide and narrow, light and dark: no serious barriers.
+//! Checks every page with axe-core, wide and narrow, light and dark: no serious accessibility problems.
 
 use restante::http::dashboard::routes;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::webdriver::Browser;
 
 /// The path of axe-core, which `./test` installs.
 const AXE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/axe-core/axe.min.js");
-/// The last segments of paths that answer no page of ours: streams, downloads, images, and the mails themselves.
+/// The last segments of paths that are no pages of ours: streams, downloads, images, and the mails themselves.
 const NO_PAGES: [&str; 6] = ["events", "html", "eml", "{part}", "{file}", ""];
 const MAIL: &str = "From: Shop <shop@shop.example>\nSubject: Your code\nContent-Type: multipart/mixed; boundary=m\n\n\
     --m\nContent-Type: text/html\n\n<p>Your code is <b>482913</b>. \
@@ -48,7 +48,7 @@ fn look_at_every_page(width: u32, height: u32) {
     assert!(barriers.is_empty(), "{barriers:#?}");
 }
 
-/// The paths of all pages for the administrator, found in the table of routes, with their tabs and empty states.
+/// The paths of all pages for the administrator, from the table of routes, with their tabs and empty states.
 fn pages(site: &Site, browser: &Browser) -> Vec<String> {
     let project = browser.run("return document.querySelector('tbody .row-link').getAttribute('href').split('/')[2]");
     assert!(site.mail("full@restante.test", MAIL).starts_with("250"));
@@ -75,7 +75,8 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
     pages
 }
 
-/// What no address leads to: the key of a new project, an empty inbox, what opens on a click, the list of shortcuts.
+/// Pages without a path of their own: the key of a new project, an empty inbox, content that opens on a click, the list
+/// of shortcuts.
 fn look_at_what_opens(site: &Site, browser: &Browser, axe: &str) -> Vec<String> {
     let mut barriers = Vec::new();
     browser.go(&site.url("/projects"));
@@ -98,7 +99,7 @@ fn look_at_what_opens(site: &Site, browser: &Browser, axe: &str) -> Vec<String> 
     barriers
 }
 
-/// The serious barriers on the present page, in the light and in the dark.
+/// The serious accessibility problems of the current page, light and dark.
 fn look(browser: &Browser, axe: &str) -> Vec<String> {
     let run = format!(
         "{axe};

@@ -1,8 +1,8 @@
-//! Hostile mail in a real browser: none of it runs, and no other host is contacted.
+//! Hostile mail in a real browser: none of its code runs, and no other host is contacted.
 //!
-//! Every name in the mails resolves to one listener, which counts connections; other names, which Chromium looks up by
-//! itself, do not resolve. At the end the browser is sent to a second listener, and then to the first one, to show that
-//! the first would have noticed a connection.
+//! Every host name in the mails resolves to one listener, which counts connections. Other names, which Chromium looks
+//! up by itself, do not resolve. At the end the browser opens a second listener and then the first one, to check that
+//! the first one notices a connection.
 
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -17,12 +17,12 @@ use serde_json::json;
 use super::site::{KEY, Site};
 use super::webdriver::Browser;
 
-/// One payload a line; lines with `#` in front are comments.
+/// One payload per line; lines that start with `#` are comments.
 const PAYLOADS: &str = include_str!("hostile.txt");
-/// What every script in them would do.
+/// What every script in the payloads would do.
 const SCRIPT: &str = "document.documentElement.dataset.pwned=1;new Image().src=`//canary.example/ran`;alert(1)";
 
-/// A port, and every connection to it, even without a request: a browser opens some in advance.
+/// A port that counts every connection, even one without a request: a browser opens some in advance.
 fn listen() -> (u16, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -30,14 +30,14 @@ fn listen() -> (u16, Receiver<()>) {
     thread::spawn(move || {
         for stream in listener.incoming() {
             drop(stream.unwrap());
-            // The test may be over by now.
+            // The test may have ended.
             let _ = sender.send(());
         }
     });
     (port, connections)
 }
 
-/// One test for a share of the payloads, so that several browsers look at once.
+/// One test for a part of the payloads, so that several browsers run at once.
 macro_rules! no_hostile_mail_runs_anything_or_asks_anybody {
     ($($share:ident: $number:literal),+; of $shares:literal) => {
         $(#[test]
@@ -80,19 +80,19 @@ fn look_at(payloads: &[String]) {
         inspect(&browser, payload);
         assert_eq!(canary.try_recv(), Err(TryRecvError::Empty), "{payload}");
     }
-    // A connection that is still being opened arrives before this control does.
+    // A connection that is still being opened arrives before this one.
     visit(&browser, "control.example", &control);
     assert_eq!(canary.try_recv(), Err(TryRecvError::Empty));
     visit(&browser, "canary.example", &canary);
 }
 
-/// Sends the browser to the host, and waits until its listener has a connection.
+/// Opens the host in the browser, and waits until its listener has a connection.
 fn visit(browser: &Browser, host: &str, connections: &Receiver<()>) {
     browser.run(&format!("location.href = 'http://{host}/'"));
     connections.recv_timeout(Duration::from_secs(20)).expect(host);
 }
 
-/// Looks at the message in every tab, clicks what it offers, and finds everything as it should be.
+/// Opens every tab of the message, clicks everything, and checks that nothing of the mail has run.
 fn inspect(browser: &Browser, payload: &str) {
     browser.sees(".letter", "Subject");
     let page = browser.address();
@@ -107,8 +107,7 @@ fn inspect(browser: &Browser, payload: &str) {
     }
 }
 
-/// Whether the frame, if there is one, is of another origin; whether something ran; the scripts; elements of the
-/// mail's.
+/// Whether the frame, if there is one, has another origin; whether something ran; the scripts; elements of the mail.
 const STATE: &str = "
     const frame = document.querySelector('.sheet iframe');
     const strangers = 'main :is(object, embed, form:not([method]), svg, base, link, style, iframe:not([sandbox=\"\"]))';

@@ -30,7 +30,7 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
     browser.sees("h2", "Waiting for the first mail");
     browser.sees("pre", "messages/wait");
     let address = browser.text(".top h1");
-    // A page that was loaded again would have forgotten this.
+    // A page that was loaded again would have lost this.
     browser.run("window.stayed = true");
     assert!(site.mail(&address, &WELCOME.replace("SENDER", "shop@restante.test")).starts_with("250"));
     browser.sees(".message-row", "Confirm your address");
@@ -43,7 +43,7 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
     read_every_tab(&browser);
     assert_eq!(browser.run("return window.stayed"), true);
 
-    // The shop's own inbox takes the answer.
+    // The answer goes to the shop's own inbox.
     assert!(site.mail("shop@restante.test", "Subject: Open\n\nx\n").starts_with("250"));
     browser.press("r");
     browser.sees("h1", "Reply");
@@ -123,7 +123,7 @@ fn an_administrator_does_the_same_on_a_phone() {
     assert_eq!(browser.run("return getComputedStyle(document.querySelector('.list')).display"), "none");
     assert_eq!(browser.run("return document.documentElement.scrollWidth"), 390);
     browser.click(".letter .up");
-    // The page with the letter has the list as well.
+    // The page with the message also has the list.
     browser.waits_for("body:not(:has(.letter)) .message-row");
     browser.sees(".message-row", "Confirm your address");
 

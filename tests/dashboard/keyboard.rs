@@ -9,12 +9,12 @@ use super::webdriver::Browser;
 const ESCAPE: &str = "\u{e00c}";
 const ENTER: &str = "\u{e007}";
 
-/// Whether what has the focus is an element of `css`.
+/// Whether an element of `css` has the focus.
 fn focused(browser: &Browser, css: &str) -> bool {
     browser.run(&format!("return document.activeElement.matches({})", json!(css))) == true
 }
 
-/// Signs in and opens an inbox that has one mail.
+/// Signs in and opens an inbox with one message.
 fn open_inbox(browser: &Browser, site: &Site, address: &str) {
     assert!(site.mail(address, WELCOME).starts_with("250"));
     sign_in(browser, site, KEY);
@@ -73,7 +73,7 @@ fn a_queue_that_gets_stuck_is_watched_cancelled_and_tried_again() {
     browser.write("#to", "away@elsewhere.example");
     browser.write("#subject", "Stuck");
     browser.click(".compose .primary");
-    // The relay of these servers is never there.
+    // Nothing listens at the relay of these servers.
     browser.sees(".sent-row", "1 attempt");
     browser.sees(".reply", "127.0.0.1");
     browser.click("form[action$='/cancel'] button");

@@ -1,4 +1,4 @@
-//! Live updates: a browser is notified of changes, also of those while it was disconnected, as long as its session is
+//! Live updates: a browser is notified of changes, including those while it was disconnected, as long as its session is
 //! valid.
 
 use std::time::Duration;
@@ -28,7 +28,7 @@ impl Events {
         events
     }
 
-    /// What a page has seen, and the stream that goes on from there.
+    /// The mark of a page, and the stream that continues from it.
     async fn of(visitor: &Visitor<'_>, page: &str) -> (String, Self) {
         let mark = seen(visitor, page).await;
         let events = Self::open(visitor, &format!("{page}/events?seen={mark}"), None).await;
@@ -40,14 +40,14 @@ impl Events {
         Some(String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap())
     }
 
-    /// The id of the next event, which must say that something has changed.
+    /// The id of the next event, which must report a change.
     async fn changed(&mut self) -> String {
         let event = self.next().await.unwrap();
         event.strip_prefix("id: ").and_then(|event| event.strip_suffix("\ndata: changed\n\n")).expect(&event).to_owned()
     }
 }
 
-/// What the page has seen, as it says itself.
+/// The mark of the page, as the page has it.
 async fn seen(visitor: &Visitor<'_>, path: &str) -> String {
     let page = visitor.get(path).await.body;
     page.split("data-seen=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
@@ -63,7 +63,7 @@ async fn a_stream_announces_mail_and_what_was_missed() {
     harness.deliver(&inbox, "One").await;
     let first = events.changed().await;
     drop(events);
-    // Disconnected, while another one arrives.
+    // Disconnected, while another message arrives.
     harness.deliver(&inbox, "Two").await;
     let mut events = Events::open(&own, &format!("{base}/events?seen={mark}"), Some(&first)).await;
     let second = events.changed().await;
@@ -153,7 +153,7 @@ async fn a_stream_ends_at_the_first_event_after_its_session() {
                 harness.service.projects().prepare_admin(Some("another administrator's token")).await.unwrap();
             }
         }
-        // If the project is deleted, that is an event too.
+        // The deletion of a project is also an event.
         if !matches!(revoked, ProjectDeleted) {
             harness.deliver(&inbox, "Late").await;
         }
@@ -186,7 +186,7 @@ async fn a_session_has_at_most_twenty_streams() {
     let refused = own.get(&path).await;
     assert_eq!(refused.status, 429);
     assert!(refused.body.contains("Too many live streams"), "{}", refused.body);
-    // Another session has its own, and a closed stream makes room.
+    // Another session has its own limit, and closing a stream frees its place.
     Events::open(&Visitor::of_default(&harness).await, &path, None).await;
     open.pop();
     Events::open(&own, &path, None).await;

@@ -1,4 +1,4 @@
-//! Messages as the pages show them: hostile text stays text, and a download cannot be displayed as a page.
+//! Messages on the pages: hostile text stays text, and a download cannot be shown as a page.
 
 use axum::body::Body;
 use http_body_util::BodyExt;
@@ -122,7 +122,7 @@ async fn the_code_tab_shows_the_line_that_its_reason_is_about() {
         (rule.split("</p>").next().unwrap().to_owned(), line.to_owned())
     };
     let before = "A label stands right before the code.".to_owned();
-    // The digits of the code are in the subject too, and in an earlier line.
+    // The digits of the code are also in the subject, and in an earlier line.
     let found = shown("482913 is what you need to sign in", "Order 482913 is ready.\r\nYour code: 482913").await;
     assert_eq!(found, (before.clone(), "Your code: 482913".to_owned()));
     let found = shown("Your code: 4829", "Call 555 4829 13 now").await;

@@ -310,7 +310,7 @@ pub fn refusal() -> RefusedMail {
     }
 }
 
-/// The page as soon as it shows `text`: refusals are written in the background.
+/// The page when it shows `text`: refusals are stored in the background.
 async fn seen(visitor: &Visitor<'_>, path: &str, text: &str) -> Answer {
     let looking = async {
         loop {

@@ -1,4 +1,4 @@
-//! What the administrator does with projects and keys.
+//! The administrator's actions on projects and keys.
 
 use super::visitor::Visitor;
 use testkit::Harness;

@@ -1,4 +1,4 @@
-//! Access to routes: every case runs over all routes, read from the table that the router is built from.
+//! Access to routes: every case is run for all routes of the table from which the router is built.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -10,7 +10,7 @@ use tower::ServiceExt;
 use super::visitor::{Visitor, request};
 use testkit::{BASE_URL, Harness, within};
 
-/// What one project has: an id for every parameter of a path.
+/// The data of one project: an id for every parameter of a path.
 struct Ids {
     project: String,
     inbox: String,
@@ -19,7 +19,7 @@ struct Ids {
 }
 
 impl Ids {
-    /// Makes an inbox with a message and an outgoing item.
+    /// Creates an inbox with a message and an outgoing item.
     async fn of(harness: &Harness, visitor: &Visitor<'_>, key: &restante::model::ApiKey) -> Self {
         let project = visitor.project_path().await.trim_start_matches("/projects/").to_owned();
         let inbox = harness.create_inbox_with(key).await;
@@ -42,7 +42,7 @@ impl Ids {
 const PICTURE_MAIL: &str = "Subject: A picture\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n\
     --b\r\nContent-Type: image/png\r\n\r\nx\r\n--b--\r\n";
 
-/// The status alone: a stream of events has no end.
+/// Only the status, because a stream of events has no end.
 async fn status(harness: &Harness, request: Request<Body>) -> u16 {
     within(harness.router.clone().oneshot(request)).await.unwrap().status().as_u16()
 }
@@ -145,7 +145,7 @@ async fn another_project_s_ids_are_no_ids() {
     let foreign = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
     let (theirs, mine) =
         (Ids::of(&harness, &foreign, &harness.other_key).await, Ids::of(&harness, &own, &harness.key).await);
-    // Every combination of own and foreign ids in which at least one is foreign.
+    // Every combination of own and foreign ids with at least one foreign id.
     let mixed = |bits: u8| Ids {
         project: if bits & 1 == 0 { &mine } else { &theirs }.project.clone(),
         inbox: if bits & 2 == 0 { &mine } else { &theirs }.inbox.clone(),
@@ -184,13 +184,13 @@ async fn a_key_opens_nothing_of_the_administrator_s() {
     assert_untouched(&harness, &ids).await;
 }
 
-/// Everything that a change could have changed is as it was.
+/// Checks that nothing was changed.
 async fn assert_untouched(harness: &Harness, ids: &Ids) {
     let projects = harness.service.projects().list().await.unwrap();
     assert_eq!(projects.iter().map(|project| project.name.as_str()).collect::<Vec<_>>(), ["default", "other"]);
     let sent = harness.service.outbox().list(&OutgoingFilter::default(), 100).await.unwrap();
     assert!(sent.iter().all(|item| item.status == OutgoingStatus::Queued && item.subject == "Queued"), "{sent:?}");
-    // Each project of a test has made one inbox and sent one message.
+    // Each project of a test has created one inbox and sent one message.
     assert_eq!(projects.iter().map(|project| project.inboxes).sum::<i64>(), i64::try_from(sent.len()).unwrap());
     assert!(sent.iter().any(|item| item.id.to_string() == ids.item));
     for key in [&harness.key, &harness.other_key] {

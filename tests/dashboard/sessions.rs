@@ -72,7 +72,7 @@ async fn a_good_key_does_not_reset_the_count_of_the_administrator_s_token() {
         assert_eq!(harness.send(sign_in_request(harness.key.as_str(), "")).await.status, 303);
     }
     assert_eq!(compared, 5);
-    // The administrator waits, and the project's members do not.
+    // The administrator has to wait, the members of the project do not.
     assert_eq!(harness.send(sign_in_request(ADMIN, "")).await.status, 429);
 }
 

@@ -19,7 +19,7 @@ const FLAGS: [&str; 8] = [
     KEY,
     "--admin-token",
     ADMIN,
-    // Nothing listens there, so no mail leaves.
+    // Nothing listens there, so no mail is delivered to other domains.
     "--relay",
     "smtp://127.0.0.1:1",
 ];
@@ -42,7 +42,7 @@ impl Site {
         format!("{}{path}", self.server.url)
     }
 
-    /// The server is killed and, after `meanwhile`, started again in its place.
+    /// Kills the server, runs `meanwhile`, and starts the server again at the same addresses.
     pub fn restart(self, meanwhile: impl FnOnce()) -> Self {
         let Self { server, data_dir, ports } = self;
         server.kill();
@@ -50,7 +50,7 @@ impl Site {
         Self { server: serve(&ports, data_dir.path()), data_dir, ports }
     }
 
-    /// Sends a message, lines ended by LF, and returns the last reply.
+    /// Sends a message with LF as line end, and returns the last reply.
     pub fn mail(&self, recipient: &str, message: &str) -> String {
         let stream = TcpStream::connect(&self.server.smtp).unwrap();
         let mut client = Client { reader: BufReader::new(stream.try_clone().unwrap()), stream };

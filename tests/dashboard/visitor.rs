@@ -8,7 +8,7 @@ use testkit::{Answer, BASE_URL, Harness};
 
 /// The administrator's token of every test.
 pub const ADMIN: &str = "the administrator's token";
-/// The host that the service is reached by.
+/// The host of the service.
 pub const HOST: &str = "restante.test:8025";
 
 /// A signed-in browser.
@@ -42,12 +42,12 @@ impl<'a> Visitor<'a> {
         self.harness.send(self.request("GET", path).body(Body::empty()).unwrap()).await
     }
 
-    /// Submits a form with its token.
+    /// Submits a form with its CSRF token.
     pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         self.harness.send(self.form(path, fields)).await
     }
 
-    /// The request of a form with its token.
+    /// The request of a form with its CSRF token.
     pub fn form(&self, path: &str, fields: &[(&str, &str)]) -> Request<Body> {
         let fields = fields.iter().copied().chain([("csrf", self.csrf.as_str())]);
         self.request("POST", path).header("origin", BASE_URL).body(encoded(fields)).unwrap()
@@ -58,7 +58,7 @@ impl<'a> Visitor<'a> {
         request(method, path).header("cookie", &self.cookie)
     }
 
-    /// The path of the project that this visitor's key is for.
+    /// The path of the project that this visitor's key belongs to.
     pub async fn project_path(&self) -> String {
         let home = self.get("/").await;
         home.headers["location"].to_str().unwrap().trim_end_matches("/inboxes").to_owned()

@@ -1,4 +1,4 @@
-//! Headless Chromium over WebDriver, as much of it as the tests need. Elements are waited for by the driver itself.
+//! Headless Chromium over WebDriver, with only the functions that the tests need. The driver waits for elements.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -9,12 +9,12 @@ use ureq::http::Request;
 
 use testkit::port::ReservedPort;
 
-/// How an element is written in WebDriver.
+/// The key of an element reference in WebDriver.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
-/// How long the driver looks for an element before it is missing, in milliseconds.
+/// How long the driver waits for an element, in milliseconds.
 const PATIENCE: u32 = 20_000;
 
-/// A new browser, which ends with the test.
+/// A new browser, which is closed at the end of the test.
 pub struct Browser {
     driver: Child,
     session: String,
@@ -25,7 +25,7 @@ pub struct Browser {
 impl Browser {
     /// Opens a window of this size, with further arguments for Chromium.
     pub fn open(width: u32, height: u32, arguments: &[String]) -> Self {
-        // By itself, the driver would take a free IPv6 port and exit if that port is taken in IPv4.
+        // The driver itself would choose a free IPv6 port, and exit if that port is used in IPv4.
         let port = ReservedPort::new();
         let mut driver = Command::new("chromedriver")
             .arg(format!("--port={}", port.number()))
@@ -46,7 +46,7 @@ impl Browser {
         let made = browser.call("POST", "", &json!({"capabilities": capabilities}));
         browser.session = format!("{}/{}", browser.session, made["sessionId"].as_str().unwrap());
         browser.wait_for_elements(PATIENCE);
-        // The window of headless Chromium does not go below 500 pixels; the device does.
+        // The window of headless Chromium is at least 500 pixels wide; an emulated device can be narrower.
         let device = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         browser.devtools("Emulation.setDeviceMetricsOverride", &device);
         browser
@@ -78,7 +78,7 @@ impl Browser {
         self.call("GET", &format!("/element/{}/text", self.find(css)), &Value::Null).as_str().unwrap().to_owned()
     }
 
-    /// Waits until the page has an element of `css` that contains `text`, which has no apostrophe.
+    /// Waits until the page has an element of `css` that contains `text`, which must not have an apostrophe.
     pub fn sees(&self, css: &str, text: &str) {
         let class = |name| format!("//*[contains(concat(' ', @class, ' '), ' {name} ')]");
         let path = css.strip_prefix('.').map_or_else(|| format!("//{css}"), class);
@@ -86,7 +86,7 @@ impl Browser {
         self.call("POST", "/element", &json!({"using": "xpath", "value": xpath}));
     }
 
-    /// Waits until the page has an element of `css`, be it visible or not.
+    /// Waits until the page has an element of `css`, visible or not.
     pub fn waits_for(&self, css: &str) {
         self.find(css);
     }
@@ -99,24 +99,24 @@ impl Browser {
         !found.as_array().unwrap().is_empty()
     }
 
-    /// What a function body returns in the page.
+    /// The return value of a function body that runs in the page.
     pub fn run(&self, script: &str) -> Value {
         self.call("POST", "/execute/sync", &json!({"script": script, "args": []}))
     }
 
-    /// What a function body passes in the page to the callback `done`.
+    /// The value that a function body in the page passes to the callback `done`.
     pub fn run_until_done(&self, script: &str) -> Value {
         let script = format!("const done = arguments[arguments.length - 1]; {script}");
         self.call("POST", "/execute/async", &json!({"script": script, "args": []}))
     }
 
-    /// Looks into the frame of `css`.
+    /// Switches to the frame of `css`.
     pub fn enter(&self, css: &str) {
         let id = self.find(css);
         self.call("POST", "/frame", &json!({"id": {ELEMENT: id}}));
     }
 
-    /// Looks at the page again.
+    /// Switches back to the page.
     pub fn leave(&self) {
         self.call("POST", "/frame", &json!({"id": null}));
     }
@@ -125,7 +125,7 @@ impl Browser {
         self.call("POST", "/goog/cdp/execute", &json!({"cmd": command, "params": parameters}));
     }
 
-    /// Clicks all that can be clicked; hostile elements may be hidden or move.
+    /// Clicks everything that can be clicked; hostile elements may be hidden or move.
     pub fn click_all(&self, css: &str) {
         self.wait_for_elements(0);
         let found = self.call("POST", "/elements", &json!({"using": "css selector", "value": css}));
@@ -167,7 +167,7 @@ impl Drop for Browser {
     }
 }
 
-/// A browser that does nothing by itself.
+/// A browser without background activity.
 const ARGUMENTS: [&str; 9] = [
     "headless",
     "no-sandbox",

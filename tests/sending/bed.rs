@@ -1,4 +1,4 @@
-//! A service with its mail worker, on a manual clock, and a port that no other test uses.
+//! A service with its mail worker, a manual clock, and a port that no other test uses.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct Bed {
 }
 
 impl Bed {
-    /// Mail is sent directly to the servers of `zone`, at the port of `net`.
+    /// Sends mail directly to the servers of `zone`, on the port of `net`.
     pub async fn direct(net: &Net, zone: &str) -> Self {
         Self::direct_with(net, zone, true).await
     }
@@ -53,7 +53,7 @@ impl Bed {
         Self { api, inbox, stop, worker, dns: None }
     }
 
-    /// Sends from an inbox that does not end.
+    /// Sends from an inbox that does not expire.
     pub async fn use_permanent_inbox(&mut self) {
         let url = DatabaseUrl::Sqlite(self.api.directory.path().join("restante.db"));
         let store = Store::open(Database::open(&url).await.unwrap()).await.unwrap();
@@ -76,7 +76,7 @@ impl Bed {
         OutgoingId::parse(&accepted.text("id")).unwrap()
     }
 
-    /// The item as soon as `reached` says so.
+    /// The item when `reached` is true for it.
     pub async fn until(&self, id: OutgoingId, reached: impl Fn(&Outgoing) -> bool) -> Outgoing {
         let outbox = self.api.service.outbox();
         let changes = outbox.changes();
@@ -92,7 +92,7 @@ impl Bed {
         .await
     }
 
-    /// The item once it waits no more.
+    /// The item when it is no longer queued.
     pub async fn settled(&self, id: OutgoingId) -> Outgoing {
         self.until(id, |item| item.status != OutgoingStatus::Queued).await
     }
@@ -102,7 +102,7 @@ impl Bed {
         self.until(id, |item| item.attempts == attempt && item.leased_until.is_none()).await
     }
 
-    /// Lets the time pass until the item is due again.
+    /// Advances the clock until the item is due again.
     pub fn pass_until_due(&self, item: &Outgoing) {
         self.api.clock.advance(item.due_at.unwrap().since(self.api.clock.now()));
     }
@@ -119,7 +119,7 @@ impl Bed {
         list["messages"].as_array().unwrap().len()
     }
 
-    /// Stops the worker as the end of the service does.
+    /// Stops the worker as the service does when it stops.
     pub async fn stop(&mut self) {
         self.stop.cancel();
         within(&mut self.worker).await.unwrap();
@@ -136,7 +136,7 @@ impl Drop for Bed {
     }
 }
 
-/// A port that is this test's alone, at every address of the loopback network.
+/// A port that only this test uses, at every address of the loopback network.
 pub struct Net(ReservedPort);
 
 impl Net {

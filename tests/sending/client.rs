@@ -1,4 +1,4 @@
-//! The SMTP client: encryption, extensions, time-outs, and invalid replies.
+//! The SMTP client: encryption, extensions, timeouts, and invalid replies.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn encryption_is_used_if_offered_with_any_certificate() {
 
 #[tokio::test]
 async fn a_server_that_cannot_do_what_it_offers_gets_the_message_in_the_clear() {
-    // It closes instead of shaking hands, or says that it is not ready.
+    // The server closes the connection in place of a handshake, or says that it is not ready.
     let not_ready = Answer::Say("454 4.7.0 not now\r\n");
     let (bed, server) = shop(Script::default().with("EHLO", EHLO_STARTTLS).with("STARTTLS", not_ready)).await;
     assert_eq!(attempt(&bed).await.status, OutgoingStatus::Sent);
@@ -52,7 +52,7 @@ async fn a_server_that_cannot_do_what_it_offers_gets_the_message_in_the_clear() 
 #[tokio::test]
 async fn a_failed_handshake_is_followed_by_a_connection_in_the_clear() {
     let net = Net::new();
-    // Without a certificate the server's side of the handshake ends the connection.
+    // Without a certificate the server ends the handshake with an error.
     let server = Scripted::start(net.at(1), Script::default().with("EHLO", EHLO_STARTTLS)).await;
     let bed = Bed::direct(&net, &format!("shop A {}", net.ip(1))).await;
     assert_eq!(attempt(&bed).await.status, OutgoingStatus::Sent);

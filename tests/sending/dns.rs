@@ -1,4 +1,4 @@
-//! A DNS server on the loopback with one zone, `example.`, out of which `broken.example.` is answered with SERVFAIL.
+//! A DNS server on the loopback with one zone, `example.`; queries for `broken.example.` are answered with SERVFAIL.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use hickory_server::store::in_memory::InMemoryZoneHandler;
 use hickory_server::zone_handler::{AxfrPolicy, Catalog, MessageResponseBuilder, ZoneType};
 use tokio::net::UdpSocket;
 
-/// A running server; it ends with this value.
+/// A running server; it stops when this is dropped.
 pub struct Dns {
     pub address: SocketAddr,
     _server: Server<Zone>,

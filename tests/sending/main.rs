@@ -1,5 +1,5 @@
-//! Mail to other domains, carried by the real worker to real servers on the loopback: a DNS server (hickory), postfix's
-//! smtp-sink, and a scripted server for what smtp-sink cannot do. A day of retries passes by the test's own clock.
+//! Mail to other domains, sent by the real worker to real servers on the loopback: a DNS server (hickory), postfix's
+//! smtp-sink, and a scripted server for what smtp-sink cannot do. With a manual clock, a day of retries takes no time.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! The result of an attempt, by the replies of the server.
+//! The result of an attempt, depending on the replies of the server.
 
 use restante::model::OutgoingStatus;
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! The queue: how many attempts run at once, what is refused before it is queued, and what a stop or an end does.
+//! The queue: how many attempts run at once, what is refused before it is queued, and the effect of a stop or an
+//! expiry.
 
 use std::time::Duration;
 
@@ -89,7 +90,7 @@ async fn what_is_refused_is_not_queued() {
 #[tokio::test]
 async fn a_key_has_eight_sends_at_once() {
     let bed = Bed::start(Outbound::Off).await;
-    // While another process writes, no send ends.
+    // While another process writes, no send is finished.
     let writing = rusqlite::Connection::open(bed.api.directory.path().join("restante.db")).unwrap();
     writing.execute_batch("BEGIN IMMEDIATE").unwrap();
     let path = format!("/v1/inboxes/{}/messages", bed.inbox);

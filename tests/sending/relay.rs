@@ -1,4 +1,4 @@
-//! Sending through a relay: it must prove its identity before it gets the password.
+//! Sending through a relay: its certificate is checked before it gets the password.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ async fn attempt(bed: &Bed) -> Outgoing {
     bed.attempted(bed.send("a@anywhere.example", "Welcome").await, 1).await
 }
 
-/// A server whose certificate the file that comes with it vouches for.
+/// A server with a certificate that is signed by the one in the file.
 fn trusted(name: &str) -> (Script, tempfile::NamedTempFile) {
     let (tls, pem) = self_signed(name);
     let file = tempfile::NamedTempFile::new().unwrap();

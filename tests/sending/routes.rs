@@ -1,4 +1,4 @@
-//! The server that gets the message, by the DNS records.
+//! The server that receives the message, depending on the DNS records.
 
 use restante::model::{Outgoing, OutgoingStatus};
 

@@ -1,4 +1,4 @@
-//! A scripted SMTP server: gives scripted replies, hangs until released, disconnects, and supports TLS.
+//! A scripted SMTP server: sends given replies, hangs until released, disconnects, and supports TLS.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,16 +17,16 @@ use testkit::within;
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// What the server does at a command.
+/// What the server does after a command.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// Says this, as it is.
+    /// Sends this text.
     Say(&'static str),
-    /// Waits until [`Scripted::release`], then says this.
+    /// Waits until [`Scripted::release`], then sends this text.
     SayLate(&'static str),
 }
 
-/// How the server behaves. A command is a verb; `.` is the end of the message, the empty verb the greeting.
+/// The script. A command is a verb; `.` is the end of the message, the empty verb the greeting.
 #[derive(Clone, Default)]
 pub struct Script {
     pub answers: Vec<(&'static str, Answer)>,
@@ -55,7 +55,7 @@ fn usual(verb: &str) -> Answer {
     })
 }
 
-/// A running server; it ends with this value.
+/// A running server; it stops when this is dropped.
 pub struct Scripted {
     pub address: SocketAddr,
     shared: Arc<Shared>,
@@ -99,12 +99,12 @@ impl Scripted {
         Self { address, shared, task }
     }
 
-    /// How many connections there were.
+    /// The number of connections.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// The messages that were taken, dots and all.
+    /// The accepted messages, including the dots.
     pub fn messages(&self) -> Vec<String> {
         self.shared.messages.lock().unwrap().clone()
     }
@@ -114,12 +114,12 @@ impl Scripted {
         self.shared.seen.borrow().commands.clone()
     }
 
-    /// Returns once the server has hung `times` in all.
+    /// Returns when the server has hung `times` in all.
     pub async fn hung(&self, times: usize) {
         within(self.shared.seen.subscribe().wait_for(|seen| seen.hung == times)).await.unwrap();
     }
 
-    /// Lets `number` connections that hang, or will, go on.
+    /// Lets `number` connections continue that hang now or later.
     pub fn release(&self, number: usize) {
         self.shared.released.add_permits(number);
     }
@@ -133,7 +133,7 @@ impl Drop for Scripted {
 
 impl Shared {
     async fn serve(self: Arc<Self>, stream: Box<dyn Stream>) {
-        // A client that hangs up ends the conversation.
+        // The client has disconnected.
         let _ = self.converse(stream).await;
     }
 
@@ -205,7 +205,7 @@ async fn line(stream: &mut BufReader<Box<dyn Stream>>) -> std::io::Result<String
     Ok(line.trim_end_matches("\r\n").to_owned())
 }
 
-/// A self-signed certificate for `name`: the server's configuration, and the certificate in PEM.
+/// A self-signed certificate for `name`: the server's settings, and the certificate in PEM.
 pub fn self_signed(name: &str) -> (Arc<ServerConfig>, String) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed([name.to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der()).into();

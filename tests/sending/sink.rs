@@ -1,4 +1,4 @@
-//! Postfix's smtp-sink: a real SMTP server that accepts, refuses or hangs up as its options say.
+//! Postfix's smtp-sink: a real SMTP server that accepts, refuses or disconnects, depending on its options.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use testkit::within;
 
-/// A running smtp-sink that keeps what it takes; killed when it is dropped.
+/// A running smtp-sink that stores the messages; killed when it is dropped.
 pub struct Sink {
     child: Child,
     directory: TempDir,
@@ -32,7 +32,7 @@ impl Sink {
         sink
     }
 
-    /// The messages it took, each after the envelope that smtp-sink adds.
+    /// The messages, each after the envelope that smtp-sink adds.
     pub fn messages(&self) -> Vec<String> {
         let files = fs::read_dir(self.directory.path()).unwrap();
         let texts = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
@@ -54,7 +54,7 @@ impl Drop for Sink {
     }
 }
 
-/// On Debian it is in a directory that is only in the path of root.
+/// On Debian, only root has its directory in the path.
 fn program() -> &'static str {
     const SBIN: &str = "/usr/sbin/smtp-sink";
     if fs::exists(SBIN).unwrap() { SBIN } else { "smtp-sink" }

@@ -1,11 +1,11 @@
-//! Only public addresses are connected to, independent of a domain's records.
+//! Connections are made only to public addresses, independent of the DNS records of a domain.
 
 use restante::model::{OutgoingId, OutgoingStatus};
 
 use crate::bed::{Bed, Net};
 use crate::scripted::{Script, Scripted};
 
-/// Every way to name an internal address that the worker's own table is tested with.
+/// Every way to name an internal address from the unit tests of the worker.
 const REFUSED: &str = include_str!("../../src/sender/targets/refused.txt");
 
 #[tokio::test]
@@ -19,7 +19,7 @@ async fn no_internal_address_is_dialled_however_it_is_named() {
     let mut domains = Vec::new();
     for (number, address) in internal.enumerate() {
         let kind = if address.contains(':') { "AAAA" } else { "A" };
-        // By the domain's own address, by an MX, and by an MX that is an alias.
+        // As the domain's own address, through an MX, and through an MX that is an alias.
         zone.push_str(&format!("d{number} {kind} {address}\nm{number} MX 10 d{number}\n"));
         zone.push_str(&format!("c{number} CNAME d{number}\nn{number} MX 10 c{number}\n"));
         domains.extend([format!("d{number}"), format!("m{number}"), format!("n{number}")]);

@@ -1,4 +1,4 @@
-//! An SMTP client that sends what a test chooses.
+//! An SMTP client that sends the lines of a test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion};
 
-/// Nothing takes that long but a defect.
+/// Longer than any step takes.
 pub(crate) const AT_MOST: Duration = Duration::from_secs(20);
 
 pub(crate) struct Client<S> {
@@ -32,7 +32,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         tokio::time::timeout(AT_MOST, write).await.expect("the server does not read");
     }
 
-    /// The next reply with all its lines, or nothing if the connection is closed.
+    /// The next reply with all its lines, or `None` if the connection is closed.
     pub(crate) async fn reply(&mut self) -> String {
         let read = async {
             let mut reply = String::new();
@@ -47,7 +47,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         tokio::time::timeout(AT_MOST, read).await.expect("no reply")
     }
 
-    /// How many whole reply lines the server has sent in one piece.
+    /// The number of whole reply lines that the server has sent in one piece.
     pub(crate) async fn received(&mut self) -> usize {
         let read = tokio::time::timeout(AT_MOST, self.stream.fill_buf()).await.expect("no reply").unwrap();
         read.iter().filter(|&&byte| byte == b'\n').count()
@@ -58,7 +58,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.reply().await
     }
 
-    /// Gives all commands but the last of a message.
+    /// Sends all commands of a message but the last.
     pub(crate) async fn begin_message(&mut self, recipients: &[&str]) {
         assert_eq!(self.command("MAIL FROM:<app@sender.example>").await, "250 2.1.0 Sender OK\r\n");
         for recipient in recipients {
@@ -67,17 +67,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         assert!(self.command("DATA").await.starts_with("354 "));
     }
 
-    /// Sends a message and answers the reply to its end.
+    /// Sends a message and returns the last reply.
     pub(crate) async fn message(&mut self, recipients: &[&str], data: &str) -> String {
         self.begin_message(recipients).await;
         self.send(format!("{data}\r\n.\r\n")).await;
         self.reply().await
     }
 
-    /// Whether the server has closed the connection; what it said before is read over.
+    /// Whether the server has closed the connection; remaining replies are ignored.
     pub(crate) async fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
-        // A reset closes as well.
+        // A reset also closes the connection.
         tokio::time::timeout(AT_MOST, self.stream.read_to_end(&mut rest)).await.is_ok()
     }
 
@@ -122,7 +122,7 @@ impl Client<TlsStream<TcpStream>> {
     }
 }
 
-/// A client that takes every certificate, as mail clients do.
+/// A client that accepts every certificate, as mail clients do.
 pub(crate) fn client_config(versions: &[&'static SupportedProtocolVersion]) -> ClientConfig {
     let provider = Arc::new(ring::default_provider());
     ClientConfig::builder_with_provider(Arc::clone(&provider))

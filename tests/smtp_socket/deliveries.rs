@@ -80,7 +80,7 @@ fn plain(user_name: &str, password: &str) -> String {
 async fn a_full_inbox_refuses_for_now() {
     let server = Server::with(|settings| settings.limits.inbox_messages = 1).await;
     let (mut first, mut second) = (server.greeted().await, server.greeted().await);
-    // There is room for each of them alone; one of them takes it.
+    // There is room for one of them.
     first.begin_message(&["full@restante.test"]).await;
     second.begin_message(&["full@restante.test"]).await;
     first.send("x\r\n.\r\n").await;
@@ -155,7 +155,7 @@ async fn a_store_that_hangs_is_a_451_and_others_are_read_from() {
     assert_eq!(reply, "451 4.3.0 Storage failure, try again later\r\n");
     assert_eq!(other.command("NOOP").await, "250 2.0.0 OK\r\n");
     drop(lock);
-    // Whether the first try was stored after all is left open: the client's next one is.
+    // It does not matter whether the first try was stored: the client's next one is.
     let mut next = server.greeted().await;
     assert!(next.message(&["a@restante.test"], "x").await.starts_with("250 "));
 }

@@ -1,6 +1,6 @@
 //! The dialogs over a real socket, plain and encrypted, in lockstep and pipelined.
 //!
-//! Those that need a service which fails, or a connection from elsewhere, are for the pure session alone.
+//! Dialogs that need a failing service, or a connection from elsewhere, are played only against the pure session.
 
 use std::collections::HashSet;
 
@@ -41,10 +41,10 @@ async fn play_all(encrypted: bool, form: fn(&Dialog) -> Dialog) {
     assert!(problems.is_empty(), "{} of {} dialogs:\n{}", problems.len(), dialogs.len(), problems.join("\n"));
 }
 
-/// Whether the dialog is true of an honest service and a client on this machine.
+/// Whether the dialog fits a service that works and a client on this machine.
 fn applies(dialog: &Dialog, encrypted: bool) -> bool {
     let mut conditions = dialog.conditions.clone();
-    if !conditions.faults.is_empty() || !conditions.start_tls || (conditions.encrypted && !encrypted) {
+    if !conditions.refused.is_empty() || !conditions.start_tls || (conditions.encrypted && !encrypted) {
         return false;
     }
     if names_a_recipient_twice(dialog) || (encrypted && refuses_connection(dialog)) {
@@ -56,6 +56,7 @@ fn applies(dialog: &Dialog, encrypted: bool) -> bool {
 
 async fn play(dialog: Dialog, encrypted: bool) -> Result<(), String> {
     let server = Server::with(|settings| apply_conditions(settings, &dialog)).await;
+    server.set_faults(&dialog.conditions.faults).await;
     let runtime = Handle::current();
     let playing = tokio::task::spawn_blocking(move || {
         let mut peer = SocketPeer::connect(&server, runtime, &dialog, encrypted);

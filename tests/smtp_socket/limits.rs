@@ -1,4 +1,4 @@
-//! The limits of one client, and of all together.
+//! The limits of one client, and of all clients together.
 
 use restante::config::MIB;
 
@@ -49,7 +49,7 @@ async fn a_message_may_be_as_large_as_the_limit_and_no_larger() {
     assert_eq!(stored.iter().map(Vec::len).collect::<Vec<_>>(), [1024 * 1024]);
 }
 
-/// A message of `bytes` bytes with the CR LF that ends it.
+/// A message of `bytes` bytes, including the CR LF at its end.
 fn lines(bytes: u64) -> String {
     let bytes = usize::try_from(bytes).unwrap();
     let mut text = format!("{}\r\n", "x".repeat(998)).repeat(bytes / 1000);
@@ -68,7 +68,7 @@ async fn a_full_disk_refuses_messages_and_reading_goes_on() {
     assert_eq!(client.command("NOOP").await, "250 2.0.0 OK\r\n");
 }
 
-/// With no pool and one seat, of two large messages one is not read from until the other is done.
+/// With no pool and one seat, the server reads only one of two large messages at a time.
 #[tokio::test]
 async fn past_the_memory_budget_a_socket_is_not_read() {
     let server = Server::with(|settings| {
@@ -87,7 +87,7 @@ async fn past_the_memory_budget_a_socket_is_not_read() {
         second.reply().await
     };
     let finishing = async {
-        // Answered, so the server is at work, and yet the other message cannot be there.
+        // This answer shows that the server is running; the other message cannot have been stored.
         assert_eq!(small.command("NOOP").await, "250 2.0.0 OK\r\n");
         assert_eq!(server.message_count().await, 0);
         first.send(format!("{rest}\r\n.\r\n")).await;
@@ -133,7 +133,7 @@ async fn replies_that_nobody_reads_do_not_grow_in_memory() {
     let server = Server::start().await;
     let stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
     let noops = "NOOP\r\n".repeat(10_000);
-    // The server stops reading when its replies are not read, so writing stops too.
+    // If its replies are not read, the server stops reading, so writing stops too.
     let mut sent = 0;
     while sent < 1_000_000_000 {
         let writable = tokio::time::timeout(std::time::Duration::from_secs(2), stream.writable()).await;

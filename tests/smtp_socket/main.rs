@@ -1,4 +1,4 @@
-//! SMTP over a real socket, with the real service on its own database. Time passes by a manual clock.
+//! SMTP over a real socket, with the real service on its own database and a manual clock.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

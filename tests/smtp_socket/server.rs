@@ -1,5 +1,6 @@
-//! A receiver on a free port, with what a test needs to know of its service.
+//! A receiver on a free port, and access to its service.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use restante::clock::Clock;
 use restante::config::{DatabaseUrl, Limits, MIB, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
-use restante::model::{ApiKey, Domain, EmailAddress, InboxId, Timestamp};
+use restante::model::{ApiKey, Domain, EmailAddress, Fault, FaultAction, FaultPoint, InboxId, Timestamp};
 use restante::receiver::Receiver;
 use restante::service::{ListFilter, Options, Service};
 use restante::store::Store;
@@ -25,7 +26,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    /// Where TLS begins with the first byte, if a test has switched that on.
+    /// The address for TLS from the first byte, if the test enables it.
     pub(crate) tls_address: Option<SocketAddr>,
     pub(crate) clock: Clock,
     pub(crate) service: Service,
@@ -79,7 +80,7 @@ impl Server {
         Client::new(TcpStream::connect(self.tls_address.unwrap()).await.unwrap()).handshake(versions).await
     }
 
-    /// A client that has been greeted and has said EHLO.
+    /// A client that has read the greeting and sent EHLO.
     pub(crate) async fn greeted(&self) -> Client<TcpStream> {
         let mut client = self.connect().await;
         assert!(client.reply().await.starts_with("220 "));
@@ -101,6 +102,20 @@ impl Server {
         }
     }
 
+    /// Creates the inboxes of these faults and gives them theirs.
+    pub(crate) async fn set_faults(&self, faults: &[restante_dialogs::Fault]) {
+        let mut lists: BTreeMap<&str, Vec<Fault>> = BTreeMap::new();
+        for fault in faults {
+            lists.entry(&fault.inbox).or_default().push(fault_of(fault));
+        }
+        let caller = self.service.authenticate(API_KEY).await.unwrap().unwrap();
+        for (address, faults) in lists {
+            let (name, _) = address.split_once('@').unwrap();
+            let inbox = self.service.create_permanent_inbox(caller.project, name).await.unwrap();
+            self.service.set_faults(&inbox, &faults).await.unwrap();
+        }
+    }
+
     pub(crate) fn begin_stop(&self) {
         self.stop.cancel();
     }
@@ -114,7 +129,7 @@ impl Server {
         self.service.projects().create(name).await.unwrap()
     }
 
-    /// The messages of the inbox that mail to `address` goes to, oldest first, as they came.
+    /// The messages of the inbox for `address`, oldest first, as received.
     pub(crate) async fn messages(&self, address: &str) -> Vec<Vec<u8>> {
         self.messages_of(API_KEY, address).await
     }
@@ -136,7 +151,7 @@ impl Server {
         raw
     }
 
-    /// The version of TLS that each message of an inbox came with, oldest first.
+    /// The TLS version of each message of an inbox, oldest first.
     pub(crate) async fn tls_versions(&self, inbox: &str) -> Vec<String> {
         let caller = self.service.authenticate(API_KEY).await.unwrap().unwrap();
         let inbox = self.service.inbox(&caller, inbox).await.unwrap();
@@ -150,16 +165,28 @@ impl Server {
         versions
     }
 
-    /// How many messages all inboxes hold.
+    /// The number of messages in all inboxes.
     pub(crate) async fn message_count(&self) -> usize {
         usize::try_from(self.store.stored().await.unwrap().0).unwrap()
     }
 
-    /// A connection to the database beside the service's own.
+    /// A separate connection to the service's database.
     pub(crate) fn database(&self) -> rusqlite::Connection {
         let DatabaseUrl::Sqlite(path) = &self.settings.database else { panic!("this suite runs on SQLite") };
         rusqlite::Connection::open(path).unwrap()
     }
+}
+
+fn fault_of(fault: &restante_dialogs::Fault) -> Fault {
+    let action = match fault.action.clone() {
+        restante_dialogs::FaultAction::Defer(reply) => FaultAction::Defer { reply },
+        restante_dialogs::FaultAction::Reject(reply) => FaultAction::Reject { reply },
+        restante_dialogs::FaultAction::Disconnect { store } => FaultAction::Disconnect { store: Some(store) },
+        restante_dialogs::FaultAction::Delay(seconds) => FaultAction::Delay { seconds },
+        restante_dialogs::FaultAction::Bounce => FaultAction::Bounce,
+        restante_dialogs::FaultAction::Duplicate => FaultAction::Duplicate,
+    };
+    Fault { at: if fault.at_data { FaultPoint::Data } else { FaultPoint::Rcpt }, action, times: 1 }
 }
 
 fn settings(data_dir: PathBuf) -> Settings {
@@ -181,7 +208,7 @@ fn settings(data_dir: PathBuf) -> Settings {
         admin_token: None,
         tls: None,
         inbox_lifetime: Duration::from_secs(3_600),
-        // A test machine's disk may be small.
+        // The disk of a test machine may be small.
         limits: Limits { free_disk: MIB, ..Limits::default() },
     }
 }

@@ -1,4 +1,4 @@
-//! A server with a real socket as the other end of a dialog.
+//! A server with a real socket, against which dialogs are played.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -16,9 +16,9 @@ use crate::client::client_config;
 use crate::server::Server;
 use restante_dialogs::{Delivery, Dialog, MAIL_DOMAIN, Peer, ServerEvent};
 
-/// Nothing takes that long but a defect.
+/// Longer than any step takes.
 const AT_MOST: Duration = Duration::from_secs(20);
-/// How long to wait for a time-out before more time passes: the server may not have been waiting yet.
+/// How long to wait for a timeout before the clock is advanced again: the server may not have been waiting yet.
 const BETWEEN_HOURS: Duration = Duration::from_millis(50);
 
 /// Blocks, so it is used on a separate thread.
@@ -26,7 +26,7 @@ pub(crate) struct SocketPeer<'a> {
     server: &'a Server,
     runtime: Handle,
     connection: Connection,
-    /// What should be delivered: anything else shows in the number of messages.
+    /// The expected deliveries. Unexpected ones change the number of messages.
     expected: &'a [Delivery],
     /// A line that was read before the dialog needed it.
     early_line: Option<String>,
@@ -40,7 +40,7 @@ enum Connection {
 }
 
 impl<'a> SocketPeer<'a> {
-    /// Connects, and begins TLS at once if `encrypted`.
+    /// Connects, and starts TLS at once if `encrypted`.
     pub(crate) fn connect(server: &'a Server, runtime: Handle, dialog: &'a Dialog, encrypted: bool) -> Self {
         let stream = TcpStream::connect(server.address).unwrap();
         stream.set_read_timeout(Some(AT_MOST)).unwrap();
@@ -72,11 +72,16 @@ impl<'a> SocketPeer<'a> {
         Ok(line)
     }
 
-    /// Lets time pass until the server says that it was too long.
+    /// Advances the clock until the server reports a timeout.
     fn wait_for_timeout(&mut self) -> io::Result<Vec<u8>> {
+        self.pass_time(Duration::from_secs(3_600))
+    }
+
+    /// Advances the clock by `step` until the server sends a line.
+    fn pass_time(&mut self, step: Duration) -> io::Result<Vec<u8>> {
         self.set_read_timeout(BETWEEN_HOURS);
         let line = loop {
-            self.server.clock.advance(Duration::from_secs(3_600));
+            self.server.clock.advance(step);
             match self.read_line() {
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
                 line => break line,
@@ -95,7 +100,7 @@ impl<'a> SocketPeer<'a> {
         socket.set_read_timeout(Some(timeout)).unwrap();
     }
 
-    /// The next message in each recipient's inbox that was not checked yet.
+    /// The next unchecked message in each recipient's inbox.
     async fn next_message(&self, delivery: &Delivery, seen: &mut HashMap<InboxId, usize>) -> Option<Vec<u8>> {
         let mut inboxes = HashMap::new();
         for recipient in &delivery.envelope[1..] {
@@ -114,7 +119,7 @@ impl<'a> SocketPeer<'a> {
 
 impl Peer for SocketPeer<'_> {
     fn send(&mut self, bytes: &[u8]) {
-        // Whether the server still listens shows in its replies.
+        // Whether the server still reads input can be seen in its replies.
         let _ = match &mut self.connection {
             Connection::Plain(stream) => stream.get_mut().write_all(bytes),
             Connection::Encrypted(stream) => stream.get_mut().write_all(bytes),
@@ -138,6 +143,18 @@ impl Peer for SocketPeer<'_> {
         }
     }
 
+    fn waits(&mut self, seconds: u16) -> Result<(), String> {
+        // Not before the time is over.
+        self.set_read_timeout(BETWEEN_HOURS);
+        let early = self.read_line();
+        if !matches!(&early, Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut))
+        {
+            return Err(format!("got {early:?}, expected a delay of {seconds} s"));
+        }
+        self.early_line = shown(self.pass_time(Duration::from_secs(seconds.into())));
+        Ok(())
+    }
+
     fn handshake(&mut self) {
         let Connection::Plain(stream) = std::mem::replace(&mut self.connection, Connection::None) else { return };
         let config = Arc::new(client_config(&[&TLS13]));
@@ -150,7 +167,7 @@ impl Peer for SocketPeer<'_> {
         match event {
             ServerEvent::ShutsDown => self.server.begin_stop(),
             ServerEvent::TimesOut => self.early_line = shown(self.wait_for_timeout()),
-            // It was started with no room for this connection.
+            // The server was started without room for this connection.
             ServerEvent::RefusesConnection => {}
         }
     }
@@ -172,14 +189,14 @@ impl Peer for SocketPeer<'_> {
     }
 }
 
-/// A line as the dialogs have it: the receiver calls itself by the mail domain, they by a host in it.
+/// A line as the dialogs have it: the receiver's name is the mail domain, in dialogs it is a host in that domain.
 fn shown(line: io::Result<Vec<u8>>) -> Option<String> {
     let line = String::from_utf8(line.ok()?).unwrap();
     let (code, text) = line.strip_suffix("\r\n")?.split_at(4);
     Some(if text.starts_with(MAIL_DOMAIN) { format!("{code}mx.{text}") } else { format!("{code}{text}") })
 }
 
-/// Whether nothing more comes: a reset is an end as well.
+/// Whether the connection has ended; a reset is also an end.
 fn ended(stream: &mut impl Read) -> bool {
     match stream.read(&mut [0]) {
         Ok(count) => count == 0,

@@ -1,4 +1,4 @@
-//! Time-outs and the graceful stop.
+//! Timeouts and the graceful stop.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn a_command_must_be_complete_in_time() {
     let server = Server::start().await;
     let mut client = server.greeted().await;
     let ended = async {
-        // Never silent, and never done.
+        // Never silent, and never complete.
         loop {
             client.send("N").await;
             if let Ok(reply) = tokio::time::timeout(Duration::from_millis(20), client.reply()).await {
@@ -54,7 +54,7 @@ async fn a_message_that_takes_too_long_is_given_up() {
     let mut client = server.greeted().await;
     client.begin_message(&["slow@restante.test"]).await;
     let ended = async {
-        // Never idle, and never done.
+        // Never idle, and never complete.
         loop {
             client.send("x\r\n").await;
             if let Ok(reply) = tokio::time::timeout(Duration::from_millis(20), client.reply()).await {
@@ -68,8 +68,8 @@ async fn a_message_that_takes_too_long_is_given_up() {
     assert_eq!(server.message_count().await, 0);
 }
 
-/// A client that has stopped sending holds the only seat: the next message gets it long before the first one's time
-/// is up.
+/// A client that has stopped sending holds the only seat: the next message gets it long before the time limit of the
+/// first one.
 #[tokio::test]
 async fn a_slow_sender_loses_its_memory_to_those_who_wait() {
     let server = Server::with(|settings| {
@@ -85,7 +85,7 @@ async fn a_slow_sender_loses_its_memory_to_those_who_wait() {
     let line = format!("{}\r\n", "y".repeat(998));
     let sent = async { tokio::join!(slow.reply(), good.send(line.repeat(2_000))).0 };
     assert_eq!(server.passing(Duration::from_secs(1), sent).await, TIMED_OUT);
-    // No time passes while the message is stored: that has a limit, too.
+    // The clock is not advanced while the message is stored, because that has a time limit too.
     good.send(".\r\n").await;
     let reply = good.reply().await;
     assert!(reply.starts_with("250 "), "{reply}");

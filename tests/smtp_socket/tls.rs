@@ -55,7 +55,7 @@ async fn a_handshake_that_stalls_is_given_up() {
     stream.write_all(b"\x16\x03\x01").await.unwrap();
     let mut rest = Vec::new();
     let closed = server.passing(server.settings.limits.idle_timeout, stream.read_to_end(&mut rest));
-    // It may come as a reset.
+    // The end may be a reset.
     let _ = tokio::time::timeout(AT_MOST, closed).await.expect("the connection is still open");
 }
 
@@ -116,7 +116,7 @@ async fn both_listeners_share_the_limits_and_the_stop() {
     let mut over_the_limit = server.connect().await;
     assert!(over_the_limit.reply().await.starts_with("421 "));
     let mut encrypted = tokio::net::TcpStream::connect(server.tls_address.unwrap()).await.unwrap();
-    // It may come as a reset.
+    // The end may be a reset.
     assert_eq!(encrypted.read(&mut [0]).await.unwrap_or(0), 0, "closed without a word: it could not be read");
     server.begin_stop();
     assert!(client.reply().await.starts_with("421 "));

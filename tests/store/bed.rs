@@ -15,11 +15,11 @@ use tokio::sync::mpsc;
 use testkit::postgres::TestDatabase;
 use testkit::stranded::stranded;
 
-/// The instant at which every case begins.
+/// The start time of every case.
 pub const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
-/// How long an inbox lives here.
+/// The lifetime of an inbox.
 pub const HOUR: Duration = Duration::from_secs(3_600);
-/// How many messages an inbox takes here.
+/// The most messages in an inbox.
 pub const FULL: u64 = 5;
 
 /// A store with its default project.
@@ -29,7 +29,7 @@ pub struct Bed {
     place: Arc<Place>,
 }
 
-/// What goes with the bed.
+/// Kept as long as the bed.
 pub enum Place {
     Directory(tempfile::TempDir),
     Database(TestDatabase),
@@ -43,7 +43,7 @@ impl Place {
         }
     }
 
-    /// Checks what holds after every case: no row is left that nothing will ever remove.
+    /// Checks after every case: no row is left that nothing will ever remove.
     pub async fn check(&self) {
         assert_eq!(stranded(&Database::open(&self.url()).await.unwrap()).await, 0, "rows are stranded");
     }
@@ -80,7 +80,7 @@ impl Bed {
         self.store.create_project(name, &ApiKey::generate(), START).await.unwrap().unwrap()
     }
 
-    /// What is announced from now on.
+    /// The changes that are announced from now on.
     pub fn changes(&self) -> mpsc::UnboundedReceiver<Change> {
         let (sender, changes) = mpsc::unbounded_channel();
         self.store.listen(move |announced| announced.iter().for_each(|change| drop(sender.send(change.clone()))));
@@ -113,10 +113,10 @@ impl Bed {
         self.store.deliver(&Arc::new(deliveries.into()), self.policy(now), BusyInbox::Wait).await.unwrap()
     }
 
-    /// Delivers a batch of which every delivery has to be stored.
+    /// Delivers a batch in which every delivery must be stored.
     pub async fn store(&self, deliveries: &[Delivery], now: Timestamp) -> Vec<Vec<Outcome>> {
-        let outcomes: Result<_, DeliveryError> = self.deliver(deliveries, now).await.into_iter().collect();
-        outcomes.unwrap()
+        let outcomes: Result<Vec<_>, DeliveryError> = self.deliver(deliveries, now).await.into_iter().collect();
+        outcomes.unwrap().into_iter().map(|delivered| delivered.messages).collect()
     }
 
     /// Delivers one message at `now` and returns its ids, in the order of the inboxes' names.
@@ -132,7 +132,13 @@ impl Bed {
         page.messages.into_iter().rev().map(|message| message.subject).collect()
     }
 
-    /// Sweeps until nothing is left to do; returns the number of steps that did something.
+    /// The number that a statement returns.
+    pub async fn count(&self, sql: &'static str) -> i64 {
+        let database = Database::open(&self.place.url()).await.unwrap();
+        database.query(sql, vec![]).await.unwrap().remove(0).integer().unwrap()
+    }
+
+    /// Sweeps until nothing is left to do. Returns the number of steps that removed something.
     pub async fn sweep(&self, now: Timestamp) -> usize {
         let mut steps = 0;
         while self.store.sweep(now).await.unwrap() == Swept::More {
@@ -154,6 +160,7 @@ pub fn delivery(recipients: &[&str], subject: &str) -> Delivery {
         opens_inboxes: true,
         content: content(raw.as_bytes()),
         outgoing: None,
+        bounce: None,
     }
 }
 

@@ -7,7 +7,7 @@ use restante::store::{BusyInbox, Change, Delivery, DeliveryError};
 
 use super::bed::{Bed, FULL, HOUR, START, delivery, id};
 
-/// An inbox made at `START` has ended by then.
+/// A time after the expiry of an inbox created at `START`.
 const LATER: Timestamp = Timestamp::from_millis(START.as_millis() + 3_600_000);
 
 pub async fn sequences_follow_the_order_of_delivery(bed: Bed) {
@@ -62,7 +62,7 @@ pub async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) 
     let outcomes = bed.deliver(&batch, START).await;
     let full = |index: usize| matches!(&outcomes[index], Err(DeliveryError::InboxFull(inbox)) if *inbox == id("full"));
     assert!(outcomes[0].is_ok() && full(1) && outcomes[2].is_ok() && full(3));
-    // PostgreSQL may announce only now what was delivered before.
+    // PostgreSQL may announce earlier deliveries only now.
     while changes.recv().await.unwrap() != Change::InboxFull(id("full")) {}
     assert_eq!(bed.subjects("other", START).await, ["y"]);
     assert_eq!(bed.live("third", START).await, None, "nothing is left of what was refused");
@@ -200,7 +200,7 @@ pub async fn what_the_service_sends_itself_opens_no_inbox(bed: Bed) {
     assert_eq!(bed.live("deleted", START).await, None);
 }
 
-/// The clock of the node that delivers is behind that of the node that deletes.
+/// The clock of the delivering node is slower than that of the deleting node.
 pub async fn mail_after_a_deletion_reopens_the_inbox_with_any_clock(bed: Bed) {
     bed.inbox(bed.default_project, "box").await;
     bed.mail(&["box"], "before", START).await;

@@ -1,12 +1,13 @@
-//! The tests of the store: every case takes a store, and a macro makes one test of it for each engine.
+//! The tests of the store. Every case takes a store; a macro makes one test of it for each engine.
 //!
-//! A new case is one `async fn(Bed)` in one of the modules below and its name in the list at the end.
+//! A new case is one `async fn(Bed)` in one of the modules below, and its name in the list at the end.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod attempts;
 mod bed;
 mod deliveries;
+mod faults;
 mod inboxes;
 mod messages;
 mod outgoing;
@@ -68,6 +69,14 @@ cases! {
         an_announcement_follows_the_commit,
         what_the_service_sends_itself_opens_no_inbox,
         mail_after_a_deletion_reopens_the_inbox_with_any_clock;
+    faults:
+        the_deliveries_of_a_batch_use_the_faults_in_order,
+        a_fault_waits_for_the_one_before_it,
+        the_first_recipient_with_a_fault_decides,
+        a_bounce_needs_a_notification_unless_there_is_no_sender,
+        concurrent_uses_are_counted_once,
+        only_inboxes_with_faults_left_are_listed,
+        faults_end_with_their_inbox_and_are_swept;
     inboxes:
         an_id_is_given_once,
         an_inbox_is_its_project_s_alone,

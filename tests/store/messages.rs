@@ -1,4 +1,4 @@
-//! Messages: read whole, found by cursor and subject, listed in pages.
+//! Messages: reading, finding by cursor and subject, and listing in pages.
 
 use std::sync::Arc;
 

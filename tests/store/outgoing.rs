@@ -65,7 +65,7 @@ pub async fn a_renewed_lease_goes_on_and_a_released_one_ends(bed: Bed) {
     assert_eq!(claim(&bed.store, other, item, START.after(MINUTE)).await.len(), 1);
 }
 
-/// The answer to the commit was lost: the worker has other attempts running and renews those.
+/// The answer to the commit was lost. The worker has other attempts running and renews their leases.
 pub async fn an_item_whose_claim_was_lost_on_the_way_back_is_taken_again(bed: Bed) {
     let worker = WorkerId::generate();
     let (known, lost) = (queue(&bed, "a@b.example").await, queue(&bed, "b@b.example").await);
@@ -113,6 +113,7 @@ pub async fn a_bounce_and_the_failure_are_one_transaction(bed: Bed) {
         opens_inboxes: false,
         content: content(b"Subject: Undelivered\r\n\r\n"),
         outgoing: Some(OutgoingChange::Settle(settlement(item, worker, attempt, OutgoingStatus::Failed))),
+        bounce: None,
     };
     let outcomes = bed.deliver(&[bounce(2)], START).await;
     assert!(matches!(outcomes[..], [Err(DeliveryError::LeaseLost)]), "{outcomes:?}");

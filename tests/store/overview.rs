@@ -64,7 +64,7 @@ pub async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
         [mark(&all).await, mark(&one).await, mark(&refused).await, mark(&Watched::Refused(None)).await]
     };
     let mut last = marks(START).await;
-    // Which of the marks the step has changed.
+    // Which marks the step has changed.
     let mut changed = async |now| {
         let new = marks(now).await;
         let changed = [0, 1, 2, 3].map(|at: usize| new[at] != last[at]);

@@ -1,7 +1,7 @@
 //! SMTP sessions as files, and the player that compares a server with them.
 //!
-//! The README describes the format. A [`Dialog`] is played in lockstep over any [`Peer`]; its
-//! [`Dialog::pipelined`] form sends all it can before it looks at the replies.
+//! The README describes the format. [`Dialog::pipelined`] returns the form of a [`Dialog`] that sends as much as
+//! possible before it reads replies; otherwise each reply is read before the next command.
 
 #![allow(missing_docs, reason = "the README describes the dialogs")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -9,7 +9,7 @@
 mod parse;
 mod session_peer;
 
-use restante_smtp::Refusal;
+use restante_smtp::{Refusal, RequestedReply};
 
 pub use session_peer::{Cut, SessionPeer};
 
@@ -24,30 +24,54 @@ pub struct Dialog {
     pub name: String,
     pub conditions: Conditions,
     pub steps: Vec<Step>,
-    /// All that is delivered, in order.
+    /// All deliveries, in order.
     pub deliveries: Vec<Delivery>,
 }
 
-/// What a dialog wants of the server.
+/// The settings of the server that a dialog needs.
 #[derive(Clone, Debug)]
 pub struct Conditions {
-    /// TLS from the first byte on.
+    /// TLS from the first byte.
     pub encrypted: bool,
     pub loopback: bool,
     pub start_tls: bool,
     pub plaintext_auth: bool,
-    /// Only keys are accepted, not any password that does not look like one.
+    /// Only API keys are accepted, no dummy credentials.
     pub keys_only: bool,
     pub message_size: u64,
     pub recipients: usize,
     pub command_line: usize,
     pub data_line: usize,
+    pub refused: Vec<Refused>,
     pub faults: Vec<Fault>,
+}
+
+/// A fault that a test has asked for, to be used once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The address of the inbox.
+    pub inbox: String,
+    /// Whether it waits for the message; else it applies when the recipient is named.
+    pub at_data: bool,
+    pub action: FaultAction,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultAction {
+    Defer(Option<RequestedReply>),
+    Reject(Option<RequestedReply>),
+    Disconnect {
+        store: bool,
+    },
+    /// In seconds.
+    Delay(u16),
+    Bounce,
+    Duplicate,
 }
 
 /// Something that the service refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct Refused {
     pub question: Question,
     /// The sender, the recipient, a message's first recipient, or the password.
     pub about: String,
@@ -75,11 +99,13 @@ pub enum Action {
     /// The start of a line of a reply, without CR LF.
     Expect(String),
     ExpectClose,
+    /// The server waits for so many seconds before its next reply.
+    ExpectDelay(u16),
     Handshake,
     Server(ServerEvent),
 }
 
-/// What happens on the server's side.
+/// Something that happens at the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerEvent {
     ShutsDown,
@@ -95,20 +121,22 @@ pub struct Delivery {
     pub message: Vec<u8>,
 }
 
-/// The other end of a dialog.
+/// The server that a dialog is played against.
 pub trait Peer {
     fn send(&mut self, bytes: &[u8]);
-    /// The next line of a reply without CR LF; nothing where the connection is closed or, as far as the peer can
-    /// tell, no line will come.
+    /// The next line of a reply without CR LF. `None` if the connection is closed or, as far as the peer knows, no line
+    /// will come.
     fn reply_line(&mut self) -> Option<String>;
     fn is_closed(&mut self) -> bool;
+    /// Whether the server waits for this time before its next reply. Afterwards the time is over.
+    fn waits(&mut self, seconds: u16) -> Result<(), String>;
     fn handshake(&mut self);
     fn server(&mut self, event: ServerEvent);
     fn deliveries(&self) -> Vec<Delivery>;
 }
 
 impl Dialog {
-    /// Every dialog there is, by name.
+    /// All dialogs, by name.
     pub fn all() -> Vec<Self> {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/dialogs");
         let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -143,7 +171,7 @@ impl Dialog {
         bytes(&self.steps).concat().len()
     }
 
-    /// Plays the dialog. An error is the first difference.
+    /// Plays the dialog. The error is the first difference.
     pub fn play(&self, peer: &mut impl Peer) -> Result<(), String> {
         for step in &self.steps {
             self.play_step(step, peer).map_err(|problem| format!("{}:{}: {problem}", self.name, step.line))?;
@@ -165,6 +193,7 @@ impl Dialog {
             Action::Send(bytes) => peer.send(bytes),
             Action::Expect(expected) => return expect(expected, peer),
             Action::ExpectClose => return expect_close(peer),
+            Action::ExpectDelay(seconds) => return peer.waits(*seconds),
             Action::Handshake => peer.handshake(),
             Action::Server(event) => peer.server(*event),
         }
@@ -172,7 +201,8 @@ impl Dialog {
     }
 }
 
-/// Reads the reply line that starts with `expected`. Lines before the last of a reply may be left out of a dialog.
+/// Reads up to the reply line that starts with `expected`. A dialog may leave out the lines before the last line of a
+/// reply.
 fn expect(expected: &str, peer: &mut impl Peer) -> Result<(), String> {
     loop {
         match peer.reply_line() {

@@ -2,9 +2,9 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use restante_smtp::Refusal;
+use restante_smtp::{Refusal, RequestedReply};
 
-use super::{Action, Conditions, Delivery, Dialog, Fault, Question, ServerEvent, Step};
+use super::{Action, Conditions, Delivery, Dialog, Fault, FaultAction, Question, Refused, ServerEvent, Step};
 
 impl Default for Conditions {
     fn default() -> Self {
@@ -18,12 +18,13 @@ impl Default for Conditions {
             recipients: 100,
             command_line: 2_048,
             data_line: 1_000,
+            refused: Vec::new(),
             faults: Vec::new(),
         }
     }
 }
 
-/// Reads one file; an error begins with the number of the line.
+/// Parses one file; an error starts with the line number.
 pub(super) fn dialog(name: &str, text: &str) -> Result<Dialog, String> {
     let mut dialog =
         Dialog { name: name.to_owned(), conditions: Conditions::default(), steps: Vec::new(), deliveries: Vec::new() };
@@ -45,6 +46,7 @@ fn read_line(dialog: &mut Dialog, line: usize, word: &str, rest: &str) -> Result
         // A code alone is the last line of a reply.
         "S:" => Action::Expect(if rest.len() == 3 { format!("{rest} ") } else { rest.to_owned() }),
         "closed" => Action::ExpectClose,
+        "waits" => Action::ExpectDelay(number(rest)?),
         "handshake" => Action::Handshake,
         "server" => Action::Server(server_event(rest)?),
         _ => return Err(format!("no such directive: {word}")),
@@ -64,7 +66,8 @@ fn condition(conditions: &mut Conditions, rest: &str) -> Result<(), String> {
         ["recipients", count] => conditions.recipients = number(count)?,
         ["command_line", bytes] => conditions.command_line = number(bytes)?,
         ["data_line", bytes] => conditions.data_line = number(bytes)?,
-        [question, about, reason] => conditions.faults.push(Fault {
+        ["fault", point, inbox, ref action @ ..] => conditions.faults.push(fault(point, inbox, action)?),
+        [question, about, reason] => conditions.refused.push(Refused {
             question: self::question(question)?,
             about: about.to_owned(),
             refusal: refusal(reason)?,
@@ -72,6 +75,24 @@ fn condition(conditions: &mut Conditions, rest: &str) -> Result<(), String> {
         _ => return Err(format!("no such condition: {rest}")),
     }
     Ok(())
+}
+
+fn fault(point: &str, inbox: &str, action: &[&str]) -> Result<Fault, String> {
+    let reply = |words: &[&str]| match words {
+        [] => Ok(None),
+        words => RequestedReply::parse(&words.join(" ")).map(Some).ok_or(format!("not such a reply: {words:?}")),
+    };
+    let action = match *action {
+        ["defer", ref words @ ..] => FaultAction::Defer(reply(words)?),
+        ["reject", ref words @ ..] => FaultAction::Reject(reply(words)?),
+        ["disconnect"] => FaultAction::Disconnect { store: false },
+        ["store", "and", "disconnect"] => FaultAction::Disconnect { store: true },
+        ["delay", seconds] => FaultAction::Delay(number(seconds)?),
+        ["bounce"] => FaultAction::Bounce,
+        ["duplicate"] => FaultAction::Duplicate,
+        _ => return Err(format!("no such fault: {action:?}")),
+    };
+    Ok(Fault { inbox: inbox.to_owned(), at_data: point == "data", action })
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
@@ -131,7 +152,7 @@ fn bytes(text: &str) -> Result<Vec<u8>, String> {
     if rest.is_empty() { Ok(bytes) } else { Err(format!("a brace too many: {rest}")) }
 }
 
-/// Reads up to the end, or in braces up to the closing one, and answers what follows.
+/// Reads up to the end, or in braces up to the closing brace. Returns the rest too.
 fn escaped(mut text: &str, in_braces: bool) -> Result<(Vec<u8>, &str), String> {
     let mut bytes = Vec::new();
     loop {

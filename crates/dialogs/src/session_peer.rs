@@ -1,14 +1,15 @@
-//! The pure session as the other end of a dialog. What the client sends arrives cut as a test wants it.
+//! Plays a dialog against the pure session. A test chooses where the client's bytes are cut.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use restante_mail::Domain;
-use restante_smtp::{Credentials, Envelope, Event, Refusal, Session, SessionConfig, Transport};
+use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, RequestedReply, Session, SessionConfig, Transport};
 
-use crate::{API_KEY, Conditions, Delivery, MAIL_DOMAIN, Peer, Question, ServerEvent};
+use crate::{API_KEY, Conditions, Delivery, FaultAction, MAIL_DOMAIN, Peer, Question, ServerEvent};
 
-/// Where the network cuts what the client sends.
+/// Where the client's bytes are cut.
 #[derive(Clone, Copy, Debug)]
 pub enum Cut {
     Nowhere,
@@ -23,9 +24,16 @@ pub struct SessionPeer {
     conditions: Conditions,
     cut: Cut,
     sent: usize,
-    replies: VecDeque<String>,
+    /// The lines of replies, and the delays between them.
+    replies: VecDeque<Line>,
     deliveries: Vec<Delivery>,
     closed: bool,
+}
+
+#[derive(Debug)]
+enum Line {
+    Reply(String),
+    Delay(Duration),
 }
 
 impl SessionPeer {
@@ -52,21 +60,21 @@ impl SessionPeer {
         }
     }
 
-    /// Does what the session says until it needs input.
+    /// Handles the session's events until it needs input.
     fn run(&mut self) {
         while !self.closed {
             match self.session.next() {
                 Event::NeedInput | Event::StartTls => return,
-                Event::Send(reply) => self.replies.extend(reply.to_string().lines().map(str::to_owned)),
+                Event::Send(reply) => {
+                    self.replies.extend(reply.to_string().lines().map(|line| Line::Reply(line.to_owned())));
+                }
                 Event::Authenticate(credentials) => self.authenticate(&credentials),
                 Event::Sender(reverse_path) => {
                     let outcome = self.ask(Question::Sender, reverse_path.as_str());
                     self.session.sender(outcome);
                 }
-                Event::Recipient(address) => {
-                    let outcome = self.ask(Question::Recipient, &address.to_string());
-                    self.session.recipient(outcome);
-                }
+                Event::HoldBack(delay) => self.replies.push_back(Line::Delay(delay)),
+                Event::Recipient(address) => self.check_recipient(&address.to_string()),
                 Event::Deliver(envelope, message) => self.deliver(&envelope, message),
                 Event::Refused { .. } => {}
                 Event::Close => self.closed = true,
@@ -75,8 +83,41 @@ impl SessionPeer {
     }
 
     fn ask(&self, question: Question, about: &str) -> Result<(), Refusal> {
-        let fault = self.conditions.faults.iter().find(|fault| fault.question == question && fault.about == about);
-        fault.map_or(Ok(()), |fault| Err(fault.refusal))
+        let mut refused = self.conditions.refused.iter();
+        let refused = refused.find(|refused| refused.question == question && refused.about == about);
+        refused.map_or(Ok(()), |refused| Err(refused.refusal))
+    }
+
+    fn check_recipient(&mut self, address: &str) {
+        let outcome = self.ask(Question::Recipient, address);
+        let action = if outcome.is_ok() { self.use_fault(address, false) } else { None };
+        if self.play(action.as_ref()) {
+            self.session.recipient(outcome);
+        }
+    }
+
+    /// The next fault of an inbox, if this is its moment.
+    fn use_fault(&mut self, inbox: &str, at_data: bool) -> Option<FaultAction> {
+        let faults = &mut self.conditions.faults;
+        let next = faults.iter().position(|fault| fault.inbox.eq_ignore_ascii_case(inbox))?;
+        (faults[next].at_data == at_data).then(|| faults.remove(next).action)
+    }
+
+    /// Does what a fault says. Returns whether the answer is still needed.
+    fn play(&mut self, action: Option<&FaultAction>) -> bool {
+        let refuse = |reply: &Option<RequestedReply>, default: fn() -> RequestedReply| {
+            Some(Fault::Refuse(reply.clone().unwrap_or_else(default)))
+        };
+        let fault = match action {
+            Some(FaultAction::Defer(reply)) => refuse(reply, RequestedReply::deferred),
+            Some(FaultAction::Reject(reply)) => refuse(reply, RequestedReply::rejected),
+            Some(FaultAction::Disconnect { .. }) => Some(Fault::Disconnect),
+            Some(FaultAction::Delay(seconds)) => Some(Fault::Delay(Duration::from_secs((*seconds).into()))),
+            Some(FaultAction::Bounce | FaultAction::Duplicate) | None => None,
+        };
+        let is_answered = matches!(fault, Some(Fault::Refuse(_) | Fault::Disconnect));
+        fault.into_iter().for_each(|fault| self.session.fault(fault));
+        !is_answered
     }
 
     fn authenticate(&mut self, credentials: &Credentials) {
@@ -90,13 +131,33 @@ impl SessionPeer {
     }
 
     fn deliver(&mut self, envelope: &Envelope, message: Vec<u8>) {
-        let outcome = self.ask(Question::Message, &envelope.recipients[0].to_string());
-        if outcome.is_ok() {
-            let sender = envelope.reverse_path.to_string();
-            let recipients = envelope.recipients.iter().map(|address| format!("<{address}>"));
-            self.deliveries.push(Delivery { envelope: std::iter::once(sender).chain(recipients).collect(), message });
+        let addresses: Vec<String> = envelope.recipients.iter().map(ToString::to_string).collect();
+        let outcome = self.ask(Question::Message, &addresses[0]);
+        let fault = addresses.iter().find_map(|inbox| Some((inbox, self.use_fault(inbox, true)?)));
+        let action = fault.as_ref().map(|(_, action)| action);
+        let is_stored = match action {
+            None | Some(FaultAction::Delay(_) | FaultAction::Duplicate) => true,
+            Some(FaultAction::Disconnect { store }) => *store,
+            Some(FaultAction::Defer(_) | FaultAction::Reject(_) | FaultAction::Bounce) => false,
+        };
+        let mut stored = 0;
+        if outcome.is_ok() && is_stored {
+            self.store(envelope, &addresses, message.clone());
+            stored = addresses.len();
+            if let Some((inbox, FaultAction::Duplicate)) = &fault {
+                self.store(envelope, std::slice::from_ref(inbox), message);
+                stored += 1;
+            }
         }
-        self.session.delivered(outcome.map(|()| (0..envelope.recipients.len()).collect()));
+        if self.play(action) {
+            self.session.delivered(outcome.map(|()| (0..stored).collect()));
+        }
+    }
+
+    fn store(&mut self, envelope: &Envelope, addresses: &[String], message: Vec<u8>) {
+        let recipients = addresses.iter().map(|address| format!("<{address}>"));
+        let envelope = std::iter::once(envelope.reverse_path.to_string()).chain(recipients).collect();
+        self.deliveries.push(Delivery { envelope, message });
     }
 
     fn receive(&mut self, bytes: &[u8]) {
@@ -123,7 +184,18 @@ impl Peer for SessionPeer {
 
     fn reply_line(&mut self) -> Option<String> {
         self.run();
-        self.replies.pop_front()
+        match self.replies.pop_front()? {
+            Line::Reply(line) => Some(line),
+            Line::Delay(delay) => Some(format!("a delay of {} s", delay.as_secs())),
+        }
+    }
+
+    fn waits(&mut self, seconds: u16) -> Result<(), String> {
+        self.run();
+        match self.replies.pop_front() {
+            Some(Line::Delay(delay)) if delay.as_secs() == u64::from(seconds) => Ok(()),
+            other => Err(format!("got {other:?}, expected a delay of {seconds} s")),
+        }
     }
 
     fn is_closed(&mut self) -> bool {

@@ -1,4 +1,4 @@
-//! The limit and one or more builds of Restante in turn, in one run, as a table.
+//! Runs the SQLite limit and one or more builds of Restante in turn, and prints a table.
 
 use std::path::Path;
 
@@ -8,17 +8,17 @@ use crate::options::{Compare, Traffic};
 use crate::sending::{Outcome, Recipients, Run};
 use crate::server::{Server, pin_load, runtime};
 
-/// Inboxes that the mail is sent to in turn.
+/// The inboxes that receive the mail in turn.
 const INBOXES: u64 = 1_000;
 
-/// What is measured.
+/// The programs that are measured.
 #[derive(Clone, Copy)]
 enum Subject<'a> {
     Limit,
     Restante(&'a Path),
 }
 
-/// The figures of one subject with one workload, run by run.
+/// The figures of one program with one workload, one per run.
 #[derive(Default)]
 struct Figures {
     rate: Vec<f64>,

@@ -16,7 +16,7 @@ impl Sample {
         self.0.is_empty()
     }
 
-    /// In milliseconds; 0 where there is nothing.
+    /// In milliseconds; 0 if there is no value.
     pub(crate) fn percentile(&self, percent: f64) -> f64 {
         let last = self.0.len().saturating_sub(1);
         let index = (last as f64 * percent / 100.0).round() as usize;
@@ -29,13 +29,13 @@ impl Sample {
     }
 }
 
-/// The middle one.
+/// The median.
 pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures[figures.len() / 2]
 }
 
-/// A whole number in groups of three digits.
+/// A whole number, with its digits in groups of three.
 pub(crate) fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let groups: Vec<&str> =

@@ -1,4 +1,4 @@
-//! Counts the frames that a server writes to SQLite's log, by looking at the log's index from outside.
+//! Counts the frames that a server writes to SQLite's log, by reading the index of the log.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Where the header of the index has the number of frames (<https://www.sqlite.org/walformat.html>).
+/// The position of the number of frames in the header of the index (<https://www.sqlite.org/walformat.html>).
 const FRAMES_AT: u64 = 16;
-/// How often it is read: the log starts anew only after thousands of frames, so few of them are missed.
+/// How often it is read. The log starts over only after thousands of frames, so few frames are missed.
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// A count that runs.
+/// A running count.
 pub(crate) struct Frames {
     done: Arc<AtomicBool>,
     counting: JoinHandle<u64>,
 }
 
 impl Frames {
-    /// Starts to count, if one of the files in the directory is the index of a log.
+    /// Starts counting, if one of the files in the directory is the index of a log.
     pub(crate) fn start(directory: &Path) -> Option<Self> {
         let mut files = std::fs::read_dir(directory).ok()?.filter_map(|file| Some(file.ok()?.path()));
         let index = File::open(files.find(|path| path.to_string_lossy().ends_with("-shm"))?).ok()?;
@@ -31,7 +31,7 @@ impl Frames {
             loop {
                 let is_last = ended.load(Ordering::Relaxed);
                 let now = frames(&index);
-                // Fewer than before: the log has started anew.
+                // Fewer than before: the log has started over.
                 count += if now < last { now } else { now - last };
                 last = now;
                 if is_last {
@@ -43,7 +43,7 @@ impl Frames {
         Some(Self { done, counting })
     }
 
-    /// Ends the count.
+    /// Stops counting.
     pub(crate) fn finish(self) -> u64 {
         self.done.store(true, Ordering::Relaxed);
         self.counting.join().unwrap()

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 client that keeps its connection and costs little, and the few calls that set a run up.
+//! A cheap HTTP/1.1 client that keeps its connection, and the requests that prepare a run.
 
 use std::io;
 
@@ -73,7 +73,7 @@ impl Http {
         Ok(taken)
     }
 
-    /// Reads until `mark` and answers where it ends.
+    /// Reads until `mark`, and returns where it ends.
     async fn read_past(&mut self, mark: &[u8]) -> io::Result<usize> {
         let mut from = self.read;
         loop {
@@ -93,7 +93,7 @@ impl Http {
     }
 }
 
-/// Makes an inbox for each key, over one connection.
+/// Creates an inbox for each key, over one connection.
 pub(crate) async fn create_inboxes<'a>(address: &str, keys: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut http = Http::connect(address).await.unwrap();
     let mut inboxes = Vec::new();
@@ -109,7 +109,7 @@ pub(crate) fn parsed(body: &[u8]) -> Value {
     serde_json::from_slice(body).unwrap()
 }
 
-/// Opens waits that nothing is sent to.
+/// Opens waits that receive no message.
 pub(crate) async fn hold<'a>(http: &str, waits: impl Iterator<Item = (&'a String, &'a str)>) -> Vec<Http> {
     let mut held = Vec::new();
     for (inbox, key) in waits {

@@ -1,4 +1,4 @@
-//! The memory of a server that has nothing to do: at rest, with open connections, with open waits.
+//! The memory of an idle server: after the start, with open connections, and with open waits.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::store::create_keys;
 
 const MANY: usize = 1_000;
-/// After this time the server has finished its start, and has read what was sent.
+/// After this time the server has finished its start, and has read everything that was sent.
 const SETTLED: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(options: &Idle) -> bool {

@@ -1,4 +1,4 @@
-//! Mail in: sessions that send, the waits that follow them, and the search for every message that was taken.
+//! Receiving mail: sessions that send, waits that follow them, and a check that every accepted message is stored.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::sending::{Follower, Outcome, Recipients, Run, Sending};
 use crate::server::{KEY, Server, WAITS_A_KEY, new_data_dir, pin_load, runtime};
 use crate::store::create_keys;
 
-/// Inboxes that the mail is sent to in turn.
+/// The inboxes that receive the mail in turn.
 const INBOXES: u64 = 1_000;
 
 pub(crate) fn run(options: &Ingest) -> bool {
@@ -52,7 +52,7 @@ async fn against_restante(options: &Ingest) -> Outcome {
     outcome
 }
 
-/// How many of these messages are in no inbox.
+/// The number of these messages that are in no inbox.
 async fn missing(http: &str, recipients: &Recipients, mut taken: HashSet<u64>) -> usize {
     let mut http = Http::connect(http).await.unwrap();
     let inboxes: HashSet<String> = taken.iter().map(|number| recipients.inbox(*number)).collect();

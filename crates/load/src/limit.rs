@@ -1,5 +1,5 @@
-//! The limit: the smallest server that stores a message before it answers. It reads the dialogue without checking it,
-//! and one thread commits what is waiting, at most 256 messages at once, one row a message.
+//! The SQLite limit: the smallest server that stores a message before it answers. It does not check commands. One
+//! thread commits all waiting messages at once, at most 256, one row per message.
 
 use std::io;
 use std::sync::mpsc;
@@ -16,7 +16,7 @@ const BATCH: usize = 256;
 
 type Job = (Vec<u8>, oneshot::Sender<()>);
 
-/// Starts the limit as a process of its own.
+/// Starts the limit as a separate process.
 pub(crate) fn start(place: &Place) -> Server {
     let data = new_data_dir(place);
     let mut command = pinned(place, &std::env::current_exe().unwrap());
@@ -33,7 +33,7 @@ pub(crate) fn serve(options: &LimitServer) -> bool {
             let batch: Vec<Job> = std::iter::once(first).chain(waiting.try_iter().take(BATCH - 1)).collect();
             write(&mut database, &batch);
             batch.into_iter().for_each(|(_, stored)| {
-                // The client may have left.
+                // The client may have disconnected.
                 let _ = stored.send(());
             });
         }

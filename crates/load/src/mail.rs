@@ -1,10 +1,10 @@
-//! The messages that are offered: prose that compresses as mail does, each with a subject of its own.
+//! The messages that are sent: prose that compresses as well as mail does. Each has its own subject.
 
 /// Digits of the number in a subject.
 const DIGITS: usize = 10;
 const SUBJECT: &str = "Subject: load ";
 
-/// A message with a place for its number. Cloning it and writing the number is all that a message costs.
+/// A message with a place for its number, so that another message costs only a copy and writing the number.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     bytes: Vec<u8>,
@@ -45,7 +45,7 @@ fn plain(size: usize) -> String {
     mail.push_str(&prose(room));
     mail.truncate(size.max(200) - 2);
     if mail.ends_with('\r') {
-        // Cut off within the end of a line, which must not stay bare.
+        // Cut between the CR and the LF: the rest of the line end is removed.
         mail.replace_range(mail.len() - 1.., ".");
     }
     mail.push_str("\r\n");
@@ -61,12 +61,12 @@ fn head() -> String {
     )
 }
 
-/// About `size` bytes of words in lines, the same each time.
+/// About `size` bytes of words in lines, always the same.
 fn prose(size: usize) -> String {
     let words: Vec<String> = (3..600).map(|seed| random(seed).take(2 + seed % 9).map(letter).collect()).collect();
     let (mut text, mut line) = (String::with_capacity(size + 16), 0);
     for value in random(5) {
-        // Short words are the frequent ones, as in prose.
+        // Short words are more frequent, as in prose.
         let word = &words[(value % words.len()) * (value / 7 % words.len()) / words.len()];
         line += word.len() + 1;
         text.push_str(word);
@@ -83,7 +83,7 @@ fn letter(value: usize) -> char {
     char::from(b"etaoinshrdlucmfwypvbgkjqxz"[(value % 26) * (value / 26 % 26) / 26])
 }
 
-/// A generator of numbers that are the same each time.
+/// A random number generator with a fixed seed.
 fn random(seed: usize) -> impl Iterator<Item = usize> {
     let mut state = seed as u64 ^ 0x9e37_79b9_7f4a_7c15;
     std::iter::repeat_with(move || {

@@ -1,11 +1,11 @@
-//! The load generator: sends mail, waits and reads to a server that it starts, and prints what came of it.
+//! The load generator: starts a server, sends mail, waits and reads, and prints the results.
 //!
 //! ```text
 //! cargo build --release && cargo run --release -p restante-load -- compare --pin
 //! ```
 //!
-//! `compare` runs the server and the limit in turn: the smallest server that stores mail durably in SQLite. A figure
-//! is worth something only beside the limit's figure of the same run.
+//! `compare` runs the server and the SQLite limit in turn; the limit is the smallest server that stores mail durably in
+//! SQLite. Compare a figure only with the limit's figure of the same run.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement fails by panicking")]
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
@@ -48,7 +48,7 @@ fn main() {
     }
 }
 
-/// Every session and every wait is an open file, here and in the server, which inherits the limit.
+/// Every session and every wait needs an open file, here and in the server, which inherits the limit.
 fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-/// Sends load to Restante, or to another SMTP server, and prints what came of it.
+/// Sends load to Restante, or to another SMTP server, and prints the results.
 #[derive(Debug, Parser)]
 #[command(name = "restante-load", arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -16,11 +16,11 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Runs the SQLite limit and one or more builds of Restante in turn, and prints a table.
     Compare(Compare),
-    /// Sends mail. At the end every message that was answered with 250 is looked for.
+    /// Sends mail. At the end, checks that every message that was answered with 250 is stored.
     Ingest(Ingest),
-    /// Holds many waits, wakes one, then all.
+    /// Opens many waits, wakes one, then all.
     Waits(Waits),
-    /// Reads single messages and lists of ten while many messages are held.
+    /// Reads single messages and lists of ten while many messages are stored.
     Reads(Reads),
     /// Sends at a steady rate for minutes and prints each minute.
     Soak(Soak),
@@ -30,13 +30,13 @@ pub(crate) enum Command {
     LimitServer(LimitServer),
 }
 
-/// Where the server runs.
+/// The server's processor and data directory.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Place {
     /// Runs the server on the first processor and the load on the others.
     #[arg(long)]
     pub(crate) pin: bool,
-    /// Where the server's data directory is made.
+    /// The directory for the server's data directory.
     #[arg(long, default_value_os_t = std::env::temp_dir())]
     pub(crate) directory: PathBuf,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Program {
     pub(crate) restante: PathBuf,
 }
 
-/// What is sent, and how.
+/// The messages, and how they are sent.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Traffic {
     /// SMTP sessions at once.
@@ -60,13 +60,13 @@ pub(crate) struct Traffic {
     /// Bytes of a message: prose with a code and two links.
     #[arg(long, default_value_t = 4_096)]
     pub(crate) size: usize,
-    /// Messages in all; without it as many as fit into the time.
+    /// The number of messages; by default as many as possible in the time.
     #[arg(long)]
     pub(crate) messages: Option<u64>,
     /// Stops after this many seconds.
     #[arg(long, default_value_t = 4)]
     pub(crate) seconds: u64,
-    /// Messages a second; without it as many as possible.
+    /// Messages per second; by default as many as possible.
     #[arg(long)]
     pub(crate) rate: Option<u64>,
     /// Sends MAIL, RCPT and DATA together.
@@ -81,7 +81,7 @@ pub(crate) struct Compare {
     /// The programs that are measured.
     #[arg(long, num_args = 1.., default_values_os_t = [beside_this_program()])]
     pub(crate) restante: Vec<PathBuf>,
-    /// Numbers of sessions.
+    /// The numbers of sessions.
     #[arg(long, value_delimiter = ',', default_value = "1,20,100")]
     pub(crate) sessions: Vec<usize>,
     /// Runs of each kind; the medians are printed.
@@ -107,7 +107,7 @@ pub(crate) struct Ingest {
     /// The domain that the server accepts mail for.
     #[arg(long, default_value = "restante.test")]
     pub(crate) domain: String,
-    /// Waits for every message, one open request after the other for each session.
+    /// Waits for every message, with one request after the other for each session.
     #[arg(long)]
     pub(crate) follow: bool,
 }
@@ -128,10 +128,10 @@ pub(crate) struct Waits {
 pub(crate) struct Reads {
     #[command(flatten)]
     pub(crate) program: Program,
-    /// Messages held, ten in an inbox. They are sent first, over SMTP.
+    /// The number of stored messages, ten in an inbox. They are sent first, over SMTP.
     #[arg(long, default_value_t = 10_000)]
     pub(crate) messages: u64,
-    /// Kept connections.
+    /// Connections that read.
     #[arg(long, default_value_t = 32)]
     pub(crate) connections: usize,
     /// Seconds of each measurement.
@@ -143,13 +143,13 @@ pub(crate) struct Reads {
 pub(crate) struct Soak {
     #[command(flatten)]
     pub(crate) program: Program,
-    /// How long.
+    /// The duration.
     #[arg(long, default_value_t = 10)]
     pub(crate) minutes: u64,
-    /// Messages a second, each to a new inbox.
+    /// Messages per second, each to a new inbox.
     #[arg(long, default_value_t = 1_000)]
     pub(crate) rate: u64,
-    /// How long an inbox lives.
+    /// The lifetime of an inbox.
     #[arg(long, default_value = "60s")]
     pub(crate) inbox_lifetime: String,
 }
@@ -167,18 +167,18 @@ pub(crate) struct LimitServer {
 }
 
 impl Traffic {
-    /// As many messages as possible for so many seconds.
+    /// As many messages as possible in this many seconds.
     pub(crate) fn flat_out(sessions: usize, seconds: u64) -> Self {
         Self { sessions, size: 4_096, messages: None, seconds, rate: None, pipelining: false }
     }
 
-    /// So many messages, however long it takes.
+    /// This many messages, in any time.
     pub(crate) fn count(sessions: usize, messages: u64) -> Self {
         Self { messages: Some(messages), ..Self::flat_out(sessions, u64::from(u32::MAX)) }
     }
 }
 
-/// Cargo puts the programs of one build side by side.
+/// Cargo puts the programs of one build into the same directory.
 fn beside_this_program() -> PathBuf {
     std::env::current_exe().unwrap().with_file_name("restante")
 }

@@ -1,4 +1,4 @@
-//! Reads while many messages are held: one message, and the list of an inbox with ten.
+//! Reads while many messages are stored: one message, and the list of an inbox with ten.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::server::{KEY, Server, pin_load, runtime};
 const MESSAGES_AN_INBOX: u64 = 10;
 /// Sessions that send the messages.
 const SESSIONS: usize = 100;
-/// Inboxes whose messages are read, spread over all that are held.
+/// The inboxes whose messages are read, spread over all inboxes.
 const INBOXES_READ: usize = 500;
 
 pub(crate) fn run(options: &Reads) -> bool {
@@ -52,7 +52,7 @@ async fn messages_of(server: &Server, lists: &[String]) -> Arc<[String]> {
     paths.into()
 }
 
-/// Asks for one path after the other on kept connections.
+/// Sends one request after the other on kept connections.
 async fn read_all(options: &Reads, address: &str, paths: &Arc<[String]>) -> (u64, Sample) {
     let (started, next) = (Instant::now(), Arc::new(AtomicU64::new(0)));
     let end = started + Duration::from_secs(options.seconds);

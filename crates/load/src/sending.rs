@@ -1,4 +1,4 @@
-//! Sending mail: many sessions at once, the waits that follow them, and what came of each message.
+//! Sends mail: many sessions at once, the waits that follow them, and the result of each message.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,16 +15,16 @@ use crate::mail::Template;
 use crate::options::Traffic;
 use crate::session::{Sent, Session};
 
-/// What one run came to.
+/// The result of one run.
 pub(crate) struct Outcome {
     pub(crate) taken: u64,
     pub(crate) failed: usize,
-    /// Why the first of those failed.
+    /// Why the first of the failed messages failed.
     pub(crate) failure: Option<String>,
     elapsed: Duration,
     bytes: u64,
     ack: Sample,
-    /// From the due time, where there was a rate.
+    /// From the due time, if there is a rate.
     late: Sample,
     dot_to_answer: Sample,
     ack_to_answer: Sample,
@@ -36,21 +36,21 @@ pub(crate) struct Outcome {
     pub(crate) frames: Option<u64>,
     pub(crate) peak: u64,
     pub(crate) files: u64,
-    /// Taken, and not there at the end.
+    /// Accepted, but not stored at the end.
     pub(crate) missing: Option<usize>,
 }
 
 /// Which inbox a message goes to.
 #[derive(Clone, Debug)]
 pub(crate) enum Recipients {
-    /// Each address in turn.
+    /// One of these addresses, in turn.
     Each(Arc<[String]>),
-    /// An inbox of its own for each message, in this domain.
+    /// A new inbox in this domain for each message.
     New(Arc<str>),
 }
 
 impl Recipients {
-    /// So many inboxes in turn.
+    /// This many inboxes in turn.
     pub(crate) fn rotation(count: u64, domain: &str) -> Self {
         Self::Each((0..count).map(|number| format!("load{number}@{domain}")).collect())
     }
@@ -62,7 +62,7 @@ impl Recipients {
     fn address(&self, number: u64) -> String {
         match self {
             Self::Each(addresses) => addresses[number as usize % addresses.len()].clone(),
-            // As random as real ones: inboxes made in a row would lie side by side.
+            // Random, as real ids are. Inboxes with consecutive ids would share pages of the index.
             Self::New(domain) => format!("n{:016x}@{domain}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         }
     }
@@ -90,7 +90,7 @@ impl Follower {
         format!("{}@restante.test", self.inbox)
     }
 
-    /// When each message came, until there were as many as were sent.
+    /// The time when each message arrived, until all sent messages have arrived.
     async fn follow(self, mut sent: oneshot::Receiver<usize>) -> Vec<Instant> {
         let mut http = Http::connect(&self.http).await.unwrap();
         let (mut answers, mut after, mut expected) = (Vec::new(), String::new(), None);
@@ -129,10 +129,10 @@ pub(crate) struct Run {
     stopped: AtomicBool,
 }
 
-/// What one session did: number, due time, and what came of it.
+/// The log of one session: number, due time, and result of each message.
 type Log = Vec<(u64, Duration, Sent)>;
 
-/// What all sessions did: their logs, why messages failed, and when their followers had each message.
+/// The results of all sessions: their logs, the reasons for failures, and when the followers received each message.
 pub(crate) struct Sending {
     pub(crate) started: Instant,
     size: u64,
@@ -167,7 +167,7 @@ impl Run {
         Sending { started: run.started, size: run.template.size() as u64, logs }
     }
 
-    /// One session, from its first message to its last, and what its follower saw.
+    /// One session, from its first message to its last, and the messages that its follower received.
     async fn serve(
         self: Arc<Self>,
         session: Session,
@@ -191,7 +191,7 @@ impl Run {
                 Err(error) => failures.push(error),
             }
         }
-        // Without a follower nobody receives this.
+        // Without a follower there is no receiver.
         let _ = told.send(log.len());
         let answers = match following {
             Some((_, following)) => following.await.unwrap(),
@@ -200,7 +200,7 @@ impl Run {
         (log, failures, answers)
     }
 
-    /// The next message, once it is due.
+    /// The next message, when it is due.
     async fn take(&self) -> Option<(u64, Duration)> {
         if self.started.elapsed() >= Duration::from_secs(self.traffic.seconds) {
             self.stopped.store(true, Ordering::Relaxed);
@@ -218,7 +218,7 @@ impl Run {
 }
 
 impl Sending {
-    /// Every message that was taken: its number, when it was due, and what came of it.
+    /// Every accepted message: its number, when it was due, and its result.
     pub(crate) fn sent(&self) -> impl Iterator<Item = &(u64, Duration, Sent)> {
         self.logs.iter().flat_map(|(log, ..)| log)
     }

@@ -1,4 +1,4 @@
-//! The server under load: a process on processors of its own, and what the system says of it.
+//! The server under load: a process on its own processors, and its resource usage.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -14,9 +14,9 @@ use crate::sending::{Outcome, Sending};
 
 /// The key of the default project.
 pub(crate) const KEY: &str = "rst_live_0123456789abcdefghijABCDEFGHIJ01";
-/// A key may have this many open waits.
+/// The number of open waits that a key may have.
 pub(crate) const WAITS_A_KEY: usize = 4;
-/// Clock ticks in a second of processor time, which Linux has fixed for its user interface.
+/// Clock ticks per second of processor time; Linux guarantees this value.
 const TICKS_A_SECOND: f64 = 100.0;
 
 pub(crate) struct Server {
@@ -46,7 +46,7 @@ impl Server {
         Self::spawn(command, data)
     }
 
-    /// Starts a program that greets as Restante does.
+    /// Starts a program with the same greeting as Restante.
     pub(crate) fn spawn(mut command: Command, data: TempDir) -> Self {
         let started = Instant::now();
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the server cannot be started");
@@ -66,12 +66,12 @@ impl Server {
         Self { child, _output: output, smtp, http, started_in: started.elapsed(), data }
     }
 
-    /// Runs `sending` and adds what it cost this server.
+    /// Runs `sending`, and adds the resources that this server used.
     pub(crate) async fn measure(&self, sending: impl Future<Output = Sending>) -> Outcome {
         self.measure_with(sending, |_| ()).await.0
     }
 
-    /// The same, and what `look` finds in what was sent.
+    /// The same, and adds the result of `look` for the sent messages.
     pub(crate) async fn measure_with<T>(
         &self,
         sending: impl Future<Output = Sending>,
@@ -93,7 +93,7 @@ impl Server {
         Process(self.child.id())
     }
 
-    /// Bytes of all its files.
+    /// The size of all its files, in bytes.
     pub(crate) fn files(&self) -> u64 {
         let files = std::fs::read_dir(self.data.path()).unwrap();
         files.filter_map(|file| file.ok()?.metadata().ok()).map(|metadata| metadata.len()).sum()
@@ -123,7 +123,7 @@ impl Process {
     /// Context switches of its threads so far.
     fn switches(self) -> u64 {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.0)).unwrap();
-        // A thread may end meanwhile.
+        // A thread may end in the meantime.
         let status = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("status")).ok());
         let counts = |status: String| {
             let lines = status.lines().filter(|line| line.contains("voluntary_ctxt_switches:"));
@@ -132,12 +132,12 @@ impl Process {
         status.map(counts).sum()
     }
 
-    /// Bytes in memory now.
+    /// The current memory, in bytes.
     pub(crate) fn resident(self) -> u64 {
         self.status("VmRSS:")
     }
 
-    /// The most bytes it has had in memory.
+    /// The maximum of its memory, in bytes.
     pub(crate) fn peak(self) -> u64 {
         self.status("VmHWM:")
     }
@@ -163,7 +163,7 @@ pub(crate) fn pinned(place: &Place, program: &Path) -> Command {
     command
 }
 
-/// Puts this process on the processors of the load; threads that are started later follow.
+/// Moves this process to the processors of the load; new threads inherit them.
 pub(crate) fn pin_load(place: &Place) {
     if !place.pin {
         return;

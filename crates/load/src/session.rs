@@ -30,7 +30,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Sends one message. An error says which reply refused it.
+    /// Sends one message. An error has the reply that refused it.
     pub(crate) async fn send(
         &mut self,
         template: &mut Template,

@@ -1,4 +1,5 @@
-//! A steady rate for minutes, each message to an inbox of its own that soon ends: what levels off, and what does not.
+//! Sends at a steady rate for minutes, each message to a new inbox that soon expires. Shows whether memory and files
+//! stop growing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +11,9 @@ use crate::server::{Server, pin_load, runtime};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SESSIONS: usize = 50;
-/// By when memory and files have reached their level: inboxes end after a minute, and are swept.
+/// When memory and files must have stopped growing: inboxes expire after a minute, and are then swept.
 const LEVEL_AFTER: usize = 3;
-/// How much above that level they may be at the end.
+/// How much they may have grown after that.
 const LEVEL: f64 = 1.2;
 
 pub(crate) fn run(options: &Soak) -> bool {

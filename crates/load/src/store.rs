@@ -1,4 +1,4 @@
-//! Makes many projects in a data directory before the server starts.
+//! Creates many projects in a data directory before the server starts.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use restante::service::Projects;
 
 use crate::server::KEY;
 
-/// Makes `count` projects and returns their keys.
+/// Creates `count` projects and returns their keys.
 pub(crate) async fn create_keys(data_dir: &Path, count: usize) -> Vec<String> {
     let database = Database::open(&DatabaseUrl::Sqlite(data_dir.join("restante.db"))).await.unwrap();
     let projects = Projects::open(database, Clock::system()).await.unwrap();

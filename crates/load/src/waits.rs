@@ -1,4 +1,4 @@
-//! Many waits at once: what they cost, whether a message wakes only its own, and how long it takes to wake all.
+//! Many waits at once: their cost, whether a message wakes only its own wait, and how long it takes to wake all.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use crate::sending::{Recipients, Run, Sending};
 use crate::server::{Server, WAITS_A_KEY, new_data_dir, pin_load, runtime};
 use crate::store::create_keys;
 
-/// Within it, what was woken has answered and what was sent has been registered.
+/// Within this time, woken waits have answered and new waits are registered.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// A wait that has been answered: its number, and when.
+/// An answered wait: its number, and when it was answered.
 type Answered = (usize, Instant);
 
 pub(crate) fn run(options: &Waits) -> bool {
@@ -53,7 +53,7 @@ async fn measure(options: &Waits) -> bool {
     woken == [0] && answers.len() == options.waits - 1
 }
 
-/// Opens every wait, each on a connection of its own.
+/// Opens every wait, each on a new connection.
 async fn open<'a>(server: &Server, inboxes: &[String], key: impl Fn(usize) -> &'a str) -> JoinSet<Answered> {
     let mut waiting = JoinSet::new();
     for (number, inbox) in inboxes.iter().enumerate() {
@@ -77,7 +77,7 @@ async fn send(server: &Server, addresses: &[String], sessions: usize) -> Sending
 
 fn report(sending: &Sending, answers: &[Answered]) {
     let last = answers.iter().map(|(_, at)| *at).max().unwrap_or(sending.started);
-    // The first address had its message before.
+    // The first address has received its message already.
     let at: HashMap<usize, Instant> = answers.iter().map(|(number, at)| (number - 1, *at)).collect();
     let pairs =
         || sending.sent().filter_map(|(number, _, sent)| Some((sent, at.get(&usize::try_from(*number).ok()?)?)));

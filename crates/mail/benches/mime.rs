@@ -1,5 +1,5 @@
-//! The time and the memory of parsing must grow linearly with the size of any message: the worst inputs at four sizes.
-//! `cargo bench --bench mime`.
+//! Checks that the time and the memory of parsing grow linearly with the size of any message: the worst inputs at four
+//! sizes. `cargo bench --bench mime`.
 
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher};
@@ -10,7 +10,7 @@ static ALLOCATOR: AllocProfiler = AllocProfiler::system();
 
 const SIZES: [usize; 4] = [25 << 10, 250 << 10, 2560 << 10, 25 << 20];
 
-/// A name, what begins the message, and what is repeated until it has its size.
+/// A name, the start of the message, and the text that is repeated up to the size.
 const INPUTS: &[(&str, &str, &str)] = &[
     ("nested multiparts", "", "Content-Type: multipart/mixed; boundary=a\n\n--a\n"),
     ("nested multiparts with boundaries of their own", "", "NESTED"),
@@ -70,7 +70,7 @@ fn main() {
     divan::main();
 }
 
-/// One iteration of each: at full size an input takes up to a second.
+/// One iteration each, because at full size an input takes up to a second.
 #[divan::bench(args = cases(), sample_count = 1, sample_size = 1)]
 fn worst(bencher: Bencher<'_, '_>, case: &Case) {
     let message = case.message();
@@ -115,7 +115,7 @@ impl Case {
     }
 }
 
-/// One byte a character: the inputs hold bytes that are no UTF-8.
+/// One byte per character, because the inputs have bytes that are not UTF-8.
 fn latin1(text: &str) -> Vec<u8> {
     text.chars().filter_map(|character| u8::try_from(u32::from(character)).ok()).collect()
 }

@@ -1,4 +1,4 @@
-//! The reading of everyday mail: its time and its allocations. `cargo bench --bench parse`.
+//! The time and the allocations of parsing ordinary mail. `cargo bench --bench parse`.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 
@@ -21,7 +21,7 @@ const SENTENCE: &str = "The quick brown fox jumps over the lazy dog while nobody
 const OPENING: &str = "Your code is 481516.\r\nhttps://shop.test/confirm?token=f3b1c\r\n\
     Not you? https://shop.test/help\r\n\r\n";
 
-/// Everyday messages by name.
+/// Ordinary messages, by name.
 const MESSAGES: &[&str] = &[
     "prose, 4 KB",
     "code and 2 links, 4 KB",
@@ -77,7 +77,7 @@ fn whole(bencher: Bencher<'_, '_>, name: &str) {
     bencher.counter(BytesCount::of_slice(&message)).bench_local(|| parse(divan::black_box(&message)));
 }
 
-/// The search for the code, with what it has to read for it.
+/// The search for the code, with the parsing that it needs.
 #[divan::bench(args = ["code and 2 links, 4 KB", "multipart, 30 KB"])]
 fn code(bencher: Bencher<'_, '_>, name: &str) {
     let message = message(name);

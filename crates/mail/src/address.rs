@@ -1,4 +1,4 @@
-//! Mail addresses: a local part and a domain, compared as the mail domain's owner compares them.
+//! Mail addresses: a local part and a domain. How local parts compare is up to the owner of the mail domain.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct InvalidAddress;
 pub struct Domain(String);
 
 impl Domain {
-    /// Reads a domain name, internationalised or not.
+    /// Parses a domain name, internationalised or not.
     ///
     /// # Errors
     /// [`InvalidAddress`] for what is not a host name: empty labels, characters outside letters, digits and hyphens.
@@ -52,11 +52,11 @@ pub struct EmailAddress {
 }
 
 impl EmailAddress {
-    /// Puts an address together from parts that a parser has already taken apart.
+    /// Combines parts that a parser has separated already.
     ///
     /// # Errors
-    /// [`InvalidAddress`] where the local part is no dot-atom (RFC 5322, section 3.2.3, with the UTF-8 of RFC 6531) or
-    /// a length is over its limit.
+    /// [`InvalidAddress`] if the local part is not a dot-atom (RFC 5322, section 3.2.3, with the UTF-8 of RFC 6531) or
+    /// a part is too long.
     pub fn new(local_part: &str, domain: Domain) -> Result<Self, InvalidAddress> {
         let too_long =
             local_part.len() > LOCAL_PART_BYTES || local_part.len() + 1 + domain.as_str().len() > ADDRESS_BYTES;
@@ -66,7 +66,7 @@ impl EmailAddress {
         Ok(Self { local_part: local_part.to_owned(), domain })
     }
 
-    /// Reads one bare address: no display name, no angle brackets, no quotes.
+    /// Parses one bare address: no display name, no angle brackets, no quotes.
     ///
     /// # Errors
     /// [`InvalidAddress`] for anything else.

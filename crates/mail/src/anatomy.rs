@@ -1,4 +1,4 @@
-//! A message taken apart for a person to look at: every header field, every part, and the images that the HTML shows.
+//! The structure of a message, for a person: every header field, every part, and the images that the HTML shows.
 
 use std::collections::HashMap;
 
@@ -10,55 +10,55 @@ use crate::header;
 use crate::structure::{Part, Structure};
 use crate::{charset, encoded_word};
 
-/// Image types that are shown: those in which browsers run nothing.
+/// Image types that are shown: those that cannot contain scripts.
 const SHOWN_IMAGES: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"];
-/// Bytes that the references to images may make the HTML grow by.
+/// How many bytes longer the HTML may become when references are replaced by images.
 const GROWTH: usize = BODY_BYTES;
 
-/// What a message consists of. Everything in it is hostile text.
+/// The structure of a message. Everything in it is hostile text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Anatomy {
     /// The fields of the header, decoded, each on one line.
     pub fields: Vec<(String, String)>,
     /// The parts, each before its children.
     pub parts: Vec<PartSummary>,
-    /// The bound at which reading ended, where the message was read only in part.
+    /// The limit at which reading stopped, if the message was read only in part.
     pub over_budget: Option<Budget>,
 }
 
 /// A part without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartSummary {
-    /// How many parts contain it.
+    /// The number of parts that contain it.
     pub depth: usize,
-    /// `text/plain`, in lower case; empty where it says none.
+    /// `text/plain`, in lower case; empty if the part names no type.
     pub content_type: String,
-    /// The charset that it says it has.
+    /// The charset that the part names.
     pub charset: Option<String>,
-    /// The file name that it says it has, decoded: never a path.
+    /// The decoded file name that the part names; it is not safe as a path.
     pub file_name: Option<String>,
-    /// Whether it says that it is an attachment.
+    /// Whether the part calls itself an attachment.
     pub is_attachment: bool,
     /// Whether it consists of other parts.
     pub is_multipart: bool,
     /// Whether it is an image that can be shown.
     pub is_image: bool,
-    /// Bytes of its decoded content; zero where it consists of other parts.
+    /// The size of its decoded content in bytes; zero if it consists of other parts.
     pub bytes: usize,
 }
 
 /// A part with its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartContent {
-    /// The type, where it is an image that can be shown.
+    /// The type, if it is an image that can be shown.
     pub image_type: Option<&'static str>,
-    /// The file name that it says it has, decoded: never a path.
+    /// The decoded file name that the part names; it is not safe as a path.
     pub file_name: Option<String>,
     /// The decoded content.
     pub bytes: Vec<u8>,
 }
 
-/// Takes a message apart. Never fails, as [`super::parse`] never does.
+/// Reads the structure of a message. Never fails, as [`super::parse`] never does.
 #[must_use]
 pub fn dissect(raw: &[u8]) -> Anatomy {
     let structure = Structure::read(raw);
@@ -126,7 +126,7 @@ pub fn with_images(raw: &[u8], html: &str) -> String {
     shown
 }
 
-/// Where the next `cid:` begins.
+/// The position of the next `cid:`.
 fn find_scheme(html: &str) -> Option<usize> {
     html.as_bytes().windows(4).position(|window| window.eq_ignore_ascii_case(b"cid:"))
 }
@@ -144,7 +144,7 @@ fn file_name(part: &Part<'_>) -> Option<String> {
     part.file_name.as_deref().map(|name| encoded_word::decode(name).into_owned()).filter(|name| !name.trim().is_empty())
 }
 
-/// How many parts contain each part. A part comes before its children.
+/// The number of parts that contain each part. A part comes before its children.
 fn depths(structure: &Structure<'_>) -> Vec<usize> {
     let mut depths = vec![0; structure.parts.len()];
     for (index, part) in structure.parts.iter().enumerate() {

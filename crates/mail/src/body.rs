@@ -1,4 +1,4 @@
-//! The body as a mail client shows it: which parts, in which order, as text and as HTML.
+//! The body as a mail client shows it: the parts to show, in order, as text and as HTML.
 
 use crate::budget::{BODY_BYTES, Budget};
 use crate::charset;
@@ -6,24 +6,24 @@ use crate::flowed;
 use crate::html::{self, Page};
 use crate::structure::{Kind, Part, Structure};
 
-/// A part of more bytes than this is not empty.
+/// A part with more bytes than this is not checked for being empty.
 const BLANK_BYTES: usize = 4 * 1024;
 
-/// What a person would see.
+/// The text and HTML that a person would see.
 #[derive(Default)]
 pub(super) struct Body {
     /// Line ends are `\n`, none at the end.
     pub(super) text: String,
-    /// Whether `text` was made from HTML alone.
+    /// Whether `text` was made only from HTML.
     pub(super) text_is_from_html: bool,
-    /// The HTML as it was sent, line ends `\n`, none at the end; empty where there is none.
+    /// The HTML as it was sent, with `\n` as line end and none at the end; empty if there is none.
     pub(super) html: String,
-    /// What the HTML shows; its text is moved to `text` where that has no other.
+    /// What the HTML shows. Its text is moved to `text` if there is no other text.
     pub(super) page: Page,
     pub(super) over_budget: Option<Budget>,
 }
 
-/// Chooses the parts to show and decodes them.
+/// Chooses the parts to show, and decodes them.
 pub(super) fn choose(structure: &Structure<'_>) -> Body {
     let mut body = Body::default();
     let is = |kind: Kind| move |&part: &usize| structure.parts[part].kind == kind;
@@ -44,8 +44,7 @@ pub(super) fn choose(structure: &Structure<'_>) -> Body {
     body
 }
 
-/// The text with HTML that stands beside it, not as its alternative, rendered in its place; `text` alone where the HTML
-/// only says the same again.
+/// The text with each HTML part rendered in its place. If an HTML part only repeats the text, `text` alone.
 fn with_rendered(structure: &Structure<'_>, parts: &[usize], text: String) -> String {
     let squeezed = |text: &str| text.split_whitespace().collect::<String>();
     let plain = squeezed(&text);
@@ -73,7 +72,7 @@ enum View {
     Html,
 }
 
-/// Walks the parts as a client with or without HTML would.
+/// Walks through the parts like a client that shows HTML, or one that does not.
 struct Chooser<'a, 'b> {
     structure: &'b Structure<'a>,
     view: View,
@@ -82,7 +81,7 @@ struct Chooser<'a, 'b> {
 }
 
 impl Chooser<'_, '_> {
-    /// The parts to show, in order. Text with a file name is a file, unless there is nothing else.
+    /// The parts to show, in order. Text with a file name counts as a file, unless there is nothing else.
     fn shown_or_files(mut self) -> Vec<usize> {
         let shown = self.shown(0, false);
         if !shown.is_empty() {
@@ -107,7 +106,7 @@ impl Chooser<'_, '_> {
         }
     }
 
-    /// The root of a multipart/related (RFC 2387); the next part that can be shown where the root cannot.
+    /// The root of a multipart/related (RFC 2387), or the next part that can be shown if the root cannot.
     fn shown_root(&self, part: &Part<'_>, start: Option<&str>) -> Vec<usize> {
         let is_start = |&&child: &&usize| {
             start.is_some_and(|start| self.structure.parts[child].content_id.is_some_and(|id| id == start.as_bytes()))
@@ -118,7 +117,7 @@ impl Chooser<'_, '_> {
         candidates.find_map(shown).unwrap_or_default()
     }
 
-    /// The last alternative that the view understands (RFC 2046, section 5.1.4) and that is not empty, else the last
+    /// The last alternative that the view can show (RFC 2046, section 5.1.4) and that is not empty, or else the last
     /// one.
     fn best(&self, part: &Part<'_>) -> Vec<usize> {
         let alternatives = part.children.iter().filter(|&&child| !self.is_beyond_us(child));
@@ -130,7 +129,7 @@ impl Chooser<'_, '_> {
         best.map(|best| shown.swap_remove(best)).unwrap_or_default()
     }
 
-    /// Whether an alternative says it in a kind of text that is not shown, so that the rest of it is not the whole.
+    /// Whether a multipart has rich text that is not supported, so that its other parts are not the whole text.
     fn is_beyond_us(&self, index: usize) -> bool {
         let is_unknown_text = |&child: &usize| {
             let part = &self.structure.parts[child];
@@ -145,13 +144,13 @@ fn is_rich_text(content_type: &str) -> bool {
     matches!(content_type, "text/richtext" | "text/enriched" | "text/rtf" | "application/rtf")
 }
 
-/// Whether a part shows nothing. What is larger than a few pages is not looked at.
+/// Whether a part shows nothing. A large part is not checked.
 fn is_blank(part: &Part<'_>) -> bool {
     part.body.trim_ascii().is_empty()
         || part.body.len() <= BLANK_BYTES && part.encoding.decode(part.body).trim_ascii().is_empty()
 }
 
-/// The decoded parts, one below the other.
+/// The decoded parts, one after the other.
 fn joined(structure: &Structure<'_>, parts: impl Iterator<Item = usize>) -> String {
     let mut joined = String::new();
     for part in parts {
@@ -189,7 +188,7 @@ fn normalized(text: String) -> String {
     let Some(first) = text.find('\r') else { return text };
     let mut bytes = text.into_bytes();
     let (mut read, mut written) = (first, first);
-    // Each round begins at a CR and takes over what stands up to the next.
+    // Each round starts at a CR and copies the text up to the next CR.
     while read < bytes.len() {
         if bytes.get(read + 1) != Some(&b'\n') {
             bytes[written] = b'\n';

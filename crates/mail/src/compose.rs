@@ -1,4 +1,4 @@
-//! From a draft to a message (RFC 5322): one text, one HTML, or both as alternatives.
+//! Composes a message (RFC 5322): a text, an HTML, or both as alternatives.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use lettre::message::{Mailbox, Message, MultiPart, SinglePart};
 use crate::address::EmailAddress;
 use crate::threading::{self, Threading};
 
-/// Bytes of text in one encoded word: their base64 and the name of the field fit on a line of 76 characters.
+/// Bytes of text in one encoded word. With them, its base64 and the name of the field fit on a line of 76 characters.
 const ENCODED_WORD_BYTES: usize = 39;
 
 /// A message to be written.
@@ -36,7 +36,7 @@ pub struct Draft<'a> {
 /// Why a draft cannot be written as a message.
 #[derive(Debug, thiserror::Error)]
 pub enum ComposeError {
-    /// An address is none that a message can be sent from or to.
+    /// An address cannot be used in a message.
     #[error("not a mail address: {0}")]
     Address(String),
     /// The subject or the date holds a control character.
@@ -50,11 +50,11 @@ pub enum ComposeError {
     Build(#[from] lettre::error::Error),
 }
 
-/// Writes a message, lines ended by CR LF and at most 998 bytes long.
+/// Composes a message. Its lines end with CR LF and have at most 998 bytes.
 ///
 /// # Errors
-/// [`ComposeError`] for addresses that do not parse and for control characters in a header: nothing in a draft can
-/// begin a header of its own.
+/// [`ComposeError`] if an address does not parse, or a header has a control character: a draft cannot start another
+/// header field.
 pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
     if [draft.subject, draft.date].iter().any(|value| value.contains(char::is_control)) {
         return Err(ComposeError::ControlCharacter);
@@ -96,12 +96,12 @@ fn mailbox(address: &str) -> Result<Mailbox, ComposeError> {
     Ok(Mailbox::new(None, address))
 }
 
-/// A header whose value is ASCII without control characters but folds.
+/// A header whose value is ASCII without control characters and may be folded.
 fn header(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
 }
 
-/// The text as encoded words (RFC 2047): what looks like one in it is then read as it is written.
+/// The text as encoded words (RFC 2047), so that text that looks like an encoded word is not decoded.
 fn encoded_words(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut rest = text;
@@ -117,7 +117,7 @@ fn parent_id(parent: &Threading) -> Vec<String> {
     parent.message_id.iter().filter(|id| threading::is_bracketed_id(id)).cloned().collect()
 }
 
-/// The parent's thread, and the parent as its latest.
+/// The ids of the parent's thread, with the parent as the last.
 fn thread(parent: &Threading) -> Vec<String> {
     let references = parent.references.iter().chain(&parent.message_id);
     threading::bounded(references.filter(|id| threading::is_bracketed_id(id)).cloned().collect())

@@ -1,6 +1,5 @@
-//! A message in full for a test that looks closely: every header field, all addresses, where each link and the code
-//! were
-//! found, and the attachments.
+//! All details of a message, for a test that checks them: every header field, all addresses, where each link and the
+//! code were found, and the attachments.
 
 use mail_parser::parsers::MessageStream;
 use mail_parser::{Address, HeaderValue};
@@ -13,12 +12,12 @@ use crate::structure::{Kind, Part, Structure};
 use crate::threading::ids;
 use crate::{charset, encoded_word};
 
-/// Addresses that are read of one kind.
+/// The most addresses of one kind that are read.
 const ADDRESSES: usize = 1_000;
 /// Characters of the words of a link.
 const WORDS_CHARACTERS: usize = 1_000;
 
-/// What [`crate::parse`] leaves out. Everything in it is hostile text.
+/// The details that [`crate::parse`] leaves out. Everything in them is hostile text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {
     /// The fields of the header, decoded, each on one line.
@@ -70,7 +69,7 @@ pub struct Link {
 /// An attachment without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
-    /// The file name that it says it has, decoded: never use it as a path.
+    /// The decoded file name that the part names; never use it as a path.
     pub file_name: Option<String>,
     /// `image/png`, in lower case; empty if it names no type.
     pub content_type: String,
@@ -78,7 +77,7 @@ pub struct Attachment {
     pub size: usize,
     /// The Content-ID without angle brackets.
     pub content_id: Option<String>,
-    /// Whether it is shown among the text, as an image of the HTML is.
+    /// Whether it is shown within the text, as an image of the HTML is.
     pub is_inline: bool,
 }
 
@@ -91,7 +90,7 @@ pub struct ListUnsubscribe {
     pub one_click: bool,
 }
 
-/// Reads a message in full. Never fails.
+/// Reads the details of a message. Never fails.
 #[must_use]
 pub fn details(raw: &[u8]) -> Details {
     let structure = Structure::read(raw);
@@ -178,7 +177,7 @@ fn all_links(body: &Body, own_text: &str, page_text: &str) -> Vec<Link> {
     found.into_iter().map(link).collect()
 }
 
-/// The parts that the body does not consist of.
+/// The parts that the body does not use.
 fn attached<'s, 'a>(structure: &'s Structure<'a>) -> impl Iterator<Item = &'s Part<'a>> {
     structure.parts.iter().filter(|part| match part.kind {
         Kind::Plain | Kind::Html => part.attachment || part.file_name.is_some(),

@@ -1,24 +1,23 @@
-//! The HTML of a mail as it is put into a frame that shows it.
+//! Prepares the HTML of a mail for a frame that shows it.
 //!
-//! What keeps the frame harmless is the policy that it is answered with. But browsers open connections ahead of time
-//! for frames, links and hints that the policy then forbids to be used, and a connection already tells the sender that
-//! the mail is looked at. So what could not be shown anyway is left out here, and links show where they lead without
-//! leading there.
+//! The response's content security policy makes the frame harmless. But browsers open connections ahead of time, for
+//! frames, links and hints that the policy then forbids to use. Such a connection tells the sender that the mail is
+//! being read. So this module removes what cannot be shown anyway, and links show their target without being links.
 
 use html5gum::{DefaultEmitter, Doctype, EndTag, HtmlString, StartTag, Token, Tokenizer};
 
-/// Elements that are left out, with all that is in them.
+/// Elements that are removed with their content.
 const LEFT_OUT: [&[u8]; 9] =
     [b"script", b"iframe", b"noembed", b"noframes", b"title", b"portal", b"fencedframe", b"noscript", b"plaintext"];
-/// Elements of which only the tags are left out.
+/// Elements of which only the tags are removed.
 const TAGS_LEFT_OUT: [&[u8]; 10] =
     [b"frame", b"frameset", b"object", b"embed", b"applet", b"link", b"base", b"param", b"source", b"track"];
-/// Names of `meta` elements that say how a page wants to be shown.
+/// Names of `meta` elements that control how a page is shown.
 const KEPT_META: [&[u8]; 3] = [b"color-scheme", b"supported-color-schemes", b"viewport"];
-/// Attributes that lead somewhere.
+/// Attributes with a URL that a browser might load or open.
 const LEADING: [&[u8]; 6] = [b"href", b"xlink:href", b"ping", b"action", b"formaction", b"target"];
 
-/// `html` without what a frame that may load nothing cannot show.
+/// `html` without everything that a frame that may load nothing cannot show.
 #[must_use]
 pub fn displayed(html: &str) -> String {
     let mut emitter = DefaultEmitter::default();
@@ -32,7 +31,7 @@ pub fn displayed(html: &str) -> String {
 
 struct Display {
     html: String,
-    /// The element that is being left out.
+    /// The element that is being removed.
     left_out: Option<HtmlString>,
     in_style: bool,
 }
@@ -53,7 +52,7 @@ impl Display {
     fn start(&mut self, tag: &StartTag<()>) {
         let name: &[u8] = &tag.name;
         if LEFT_OUT.contains(&name) {
-            // Everything to the end of the document is the content of this one.
+            // The rest of the document is the content of this element.
             self.left_out = Some(tag.name.clone());
             return;
         }
@@ -108,7 +107,7 @@ impl Display {
         if !self.in_style {
             return self.escape(text);
         }
-        // A style sheet inside an SVG is read as tags by browsers, and no style sheet needs anything like a tag.
+        // Browsers parse a style sheet inside an SVG for tags, and a valid style sheet has nothing like a tag.
         let mut characters = text.chars().peekable();
         while let Some(character) = characters.next() {
             let opens = character == '<' && characters.peek().is_some_and(|next| !next.is_ascii_whitespace());
@@ -157,7 +156,7 @@ fn is_kept_meta(tag: &StartTag<()>) -> bool {
     kept && !tag.attributes.keys().any(|name| name.as_slice() == b"http-equiv")
 }
 
-/// Old elements whose content is read without its tags are shown as the one that took their place.
+/// Old elements whose content is read as text are shown as the element that replaced them.
 fn shown_name(name: &str) -> &str {
     if matches!(name, "xmp" | "listing") { "pre" } else { name }
 }

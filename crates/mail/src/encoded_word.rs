@@ -1,12 +1,12 @@
-//! Encoded-words (RFC 2047) in header values, also broken ones: words that split a character between them, that hold
-//! spaces, that touch their neighbours, that never end.
+//! Encoded-words (RFC 2047) in header values, including malformed ones: a character split between two words, spaces
+//! within a word, words without a space between them, words without an end.
 
 use std::borrow::Cow;
 
 use crate::charset;
 use crate::transfer;
 
-/// A charset name in an encoded-word is no longer than this.
+/// The longest charset name in an encoded-word.
 const CHARSET_BYTES: usize = 64;
 
 struct Word<'a> {
@@ -16,13 +16,13 @@ struct Word<'a> {
     length: usize,
 }
 
-/// Replaces every encoded-word by the text that it stands for.
+/// Replaces every encoded-word by its text.
 pub(super) fn decode(text: &str) -> Cow<'_, str> {
     if !text.contains("=?") {
         return Cow::Borrowed(text);
     }
     let mut decoded = String::with_capacity(text.len());
-    // Words of one charset are decoded together: senders cut between the bytes of a character.
+    // Words of one charset are decoded together, because some programs split a character between words.
     let mut pending: Option<(&str, Vec<u8>)> = None;
     let mut rest = text;
     while let Some(start) = rest.find("=?") {
@@ -83,8 +83,8 @@ fn read(text: &str) -> Option<Word<'_>> {
 
 /// The encoded text, and whether `?=` ends it; without that it ends at the next space.
 fn encoded_text(rest: &str) -> (&str, bool) {
-    // No further than the next word: looking for the end of each among many would take the square of their number. In
-    // `=?=` the first equals sign is padding.
+    // Searches no further than the next word: searching for the end of each word in the whole text would take quadratic
+    // time. In `=?=` the first equals sign is padding.
     for mark in memchr::memchr_iter(b'?', rest.as_bytes()) {
         if rest[mark..].starts_with("?=") {
             return (&rest[..mark], true);

@@ -3,11 +3,11 @@
 /// Not flowed, although it ends in a space (section 4.3).
 const SIGNATURE_SEPARATOR: &str = "-- ";
 
-/// Joins each line that ends in a space with the next one of the same quote depth; `delete_space` is the parameter
-/// DelSp, by which that space was added.
+/// Joins each line that ends with a space with the next line of the same quote depth. `delete_space` is the parameter
+/// DelSp: the space was added when the line was broken.
 pub(super) fn unwrapped(text: &str, delete_space: bool) -> String {
     let mut unwrapped = String::with_capacity(text.len());
-    // The quote depth of a line that goes on.
+    // The quote depth of a line that continues.
     let mut flowing: Option<usize> = None;
     for (index, line) in text.split('\n').enumerate() {
         let depth = line.bytes().take_while(|&byte| byte == b'>').count();

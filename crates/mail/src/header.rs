@@ -1,4 +1,4 @@
-//! Header sections: their fields (RFC 5322, section 2.2), and what the fields that matter here say.
+//! Header sections: their fields (RFC 5322, section 2.2), and the values of the fields that are used here.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::budget::{HEADER_FIELD_BYTES, PARAMETERS_BYTES};
 use crate::charset;
 use crate::encoded_word;
 
-/// One field as it stands in the message, its value still folded.
+/// One field of a message, with its value still folded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field<'a> {
     pub(super) name: &'a [u8],
@@ -21,25 +21,25 @@ impl<'a> Field<'a> {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
-    /// The value's bytes within the budget of one field.
+    /// The bytes of the value that are within the budget of one field.
     pub(super) fn bounded_value(&self) -> &'a [u8] {
         &self.value[..self.value.len().min(HEADER_FIELD_BYTES)]
     }
 }
 
-/// A header section taken from the front of a message or part.
+/// A header section from the start of a message or part.
 pub(super) struct Section<'a> {
     pub(super) fields: Vec<Field<'a>>,
-    /// Bytes up to the body.
+    /// Bytes before the body.
     pub(super) length: usize,
-    /// Whether the field budget or the limit of the section was passed.
+    /// Whether the budget of a field or of the section was exceeded.
     pub(super) field_too_long: bool,
     pub(super) section_too_long: bool,
 }
 
 impl<'a> Section<'a> {
-    /// Reads fields up to the empty line, a line that cannot belong to a header, or one that `ends` says ends the part.
-    /// Only fields that begin within the first `limit` bytes are kept.
+    /// Reads fields up to the empty line, up to a line that cannot belong to a header, or up to a line for which `ends`
+    /// is true. Only fields that start within the first `limit` bytes are kept.
     pub(super) fn read(text: &'a [u8], limit: usize, ends: impl Fn(&[u8]) -> bool) -> Self {
         let mut section = Self { fields: Vec::new(), length: 0, field_too_long: false, section_too_long: false };
         let mut position = 0;
@@ -82,7 +82,7 @@ impl<'a> Section<'a> {
         self.fields.push(Field { name, value: &text[start + colon + 1..end] });
     }
 
-    /// Takes the line that ends at `end` into the last field.
+    /// Adds the line that ends at `end` to the last field.
     fn extend_last(&mut self, text: &'a [u8], end: usize) {
         if self.section_too_long {
             return;
@@ -94,8 +94,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Whether a line without a field name still belongs to the header: a continuation, the "From " line of a mailbox
-    /// file, or one that a careless sender broke, with more of the header after it.
+    /// Whether a line without a field name belongs to the header: a continuation, the "From " line of a mailbox file,
+    /// or a broken line with more of the header after it.
     fn is_stray_line(&self, line: &[u8], after: &[u8], position: usize) -> bool {
         starts_with_space(line)
             || position == 0 && (line.starts_with(b"From ") || line.starts_with(b">From "))
@@ -117,7 +117,7 @@ fn starts_with_space(line: &[u8]) -> bool {
     matches!(line.first(), Some(b' ' | b'\t'))
 }
 
-/// Where the colon after a field name stands, if the line begins with one.
+/// The position of the colon after a field name, if the line starts with one.
 fn field_colon(line: &[u8]) -> Option<usize> {
     let colon = line.iter().position(|byte| !matches!(byte, 33..=57 | 59..=126))?;
     let spaces = line[colon..].iter().position(|byte| !matches!(byte, b' ' | b'\t'))?;
@@ -136,11 +136,11 @@ pub(super) fn text(value: &[u8]) -> String {
         _ => character,
     };
     let line: String = decoded.trim().chars().map(shown).collect();
-    // What was a control character may be a space at an end now.
+    // A control character at an end has become a space.
     if line.trim().len() == line.len() { line } else { line.trim().to_owned() }
 }
 
-/// Takes the line ends out: the white space that follows each stays (RFC 5322, section 2.2.3).
+/// Removes the line ends; the white space after each stays (RFC 5322, section 2.2.3).
 fn unfolded(text: &str) -> Cow<'_, str> {
     if text.contains(['\r', '\n']) { Cow::Owned(text.replace(['\r', '\n'], "")) } else { Cow::Borrowed(text) }
 }
@@ -154,7 +154,7 @@ pub(super) struct Parameterized {
 }
 
 impl Parameterized {
-    /// Reads a field. What cannot be read has an empty value.
+    /// Parses a field. If that fails, the value is empty.
     pub(super) fn parse(value: &[u8]) -> Self {
         let value = &value[..value.len().min(PARAMETERS_BYTES)];
         let mut line = value.trim_ascii().to_vec();

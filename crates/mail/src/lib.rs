@@ -9,12 +9,12 @@
 //! assert_eq!(read.links, ["https://shop.example/in?token=f3b1c"]);
 //! ```
 //!
-//! Everything here is pure: bytes go in, values come out. [`parse`] never fails and never panics, and its cost grows
-//! linearly with the size of the message, for any message: see [`Budget`].
+//! This crate is pure: bytes in, values out. [`parse`] never fails and never panics. For any message, its time grows
+//! linearly with the size of the message: see [`Budget`].
 //!
-//! A message goes through these steps: [`structure`] finds the parts, [`body`] chooses those that a mail client would
-//! show and decodes them ([`transfer`], [`charset`], [`flowed`]), [`html`] tells what a person sees of the HTML,
-//! [`links`] and [`otp`] look through that.
+//! A message is parsed in these steps: [`structure`] finds the parts. [`body`] chooses the parts that a mail client
+//! would show, and decodes them ([`transfer`], [`charset`], [`flowed`]). [`html`] extracts what a person sees of the
+//! HTML. [`links`] and [`otp`] search that.
 
 mod address;
 pub mod anatomy;
@@ -30,6 +30,7 @@ mod header;
 mod html;
 mod links;
 mod otp;
+pub mod report;
 mod sender;
 mod structure;
 mod threading;
@@ -42,29 +43,29 @@ pub use threading::{Threading, threading};
 
 use structure::Structure;
 
-/// What a test reads of a message. No field holds a NUL character, which databases do not store.
+/// The fields of a message that a test reads. No field has a NUL character, because databases do not store it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParsedMessage {
     /// The first address of the From header, if one parses.
     pub from: Option<String>,
-    /// The subject, decoded, on one line; empty where there is none.
+    /// The decoded subject, on one line; empty if there is none.
     pub subject: String,
-    /// The text as a mail client shows it; made from the HTML where there is no other. Lines end with `\n`, the last
-    /// one does not.
+    /// The text as a mail client shows it; made from the HTML if there is no text. Lines end with `\n`; the last line
+    /// has no line end.
     pub text: String,
-    /// The HTML as it was sent, line ends as in `text`; empty where there is none.
+    /// The HTML as it was sent, with line ends as in `text`; empty if there is none.
     pub html: String,
-    /// Absolute URIs in the order they stand in the message, each once: those of the HTML, then those that only the
-    /// text has. At most 10,000, together at most 4 MiB.
+    /// Absolute URIs in the order of the message, each once: first those of the HTML, then those that only the text
+    /// has. At most 10,000, together at most 4 MiB.
     pub links: Vec<String>,
-    /// The one-time code, 4 to 8 ASCII digits; empty where there is none. Looked for in the first 256 KiB of what is
-    /// visible.
+    /// The one-time code, 4 to 8 ASCII digits; empty if there is none. Only the first 256 KiB of the visible text are
+    /// searched.
     pub otp: String,
-    /// The bound at which reading ended, where the message was read only in part.
+    /// The limit at which reading stopped, if the message was read only in part.
     pub over_budget: Option<Budget>,
 }
 
-/// How the one-time code of a message was recognised, for a person who wonders.
+/// How the one-time code of a message was recognised, as an explanation for a person.
 #[must_use]
 pub fn recognise_code(raw: &[u8]) -> Option<Recognised> {
     let structure = Structure::read(raw);
@@ -76,7 +77,7 @@ pub fn recognise_code(raw: &[u8]) -> Option<Recognised> {
     otp::recognise(&subject, own_text, page_text)
 }
 
-/// Reads a message. Never fails: what is broken is read as well as it can be, and what is not there is empty.
+/// Parses a message. Never fails: malformed parts are read as well as possible, and missing fields are empty.
 #[must_use]
 pub fn parse(raw: &[u8]) -> ParsedMessage {
     let structure = Structure::read(raw);

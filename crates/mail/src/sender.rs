@@ -1,7 +1,8 @@
-//! The sender's address, out of a From field as programs really write it (RFC 5322, section 3.4, and worse).
+//! Finds the sender's address in a From field as programs really write it (RFC 5322, section 3.4, and worse).
 //!
-//! Every `@` outside quotes and comments may be an address: what stands before it up to a separator is the local part,
-//! what follows it is the domain. In one entry of the list an address in angle brackets wins over the words before it.
+//! Every `@` outside quotes and comments may be part of an address: the text before it, up to a separator, is the local
+//! part, and the text after it is the domain. Within one entry of the list, an address in angle brackets wins over the
+//! words before it.
 
 use std::borrow::Cow;
 
@@ -11,11 +12,11 @@ use crate::{charset, encoded_word};
 pub(super) fn address(value: &[u8]) -> Option<String> {
     let text = charset::decode_unlabelled(value);
     let text = without_comments(&text);
-    // Some senders encode the address with the name.
+    // Some programs encode the address together with the name.
     first_address(&text).or_else(|| first_address(&encoded_word::decode(&text.replace(['\r', '\n'], ""))))
 }
 
-/// The text with each comment replaced by a space. A parenthesis that nothing closes is a character.
+/// The text with each comment replaced by a space. An unclosed parenthesis is an ordinary character.
 fn without_comments(text: &str) -> Cow<'_, str> {
     if !text.contains('(') {
         return Cow::Borrowed(text);
@@ -60,13 +61,13 @@ fn first_address(text: &str) -> Option<String> {
     bare
 }
 
-/// The address whose at sign stands at `at`.
+/// The address with its at sign at `at`.
 fn address_at(text: &str, at: usize) -> Option<String> {
     let (before, after) = (text[..at].trim_end(), text[at + 1..].trim_start());
     let local_part = local_part(before);
     let domain = domain(after);
     let rest = &after[domain.len()..];
-    // Senders put apostrophes around an address in place of quotes.
+    // Some programs put apostrophes around an address in place of quotes.
     let (local_part, domain) = match domain.strip_suffix('\'') {
         Some(domain) => (local_part.strip_prefix('\'').unwrap_or(local_part), domain),
         None => (local_part, domain),
@@ -79,7 +80,7 @@ fn address_at(text: &str, at: usize) -> Option<String> {
     is_whole.then(|| format!("{local_part}@{domain}"))
 }
 
-/// The word, or the quoted string, that `text` ends with.
+/// The word, or the quoted string, at the end of `text`.
 fn local_part(text: &str) -> &str {
     if let Some(quoted) = text.strip_suffix('"') {
         let opening = quoted.rfind('"').filter(|&opening| !quoted[opening..].contains(char::is_control));
@@ -100,11 +101,11 @@ fn is_separator(character: char) -> bool {
     character.is_whitespace() || character.is_control() || "<>,;:()[]\"@\\".contains(character)
 }
 
-/// The characters that mean something, outside of quoted strings.
+/// The characters with a meaning outside of quoted strings.
 struct Marks<'a> {
     text: &'a str,
     position: usize,
-    /// No quotation mark after this place is closed.
+    /// After this position, no quotation mark is closed.
     last_quote: usize,
 }
 

@@ -1,7 +1,7 @@
 //! The parts of a message (RFC 2046, section 5.1), found in one pass over its lines.
 //!
-//! The pass keeps the boundaries that are open and looks each line up among them, so that it costs the size of the
-//! message for any input. A message inside the message is a leaf: nothing of it is ever shown.
+//! The pass keeps the open boundaries and looks up each line among them, so that it takes linear time for any input. A
+//! message inside the message is not parsed: none of it is ever shown.
 
 use std::collections::HashMap;
 
@@ -9,21 +9,21 @@ use crate::budget::{Budget, DEPTH, HEADER_SECTION_BYTES, PARTS};
 use crate::header::{Field, Parameterized, Section, line_at};
 use crate::transfer::TransferEncoding;
 
-/// A multipart without a boundary is searched this far for the first line that could be one.
+/// How far a multipart without a boundary is searched for the first line that may be one.
 const BOUNDARY_SEARCH_BYTES: usize = 4 * 1024;
 
-/// What a part is, as far as showing it goes.
+/// The kind of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Plain,
     Html,
-    /// Children are the same thing in several forms, the best last.
+    /// Its children are forms of the same content, the best last.
     Alternative,
-    /// The first child, or the one with this Content-ID, is shown; the others are what it refers to.
+    /// Its first child, or the one with this Content-ID, is shown. The others are its images and other resources.
     Related(Option<String>),
-    /// Children are shown one after the other.
+    /// Its children are shown one after the other.
     Multipart,
-    /// Anything that is not shown.
+    /// A part that is not shown.
     Opaque,
 }
 
@@ -34,29 +34,29 @@ pub(super) struct Part<'a> {
     pub(super) content_type: Parameterized,
     pub(super) encoding: TransferEncoding,
     pub(super) content_id: Option<&'a [u8]>,
-    /// It says that it is an attachment.
+    /// It calls itself an attachment.
     pub(super) attachment: bool,
-    /// It says that it is shown among the text.
+    /// It says that it is shown within the text.
     pub(super) inline: bool,
     /// It has a file name, still encoded.
     pub(super) file_name: Option<String>,
-    /// The bytes between its header and what ends it, still encoded.
+    /// The bytes of its body, still encoded.
     pub(super) body: &'a [u8],
     pub(super) children: Vec<usize>,
 }
 
-/// A message taken apart.
+/// The structure of a message.
 pub(super) struct Structure<'a> {
     /// The fields of the top header.
     pub(super) fields: Vec<Field<'a>>,
     /// All parts; the first is the message itself.
     pub(super) parts: Vec<Part<'a>>,
-    /// The first bound that was passed.
+    /// The first limit that was exceeded.
     pub(super) over_budget: Option<Budget>,
 }
 
 impl<'a> Structure<'a> {
-    /// Takes a message apart. Never fails: what is broken is read as well as it can be.
+    /// Finds the parts of a message. Never fails: malformed parts are read as well as possible.
     pub(super) fn read(raw: &'a [u8]) -> Self {
         let mut walk = Walk::new(raw);
         let section = Section::read(raw, HEADER_SECTION_BYTES, |_| false);
@@ -67,11 +67,11 @@ impl<'a> Structure<'a> {
     }
 }
 
-/// A multipart whose end has not come yet.
+/// A multipart that has not ended yet.
 struct Open {
     part: usize,
     boundary: Vec<u8>,
-    /// What the boundary meant before: an inner multipart may use an outer one's.
+    /// The earlier meaning of the boundary: an inner multipart may use the boundary of an outer one.
     shadowed: Option<usize>,
 }
 
@@ -79,9 +79,9 @@ struct Walk<'a> {
     raw: &'a [u8],
     parts: Vec<Part<'a>>,
     open: Vec<Open>,
-    /// From a boundary to the place of its multipart in `open`.
+    /// From a boundary to the index of its multipart in `open`.
     boundaries: HashMap<Vec<u8>, usize>,
-    /// The leaf that the lines belong to, and where its body begins.
+    /// The part that the current lines belong to, and the start of its body.
     leaf: Option<(usize, usize)>,
     part_header_bytes: usize,
     over_budget: Option<Budget>,
@@ -125,7 +125,7 @@ impl<'a> Walk<'a> {
         self.end_at(end, 0);
     }
 
-    /// Reads the header of a part of the multipart at `index`; returns where its body begins.
+    /// Reads the header of a part of the multipart at `index`; returns the start of its body.
     fn read_part(&mut self, position: usize, index: usize) -> usize {
         let section = Section::read(&self.raw[position..], HEADER_SECTION_BYTES, |line| self.delimiter(line).is_some());
         self.part_header_bytes += section.length;
@@ -142,7 +142,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Begins the part whose header was read at `position`.
+    /// Starts the part whose header was read at `position`.
     fn begin(&mut self, section: &Section<'a>, position: usize, parent: Option<usize>) {
         let body_start = position + section.length;
         let mut part = Part::from_header(section, parent.map(|parent| self.parts[parent].content_type.value.as_str()));
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
         Some(line[2..].trim_ascii_end().to_vec())
     }
 
-    /// The open multipart that a line delimits, and whether it closes it.
+    /// The open multipart whose boundary a line has, and whether the line closes it.
     fn delimiter(&self, line: &[u8]) -> Option<(usize, bool)> {
         let text = line.strip_prefix(b"--")?.trim_ascii_end();
         if let Some(&index) = self.boundaries.get(text) {
@@ -196,9 +196,9 @@ impl<'a> Walk<'a> {
         Some((index, true))
     }
 
-    /// Ends the leaf and all but `keep` multiparts where a delimiter line begins.
+    /// Ends the current part and all but `keep` multiparts, at the start of a delimiter line.
     fn end_at(&mut self, position: usize, keep: usize) {
-        // The line end in front of a delimiter belongs to it.
+        // The line end before a delimiter belongs to the delimiter.
         let content = &self.raw[..position];
         let content =
             content.strip_suffix(b"\n").map_or(content, |content| content.strip_suffix(b"\r").unwrap_or(content));
@@ -216,7 +216,7 @@ impl<'a> Walk<'a> {
             let start = self.raw.len() - part.body.len();
             part.body = &self.raw[start..content.len().max(start)];
             if part.children.is_empty() {
-                // Its boundary never came: what it holds is all there is to see.
+                // The boundary did not occur, so its body is shown as one part.
                 part.kind = Kind::Plain;
             }
         }
@@ -250,7 +250,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// What a content type means; without one, the parent's decides (RFC 2046, section 5.1.5).
+/// The kind of a content type; without one, the parent decides (RFC 2046, section 5.1.5).
 fn kind(content_type: &Parameterized, parent: Option<&str>) -> Kind {
     match content_type.value.as_str() {
         "" if parent == Some("multipart/digest") => Kind::Opaque,
@@ -259,7 +259,7 @@ fn kind(content_type: &Parameterized, parent: Option<&str>) -> Kind {
         "multipart/alternative" => Kind::Alternative,
         "multipart/related" => Kind::Related(content_type.parameter("start").map(str::to_owned)),
         value if value.starts_with("multipart/") || value == "multipart" => Kind::Multipart,
-        // A value that names no type and subtype is an error, and then the default holds (RFC 2045, section 5.2).
+        // A value without type and subtype is an error, so the default applies (RFC 2045, section 5.2).
         value if !value.contains('/') => Kind::Plain,
         _ => Kind::Opaque,
     }

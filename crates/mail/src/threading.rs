@@ -1,14 +1,14 @@
-//! What a reply must know of the message that it answers (RFC 5322, section 3.6.4).
+//! The threading data that a reply needs from the message that it answers (RFC 5322, section 3.6.4).
 
 use crate::budget::HEADER_SECTION_BYTES;
 use crate::header::{Field, Section};
 
-/// A longer message id is not repeated: with its header name it would not fit on a line (RFC 5322, section 2.1.1).
+/// A longer message id is left out: with the name of its header it would not fit on a line (RFC 5322, section 2.1.1).
 const ID_BYTES: usize = 900;
-/// References that are kept: the first, which began the thread, and the latest.
+/// The references that are kept: the first one, which started the thread, and the latest.
 const REFERENCES: usize = 20;
 
-/// The identity of a message and of those before it in its thread. Ids have their angle brackets.
+/// The ids of a message and of those before it in its thread, with angle brackets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Threading {
     /// The message's own id.
@@ -24,7 +24,7 @@ pub fn threading(raw: &[u8]) -> Threading {
     let ids_of = |name: &str| section.field(name).map(ids).unwrap_or_default();
     let mut references = ids_of("references");
     if references.is_empty() {
-        // Without References, an In-Reply-To with a single id stands in for it.
+        // Without References, an In-Reply-To with a single id is used.
         references = Some(ids_of("in-reply-to")).filter(|ids| ids.len() == 1).unwrap_or_default();
     }
     Threading { message_id: ids_of("message-id").into_iter().next(), references: bounded(references) }

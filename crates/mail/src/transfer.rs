@@ -1,12 +1,11 @@
-//! Content transfer encodings (RFC 2045, section 6), read leniently: what a broken encoder left is kept where it can
-//! be.
+//! Content transfer encodings (RFC 2045, section 6), decoded leniently: malformed data is kept if possible.
 
 use std::borrow::Cow;
 
 /// How the bytes of a body are encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TransferEncoding {
-    /// 7bit, 8bit, binary, and every name that is unknown.
+    /// 7bit, 8bit, binary, and every unknown name.
     #[default]
     Identity,
     Base64,
@@ -14,7 +13,7 @@ pub(super) enum TransferEncoding {
 }
 
 impl TransferEncoding {
-    /// Reads the value of a Content-Transfer-Encoding field.
+    /// Parses the value of a Content-Transfer-Encoding field.
     pub(super) fn parse(value: &[u8]) -> Self {
         let name = value.split(|&byte| byte == b';' || byte == b'(').next().unwrap_or_default().trim_ascii();
         if name.eq_ignore_ascii_case(b"base64") {
@@ -26,7 +25,7 @@ impl TransferEncoding {
         }
     }
 
-    /// The bytes that `body` stands for.
+    /// The decoded bytes of `body`.
     pub(super) fn decode(self, body: &[u8]) -> Cow<'_, [u8]> {
         match self {
             Self::Base64 if looks_like_base64(body) => Cow::Owned(base64(body)),
@@ -36,8 +35,8 @@ impl TransferEncoding {
     }
 }
 
-/// Some senders say base64 and write plain text: its first line then has other characters in it, or spaces and no
-/// text once it is decoded.
+/// Whether a body that is labelled as base64 is base64. Some senders give plain text this label: its first line has
+/// many characters outside the alphabet, or it has spaces and does not decode to text.
 fn looks_like_base64(body: &[u8]) -> bool {
     let line = body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
     let Some(line) = line else { return true };
@@ -54,8 +53,8 @@ fn looks_like_text(bytes: &[u8]) -> bool {
     is_utf8 && !bytes.iter().any(is_control)
 }
 
-/// Decodes base64. Characters outside the alphabet are passed over (RFC 2045, section 6.8); padding ends a group, and
-/// a line of something else after the padding, as list servers append it, ends the data.
+/// Decodes base64. Characters outside the alphabet are skipped (RFC 2045, section 6.8). Padding ends a group. The data
+/// ends if other text follows the padding on a new line, as list servers append it.
 pub(super) fn base64(text: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(text.len() / 4 * 3 + 3);
     let mut group: u32 = 0;
@@ -83,7 +82,7 @@ pub(super) fn base64(text: &[u8]) -> Vec<u8> {
     decoded
 }
 
-/// Writes the bytes of a group that ended early.
+/// Writes the bytes of an incomplete group.
 fn flush(decoded: &mut Vec<u8>, group: u32, sextets: u32) {
     match sextets {
         2 => decoded.extend_from_slice(&(group << 12).to_be_bytes()[1..2]),
@@ -103,13 +102,13 @@ pub(super) fn sextet(byte: u8) -> Option<u8> {
     }
 }
 
-/// Decodes quoted-printable. An equals sign that begins no escape stays as it is (RFC 2045, section 6.7).
+/// Decodes quoted-printable. An equals sign that starts no escape is kept (RFC 2045, section 6.7).
 fn quoted_printable(text: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(text.len());
     for line in text.split_inclusive(|&byte| byte == b'\n') {
         let content = line.trim_ascii_end();
         let ended = line.ends_with(b"\n");
-        // White space at the end of a line was added on the way (rule 3); an equals sign there joins the lines.
+        // White space at the end of a line was added in transit (rule 3); an equals sign there joins the lines.
         let (content, soft) = match content.strip_suffix(b"=") {
             Some(content) => (content, true),
             None => (content, false),
@@ -134,7 +133,7 @@ pub(super) fn q_encoding(text: &[u8]) -> Vec<u8> {
     decoded
 }
 
-/// Copies `text` with each `escape` and two hexadecimal digits replaced by the byte they name.
+/// Copies `text`, and replaces each `escape` with two hexadecimal digits by its byte.
 fn unescape(text: &[u8], escape: u8, decoded: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(position) = rest.iter().position(|&byte| byte == escape) {

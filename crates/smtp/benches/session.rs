@@ -1,4 +1,4 @@
-//! One session with one message, and what it allocates. `cargo bench -p restante-smtp`.
+//! The time and the allocations of one session with one message. `cargo bench -p restante-smtp`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark fails by panicking")]
 
@@ -43,7 +43,7 @@ fn session(bencher: Bencher<'_, '_>, sentences: usize) {
             [b"EHLO a\r\n", b"MAIL FROM:<a@b.test>\r\n", b"RCPT TO:<c@restante.test>\r\n", b"DATA\r\n", &message];
         answer(&mut session, &mut replies);
         for command in commands {
-            // As the socket gives them.
+            // In pieces, as a socket returns them.
             command.chunks(16 * 1024).for_each(|bytes| session.receive(bytes));
             answer(&mut session, &mut replies);
         }

@@ -14,10 +14,10 @@ pub const RESPONSE_BYTES: usize = 12_290;
 const USERNAME: &str = "VXNlcm5hbWU6";
 const PASSWORD: &str = "UGFzc3dvcmQ6";
 
-/// The mechanisms offered.
+/// The supported mechanisms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
-    /// All in one response.
+    /// Everything in one response.
     Plain,
     /// The user name first, then the password.
     Login,
@@ -43,17 +43,17 @@ pub enum Exchange {
     Password(String),
 }
 
-/// What comes next.
+/// The next step of the exchange.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Ask for another response, with this challenge in base64.
+    /// Ask for another response with this challenge, in base64.
     Challenge(&'static str, Exchange),
-    /// Both are known.
+    /// The user name and the password are known.
     Credentials(Credentials),
 }
 
 impl Mechanism {
-    /// Reads a mechanism's name, in any case.
+    /// Parses the name of a mechanism, in any case.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         [("PLAIN", Self::Plain), ("LOGIN", Self::Login)]
@@ -72,7 +72,7 @@ impl Mechanism {
         };
         match initial {
             None => Ok(Step::Challenge(challenge, exchange)),
-            // An initial response of no bytes (RFC 4954, section 4).
+            // An initial response without bytes (RFC 4954, section 4).
             Some("=") => exchange.respond(String::new()),
             Some(initial) => exchange.answer(initial.as_bytes()),
         }
@@ -80,11 +80,11 @@ impl Mechanism {
 }
 
 impl Exchange {
-    /// Takes a response line without its CR LF.
+    /// Handles a response line without its CR LF.
     ///
     /// # Errors
-    /// [`Refusal::AuthenticationCancelled`] for `*`, [`Refusal::MalformedAuthentication`] where the line is not base64
-    /// of UTF-8 in the mechanism's form.
+    /// [`Refusal::AuthenticationCancelled`] for `*`, [`Refusal::MalformedAuthentication`] if the line is not UTF-8 in
+    /// base64, or does not have the form that the mechanism requires.
     pub fn answer(self, line: &[u8]) -> Result<Step, Refusal> {
         if line == b"*" {
             return Err(Refusal::AuthenticationCancelled);
@@ -102,7 +102,7 @@ impl Exchange {
     }
 }
 
-/// Reads `[authorization identity] NUL user name NUL password`.
+/// Parses `[authorization identity] NUL user name NUL password`.
 fn plain(response: &str) -> Option<Credentials> {
     let mut parts = response.split('\0').skip(1);
     let (username, password) = (parts.next()?.to_owned(), parts.next()?.to_owned());

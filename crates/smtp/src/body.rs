@@ -1,8 +1,8 @@
 //! Finds the end of the message data and removes the transparency dots (RFC 5321, section 4.5.2), byte by byte.
 //!
-//! If two mail systems disagree on where a message ends, a sender can smuggle a second one inside the first. So only
-//! CR LF . CR LF ends the data. A message with a bare CR or LF, which every such trick needs, is read to its real end
-//! and refused there.
+//! If two mail systems disagree on the end of a message, a sender can smuggle a second message inside the first. So
+//! only CR LF . CR LF ends the data. Every such attack needs a bare CR or LF; a message with one is read to its real
+//! end and refused.
 
 use crate::reply::Refusal;
 
@@ -15,7 +15,7 @@ pub struct BodyReader {
     limits: BodyLimits,
     place: Place,
     bytes: Vec<u8>,
-    /// Bytes of the message so far, with the discarded ones.
+    /// Bytes of the message so far, including discarded ones.
     size: u64,
     /// Bytes of the line so far.
     line: usize,
@@ -33,18 +33,19 @@ pub struct BodyLimits {
     pub line: usize,
 }
 
-/// The place of the next byte.
+/// The position in a line, and in the end of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// At the start of a line, and at the very start: the CR LF of the DATA command counts.
+    /// At the start of a line. The first line starts after the CR LF of the DATA command.
     LineStart,
     /// Inside a line.
     Line,
     /// After a CR.
     Cr,
-    /// After a dot that starts a line. It is either the end or stuffed, so it is not part of the message.
+    /// After a dot at the start of a line. The dot is part of the end, or was added for transparency, so it is not part
+    /// of the message.
     Dot,
-    /// After such a dot and a CR.
+    /// After such a dot, and a CR.
     DotCr,
     /// After the end.
     End,
@@ -66,11 +67,11 @@ impl BodyReader {
         }
     }
 
-    /// Takes bytes up to the end of the data. Returns how many were taken.
+    /// Takes bytes up to the end of the data. Returns their number.
     pub fn read(&mut self, input: &[u8]) -> usize {
         let mut taken = 0;
         if self.bytes.capacity() == 0 && !self.is_discarded() {
-            // Most messages come in one piece.
+            // Most messages arrive in one piece.
             self.bytes.reserve(input.len());
         }
         while taken < input.len() && !self.has_ended() {
@@ -86,13 +87,13 @@ impl BodyReader {
         taken
     }
 
-    /// Whether the end of the data has come.
+    /// Whether the end of the data was received.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.place == Place::End
     }
 
-    /// Bytes of the message so far, with the discarded ones.
+    /// Bytes of the message so far, including discarded ones.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
@@ -104,7 +105,7 @@ impl BodyReader {
         self.bytes.capacity()
     }
 
-    /// Reserves room for a message of `bytes`, where there is that much memory: growing step by step fragments it.
+    /// Reserves memory for a message of `bytes`, if possible, because growing step by step fragments the memory.
     pub fn reserve(&mut self, bytes: usize) {
         let more = bytes.saturating_sub(self.bytes.len());
         // On failure, the message grows step by step.
@@ -114,9 +115,9 @@ impl BodyReader {
     /// The message exactly as it was sent, without transparency dots.
     ///
     /// # Errors
-    /// Why the message has to be refused.
+    /// Why the message must be refused.
     pub fn finish(self) -> Result<Vec<u8>, Refusal> {
-        // A fixed order, so that the answer does not depend on how the network cut the data.
+        // Checked in a fixed order, so that the reply does not depend on how the network divided the data.
         if self.too_large {
             return Err(Refusal::MessageTooLarge);
         }
@@ -136,7 +137,7 @@ impl BodyReader {
         self.too_large || self.line_too_long || self.bare_line_end
     }
 
-    /// Takes the bytes before the next CR or LF. Returns how many there were.
+    /// Takes the bytes before the next CR or LF. Returns their number.
     fn read_run(&mut self, input: &[u8]) -> usize {
         let run = memchr::memchr2(b'\r', b'\n', input).unwrap_or(input.len());
         self.keep(&input[..run]);
@@ -164,7 +165,7 @@ impl BodyReader {
         };
     }
 
-    /// Counts bytes of the message, and keeps them while it can still be accepted.
+    /// Counts bytes of the message, and stores them if it can still be accepted.
     fn keep(&mut self, bytes: &[u8]) {
         self.size = self.size.saturating_add(bytes.len() as u64);
         self.line = self.line.saturating_add(bytes.len());
@@ -178,7 +179,7 @@ impl BodyReader {
     }
 }
 
-/// How many Received fields the header section has.
+/// The number of Received fields in the header section.
 fn received_fields(message: &[u8]) -> usize {
     const NAME: &[u8] = b"Received:";
     let lines = message.split(|&byte| byte == b'\n');
@@ -192,7 +193,7 @@ mod tests {
 
     const LIMITS: BodyLimits = BodyLimits { message: 40, line: 20 };
 
-    /// Reads all of `input`, cut into pieces of `piece` bytes, and answers the message and what follows it.
+    /// Receives all of `input` in pieces of `piece` bytes. Returns the message and the bytes after it.
     fn read(input: &[u8], piece: usize, limits: BodyLimits) -> Option<(Result<Vec<u8>, Refusal>, usize)> {
         let mut reader = BodyReader::new(limits);
         let mut taken = 0;

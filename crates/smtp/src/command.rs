@@ -1,16 +1,16 @@
-//! The grammar of commands (RFC 5321, section 4.1.1): a line becomes a verb, and a verb's arguments a typed
+//! The grammar of commands (RFC 5321, section 4.1.1): parses a line to a verb, and the verb's arguments to a typed
 //! [`Command`].
 
 use crate::auth::Mechanism;
 use crate::path::{ForwardPath, ReversePath};
 use crate::reply::Refusal;
 
-/// The name a client gives itself may be as long as a domain (RFC 5321, section 4.5.3.1.2).
+/// The longest name of a client: the longest domain (RFC 5321, section 4.5.3.1.2).
 const NAME_BYTES: usize = 255;
-/// Digits of a SIZE (RFC 1870, section 4).
+/// The most digits of a SIZE (RFC 1870, section 4).
 const SIZE_DIGITS: usize = 20;
 
-/// Commands this server serves.
+/// The supported commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// EHLO
@@ -68,13 +68,14 @@ const VERBS: [(&str, Verb, Order); 12] = [
     ("QUIT", Verb::Quit, Order::Always),
 ];
 
-/// Verbs of the standards that this server answers with 502.
+/// Verbs of the standards that this server does not support: 502.
 const NOT_IMPLEMENTED: [&str; 9] = ["EXPN", "BDAT", "TURN", "ETRN", "ATRN", "SEND", "SOML", "SAML", "BURL"];
 
-/// A browser that was led here sends headers and a body, which an attacker may have made look like mail.
+/// The methods of HTTP. An attacker can make a browser send a request here, with a body that looks like mail, so the
+/// session ends.
 const HTTP_METHODS: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
-/// A command line of which only the verb has been read.
+/// A command line of which only the verb has been parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandLine<'a> {
     verb: Verb,
@@ -85,9 +86,9 @@ pub struct CommandLine<'a> {
 /// A command with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
-    /// EHLO with the client's name for itself.
+    /// EHLO with the client's name.
     Ehlo(&'a str),
-    /// HELO with the client's name for itself.
+    /// HELO with the client's name.
     Helo(&'a str),
     /// STARTTLS
     StartTls,
@@ -95,7 +96,7 @@ pub enum Command<'a> {
     Auth(Mechanism, Option<&'a str>),
     /// MAIL
     Mail(Mail),
-    /// RCPT, with the path also as the client wrote it.
+    /// RCPT; also has the path as the client wrote it.
     Rcpt(ForwardPath<'a>, &'a str),
     /// DATA
     Data,
@@ -118,7 +119,7 @@ pub struct Mail {
     pub reverse_path: ReversePath,
     /// The size that the client expects the message to have, in bytes (RFC 1870).
     pub size: Option<u64>,
-    /// The content that the client announced (RFC 6152).
+    /// The content type of RFC 6152 that the client announced.
     pub body: Option<BodyType>,
     /// Whether addresses and headers may hold UTF-8 (RFC 6531).
     pub smtputf8: bool,
@@ -126,7 +127,7 @@ pub struct Mail {
     pub auth: bool,
 }
 
-/// The value of the BODY parameter. Every message is kept byte for byte, with either.
+/// The value of the BODY parameter. With either, the message is stored byte for byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyType {
     /// `BODY=7BIT`
@@ -136,11 +137,10 @@ pub enum BodyType {
 }
 
 impl<'a> CommandLine<'a> {
-    /// Reads the verb of a line without its CR LF.
+    /// Parses the verb of a line without its CR LF.
     ///
     /// # Errors
-    /// [`Refusal::MalformedLine`] where the line is not UTF-8 or has control characters, otherwise what is wrong with
-    /// the verb.
+    /// [`Refusal::MalformedLine`] if the line is not UTF-8 or has control characters; otherwise the error in the verb.
     pub fn parse(line: &'a [u8]) -> Result<Self, Refusal> {
         let line = std::str::from_utf8(line).map_err(|_| Refusal::MalformedLine)?;
         if line.chars().any(char::is_control) {
@@ -181,10 +181,10 @@ impl<'a> CommandLine<'a> {
         (matches!(self.verb, Verb::Mail | Verb::Rcpt) && !name.is_empty()).then(|| path.trim_start_matches(' '))
     }
 
-    /// Reads the arguments.
+    /// Parses the arguments.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The error in the arguments.
     pub fn command(&self) -> Result<Command<'a>, Refusal> {
         match self.verb {
             Verb::Ehlo => self.client_name().map(Command::Ehlo),
@@ -207,7 +207,8 @@ impl<'a> CommandLine<'a> {
         if self.arguments.is_empty() { Ok(command) } else { Err(Refusal::BadArguments) }
     }
 
-    /// A wrong name is no reason to refuse mail (RFC 5321, section 4.1.4). It only has to be one visible word.
+    /// A wrong name is no reason to refuse mail (RFC 5321, section 4.1.4). It must only be one word of printable
+    /// characters.
     fn client_name(&self) -> Result<&'a str, Refusal> {
         let name = self.arguments;
         if name.is_empty() || name.len() > NAME_BYTES || name.contains(char::is_whitespace) {
@@ -266,7 +267,7 @@ impl Mail {
 /// `keyword` or `keyword=value`.
 type Parameter<'a> = (&'a str, Option<&'a str>);
 
-/// Skips `FROM:` or `TO:`. A space after the colon is wrong, but too common to refuse.
+/// Skips `FROM:` or `TO:`. A space after the colon is wrong, but common, so it is allowed.
 fn after_prefix<'a>(arguments: &'a str, prefix: &str) -> Result<&'a str, Refusal> {
     match arguments.split_at_checked(prefix.len()) {
         Some((name, path)) if name.eq_ignore_ascii_case(prefix) => Ok(path.trim_start_matches(' ')),
@@ -274,7 +275,7 @@ fn after_prefix<'a>(arguments: &'a str, prefix: &str) -> Result<&'a str, Refusal
     }
 }
 
-/// Reads the parameters after a path; each has a space in front.
+/// Parses the parameters after a path; each has a space before it.
 fn parameters(text: &str) -> Result<Vec<Parameter<'_>>, Refusal> {
     if !text.is_empty() && !text.starts_with(' ') {
         return Err(Refusal::BadArguments);
@@ -295,7 +296,7 @@ fn parameter(word: &str) -> Result<Parameter<'_>, Refusal> {
     Ok((keyword, value))
 }
 
-/// Twenty digits may not fit into a u64; the size is too large in any case then.
+/// Twenty digits may not fit into a u64; then the size is too large anyway.
 fn size(value: Option<&str>) -> Result<u64, Refusal> {
     let digits = value.filter(|value| value.len() <= SIZE_DIGITS && value.bytes().all(|byte| byte.is_ascii_digit()));
     Ok(digits.ok_or(Refusal::BadParameter)?.parse().unwrap_or(u64::MAX))

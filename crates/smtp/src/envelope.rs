@@ -1,4 +1,4 @@
-//! The envelope of a message: all that the session knows besides the message itself.
+//! The envelope of a message: everything that the session knows about it except the message itself.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use restante_mail::EmailAddress;
 
 use crate::path::ReversePath;
 
-/// The sender, the recipients, and how the message came.
+/// The sender, the recipients, and how the message arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// The sender.
     pub reverse_path: ReversePath,
-    /// The recipients, all on the mail domain, in the order of the RCPT commands, with repetitions.
+    /// The recipients, all on the mail domain, in the order of the RCPT commands; may contain duplicates.
     pub recipients: Vec<EmailAddress>,
-    /// The name that the client gave itself: one word without control characters. Do not trust it otherwise.
+    /// The name that the client gave. It is one word without control characters, and otherwise not trusted.
     pub client_name: Arc<str>,
-    /// Whether the client said EHLO and not HELO.
+    /// Whether the client used EHLO and not HELO.
     pub extended: bool,
     /// Whether the connection was encrypted.
     pub encrypted: bool,
@@ -26,7 +26,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// The word for the `with` clause of a Received field (RFC 3848; RFC 6531, section 4.3).
+    /// The protocol for the `with` clause of a Received field (RFC 3848; RFC 6531, section 4.3).
     #[must_use]
     pub fn protocol(&self) -> &'static str {
         match (self.smtputf8, self.extended, self.encrypted, self.authenticated) {

@@ -1,9 +1,9 @@
-//! Bytes that were received and are not read yet.
+//! Bytes that were received and have not been read yet.
 
 /// A larger buffer is freed when it is empty.
 const KEPT_BYTES: usize = 4_096;
 
-/// A queue of bytes. Reading from it moves nothing, so many short lines cost no more than a long one.
+/// A queue of bytes. Reading moves no bytes, so many short lines cost no more than one long line.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     bytes: Vec<u8>,
@@ -25,8 +25,8 @@ impl Input {
         self.unread().is_empty()
     }
 
-    /// Drops `count` bytes from the front. After the last one a large buffer is freed: thousands of sessions that sent
-    /// much once must not hold it for ever.
+    /// Drops `count` bytes from the front. A large buffer is freed when it is empty, so that idle sessions do not keep
+    /// the memory.
     pub(super) fn take(&mut self, count: usize) {
         self.taken += count;
         if self.is_empty() {

@@ -10,11 +10,12 @@
 //! |---|---|
 //! | [`Event::Send`] | writes the reply into a buffer |
 //! | [`Event::NeedInput`] | sends the buffer, reads, calls [`Session::receive`] |
+//! | [`Event::HoldBack`] | sends the buffer, waits |
 //! | [`Event::StartTls`] | sends the buffer, starts TLS, calls [`Session::tls_started`] |
 //! | [`Event::Authenticate`] | checks the credentials, calls [`Session::authenticated`] |
 //! | [`Event::Sender`] | calls [`Session::sender`] |
-//! | [`Event::Recipient`] | calls [`Session::recipient`] |
-//! | [`Event::Deliver`] | stores the message, calls [`Session::delivered`] |
+//! | [`Event::Recipient`] | calls [`Session::recipient`] or [`Session::fault`] |
+//! | [`Event::Deliver`] | stores the message, calls [`Session::delivered`] or [`Session::fault`] |
 //! | [`Event::Refused`] | logs it |
 //! | [`Event::Close`] | sends the buffer, closes the connection |
 //!
@@ -34,5 +35,5 @@ pub mod session;
 pub use auth::Credentials;
 pub use envelope::Envelope;
 pub use path::ReversePath;
-pub use reply::{Refusal, Reply};
-pub use session::{Event, Progress, Session, SessionConfig, Transport};
+pub use reply::{Refusal, Reply, RequestedReply};
+pub use session::{Event, Fault, Progress, Session, SessionConfig, Transport};

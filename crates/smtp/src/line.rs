@@ -1,32 +1,33 @@
-//! Splits what a client sends into command lines. Never holds more of a line than its limit.
+//! Splits the client's bytes into command lines. Never stores more of a line than its limit.
 
-/// A larger line's memory is not kept for the next one.
+/// A line buffer that has grown beyond this is not reused.
 const KEPT_BYTES: usize = 256;
 
 /// Collects one line at a time. Only CR LF ends a line (RFC 5321, section 2.3.8).
 #[derive(Debug, Default)]
 pub struct LineReader {
     line: Vec<u8>,
-    /// Bytes of the line so far, with the discarded ones.
+    /// Bytes of the line so far, including discarded ones.
     length: usize,
     bare_line_end: bool,
     after_cr: bool,
 }
 
-/// What came before the next CR LF.
+/// The text before a CR LF.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// A line without its CR LF.
     Whole(Vec<u8>),
-    /// A line that was longer than its limit; it is not kept.
+    /// A line that was longer than its limit; its text is not kept.
     TooLong,
-    /// A line with a bare CR or LF in it; it is not kept. The client may have meant several lines, and none is run.
+    /// A line with a bare CR or LF; its text is not kept. The client may have meant several lines; none of them is
+    /// executed.
     BareLineEnd,
 }
 
 impl LineReader {
-    /// Takes bytes up to the end of the line. Returns how many were taken, and the line if its end was among them.
-    /// `limit` is in bytes and includes the CR LF.
+    /// Takes bytes up to the end of the line. Returns their number, and the line if its end was among them. `limit` is
+    /// in bytes and includes the CR LF.
     pub fn read(&mut self, input: &[u8], limit: usize) -> (usize, Option<Line>) {
         self.line.reserve(input.len().min(limit.saturating_sub(self.line.len())));
         for (index, &byte) in input.iter().enumerate() {
@@ -49,7 +50,7 @@ impl LineReader {
         ended
     }
 
-    /// Gives a line's memory back for the next one.
+    /// Returns the memory of a line for the next one.
     pub fn reuse(&mut self, mut line: Vec<u8>) {
         if self.length == 0 && line.capacity() <= KEPT_BYTES {
             line.clear();

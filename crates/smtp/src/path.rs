@@ -11,18 +11,18 @@ const PATH_BYTES: usize = 254;
 
 /// The envelope sender as the client wrote it, without angle brackets and source route; empty for the null path `<>`.
 ///
-/// Its local part may be longer than the 64 bytes of an inbox: bounce addresses in use are.
+/// Its local part may be longer than the 64 bytes of an inbox id, because many bounce addresses are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReversePath(String);
 
-/// A recipient as the client wrote it: well-formed, but perhaps not an address that an inbox can have.
+/// A recipient as the client wrote it: well-formed, but possibly not a valid address of an inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForwardPath<'a> {
-    /// `<postmaster>` in any case. It belongs to the mail domain and needs no domain (RFC 5321, section 4.1.1.3).
+    /// `<postmaster>` in any case, which means the mail domain (RFC 5321, section 4.1.1.3).
     Postmaster(Cow<'a, str>),
     /// A mailbox at a domain.
     Mailbox {
-        /// The local part without the quotes it may have had.
+        /// The local part without quotes.
         local_part: Cow<'a, str>,
         /// The domain.
         domain: Domain,
@@ -40,7 +40,7 @@ impl ReversePath {
     /// Reads a path from the start of `text`, and returns it with what follows it.
     ///
     /// # Errors
-    /// [`InvalidPath`] where `text` starts with no path.
+    /// [`InvalidPath`] if `text` does not start with a path.
     pub fn parse(text: &str) -> Result<(Self, &str), InvalidPath> {
         if let Some(rest) = text.strip_prefix("<>") {
             return Ok((Self::default(), rest));
@@ -52,7 +52,7 @@ impl ReversePath {
         Ok((Self(mailbox.text.to_owned()), rest))
     }
 
-    /// `local-part@domain`, or nothing.
+    /// `local-part@domain`, or empty.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -75,7 +75,7 @@ impl<'a> ForwardPath<'a> {
     /// Reads a path from the start of `text`, and returns it with what follows it.
     ///
     /// # Errors
-    /// [`InvalidPath`] where `text` starts with no path.
+    /// [`InvalidPath`] if `text` does not start with a path.
     pub fn parse(text: &'a str) -> Result<(Self, &'a str), InvalidPath> {
         let (mailbox, rest) = bracketed(text)?;
         let path = match mailbox.host {
@@ -91,8 +91,8 @@ impl<'a> ForwardPath<'a> {
     /// The address on the mail domain that the path names.
     ///
     /// # Errors
-    /// [`Refusal::BadRecipient`] where no inbox can have that address, [`Refusal::RelayNotPermitted`] where its domain
-    /// is another one.
+    /// [`Refusal::BadRecipient`] if no inbox can have that address, [`Refusal::RelayNotPermitted`] if it has another
+    /// domain.
     pub fn into_address(self, mail_domain: &Domain) -> Result<EmailAddress, Refusal> {
         let (local_part, domain) = match self {
             Self::AddressLiteral => return Err(Refusal::RelayNotPermitted),
@@ -110,10 +110,10 @@ impl<'a> ForwardPath<'a> {
 
 /// A mailbox and its parts, as written in the command.
 struct Mailbox<'a> {
-    /// The whole of it.
+    /// All of it.
     text: &'a str,
     local_part: Cow<'a, str>,
-    /// The domain or address literal; empty where there is none.
+    /// The domain or address literal; empty if there is none.
     host: &'a str,
 }
 
@@ -187,7 +187,8 @@ fn host(text: &str) -> Result<(&str, &str), InvalidPath> {
     Ok(text.split_at(end + 1))
 }
 
-/// Reads a domain. Underscores are not allowed, but the names of containers have them, and senders run in containers.
+/// Reads a domain. Underscores are not allowed by the RFC, but the names of containers have them, and containers send
+/// mail.
 fn domain(text: &str) -> Result<(&str, &str), InvalidPath> {
     let is_part = |character: char| {
         character.is_ascii_alphanumeric() || "-_.".contains(character) || is_visible_non_ascii(character)

@@ -1,9 +1,13 @@
-//! Replies. This file alone has SMTP codes (RFC 5321, section 4.2) and enhanced status codes (RFC 3463).
+//! Replies. Only this file has SMTP reply codes (RFC 5321, section 4.2) and enhanced status codes (RFC 3463).
+
+mod requested;
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// One reply of the server: a code, perhaps an enhanced status code, and one line of text or several.
+pub use requested::RequestedReply;
+
+/// One reply of the server: a code, possibly an enhanced status code, and one or more lines of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     code: u16,
@@ -15,17 +19,17 @@ pub struct Reply {
     path: Option<RefusedPath>,
 }
 
-/// The path that a reply refuses, as the client wrote it. It is hostile text without control characters.
+/// The path that a reply refuses, as the client wrote it. It is hostile text, without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusedPath {
-    /// Of a MAIL command.
+    /// The path of a MAIL command.
     Sender(String),
-    /// Of a RCPT command.
+    /// The path of a RCPT command.
     Recipient(String),
 }
 
 /// The subject and the detail of an enhanced status code; its class is the first digit of the reply code.
-type Status = (u8, u8);
+type Status = (u16, u16);
 
 /// Why a command, a recipient, a message or a whole session was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,19 +38,19 @@ pub enum Refusal {
     LineTooLong,
     /// A bare CR or LF, another control character, or broken UTF-8 in a command line.
     MalformedLine,
-    /// A verb that no standard knows.
+    /// A verb that is in no standard.
     UnknownCommand,
     /// A verb that this server does not implement.
     NotImplemented,
-    /// Arguments missing, superfluous or misspelt.
+    /// Arguments are missing, misspelt or too many.
     BadArguments,
-    /// A parameter of MAIL or RCPT with a value it cannot have, or given twice.
+    /// A parameter of MAIL or RCPT that has an invalid value or occurs twice.
     BadParameter,
     /// A parameter of MAIL or RCPT that this server does not know.
     UnknownParameter,
     /// A command that needs EHLO or HELO first.
     NotGreeted,
-    /// A command that must not come inside a mail transaction.
+    /// A command that is not allowed within a mail transaction.
     TransactionOpen,
     /// A command that needs MAIL first.
     NoTransaction,
@@ -62,7 +66,7 @@ pub enum Refusal {
     EncryptionRequired,
     /// An AUTH mechanism that this server does not offer.
     UnknownMechanism,
-    /// An AUTH response that is not base64 or not of its mechanism's form.
+    /// An AUTH response that is not base64, or does not have the form that its mechanism requires.
     MalformedAuthentication,
     /// An AUTH response line over its limit.
     AuthenticationTooLong,
@@ -72,7 +76,7 @@ pub enum Refusal {
     AuthenticationFailed,
     /// MAIL in a session whose credentials are no longer valid (RFC 4954, section 6).
     AuthenticationRequired,
-    /// Credentials that cannot be checked now.
+    /// The credentials cannot be checked now.
     AuthenticationUnavailable,
     /// A malformed reverse-path.
     BadSender,
@@ -82,15 +86,15 @@ pub enum Refusal {
     NonAsciiAddress,
     /// A recipient that is not on the mail domain.
     RelayNotPermitted,
-    /// One recipient more than a message may have.
+    /// There are too many recipients.
     TooManyRecipients,
     /// The recipient's inbox is full.
     InboxFull,
     /// The recipient's mailbox accepts no mail.
     MailboxDisabled,
-    /// The store cannot answer, or cannot store the message, now.
+    /// The store cannot answer, or cannot store the message, at the moment.
     StoreFailure,
-    /// Too little free disk.
+    /// There is too little free disk space.
     DiskShort,
     /// A message over the size limit, declared or transferred.
     MessageTooLarge,
@@ -98,7 +102,7 @@ pub enum Refusal {
     DataLineTooLong,
     /// A bare CR or LF in the data.
     BareLineEnd,
-    /// So many Received fields that the message must be in a loop.
+    /// So many Received fields that the message is probably in a loop.
     MailLoop,
     /// The server is stopping.
     ShuttingDown,
@@ -112,10 +116,14 @@ pub enum Refusal {
     TooManyFailedAuthentications,
     /// An HTTP request where a command should be.
     HttpRequest,
+    /// A recipient or a message that a test wants to be deferred.
+    DeferredOnRequest,
+    /// A recipient or a message that a test wants to be rejected.
+    RejectedOnRequest,
 }
 
 impl Reply {
-    /// 220: the first words of a session. Greetings carry no enhanced status code (RFC 2034, section 4).
+    /// 220: the greeting. It has no enhanced status code (RFC 2034, section 4).
     pub(super) fn greeting(host_name: &str) -> Self {
         Self::plain(220, format!("{host_name} ESMTP Restante"))
     }
@@ -125,7 +133,7 @@ impl Reply {
         Self::plain(250, host_name.to_owned())
     }
 
-    /// 250 to EHLO, one extension a line.
+    /// 250 to EHLO, one extension per line.
     pub(super) fn extensions(host_name: &str, extensions: Vec<Cow<'static, str>>) -> Self {
         let mut reply = Self::hello(host_name);
         reply.more = extensions;
@@ -152,10 +160,11 @@ impl Reply {
         Self::plain(354, "End data with <CR><LF>.<CR><LF>")
     }
 
-    /// 250 to the end of data: the message is stored, under one id an inbox.
+    /// 250 to the end of data: the message is stored, with one id per inbox. Without an id it is accepted, but not
+    /// stored.
     pub(super) fn stored<I: fmt::Display>(ids: &[I]) -> Self {
         let mut lines = ids.iter().map(|id| Cow::Owned(format!("Stored {id}")));
-        let reply = Self::enhanced(250, (0, 0), lines.next().unwrap_or("Stored".into()));
+        let reply = Self::enhanced(250, (0, 0), lines.next().unwrap_or("OK".into()));
         Self { more: lines.collect(), ..reply }
     }
 
@@ -195,14 +204,19 @@ impl Reply {
         Self { refusal: Some(refusal), ..Self::enhanced(code, status, text) }
     }
 
-    /// The reply that refuses a sender; without a path where the command had none.
+    /// The reply that refuses a sender; without a path if the command had none.
     pub(super) fn refused_sender(refusal: Refusal, path: Option<&str>) -> Self {
         Self { path: path.map(|path| RefusedPath::Sender(path.to_owned())), ..Self::refused(refusal) }
     }
 
-    /// The reply that refuses a recipient; without a path where the command had none.
+    /// The reply that refuses a recipient; without a path if the command had none.
     pub(super) fn refused_recipient(refusal: Refusal, path: Option<&str>) -> Self {
         Self { path: path.map(|path| RefusedPath::Recipient(path.to_owned())), ..Self::refused(refusal) }
+    }
+
+    /// The reply that a test has asked for; with a path it refuses a recipient.
+    pub(super) fn refused_on_request(reply: RequestedReply, path: Option<&str>) -> Self {
+        Self { path: path.map(|path| RefusedPath::Recipient(path.to_owned())), ..reply.into_reply() }
     }
 
     /// The three-digit reply code.
@@ -211,7 +225,7 @@ impl Reply {
         self.code
     }
 
-    /// The reason, where this reply refuses something.
+    /// The reason, if this reply refuses something.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
         self.refusal
@@ -293,15 +307,17 @@ impl Refusal {
             Self::TooManyErrors => "too_many_errors",
             Self::TooManyFailedAuthentications => "too_many_failed_authentications",
             Self::HttpRequest => "http_request",
+            Self::DeferredOnRequest => "deferred_on_request",
+            Self::RejectedOnRequest => "rejected_on_request",
         }
     }
 
-    /// Whether the command is unknown or malformed: enough of these in a row end the session.
+    /// Whether the command is unknown or malformed: several of these in a row end the session.
     pub(super) fn is_gibberish(self) -> bool {
         matches!(self.reply().0, 500 | 501 | 502 | 504 | 555)
     }
 
-    /// The reply code, the status, and the text for the person who reads the client's log.
+    /// The reply code, the status, and the text for a person who reads the client's log.
     fn reply(self) -> (u16, Status, &'static str) {
         match self {
             Self::LineTooLong => (500, (5, 2), "Line too long"),
@@ -345,6 +361,8 @@ impl Refusal {
             Self::TooManyErrors => (421, (7, 0), "Too many errors"),
             Self::TooManyFailedAuthentications => (421, (7, 0), "Too many failed authentications"),
             Self::HttpRequest => (421, (7, 0), "This is SMTP, not HTTP"),
+            Self::DeferredOnRequest => (451, (3, 0), "Deferred on request"),
+            Self::RejectedOnRequest => (550, (1, 1), "Rejected on request"),
         }
     }
 }
@@ -360,7 +378,7 @@ mod tests {
             (Reply::hello("mx.example"), "250 mx.example\r\n"),
             (Reply::ok(), "250 2.0.0 OK\r\n"),
             (Reply::challenge(""), "334 \r\n"),
-            (Reply::stored::<&str>(&[]), "250 2.0.0 Stored\r\n"),
+            (Reply::stored::<&str>(&[]), "250 2.0.0 OK\r\n"),
             (Reply::refused(Refusal::BareLineEnd), "550 5.6.11 Bare CR or LF in the message\r\n"),
             (Reply::refused(Refusal::RelayNotPermitted), "550 5.7.1 relay not permitted\r\n"),
         ] {

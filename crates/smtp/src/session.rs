@@ -1,11 +1,12 @@
-//! The session: its events, the answers they need, and how it moves from phase to phase. `commands` has what each
-//! command does.
+//! The session: its events, the answers to them, and its phases. `commands` executes the commands.
 
 mod commands;
+mod faults;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::auth::{Credentials, Exchange, RESPONSE_BYTES};
 use crate::body::{BodyLimits, BodyReader};
@@ -16,6 +17,8 @@ use crate::line::{Line, LineReader};
 use crate::path::ReversePath;
 use crate::reply::{Refusal, Reply};
 use restante_mail::{Domain, EmailAddress};
+
+pub use faults::Fault;
 
 /// The session ends after this many unknown or malformed commands in a row.
 const ERRORS: u32 = 20;
@@ -43,8 +46,8 @@ pub struct SessionConfig {
     pub plaintext_auth: bool,
 }
 
-/// What the session needs to know of its connection. AUTH is offered where nobody else can listen, or where the
-/// configuration says so.
+/// The properties of the connection. AUTH is offered if nobody else can read the connection, or if the settings allow
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transport {
     /// Whether it is encrypted.
@@ -53,32 +56,37 @@ pub struct Transport {
     pub loopback: bool,
 }
 
-/// What the caller has to do next.
+/// What the caller must do next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Send the replies, read from the client, and pass it to [`Session::receive`]. Also while an answer is missing.
+    /// Send the replies, read from the client, and pass the bytes to [`Session::receive`]. This event also occurs while
+    /// the session waits for an answer of the caller.
     NeedInput,
-    /// Send a reply. It may wait for the next [`Event::NeedInput`], [`Event::StartTls`] or [`Event::Close`], so that
-    /// the replies to pipelined commands are sent together.
+    /// Send a reply. It may be kept until the next [`Event::NeedInput`], [`Event::StartTls`] or [`Event::Close`], so
+    /// that the replies to pipelined commands are sent together.
     Send(Reply),
-    /// Send the replies, start TLS, then call [`Session::tls_started`]. Bytes that were read before the handshake
-    /// belong to the session, never to TLS.
+    /// Send the replies, and wait for this time before the next call of [`Session::next`]: a test wants a slow server.
+    HoldBack(Duration),
+    /// Send the replies, start TLS, then call [`Session::tls_started`]. Bytes that were read before the handshake must
+    /// be passed to the session, never to TLS.
     StartTls,
-    /// Check the credentials and call [`Session::authenticated`].
+    /// Check the credentials, and call [`Session::authenticated`].
     Authenticate(Credentials),
     /// The client starts a message from this sender; call [`Session::sender`].
     Sender(ReversePath),
-    /// The client names a recipient on the mail domain; call [`Session::recipient`].
+    /// The client names a recipient on the mail domain; call [`Session::recipient`] or [`Session::fault`].
     Recipient(EmailAddress),
-    /// Store this message for every recipient and call [`Session::delivered`] once it cannot be lost.
+    /// Store this message for every recipient, and call [`Session::delivered`] when it is on stable storage, or
+    /// [`Session::fault`].
     Deliver(Envelope, Vec<u8>),
-    /// A message was read to its end and refused. This is for the log: it needs no answer, and the reply comes next.
+    /// A message was received completely and refused. This event is for the log and needs no answer; the reply is the
+    /// next event.
     Refused {
         /// The message's envelope.
         envelope: Envelope,
         /// The message's size in bytes.
         size: u64,
-        /// What was wrong with it.
+        /// Why it was refused.
         refusal: Refusal,
     },
     /// Send the replies and close the connection.
@@ -90,11 +98,11 @@ pub enum Event {
 pub struct Progress {
     /// Bytes of the message so far.
     pub received: u64,
-    /// Bytes of memory that the message takes; 0 once it is known to be refused.
+    /// Bytes of memory that the message takes; 0 once it is certain to be refused.
     pub memory: usize,
 }
 
-/// One client's session from the greeting to the close.
+/// One client's session, from the greeting to the end.
 #[derive(Debug)]
 pub struct Session {
     config: Arc<SessionConfig>,
@@ -111,18 +119,18 @@ pub struct Session {
     failed_authentications: u32,
 }
 
-/// What the next bytes are.
+/// How the next bytes are interpreted.
 #[derive(Debug)]
 enum Phase {
     /// The greeting has not been sent yet.
     Greeting,
-    /// Commands.
+    /// As commands.
     Command,
-    /// A response to an AUTH challenge.
+    /// As a response to an AUTH challenge.
     Exchange(Exchange),
-    /// The message.
+    /// As part of the message.
     Data(BodyReader),
-    /// Forbidden: STARTTLS was accepted, and the client has to wait for the handshake.
+    /// They are not allowed: STARTTLS was accepted, and the client must wait for the handshake.
     StartTls,
     /// They are kept until the caller has answered.
     Waiting(Question),
@@ -146,8 +154,8 @@ enum Question {
 enum Authentication {
     None,
     Valid,
-    /// It had, but its credentials are no longer valid. It has to authenticate again before it may send: without
-    /// that, its mail would be taken for that of a client that never did.
+    /// It has authenticated, but its credentials are no longer valid. It must authenticate again before it may send.
+    /// Otherwise its mail would be treated as that of a client that never authenticated.
     Expired,
 }
 
@@ -187,12 +195,12 @@ impl Session {
         }
     }
 
-    /// Takes bytes from the client.
+    /// Receives bytes from the client.
     pub fn receive(&mut self, bytes: &[u8]) {
         match &mut self.phase {
             Phase::Closed => {}
             Phase::Waiting(Question::Handshake) if !bytes.is_empty() => self.phase = Phase::Closed,
-            // Past the input, so that a message is copied once.
+            // Passed directly to the body, so that a message is copied only once.
             Phase::Data(body) if self.input.is_empty() => {
                 let taken = body.read(bytes);
                 self.input.push(&bytes[taken..]);
@@ -201,8 +209,8 @@ impl Session {
         }
     }
 
-    /// What to do next. [`Event::Close`] repeats for ever.
-    // Not an iterator: it never ends by itself, and its items need answers.
+    /// The next event. [`Event::Close`] is repeated without end.
+    // Not an iterator, because it has no end, and its events need answers.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Event {
         loop {
@@ -215,7 +223,7 @@ impl Session {
         }
     }
 
-    /// TLS has started. All that the client said before is forgotten (RFC 3207, section 4.2).
+    /// TLS has started. The session forgets everything that the client sent before (RFC 3207, section 4.2).
     pub fn tls_started(&mut self) {
         if let Phase::Waiting(Question::Handshake) = self.phase {
             self.transport.encrypted = true;
@@ -241,8 +249,8 @@ impl Session {
         }
     }
 
-    /// Answers [`Event::Sender`]. [`Refusal::AuthenticationRequired`] says that the credentials of the session are no
-    /// longer valid: the client has to authenticate again.
+    /// Answers [`Event::Sender`]. [`Refusal::AuthenticationRequired`] means that the credentials of the session are no
+    /// longer valid: the client must authenticate again.
     pub fn sender(&mut self, outcome: Result<(), Refusal>) {
         let Phase::Waiting(Question::Sender(mail)) = &mut self.phase else { return };
         let mail = std::mem::take(mail);
@@ -277,7 +285,7 @@ impl Session {
         }
     }
 
-    /// Answers [`Event::Deliver`]: the ids under which the message is stored, one an inbox, or why it is not stored.
+    /// Answers [`Event::Deliver`]: the ids of the stored message, one per inbox, or why it is not stored.
     pub fn delivered<I: fmt::Display>(&mut self, outcome: Result<Vec<I>, Refusal>) {
         if !matches!(self.phase, Phase::Waiting(Question::Delivery)) {
             return;
@@ -289,8 +297,8 @@ impl Session {
         }
     }
 
-    /// The server is stopping: the next command is answered with 421. A message under way is still received, stored
-    /// and answered.
+    /// The server is stopping: the next command is answered with 421. A message that is being received is still
+    /// completed, stored and answered.
     pub fn shut_down(&mut self) {
         self.stopping = true;
     }
@@ -306,7 +314,7 @@ impl Session {
         }
     }
 
-    /// Whether the client has authenticated, and TLS has not been started since.
+    /// Whether the client has authenticated since TLS was last started.
     #[must_use]
     pub fn is_authenticated(&self) -> bool {
         self.authentication == Authentication::Valid
@@ -319,8 +327,8 @@ impl Session {
         Some(Progress { received: body.size(), memory: body.memory() })
     }
 
-    /// Reserves room for `bytes` of the message that is being received. The system gives memory when it is written to,
-    /// so this may be more than will come.
+    /// Reserves memory for `bytes` of the message that is being received. The system provides memory only when it is
+    /// written to, so this may be more than the message will need.
     pub fn reserve(&mut self, bytes: usize) {
         if let Phase::Data(body) = &mut self.phase {
             body.reserve(bytes);
@@ -331,7 +339,7 @@ impl Session {
         self.transport.encrypted || self.transport.loopback || self.config.plaintext_auth
     }
 
-    /// Does one step of work. Returns whether there was one to do.
+    /// Does one step of work. Returns whether there was one.
     fn advance(&mut self) -> bool {
         match &self.phase {
             Phase::Greeting => {
@@ -401,7 +409,7 @@ impl Session {
         true
     }
 
-    /// Passes the message on or refuses it. In both cases the transaction is over.
+    /// Delivers the message or refuses it. In both cases the transaction ends.
     fn end_data(&mut self, body: BodyReader) {
         let Some(envelope) = self.take_envelope() else { return };
         let size = body.size();
@@ -430,8 +438,8 @@ impl Session {
         })
     }
 
-    /// What came after STARTTLS but before the handshake was not protected by it, so an attacker may have put it there
-    /// (CVE-2011-0411). It is not run, and the connection is closed.
+    /// Bytes after STARTTLS and before the handshake are not encrypted, so they may come from an attacker
+    /// (CVE-2011-0411). They are not executed, and the connection is closed.
     fn start_tls(&mut self) {
         if self.input.is_empty() {
             self.phase = Phase::Waiting(Question::Handshake);

@@ -1,5 +1,5 @@
-//! The service in this process: a real database in a new directory, a clock that only the test advances, two projects,
-//! and the router without a port.
+//! The service in the test's process: a real database in a new directory, a clock that only the test advances, two
+//! projects, and the router without a port.
 
 use std::future::Future;
 use std::time::Duration;
@@ -23,17 +23,17 @@ use crate::postgres::TestDatabase;
 
 /// The domain of every inbox in the tests.
 pub const MAIL_DOMAIN: &str = "restante.test";
-/// How the router believes to be reached.
+/// The base URL of the router.
 pub const BASE_URL: &str = "http://restante.test:8025";
-/// When the clock of every test begins: 2026-11-20T09:30:00.123Z.
+/// The start time of every test: 2026-11-20T09:30:00.123Z.
 pub const START: Timestamp = Timestamp::from_millis(1_795_167_000_123);
 
-/// A running service and two projects that call it.
+/// A running service, with two projects.
 pub struct Harness {
     pub service: Service,
     pub clock: Clock,
     pub router: Router,
-    /// The key of the default project, which the plain requests carry.
+    /// The key of the default project, used unless a request names another.
     pub key: ApiKey,
     /// The key of another project.
     pub other_key: ApiKey,
@@ -42,14 +42,14 @@ pub struct Harness {
     database: Option<TestDatabase>,
 }
 
-/// The engines that every suite runs on.
+/// The engines on which every case runs.
 #[derive(Clone, Copy)]
 pub enum Engine {
     Sqlite,
     Postgres,
 }
 
-/// What came back.
+/// An answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -64,7 +64,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// The status and the text of a refusal.
+    /// The status and the text of an error.
     pub fn error(&self) -> (u16, String) {
         let json = self.json();
         let fields = json.as_object().unwrap();
@@ -84,7 +84,7 @@ impl Harness {
         Self::on(Engine::Sqlite).await
     }
 
-    /// Starts a service of its own.
+    /// Starts a service on a new database.
     pub async fn on(engine: Engine) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START);
@@ -121,7 +121,7 @@ impl Harness {
         Self { service, clock, router: router(app), key, other_key, directory, database: test_database }
     }
 
-    /// Sends a request as it is.
+    /// Sends this request.
     pub async fn send(&self, request: Request<Body>) -> Answer {
         answer(self.router.clone(), request).await
     }
@@ -168,7 +168,7 @@ impl Harness {
         assert_eq!(self.get(&format!("/v1/inboxes/{inbox}")).await.text("kind"), "permanent");
     }
 
-    /// Runs a statement on the database, beside the service.
+    /// Runs a statement on the database, without the service.
     pub async fn run_sql(&self, sql: &str) {
         match &self.database {
             Some(database) => database.run_beside(sql).await,
@@ -198,8 +198,8 @@ impl Harness {
         ids[0].to_string()
     }
 
-    /// Lets time pass in small steps until `task` has ended. Between two steps the database answers a request, so a
-    /// wait that is just starting can run and is not overtaken by hours.
+    /// Advances the clock in small steps until `task` has ended. Between two steps the database answers a query, so
+    /// that a wait that is just starting can run before hours have passed.
     pub async fn advance_until_done(&self, step: Duration, task: JoinHandle<Answer>) -> Answer {
         let passing = async {
             while !task.is_finished() {

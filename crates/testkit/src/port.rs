@@ -1,13 +1,13 @@
-//! A port that is reserved until a program that cannot choose one itself listens there.
+//! Reserves a port for a program that cannot choose a free port itself.
 
 use std::net::Ipv6Addr;
 
 use tokio::net::TcpSocket;
 
-/// A port of every local address, kept as long as this value.
+/// A port that is reserved at every local address while this value exists.
 ///
-/// It is bound without listening: a connection to it is refused, no other socket gets it by chance, and who names it
-/// and reuses addresses (`SO_REUSEADDR`, as servers do) may listen there.
+/// The socket is bound but does not listen, so connections to it are refused. The system gives the port to no other
+/// socket. A program that is given the port and reuses addresses (`SO_REUSEADDR`, as servers do) can listen on it.
 pub struct ReservedPort(TcpSocket);
 
 impl ReservedPort {

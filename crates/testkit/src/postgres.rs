@@ -1,4 +1,4 @@
-//! PostgreSQL for tests: each gets its own database in one temporary cluster, whose URL the test command sets.
+//! PostgreSQL for tests: each test gets its own database in a temporary cluster. The test command sets its URL.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use restante::config::DatabaseUrl;
 use tokio_postgres::NoTls;
 
-/// Names the cluster; `./test` starts one and sets it.
+/// The variable with the cluster's URL; `./test` starts the cluster and sets it.
 const VARIABLE: &str = "RESTANTE_TEST_POSTGRES";
 
-/// An empty database, dropped with this value.
+/// An empty database, deleted when this value is dropped.
 pub struct TestDatabase {
     cluster: String,
     name: String,
 }
 
 impl TestDatabase {
-    /// Makes one in the cluster of the test run.
+    /// Creates one in the cluster of the test run.
     pub fn create() -> Self {
         let cluster = std::env::var(VARIABLE).unwrap_or_else(|_| {
             panic!("{VARIABLE} is not set: run ./test, or tests/postgres-cluster run cargo nextest run")
@@ -25,7 +25,7 @@ impl TestDatabase {
         Self::create_in(cluster)
     }
 
-    /// Makes one in the cluster at `url`.
+    /// Creates one in the cluster at `url`.
     pub fn create_in(cluster: String) -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
@@ -33,7 +33,7 @@ impl TestDatabase {
         Self { cluster, name }
     }
 
-    /// How a node reaches it.
+    /// Its URL for a node.
     pub fn url(&self) -> DatabaseUrl {
         self.text().parse().unwrap()
     }
@@ -48,13 +48,13 @@ impl TestDatabase {
         run(&self.text(), sql)
     }
 
-    /// The same, while other tasks on this runtime continue: one may hold what the statement waits for.
+    /// The same, without blocking the other tasks of this runtime: one of them may hold what the statement waits for.
     pub async fn run_beside(&self, sql: &str) {
         let (url, sql) = (self.text(), sql.to_owned());
         tokio::task::spawn_blocking(move || run(&url, &sql)).await.unwrap();
     }
 
-    /// How many locks by name its sessions hold, or (not `granted`) wait for.
+    /// How many named locks its sessions hold, or (not `granted`) wait for.
     pub fn named_locks(&self, granted: bool) -> usize {
         let sql = "SELECT count(*)::text FROM pg_locks JOIN pg_database ON pg_database.oid = database
                    WHERE locktype = 'advisory' AND datname = current_database() AND granted = ";
@@ -77,10 +77,10 @@ impl Drop for TestDatabase {
     }
 }
 
-/// A cluster of a test's own, which may end and come back.
+/// A separate cluster that a test can stop and start.
 pub struct Cluster {
     directory: tempfile::TempDir,
-    /// Its administrative database.
+    /// The URL of its administrative database.
     pub url: String,
 }
 
@@ -90,7 +90,7 @@ impl Cluster {
         Self::start_in(tempfile::tempdir().unwrap(), settings)
     }
 
-    /// The same in a directory that holds files which the settings name.
+    /// The same in a directory with files that the settings name.
     pub fn start_in(directory: tempfile::TempDir, settings: &[&str]) -> Self {
         let open_to_its_owner = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(directory.path(), open_to_its_owner).unwrap();
@@ -103,7 +103,7 @@ impl Cluster {
         self.directory.path()
     }
 
-    /// Ends it as a crash does.
+    /// Stops it as a crash does.
     pub fn kill(&self) {
         assert!(command("kill", self.path()).status().unwrap().success());
     }
@@ -116,7 +116,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // It may be down.
+        // It may not be running.
         let _ = command("kill", self.path()).stderr(std::process::Stdio::null()).status();
     }
 }
@@ -127,7 +127,7 @@ fn command(action: &str, directory: &Path) -> Command {
     command
 }
 
-/// Runs a statement on a new connection, thread and runtime, so that it also works when called within a runtime.
+/// Runs a statement on a new connection, in a new thread and runtime, so that it can be called within a runtime.
 fn run(url: &str, sql: &str) -> Vec<String> {
     let run = async {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();

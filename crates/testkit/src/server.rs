@@ -10,9 +10,9 @@ use tempfile::TempDir;
 /// A server on free ports of the loopback; killed when it is dropped.
 pub struct Server {
     child: Child,
-    // Kept open, as a closed pipe is not what a server expects.
+    // Kept open, because a server does not expect a closed pipe.
     _output: BufReader<ChildStdout>,
-    /// All that it said when it listened.
+    /// The greeting.
     pub greeting: String,
     /// `ADDRESS:PORT` of SMTP.
     pub smtp: String,
@@ -39,39 +39,39 @@ impl Server {
         Self { child, _output: output, greeting, smtp, url }
     }
 
-    /// The key that this start made.
+    /// The key that this start created.
     pub fn made_key(&self) -> Option<&str> {
         self.greeting.lines().map(str::trim).find(|line| line.starts_with("rst_live_"))
     }
 
-    /// The request that the greeting offers for copying.
+    /// The request in the greeting.
     pub fn curl_line(&self) -> &str {
         self.greeting.lines().last().unwrap().trim()
     }
 
-    /// A command of the client, on this server.
+    /// A client command for this server.
     pub fn client<'a>(&self, key: &str, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = command(arguments);
         command.env("RESTANTE_URL", &self.url).env("RESTANTE_API_KEY", key);
         command
     }
 
-    /// What a command of the client prints, without the line's end; it must succeed.
+    /// The output of a client command, without its last line end; the command must succeed.
     pub fn run_cli<'a>(&self, key: &str, arguments: impl IntoIterator<Item = &'a str>) -> String {
         printed(&mut self.client(key, arguments))
     }
 
-    /// The writing end of its standard input, which the command of [`Server::spawn`] had as a pipe.
+    /// The writing end of its standard input, if the command of [`Server::spawn`] had a pipe.
     pub fn take_input(&mut self) -> ChildStdin {
         self.child.stdin.take().expect("a pipe")
     }
 
-    /// Closes the reading end of the log, which the command of [`Server::spawn`] had as a pipe.
+    /// Closes the reading end of the log, if the command of [`Server::spawn`] had a pipe.
     pub fn close_log(&mut self) {
         drop(self.child.stderr.take().expect("a pipe"));
     }
 
-    /// Sends a signal, as `TERM`.
+    /// Sends a signal, such as `TERM`.
     pub fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
@@ -82,7 +82,7 @@ impl Server {
         self.status_kib("VmRSS:")
     }
 
-    /// The most memory that the process has ever had in use, in KiB.
+    /// The maximum memory that the process has used, in KiB.
     pub fn peak_kib(&self) -> usize {
         self.status_kib("VmHWM:")
     }
@@ -100,7 +100,7 @@ impl Server {
         targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
     }
 
-    /// Lets the process write files of any size again.
+    /// Removes the limit on the size of files.
     pub fn lift_file_limit(&self) {
         let process = self.child.id().to_string();
         let lift = Command::new("prlimit").args(["--pid", &process, "--fsize=unlimited"]).status();
@@ -112,7 +112,7 @@ impl Server {
         self.child.wait().unwrap()
     }
 
-    /// Ends it at once.
+    /// Kills it.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -127,7 +127,7 @@ impl Drop for Server {
     }
 }
 
-/// A first start in a new directory, with the key it made.
+/// A first start in a new directory, and the key that it created.
 pub fn first_start() -> (TempDir, Server, String) {
     let data_dir = tempfile::tempdir().unwrap();
     let server = Server::start(data_dir.path(), &[]);
@@ -142,33 +142,33 @@ pub fn serve(data_dir: &Path) -> Command {
     serve
 }
 
-/// The program with arguments and none of the variables that the machine may have set.
+/// The program with these arguments, and without variables that the machine may have set.
 pub fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(program());
     command.args(arguments).env_clear().env("RESTANTE_LOG", "warn").stdin(Stdio::null());
     command
 }
 
-/// Where cargo has put the program for the running test.
+/// The path of the program for the running test.
 fn program() -> std::ffi::OsString {
     std::env::var_os("CARGO_BIN_EXE_restante").expect("cargo test and cargo nextest set it")
 }
 
-/// What a command prints on standard output, without the line's end; it must succeed.
+/// The standard output of a command, without its last line end; the command must succeed.
 pub fn printed(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
-/// The exit code of a command that must fail, with what it says on standard error.
+/// The exit code and the standard error of a command that must fail.
 pub fn failed(command: &mut Command) -> (i32, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     assert!(stdout.is_empty(), "{command:?} prints {stdout:?}");
     (status.code().unwrap(), String::from_utf8(stderr).unwrap())
 }
 
-/// Reads up to the curl line, with which the greeting ends.
+/// Reads up to the curl line at the end of the greeting.
 fn read_greeting(output: &mut impl BufRead) -> String {
     let mut greeting = String::new();
     loop {

@@ -1,4 +1,4 @@
-//! An SMTP client of a few lines, so that a test sees every reply.
+//! A small SMTP client with which a test sees every reply.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
 
-/// How long a server may be silent: longer than any reply may take, so that a test fails instead of hanging.
+/// How long a server may be silent. It is longer than any reply takes, so that a test fails instead of hanging.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// One connection, greeted.
+/// One connection, after the greeting.
 pub struct Smtp(BufReader<TcpStream>);
 
 impl Smtp {
     pub fn connect(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(SILENCE))?;
-        // On Linux, a connection made while the server is being killed may stay open without a peer: this detects it.
+        // On Linux, a connection made while the server is being killed may stay open without a peer. This detects it.
         set_socket_keepalive(&stream, true)?;
         set_tcp_keepidle(&stream, Duration::from_secs(1))?;
         let mut client = Self(BufReader::new(stream));
@@ -35,16 +35,22 @@ impl Smtp {
 
     /// Sends a line and returns the last line of the reply.
     pub fn say(&mut self, line: &str) -> io::Result<String> {
-        self.0.get_mut().write_all(format!("{line}\r\n").as_bytes())?;
+        self.write(&format!("{line}\r\n"))?;
         self.reply()
     }
 
-    fn reply(&mut self) -> io::Result<String> {
+    /// Sends text as it is, and does not wait for a reply.
+    pub fn write(&mut self, text: &str) -> io::Result<()> {
+        self.0.get_mut().write_all(text.as_bytes())
+    }
+
+    /// The last line of the next reply.
+    pub fn reply(&mut self) -> io::Result<String> {
         loop {
             let mut line = String::new();
             match self.0.read_line(&mut line) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                // Not an ordinary error, which a test that kills the server would take for its end.
+                // Not an ordinary error: a test that kills the server would not notice it.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     panic!("nothing has come for {SILENCE:?}: {:?}", self.0.get_ref());
                 }

@@ -1,4 +1,4 @@
-//! Rows that nothing refers to, so that nothing will ever remove them.
+//! Finds rows that nothing refers to, so that nothing will ever remove them.
 
 use restante::db::Database;
 
@@ -11,10 +11,18 @@ const STRANDED: &str = "
             (SELECT 1 FROM contents WHERE number = content_number))
         + (SELECT COUNT(*) FROM attempts WHERE NOT EXISTS
             (SELECT 1 FROM outgoing WHERE id = outgoing_id))
+        + (SELECT COUNT(*) FROM faults WHERE NOT EXISTS
+            (SELECT 1 FROM inboxes WHERE number = inbox_number AND faults_left IS NOT NULL))
+        + (SELECT COUNT(*) FROM fault_uses WHERE NOT EXISTS
+            (SELECT 1 FROM faults WHERE number = fault_number))
+        + (SELECT COUNT(*) FROM inboxes WHERE faults_left >= 0 AND faults_left <>
+            (SELECT COALESCE(SUM(times - used), 0) FROM faults WHERE inbox_number = inboxes.number))
+        + (SELECT COUNT(*) FROM faults WHERE used <>
+            (SELECT COUNT(*) FROM fault_uses WHERE fault_number = faults.number))
         + (SELECT COUNT(*) FROM inboxes WHERE emptied_sequence > last_sequence
             OR swept_sequence > emptied_sequence OR (closed = 1 AND emptied_sequence < last_sequence))";
 
-/// How many there are.
+/// Their number.
 pub async fn stranded(database: &Database) -> i64 {
     database.query(STRANDED, vec![]).await.unwrap()[0].integer().unwrap()
 }

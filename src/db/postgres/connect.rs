@@ -1,4 +1,4 @@
-//! How a connection is made: the URL, what psql's environment variables add to it, and the settings of every session.
+//! Connects to PostgreSQL: the URL, psql's environment variables, and the settings of each connection.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,21 +12,23 @@ use crate::config::{PostgresUrl, SslMode};
 use crate::db::DatabaseError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a peer may leave what was sent unanswered before the connection counts as lost.
+/// A connection is lost if the peer does not acknowledge data for this long.
 const PEER_TIMEOUT: Duration = Duration::from_secs(15);
-/// After so long without a word the peer is asked whether it is there, then again as often as this.
+/// TCP keepalive probes start after this idle time, and are repeated at the interval.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
 /// Where Debian's PostgreSQL has its socket.
 const SOCKET_DIRECTORY: &str = "/var/run/postgresql";
 
-/// The server must notice soon that a node has died, to free its locks. A commit is on stable storage before it is
-/// answered, independent of the server's default. And since every statement reads by a key or in the order of an index,
-/// statistics that are absent or old must not talk the planner into reading and sorting a whole inbox, nor a plan made
-/// for an empty table into reading a full one; so plans need not be made anew for every parameter either. Where a sort
-/// cannot be avoided after all, its forbidding price must not have the statement compiled: that takes longer than
-/// anything we ask for.
+/// The settings of each connection:
+/// - Keepalives: the server notices soon that a node has died, and frees its locks.
+/// - Plans: every statement reads by a key or in the order of an index. Without statistics, or with old ones, the
+///   planner might read and sort a whole inbox instead; so the other kinds of plans are disabled. Plans then do not
+///   depend on the parameters and need not be made again.
+/// - `jit`: a disabled kind of plan has a high cost, which would trigger compilation, which takes longer than any
+///   statement.
+/// - `synchronous_commit`: a commit returns only after it is on stable storage.
 const SESSION: &str = "
     SET tcp_keepalives_idle = 10;
     SET tcp_keepalives_interval = 5;
@@ -42,7 +44,7 @@ const SESSION: &str = "
     SET jit = off;
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
 
-/// Everything a connection needs.
+/// The options and the encryption of a connection.
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) options: Config,
@@ -50,7 +52,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Completes the URL from the environment.
+    /// Adds missing options from the environment.
     ///
     /// # Errors
     /// [`DatabaseError::Tls`], [`DatabaseError::Environment`].
@@ -75,7 +77,7 @@ impl Target {
     }
 }
 
-/// Applies the settings of every session to a new one.
+/// Applies the settings to a new connection.
 pub(super) async fn prepare_session(client: &Client) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(SESSION).await
 }
@@ -119,7 +121,7 @@ fn complete_place(
             options.host(host);
         }
     }
-    // A URL without a port says 5432 for every host that it names.
+    // A URL without a port has port 5432 for each of its hosts.
     if options.get_ports().is_empty()
         && let Some(port) = environment("PGPORT")
     {
@@ -153,7 +155,7 @@ fn complete_timeouts(
     Ok(())
 }
 
-/// The password that psql's file of passwords has for this place; it must belong to its owner alone, as psql demands.
+/// The password from psql's password file. As psql requires, nobody but its owner may have access to the file.
 fn password_from_file(options: &Config, environment: &impl Fn(&'static str) -> Option<String>) -> Option<String> {
     use std::os::unix::fs::PermissionsExt;
 
@@ -161,7 +163,7 @@ fn password_from_file(options: &Config, environment: &impl Fn(&'static str) -> O
     let path = named.or_else(|| environment("HOME").map(|home| Path::new(&home).join(".pgpass")))?;
     let readable_by_others = path.metadata().ok()?.permissions().mode() & 0o077 != 0;
     if readable_by_others {
-        tracing::warn!(file = %path.display(), "ignored the file of passwords: others may read it (chmod 600)");
+        tracing::warn!(file = %path.display(), "ignored the password file: others may read it (chmod 600)");
         return None;
     }
     let text = std::fs::read_to_string(path).ok()?;
@@ -176,7 +178,7 @@ fn password_from_file(options: &Config, environment: &impl Fn(&'static str) -> O
     text.lines().find_map(|line| password_in_line(line, place))
 }
 
-/// `HOST:PORT:DATABASE:USER:PASSWORD`, where `*` stands for anything and a backslash escapes.
+/// `HOST:PORT:DATABASE:USER:PASSWORD`. A field `*` matches anything; a backslash escapes the next character.
 fn password_in_line(line: &str, place: [&str; 4]) -> Option<String> {
     if line.starts_with('#') {
         return None;

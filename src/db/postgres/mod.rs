@@ -1,8 +1,7 @@
-//! The PostgreSQL engine: a pool of connections for statements, and one session of the node's own for what other
-//! nodes announce and for locks.
+//! The PostgreSQL engine: a pool of connections for statements, and one separate session for notifications and locks.
 //!
-//! Statements are prepared once a connection. What goes to the server together is sent before the first answer is
-//! awaited, so that a batch costs a few round trips, independent of its size.
+//! Statements are prepared once per connection. The statements of a batch are sent before the first answer is awaited,
+//! so a batch of any size costs only a few round trips.
 
 mod connect;
 mod pipeline;
@@ -26,20 +25,20 @@ use super::{DatabaseError, Notice, Row, Value};
 use crate::config::PostgresUrl;
 use connect::Target;
 use pipeline::pipelined;
-use pool::{CONNECTIONS, Connection, Pool};
-pub(super) use session::Session;
+use pool::{CONNECTIONS, Pool, PooledConnection};
+pub(super) use session::NodeSession;
 
 /// How long the server may take to answer. It is longer than the server waits for a lock.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(8);
 /// How long a transaction may take. An SMTP client waits for 30 seconds.
 const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(25);
-/// What a slow link and a slow disk take at least, in bytes a second: large parameters get more time.
+/// The least speed of a link and a disk, in bytes per second: statements with large parameters get more time.
 const SLOWEST: usize = 4 * 1024 * 1024;
-/// The channel on which nodes announce what they have committed.
+/// The channel of the nodes' notifications.
 const CHANNEL: &str = "restante_changes";
-/// Separates the keys of one announcement; no key contains it.
+/// Separates the keys in one notification; no key contains it.
 const SEPARATOR: char = '\n';
-/// The longest announcement that the server takes, less one byte.
+/// The longest payload of a notification: the server accepts fewer than 8,000 bytes.
 const LONGEST_PAYLOAD: usize = 7_999;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
@@ -48,18 +47,18 @@ const NOTIFY: &str = "SELECT pg_notify($1, $2)";
 /// A database on a server.
 pub(super) struct Postgres {
     pool: Pool,
-    session: Session,
+    session: NodeSession,
 }
 
 impl Postgres {
     pub(super) async fn open(url: &PostgresUrl, announcer: Announcer) -> Result<Self, DatabaseError> {
         let target = Target::new(url, |name| std::env::var(name).ok().filter(|text| !text.is_empty()))?;
-        let session = Session::start(target.clone(), announcer).await?;
+        let session = NodeSession::start(target.clone(), announcer).await?;
         Ok(Self { pool: Pool::new(target)?, session })
     }
 
-    /// A reading statement whose connection was lost is sent again: after a restart of the server, every connection of
-    /// the pool is lost.
+    /// A query is sent again if its connection was lost. After a restart of the server, every connection in the pool is
+    /// lost.
     pub(super) async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
         for _ in 0..CONNECTIONS {
             match self.query_once(sql, &parameters).await {
@@ -88,7 +87,7 @@ impl Postgres {
         self.pool.close();
     }
 
-    pub(super) fn session(&self) -> Session {
+    pub(super) fn session(&self) -> NodeSession {
         self.session.clone()
     }
 }
@@ -105,11 +104,11 @@ async fn rows(connection: &Object, statement: &Statement, parameters: &[Value]) 
     rows.iter().map(Row::of_postgres).collect()
 }
 
-/// An open transaction; it takes a connection with its first statement. Dropped, it is rolled back.
+/// An open transaction. Its first statement takes a connection. If it is dropped, it is rolled back.
 pub(super) struct PostgresTransaction {
     pool: Pool,
-    connection: Option<Connection>,
-    /// `None` for one that may take any time.
+    connection: Option<PooledConnection>,
+    /// `None` if there is no time limit.
     ends_at: Option<Instant>,
 }
 
@@ -143,13 +142,13 @@ impl PostgresTransaction {
         self.exchange(size(&parameters), query).await
     }
 
-    /// Ends the statements that follow if they wait for a lock for half a second.
+    /// From now on a statement fails if it waits for a lock for half a second.
     pub(super) async fn wait_briefly(&mut self) -> Result<(), DatabaseError> {
         self.connection().await?.send("SET LOCAL lock_timeout = '500ms'");
         Ok(())
     }
 
-    /// Lifts every limit of time from the statements that follow.
+    /// From now on statements have no time limit.
     pub(super) async fn wait_as_long_as_it_takes(&mut self) -> Result<(), DatabaseError> {
         self.ends_at = None;
         self.connection().await?.send("SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0");
@@ -168,7 +167,7 @@ impl PostgresTransaction {
             let notify = connection.prepare_cached(NOTIFY).await.map_err(failed)?;
             let commit = connection.batch_execute("COMMIT");
             let (notified, committed) = join(connection.execute(&notify, &[&CHANNEL, &payload]), commit).await;
-            // If the first one failed, the second one has rolled back without an error.
+            // If the notification failed, COMMIT has rolled back without an error.
             notified.map_err(failed)?;
             committed.map_err(failed)
         };
@@ -177,7 +176,7 @@ impl PostgresTransaction {
         Ok(())
     }
 
-    /// Sends a request with `bytes` of parameters and waits for its answer.
+    /// Sends a request with `bytes` of parameters, and waits for its answer.
     async fn exchange<T>(
         &mut self,
         bytes: usize,
@@ -190,7 +189,7 @@ impl PostgresTransaction {
         self.connection().await?.exchange(time, request).await
     }
 
-    async fn connection(&mut self) -> Result<&mut Connection, DatabaseError> {
+    async fn connection(&mut self) -> Result<&mut PooledConnection, DatabaseError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
@@ -209,13 +208,13 @@ impl std::fmt::Debug for PostgresTransaction {
     }
 }
 
-/// The bytes of large parameters.
+/// The size of large parameters, in bytes.
 fn size(parameters: &[Vec<Value>]) -> usize {
     let bytes = |value: &Value| if let Value::Bytes(bytes) = value { bytes.len() } else { 0 };
     parameters.iter().flatten().map(bytes).sum()
 }
 
-/// The keys of an announcement; empty if they are too long, or if something without a key has changed.
+/// The payload of a notification: its keys. Empty if they are too long, or if a change has no key.
 fn payload(notices: &[Notice]) -> String {
     let mut payload = String::new();
     for notice in notices {
@@ -243,10 +242,10 @@ fn spell(sql: &str) -> Cow<'_, str> {
     Cow::Owned(spelled)
 }
 
-/// Sorts the errors of the driver by what they mean for the caller.
+/// Converts an error of the driver into what it means for the caller.
 fn failed(error: tokio_postgres::Error) -> DatabaseError {
     let Some(state) = error.code() else {
-        // Not an error of the server: the connection is lost, or the driver refused a parameter.
+        // The error does not come from the server: the connection is lost, or the driver refused a parameter.
         let cause = std::error::Error::source(&error);
         let lost = error.is_closed() || cause.is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
         return if lost { DatabaseError::Unreachable(error.into()) } else { DatabaseError::Postgres(error) };

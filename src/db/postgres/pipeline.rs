@@ -1,10 +1,10 @@
-//! Many requests in one round trip.
+//! Sends several requests in one round trip.
 
 use futures_util::future::maybe_done;
 use futures_util::poll;
 
-/// Sends every request, in order, before the first answer is awaited, and returns the answers in the same order, or the
-/// first failure.
+/// Sends all requests, in order, before it awaits the first answer. Returns the answers in the same order, or the first
+/// failure.
 pub(super) async fn pipelined<T, E, F>(requests: impl Iterator<Item = F>) -> Result<Vec<T>, E>
 where
     F: Future<Output = Result<T, E>>,
@@ -12,7 +12,7 @@ where
     let mut sent = Vec::with_capacity(requests.size_hint().0);
     for request in requests {
         let mut request = Box::pin(maybe_done(request));
-        // The first poll sends it; so the order of sending is this loop's.
+        // The first poll sends the request, so requests are sent in the order of this loop.
         let _ = poll!(request.as_mut());
         sent.push(request);
     }

@@ -1,7 +1,6 @@
-//! The pool of connections. No statement waits for its answer without end: a connection that stays silent is given up.
-//!
-//! Giving up means that the connection leaves the pool, its statement is cancelled, and the next caller gets a new
-//! connection. The same happens when a caller stops waiting and the answer does not come soon after.
+//! The pool of connections. Every statement has a time limit. If there is no answer within it, the connection is
+//! removed from the pool, its statement is cancelled, and the next caller gets a new connection. The same happens if a
+//! caller stops waiting and the answer does not come soon after.
 
 use std::time::Duration;
 
@@ -13,11 +12,11 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::connect::{Target, prepare_session};
 use crate::db::DatabaseError;
 
-/// Connections for statements that one node opens at most, beside its session.
+/// The most connections for statements that one node opens. Its session is one more.
 pub(super) const CONNECTIONS: usize = 16;
 /// How long a statement waits for a connection.
 const POOL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a connection whose caller has left may take to answer before it is given up.
+/// How long a connection may take to answer after its caller stopped waiting, before it is removed.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -41,11 +40,11 @@ impl Pool {
         Ok(Self { connections, tls })
     }
 
-    /// A connection that nobody else uses; a new one where none is idle.
-    pub(super) async fn connection(&self) -> Result<Connection, DatabaseError> {
+    /// An idle connection, or a new one.
+    pub(super) async fn connection(&self) -> Result<PooledConnection, DatabaseError> {
         let taken = timeout(POOL_TIMEOUT, self.connections.get()).await.map_err(|_| DatabaseError::Silent)?;
         let object = taken.map_err(|error| DatabaseError::Unreachable(error.into()))?;
-        Ok(Connection { pool: self.clone(), object: Some(object), in_transaction: false, is_waiting: false })
+        Ok(PooledConnection { pool: self.clone(), object: Some(object), in_transaction: false, is_waiting: false })
     }
 
     pub(super) fn close(&self) {
@@ -55,24 +54,24 @@ impl Pool {
     fn give_up(&self, object: Object) {
         let (cancel, tls) = (object.cancel_token(), self.tls.clone());
         drop(Object::take(object));
-        // The idle ones may be as silent.
+        // The idle ones may be silent too.
         self.connections.retain(|_, _| false);
-        tracing::warn!("the database does not answer; the connection is given up");
+        tracing::warn!("the database does not answer; the connection is closed");
         spawn(async move { drop(timeout(CANCEL_TIMEOUT, cancel.cancel_query(tls)).await) });
     }
 }
 
-/// A connection that goes back to the pool when it is dropped.
-pub(super) struct Connection {
+/// A connection that returns to the pool when it is dropped.
+pub(super) struct PooledConnection {
     pool: Pool,
-    /// `None` once it was given up.
+    /// `None` after it was removed from the pool.
     object: Option<Object>,
     in_transaction: bool,
     /// Whether an answer is outstanding.
     is_waiting: bool,
 }
 
-impl Connection {
+impl PooledConnection {
     /// Sends a request and waits for its answer.
     pub(super) async fn exchange<T>(
         &mut self,
@@ -99,14 +98,14 @@ impl Connection {
         }
     }
 
-    /// Notes that the transaction has ended.
+    /// Marks the transaction as ended.
     pub(super) fn end_transaction(&mut self) {
         self.in_transaction = false;
     }
 }
 
-impl Drop for Connection {
-    /// Rolls an open transaction back. The next user of the connection sends its statements after that.
+impl Drop for PooledConnection {
+    /// Rolls back an open transaction. The next user's statements are sent after the rollback.
     fn drop(&mut self) {
         let Some(object) = self.object.take() else { return };
         let end = if self.in_transaction { "ROLLBACK" } else { "" };
@@ -123,7 +122,7 @@ impl Drop for Connection {
     }
 }
 
-/// Runs `work` beside everything else. A program that is ending leaves it to the server to notice.
+/// Runs `work` as a task. Without a runtime the program is ending, and the server notices by itself.
 fn spawn(work: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         drop(runtime.spawn(work));

@@ -1,8 +1,9 @@
-//! The node's own session beside the pool: it receives the announcements of all nodes, and it holds this node's locks.
+//! The session of this node: a connection beside the pool, which receives the notifications of all nodes and holds the
+//! locks of this node.
 //!
-//! When the node dies, the server ends the session and with it the locks. When the session is lost or silent, the node
-//! opens another one, with bounded backoff. It then takes the locks again that are still wanted, and announces
-//! [`Notice::Lost`], because announcements may have been missed.
+//! When the node dies, PostgreSQL ends the session and frees its locks. If the session is lost or silent, the node
+//! opens a new one, with bounded backoff. It then takes the locks again that are still wanted, and announces
+//! [`Notice::Lost`], because notifications may have been missed.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -21,9 +22,9 @@ use super::{CHANNEL, CONNECTIONS, SEPARATOR, failed};
 use crate::db::announcer::Announcer;
 use crate::db::{DatabaseError, Notice};
 
-/// How long a caller waits for the answer about a lock.
+/// How long a caller waits for the answer to a lock request.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often an open session is asked for a sign of life, and how long that may take.
+/// How often an open session is probed, and how long the server may take to answer.
 const PROBE_PAUSE: Duration = Duration::from_secs(2);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,21 +40,21 @@ const UNLOCK: &str = "SELECT pg_advisory_unlock($1)";
 const SERVER: &str = "
     SELECT current_setting('server_encoding'), CAST(current_setting('max_locks_per_transaction') AS BIGINT)";
 
-/// Requests locks from the session. The session ends with the last clone.
+/// Sends lock requests to the session. The session ends when the last clone is dropped.
 #[derive(Clone, Debug)]
-pub(in crate::db) struct Session {
-    commands: mpsc::UnboundedSender<Command>,
+pub(in crate::db) struct NodeSession {
+    commands: mpsc::UnboundedSender<LockCommand>,
     most_locks: usize,
 }
 
 #[derive(Debug)]
-enum Command {
+enum LockCommand {
     Lock { name: i64, reply: oneshot::Sender<Result<bool, DatabaseError>> },
     Unlock { name: i64, reply: oneshot::Sender<()> },
 }
 
-impl Session {
-    /// Connects, listens, and goes on for as long as there is a clone.
+impl NodeSession {
+    /// Connects and listens. The session runs until the last clone is dropped.
     pub(super) async fn start(target: Target, announcer: Announcer) -> Result<Self, DatabaseError> {
         let link = Link::connect(&target, &announcer).await?;
         let most_locks = link.requests.check_server().await?;
@@ -62,25 +63,26 @@ impl Session {
         Ok(Self { commands: sender, most_locks })
     }
 
-    /// How many locks this node may hold. The server has room for `max_locks_per_transaction` a connection. A node uses
-    /// the room of its pool for locks, and the session's own room is left for its statements.
+    /// How many locks this node may hold. The server's lock table has room for `max_locks_per_transaction` per
+    /// connection. A node uses the room of its pool's connections; the room of the session's own connection is left for
+    /// statements.
     pub(in crate::db) fn most_locks(&self) -> usize {
         self.most_locks
     }
 
-    /// Whether the lock was free and is now held by this node, which must not hold it already.
+    /// Takes a lock; `false` if another node holds it. This node must not hold it already.
     pub(in crate::db) async fn lock(&self, name: i64) -> Result<bool, DatabaseError> {
         let (reply, answer) = oneshot::channel();
-        self.commands.send(Command::Lock { name, reply }).map_err(|_| DatabaseError::SessionLost)?;
+        self.commands.send(LockCommand::Lock { name, reply }).map_err(|_| DatabaseError::SessionLost)?;
         let answer = timeout(LOCK_TIMEOUT, answer).await.map_err(|_| DatabaseError::Silent)?;
         answer.map_err(|_| DatabaseError::SessionLost)?
     }
 
-    /// Frees a lock. Later requests of this node find it free. Returns once it is free for every other node, too.
+    /// Frees a lock. Later requests of this node find it free. Returns when it is free for every other node too.
     pub(in crate::db) fn unlock(&self, name: i64) -> impl Future<Output = ()> + use<> {
         let (reply, freed) = oneshot::channel();
-        // A session that has ended holds no locks.
-        drop(self.commands.send(Command::Unlock { name, reply }));
+        // A lost session holds no locks.
+        drop(self.commands.send(LockCommand::Unlock { name, reply }));
         async move { drop(timeout(LOCK_TIMEOUT, freed).await) }
     }
 }
@@ -88,9 +90,9 @@ impl Session {
 struct Keeper {
     target: Target,
     announcer: Announcer,
-    commands: mpsc::UnboundedReceiver<Command>,
+    commands: mpsc::UnboundedReceiver<LockCommand>,
     held: HashSet<i64>,
-    /// What this node held before its session was lost and has not got back: another node was faster, or the server has
+    /// Locks that this node held in a lost session and does not have again: another node was faster, or the server has
     /// not noticed yet that the former session has ended.
     lost: HashSet<i64>,
 }
@@ -108,14 +110,14 @@ impl Keeper {
         }
     }
 
-    /// Carries out commands until the link is lost, or every [`Session`] is dropped. They are sent in the order in
-    /// which they come, without waiting for each other's answers.
+    /// Runs commands until the link is lost or every [`NodeSession`] is dropped. Commands are sent in the order in
+    /// which they arrive, without waiting for earlier answers.
     async fn serve(&mut self, mut link: Link) -> ControlFlow<()> {
         let requests = &link.requests;
         let mut running = FuturesUnordered::new();
         let silent = requests.until_silent();
         tokio::pin!(silent);
-        // Not restarted by a command, so that a busy node gets its locks back, too.
+        // Commands do not restart this interval, so a busy node takes its locks again too.
         let mut retake = tokio::time::interval(RETAKEN_EVERY);
         retake.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -142,19 +144,19 @@ impl Keeper {
         }
     }
 
-    /// Notes what is no longer wanted; a lock that is lost needs no more than that.
-    fn forget(&mut self, command: Command) -> Option<Command> {
+    /// Records that a lock is no longer wanted. For a lost lock this is all; any other command is returned.
+    fn forget(&mut self, command: LockCommand) -> Option<LockCommand> {
         match command {
-            Command::Unlock { name, reply } if self.lost.remove(&name) => {
-                // The caller may have left.
+            LockCommand::Unlock { name, reply } if self.lost.remove(&name) => {
+                // The caller may have stopped waiting.
                 let _ = reply.send(());
                 None
             }
-            Command::Unlock { name, reply } => {
+            LockCommand::Unlock { name, reply } => {
                 self.held.remove(&name);
-                Some(Command::Unlock { name, reply })
+                Some(LockCommand::Unlock { name, reply })
             }
-            Command::Lock { .. } => Some(command),
+            LockCommand::Lock { .. } => Some(command),
         }
     }
 
@@ -182,7 +184,7 @@ impl Keeper {
         }
     }
 
-    /// Refuses every request for a lock until `end` has come: a server may accept a connection and then stay silent.
+    /// Refuses lock requests until `end` is ready. A server may accept a connection and then stay silent.
     async fn refuse_until<T>(&mut self, end: impl Future<Output = T>) -> ControlFlow<(), T> {
         tokio::pin!(end);
         loop {
@@ -190,8 +192,8 @@ impl Keeper {
                 ended = &mut end => return ControlFlow::Continue(ended),
                 command = self.commands.recv() => match command {
                     None => return ControlFlow::Break(()),
-                    // The caller may have left.
-                    Some(Command::Lock { reply, .. }) => drop(reply.send(Err(DatabaseError::SessionLost))),
+                    // The caller may have stopped waiting.
+                    Some(LockCommand::Lock { reply, .. }) => drop(reply.send(Err(DatabaseError::SessionLost))),
                     Some(unlock) => drop(self.forget(unlock)),
                 }
             }
@@ -202,7 +204,7 @@ impl Keeper {
 /// An open session.
 struct Link {
     requests: Requests,
-    /// Reads from the connection, and ends with it.
+    /// The task that reads from the connection; it ends when the connection ends.
     ended: JoinHandle<()>,
 }
 
@@ -235,7 +237,7 @@ impl Link {
     }
 }
 
-/// What one transaction of some node has announced.
+/// The notices in the notification of one transaction.
 fn announced(payload: &str) -> Vec<Notice> {
     if payload.is_empty() {
         return vec![Notice::Lost];
@@ -278,19 +280,19 @@ impl Requests {
         row.map_err(|_| DatabaseError::Silent)?.and_then(|row| row.try_get(0)).map_err(failed)
     }
 
-    /// Returns the name of the lock if it was granted to a caller that still wants it.
-    async fn carry_out(&self, command: Command) -> Option<i64> {
+    /// Returns the name of the lock if it was granted and the caller still wants it.
+    async fn carry_out(&self, command: LockCommand) -> Option<i64> {
         match command {
-            Command::Lock { name, reply } => {
+            LockCommand::Lock { name, reply } => {
                 let locked = self.lock(name).await;
                 let granted = matches!(locked, Ok(true));
                 (reply.send(locked).is_ok() && granted).then_some(name)
             }
-            Command::Unlock { name, reply } => {
+            LockCommand::Unlock { name, reply } => {
                 if let Err(error) = self.client.execute(&self.unlock, &[&name]).await {
-                    tracing::debug!(%error, "the lock went with its session");
+                    tracing::debug!(%error, "the lock was lost with its session");
                 }
-                // The caller may have left.
+                // The caller may have stopped waiting.
                 let _ = reply.send(());
                 None
             }

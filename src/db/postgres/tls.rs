@@ -1,4 +1,4 @@
-//! Encryption of the connection to PostgreSQL: what `sslmode` and `sslrootcert` mean.
+//! Encryption of the connection to PostgreSQL, according to `sslmode` and `sslrootcert`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use tokio_rustls::rustls;
 use crate::config::SslMode;
 use crate::db::DatabaseError;
 
-/// Where psql looks for authorities that no `sslrootcert` names, below the home directory.
+/// The default of `sslrootcert`, as in psql, relative to the home directory.
 const DEFAULT_ROOT: &str = ".postgresql/root.crt";
 
-/// Makes what encrypts connections.
+/// The TLS settings of a connection.
 ///
 /// # Errors
-/// [`DatabaseError::Tls`] where the authorities cannot be read.
+/// [`DatabaseError::Tls`] if the authorities cannot be read.
 pub(super) fn connector(mode: SslMode, root: Option<&Path>) -> Result<MakeRustlsConnect, DatabaseError> {
     let provider = Arc::new(ring::default_provider());
     let chain = match mode {
@@ -61,7 +61,7 @@ fn read_roots(root: Option<&Path>) -> Result<RootCertStore, DatabaseError> {
     Ok(roots)
 }
 
-/// Checks as much of a certificate as the mode asks for; the handshake's signatures are always checked.
+/// Checks the certificate as far as the mode requires. The signatures of the handshake are always checked.
 #[derive(Debug)]
 struct Verifier {
     chain: Option<Arc<WebPkiServerVerifier>>,

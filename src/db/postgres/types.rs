@@ -1,13 +1,9 @@
-//! Values on their way to PostgreSQL and back.
-
-use std::error::Error;
+//! Converts values to PostgreSQL's types and back.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
-use crate::db::{DatabaseError, Row, Value};
-
-type BoxedError = Box<dyn Error + Sync + Send>;
+use crate::db::{BoxedError, DatabaseError, Row, Value};
 
 impl ToSql for Value {
     /// Writes the value as the type that the server has inferred for the parameter.
@@ -41,7 +37,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// PostgreSQL takes no NUL in text.
+/// PostgreSQL does not accept NUL in text, so it is replaced.
 fn put_text(text: &str, out: &mut BytesMut) {
     let mut parts = text.split('\0');
     out.put_slice(parts.next().unwrap_or_default().as_bytes());
@@ -73,7 +69,7 @@ impl<'a> FromSql<'a> for Value {
 
 impl Row {
     /// # Errors
-    /// [`DatabaseError::Postgres`] for a type that the seam does not know.
+    /// [`DatabaseError::Postgres`] for a type that has no [`Value`].
     pub(super) fn of_postgres(row: &tokio_postgres::Row) -> Result<Self, DatabaseError> {
         let columns: Result<_, _> = (0..row.len()).map(|index| row.try_get(index)).collect();
         Ok(Self::new(columns?))

@@ -1,7 +1,7 @@
-//! A copy of a database file while others read and write it.
+//! Copies a database file while others read and write it.
 //!
-//! The copy is made in steps within one read transaction. So all of it is of one instant, commits go on meanwhile, and
-//! no commit makes it start again.
+//! The copy is made in steps within one read transaction. So it contains one state of the database, commits continue,
+//! and no commit makes it start again.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,12 +10,12 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-/// Pages that are copied between two reports of the progress.
+/// Pages that are copied between two progress reports.
 const PAGES_A_STEP: i32 = 1_024;
-/// How long to wait for another process that holds the whole database, as one that closes it does.
+/// How long to wait while another process locks the whole database, for example to close it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why there is no copy.
+/// Why the backup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The database cannot be read, or the copy cannot be written.
@@ -26,8 +26,8 @@ pub enum BackupError {
     Flush(#[source] std::io::Error),
 }
 
-/// Copies the database at `source` to `target`, an empty file, and calls `progress` with the pages that are copied and
-/// those there are. The copy is on stable storage when this returns.
+/// Copies the database at `source` to `target`, an empty file. Calls `progress` with the number of copied pages and of
+/// all pages. The copy is on stable storage when this returns.
 ///
 /// # Errors
 /// [`BackupError`]; `target` is then incomplete.

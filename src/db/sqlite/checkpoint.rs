@@ -1,8 +1,8 @@
 //! Checkpoints: moving the write-ahead log into the database, so that the log stays short.
 //!
-//! A checkpoint writes many pages all over the database and flushes them, which takes a slow disk a tenth of a second.
-//! So a separate thread does it while commits continue. The log can only start over when all of it has been moved; the
-//! few pages that commits have added meanwhile are moved by the writer, between two transactions.
+//! A checkpoint writes many pages all over the database file and flushes them, which takes a tenth of a second on a
+//! slow disk. So a separate thread makes checkpoints while commits continue. The log can start over only when all its
+//! pages have been moved. The writer moves the few pages that commits have added meanwhile, between two transactions.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -14,41 +14,41 @@ use rusqlite::Connection;
 use super::connection::SqliteConnection;
 use crate::db::DatabaseError;
 
-/// Pages in the log from which on a checkpoint starts. More of them at once are moved more cheaply.
+/// A checkpoint starts when the log has this many pages. A larger checkpoint costs less per page.
 const PAGES: u32 = 8_000;
-/// The thread goes on until no more pages than this are left for the writer.
+/// The thread stops when no more pages than this are left for the writer.
 const FEW_PAGES: u32 = 256;
-/// Rounds that the thread makes at most: where commits are faster than the disk, the writer has to wait in the end.
+/// The most rounds of one checkpoint. If commits are faster than the disk, the writer has to move the rest.
 const ROUNDS: u32 = 8;
 
-/// Where the checkpoint of the moment stands.
+/// The phases of a checkpoint.
 const IDLE: u8 = 0;
 const RUNNING: u8 = 1;
-/// The writer moves what is left.
+/// The writer has to move the remaining pages.
 const NEARLY_DONE: u8 = 2;
 
 /// State shared by the writer and the checkpoint thread.
 #[derive(Debug, Default)]
-struct Shared {
+struct CheckpointState {
     /// Pages in the log after the last commit.
     pages: AtomicU32,
     phase: AtomicU8,
 }
 
-/// The writer's side.
+/// The writer's handle of the checkpoint thread.
 #[derive(Debug)]
 pub(super) struct Checkpointer {
-    shared: Arc<Shared>,
+    shared: Arc<CheckpointState>,
     start: mpsc::Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl Checkpointer {
-    /// Takes over the checkpoints of `writer`, which writes the file at `path`.
+    /// Starts the thread for the database file at `path`, which `writer` writes.
     pub(super) fn start(writer: &mut SqliteConnection, path: &Path) -> Result<Self, DatabaseError> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(CheckpointState::default());
         let counted = Arc::clone(&shared);
-        // In place of SQLite's own hook, which makes a checkpoint within a commit.
+        // This replaces SQLite's own hook, which would make checkpoints within commits.
         writer.connection.wal_hook(Some(move |_: &mut _, pages| {
             counted.pages.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
             Ok(())
@@ -68,7 +68,7 @@ impl Checkpointer {
             self.shared.phase.store(IDLE, Ordering::Relaxed);
         } else if phase == IDLE && self.shared.pages.load(Ordering::Relaxed) >= PAGES {
             self.shared.phase.store(RUNNING, Ordering::Relaxed);
-            // The thread ends only with this side.
+            // The thread runs as long as this value exists.
             let _ = self.start.send(());
         }
     }
@@ -82,9 +82,9 @@ impl Checkpointer {
     }
 }
 
-impl Shared {
-    /// Makes a checkpoint each time it is `started`. The connection is opened the first time: a command that changes a
-    /// few rows never needs it.
+impl CheckpointState {
+    /// Makes a checkpoint for each message in `started`. Opens its connection for the first one: a command that changes
+    /// a few rows never needs it.
     fn run(&self, path: &Path, started: &mpsc::Receiver<()>) {
         let mut opened = None;
         for () in started {
@@ -110,7 +110,7 @@ impl Shared {
     }
 }
 
-/// Moves the pages that no reader needs any more, without waiting; returns how many of the log are in the database.
+/// Moves the pages that no reader needs, without waiting. Returns how many pages of the log are now in the database.
 fn checkpoint(connection: &Connection) -> u32 {
     let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(2));
     moved.unwrap_or_else(|error| {
@@ -123,7 +123,7 @@ fn checkpoint(connection: &Connection) -> u32 {
 mod tests {
     use super::*;
 
-    /// Commits within which the log has to start over; it takes some tens.
+    /// Within this number of commits the log has to start over; it takes some tens.
     const COMMITS: usize = 100_000;
 
     #[test]

@@ -12,15 +12,15 @@ use rusqlite::{CachedStatement, Connection, ToSql};
 
 use crate::db::{DatabaseError, Row, Value};
 
-/// How long a statement waits for another process that holds the database, such as a command beside a server.
+/// How long a statement waits while another process locks the database, for example a command beside a server.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes that the log keeps when it starts over. A log that had to be longer, for a change of the schema, gives back
-/// the rest.
+/// The log keeps this many bytes when it starts over. A log that has grown beyond that, as by a migration, is
+/// shortened.
 const LOG_KEPT: i64 = 256 * 1024 * 1024;
-/// Prepared statements kept by each connection.
+/// The number of prepared statements that each connection keeps.
 const STATEMENTS_KEPT: usize = 64;
 
-/// A connection that remembers how this engine spells each statement.
+/// A connection that caches the statements in SQLite's spelling.
 #[derive(Debug)]
 pub(super) struct SqliteConnection {
     pub(super) connection: Connection,
@@ -28,7 +28,7 @@ pub(super) struct SqliteConnection {
 }
 
 impl SqliteConnection {
-    /// Opens or makes the file for writing.
+    /// Opens the file for writing, and creates it if it is missing.
     pub(super) fn writer(path: &Path) -> Result<Self, DatabaseError> {
         let open = || {
             let connection = set_up(Connection::open(path)?)?;
@@ -58,7 +58,7 @@ impl SqliteConnection {
     }
 
     pub(super) fn roll_back(&self) {
-        // Some failures (a full disk) have rolled back already; that is no failure here.
+        // Some failures (a full disk) have rolled back already; then there is no transaction left to end.
         if !self.connection.is_autocommit()
             && let Err(error) = self.control("ROLLBACK")
         {
@@ -104,7 +104,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn set_up(connection: Connection) -> Result<Connection, rusqlite::Error> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    // Otherwise a statement whose plan might change with its parameters is planned anew each time it runs.
+    // Otherwise SQLite plans a statement again on each run if its plan might depend on the parameters.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     Ok(connection)
@@ -114,10 +114,10 @@ fn open_failed(path: &Path, source: rusqlite::Error) -> DatabaseError {
     DatabaseError::Open { path: path.display().to_string(), source }
 }
 
-/// `$1` names a parameter here and `?1` numbers one.
+/// In SQLite `$1` is a named parameter and `?1` a numbered one.
 fn spell(sql: &str) -> String {
     let spelled = sql.replace('$', "?").replace("{bytes}", "BLOB").replace("{numbered}", "INTEGER PRIMARY KEY");
-    // The one writer has every row to itself.
+    // Transactions run one after another, so rows need no lock.
     spelled.replace("{for_update}", "").replace("{skip_locked}", "")
 }
 

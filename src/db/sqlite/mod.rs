@@ -1,8 +1,8 @@
 //! SQLite: one thread that writes, and a pool of connections that read.
 //!
-//! The write-ahead log is flushed at every commit (`synchronous=FULL`), so that what is committed survives a power cut.
-//! A look-up reads a few rows by an index, which takes less time than to hand it to another thread: it runs where it is
-//! called. Any other query runs on a blocking thread.
+//! Each commit flushes the write-ahead log (`synchronous=FULL`), so it survives a power cut. A query that finds a few
+//! rows by an index runs on the calling thread, because handing it to another thread would take longer. Any other query
+//! runs on a blocking thread.
 
 mod backup;
 mod checkpoint;
@@ -24,7 +24,7 @@ use connection::{SqliteConnection, lock};
 pub(super) use transaction::SqliteTransaction;
 use writer::Writer;
 
-/// Queries that run on blocking threads at once.
+/// The most queries that run on blocking threads at once.
 const QUERIES_AT_ONCE: usize = 8;
 
 /// An open database file.
@@ -36,7 +36,7 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens or makes the file at `path`. Transactions may use what `runtime` offers.
+    /// Opens the file at `path`, and creates it if it is missing. Futures of transactions run within `runtime`.
     pub(super) fn open(path: &Path, announcer: Announcer, runtime: Handle) -> Result<Self, DatabaseError> {
         let writer = Writer::start(path, announcer, runtime)?;
         let readers = Readers { path: path.to_owned(), idle: Mutex::default() };
@@ -44,13 +44,12 @@ impl Sqlite {
         Ok(Self { writer, readers: Arc::new(readers), queries: Arc::new(Semaphore::new(QUERIES_AT_ONCE)) })
     }
 
-    /// Reads on the calling thread.
+    /// Runs a query on the calling thread.
     pub(super) fn look_up(&self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
         self.readers.query(sql, parameters)
     }
 
-    /// Reads on a blocking thread. The place among those that run at once is free when the query has ended, even where
-    /// the caller no longer waits for it.
+    /// Runs a query on a blocking thread. It occupies its permit until it ends, even if the caller stops waiting.
     pub(super) async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
         let place = Arc::clone(&self.queries).acquire_owned().await.map_err(|_| DatabaseError::Closed)?;
         let readers = Arc::clone(&self.readers);
@@ -62,7 +61,7 @@ impl Sqlite {
         query.await.map_err(|_| DatabaseError::Panicked)?
     }
 
-    /// Runs `work` on the writing thread, and returns its answer.
+    /// Runs `work` on the writing thread and returns its result.
     pub(super) async fn transact<T, F>(
         &self,
         work: impl FnOnce(SqliteTransaction) -> F + Send + 'static,
@@ -74,7 +73,7 @@ impl Sqlite {
         let (reply, answer) = oneshot::channel();
         let work = |transaction| {
             async move {
-                // The caller may have left.
+                // The caller may have stopped waiting.
                 let _ = reply.send(work(transaction).await);
             }
             .boxed()
@@ -83,16 +82,16 @@ impl Sqlite {
         answer.await.map_err(|_| DatabaseError::Panicked)
     }
 
-    /// Closes all connections once queued transactions have run. The log then becomes part of the database file.
+    /// Closes all connections after the queued transactions. SQLite then moves the log into the database file.
     pub(super) async fn close(&self) {
-        // The last connection to close makes the checkpoint, and only one that writes removes the log.
+        // The last connection to close makes the checkpoint, and only a writing connection removes the log.
         self.queries.close();
         lock(&self.readers.idle).clear();
         self.writer.close().await;
     }
 }
 
-/// Connections that only read: as many as were ever needed at once.
+/// The reading connections that are idle. There are as many as were needed at once.
 #[derive(Debug)]
 struct Readers {
     path: PathBuf,
@@ -121,7 +120,7 @@ mod tests {
     const COUNT: &str = "SELECT COUNT(*) FROM numbers";
     pub(super) const INSERT: &str = "INSERT INTO numbers VALUES (1)";
 
-    /// A database of its own, in the file `test.db`.
+    /// A new database in the file `test.db`.
     pub(super) fn opened() -> (tempfile::TempDir, Sqlite) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("test.db");

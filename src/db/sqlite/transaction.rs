@@ -6,7 +6,7 @@ use super::connection::{SqliteConnection, lock};
 use crate::db::announcer::Announcer;
 use crate::db::{DatabaseError, Notice, Row, Value};
 
-/// A transaction, which has the writing connection to itself. Dropped without a commit, it is rolled back.
+/// A transaction on the only writing connection. If it is dropped without a commit, it is rolled back.
 #[derive(Debug)]
 pub(in crate::db) struct SqliteTransaction {
     connection: Arc<Mutex<SqliteConnection>>,
@@ -40,7 +40,7 @@ impl SqliteTransaction {
         parameters.iter().map(|parameters| connection.query(sql, parameters)).collect()
     }
 
-    /// Commits, and then passes `notices` to the listeners.
+    /// Commits, then passes `notices` to the listeners.
     pub(in crate::db) fn commit(mut self, notices: &[Notice]) -> Result<(), DatabaseError> {
         self.connection()?.control("COMMIT")?;
         self.open = false;

@@ -1,4 +1,4 @@
-//! The one thread that writes: it takes transactions from a queue and runs one after another on its connection.
+//! The only thread that writes: it runs queued transactions one after another on its connection.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::transaction::SqliteTransaction;
 use crate::db::DatabaseError;
 use crate::db::announcer::Announcer;
 
-/// A transaction and the way to send its answer.
+/// A transaction and the sender of its result.
 pub(super) type Work = Box<dyn FnOnce(SqliteTransaction) -> BoxFuture<'static, ()> + Send>;
 
 /// The queue of the writing thread.
@@ -27,7 +27,7 @@ enum Task {
 }
 
 impl Writer {
-    /// Starts the thread, which writes the file at `path`. Futures of transactions may use what `runtime` offers.
+    /// Starts the thread for the file at `path`. Futures of transactions run within `runtime`.
     pub(super) fn start(path: &Path, announcer: Announcer, runtime: Handle) -> Result<Self, DatabaseError> {
         let mut connection = SqliteConnection::writer(path)?;
         let checkpointer = Checkpointer::start(&mut connection, path)?;
@@ -43,7 +43,7 @@ impl Writer {
         self.0.send(Task::Run(work)).map_err(|_| DatabaseError::Closed)
     }
 
-    /// Ends the thread after what is queued now, and closes its connections.
+    /// Ends the thread after the transactions that are queued now, and closes its connections.
     pub(super) async fn close(&self) {
         let (reply, closed) = oneshot::channel();
         if self.0.send(Task::Close(reply)).is_ok() {
@@ -67,13 +67,13 @@ fn run(
             Task::Close(reply) => {
                 checkpointer.close();
                 drop((connection, tasks));
-                // The caller may have left.
+                // The caller may have stopped waiting.
                 let _ = reply.send(());
                 return;
             }
         };
         let transaction = SqliteTransaction::new(Arc::clone(&connection), announcer.clone());
-        // Its caller learns of a panic by the loss of the reply. The next transaction does not suffer.
+        // The caller gets an error because its reply is dropped. The next transaction is not affected.
         if catch_unwind(AssertUnwindSafe(|| runtime.block_on(work(transaction)))).is_err() {
             tracing::error!("a transaction has panicked");
         }
@@ -126,7 +126,7 @@ mod tests {
             open.commit(&[])
         };
         assert!(sqlite.transact(insert).now_or_never().is_none());
-        // The next one is queued after it.
+        // The next transaction is queued after it.
         sqlite.transact(async |open: SqliteTransaction| drop(open)).await.unwrap();
         assert_eq!(numbers(&sqlite), 1);
     }

@@ -2,6 +2,7 @@
 
 mod details;
 mod explain;
+mod faults;
 pub(super) mod health;
 mod inboxes;
 mod messages;
@@ -24,6 +25,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         .route("/inboxes/{id}/messages", get(messages::list).post(outgoing::send))
         .route("/inboxes/{id}/messages/wait", get(wait::wait))
         .route("/inboxes/{id}/explain", get(explain::explain))
+        .route("/inboxes/{id}/faults", get(faults::show).put(faults::replace).delete(faults::clear))
         .route("/messages/{id}", get(messages::show).delete(messages::remove))
         .route("/messages/{id}/raw", get(messages::raw))
         .route("/messages/{id}/details", get(details::show))

@@ -1,4 +1,4 @@
-//! Outgoing messages: sending from an inbox, and what became of it.
+//! Outgoing messages: sending from an inbox, and the results.
 
 use std::sync::Arc;
 
@@ -38,14 +38,14 @@ pub(super) async fn send(State(app): State<Arc<App>>, owned: OwnedInbox, body: B
 
 fn read_draft(body: &[u8]) -> Result<Draft, Error> {
     let fields = Fields::parse(body, FIELDS)?;
-    let to = fields.required("to")?;
+    let to: String = fields.required("to")?;
     let subject = fields.required("subject")?;
     let text = fields.optional("text")?.unwrap_or_default();
     let html = fields.optional("html")?.unwrap_or_default();
     Ok(Draft::new(&to, subject, text, html, fields.optional("in_reply_to")?)?)
 }
 
-/// What became of a send.
+/// The result of a send.
 #[derive(Serialize)]
 struct OutgoingView<'a> {
     id: String,

@@ -21,7 +21,7 @@ const CLOSING: &[u8] = b"]}";
 
 /// What the API shows of a message before its parts.
 #[derive(Serialize)]
-struct Head<'a> {
+struct MessageFields<'a> {
     id: String,
     inbox_id: &'a InboxId,
     from: &'a str,
@@ -45,7 +45,7 @@ struct Members {
 
 impl MessageJson {
     fn new(message: StoredMessage, mail_domain: &Domain) -> Result<Self, Error> {
-        let fields = Head {
+        let fields = MessageFields {
             id: message.id.to_string(),
             inbox_id: &message.inbox_id,
             from: &message.from,

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::Failure;
+use super::faults::FaultsView;
 use super::page::{Place, Shell, given, html, subject, with_query};
 use super::parts::MessagePath;
 use super::reader::{MessageView, ReaderQuery};
@@ -37,6 +38,7 @@ struct MessagesPage {
     /// The next page of the list.
     more: Option<String>,
     setup: Setup,
+    faults: FaultsView,
     message: Option<MessageView>,
 }
 
@@ -101,6 +103,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, open: Option<Messag
         inboxes: page.of.path("/inboxes"),
         inbox: inbox_view(app, page, address, now).await?,
         setup: Setup::new(app, Some(&page.inbox)),
+        faults: FaultsView::read(app, &page.inbox, now).await?,
         base,
         search,
         rows,

@@ -13,6 +13,7 @@ mod client;
 mod compose;
 mod error_page;
 mod failure;
+mod faults;
 mod guard;
 mod home;
 mod inboxes;

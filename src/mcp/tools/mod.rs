@@ -1,6 +1,7 @@
 //! The tools on the service: what the API does, for a client that reads.
 
 mod explain;
+mod faults;
 mod inboxes;
 mod messages;
 mod send;
@@ -68,6 +69,7 @@ impl Tools {
             "get_attachment" => self.get_attachment(caller, read(arguments)?).await,
             "send_message" => self.send_message(caller, read(arguments)?).await,
             "explain_missing" => self.explain_missing(caller, read(arguments)?).await,
+            "set_faults" => self.set_faults(caller, read(arguments)?).await,
             // The protocol refuses a tool that is not in the catalogue.
             _ => Err(ToolError::internal(std::fmt::Error)),
         }

@@ -1,4 +1,4 @@
-//! Charsets that browsers gave up and mail has not. Each is rewritten as one that is still supported, or decoded here.
+//! Charsets that browsers no longer support but mail still uses. Each is converted to a supported one, or decoded here.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,18 @@ use oem_cp::code_table_type::TableType;
 
 use super::code_page;
 
-/// A charset that is not on WHATWG's list.
+/// A charset that is not in WHATWG's list.
 pub(super) enum Legacy {
     Utf7,
     Korean,
     Hz,
     /// A code page of DOS and OS/2.
     CodePage(&'static TableType),
-    /// One that mail-parser knows.
+    /// A charset that mail-parser supports.
     Other(DecoderFnc),
 }
 
-/// The text, or its bytes in an encoding that is supported.
+/// The text, or its bytes in a supported encoding.
 pub(super) enum Decoded {
     Text(String),
     As(&'static Encoding, Vec<u8>),
@@ -47,7 +47,7 @@ impl Legacy {
         DECODING_TABLE_CP_MAP.get(&digits.parse().ok()?).map(Self::CodePage)
     }
 
-    /// Whether its text is all ASCII bytes, so that it is always valid UTF-8.
+    /// Whether its encoded text consists of ASCII bytes, so that it is always valid UTF-8.
     pub(super) fn is_ascii_only(&self) -> bool {
         matches!(self, Self::Utf7 | Self::Korean | Self::Hz)
     }
@@ -63,7 +63,7 @@ impl Legacy {
     }
 }
 
-/// UTF-7 (RFC 2152): what stands between `+` and `-` is UTF-16 in base64; `+-` is a plus sign.
+/// UTF-7 (RFC 2152): the text between `+` and `-` is UTF-16 in base64; `+-` is a plus sign.
 fn utf7(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -86,8 +86,8 @@ fn utf7(bytes: &[u8]) -> String {
     text
 }
 
-/// ISO-2022-JP without escapes that are followed by another at once, as joined encoded-words have them, and without one
-/// that the end cut off: decoders show both as errors.
+/// ISO-2022-JP without two kinds of escapes that decoders show as errors: an escape directly followed by another one,
+/// as in joined encoded-words, and an escape that is cut off at the end.
 pub(super) fn without_idle_escapes(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     const ESCAPE: u8 = 0x1b;
     let is_idle = |text: &[u8]| match text {
@@ -112,7 +112,7 @@ pub(super) fn without_idle_escapes(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     Cow::Owned(kept)
 }
 
-/// ISO-2022-KR (RFC 1557) as EUC-KR: what stands between shift-out and shift-in has its high bits set.
+/// ISO-2022-KR (RFC 1557) as EUC-KR: the bytes between shift-out and shift-in get their high bits set.
 fn shifted_korean(bytes: &[u8]) -> Vec<u8> {
     let mut shifted = false;
     let mut converted = Vec::with_capacity(bytes.len());
@@ -130,7 +130,7 @@ fn shifted_korean(bytes: &[u8]) -> Vec<u8> {
     converted
 }
 
-/// HZ (RFC 1843) as GBK: what stands between `~{` and `~}` has its high bits set.
+/// HZ (RFC 1843) as GBK: the bytes between `~{` and `~}` get their high bits set.
 fn hz_chinese(bytes: &[u8]) -> Vec<u8> {
     let mut chinese = false;
     let mut converted = Vec::with_capacity(bytes.len());

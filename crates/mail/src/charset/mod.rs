@@ -1,4 +1,4 @@
-//! Bytes to text: every charset that mail is written in, whether it is labelled rightly, wrongly or not at all.
+//! Decodes bytes to text in every charset that mail uses, with a right, a wrong or no label.
 
 mod legacy;
 
@@ -13,11 +13,11 @@ use encoding_rs::{
 use crate::budget::BODY_BYTES;
 use legacy::{Decoded, Legacy};
 
-/// Bytes that are decoded at a time, and that a guess is made from.
+/// Bytes that are decoded at a time, and from which the charset is guessed.
 const CHUNK: usize = 64 * 1024;
 
-/// Decodes text that says it is in the charset `label`. Without a label, or with an unknown one, the charset is guessed
-/// from the text. Reads no more than fits into the largest body.
+/// Decodes text that is labelled with the charset `label`. If the label is missing or unknown, the charset is guessed
+/// from the text. Reads no more than the largest body.
 pub(super) fn decode(bytes: Cow<'_, [u8]>, label: Option<&str>) -> String {
     if let Some(encoding) = byte_order_mark(&bytes) {
         return decode_as(encoding, bytes);
@@ -34,7 +34,7 @@ pub(super) fn decode(bytes: Cow<'_, [u8]>, label: Option<&str>) -> String {
     }
 }
 
-/// Decodes a header's bytes, which carry no label (RFC 6532 says UTF-8; older senders wrote what they had).
+/// Decodes the bytes of a header, which have no label (RFC 6532 requires UTF-8; older programs used other charsets).
 pub(super) fn decode_unlabelled(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.contains('\u{1b}') && !text.starts_with('\u{feff}') => Cow::Borrowed(text),
@@ -42,21 +42,21 @@ pub(super) fn decode_unlabelled(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// What a label names.
+/// The meaning of a label.
 enum Charset {
     Known(&'static Encoding),
     Legacy(Legacy),
 }
 
-/// The label without quotes, a language (RFC 2231, section 5) or what else follows it.
+/// The label without quotes, a language (RFC 2231, section 5) or other text after it.
 fn trimmed(label: &str) -> &str {
     let label = label.trim_matches(|character: char| character.is_whitespace() || "\"';".contains(character));
     label.split(['*', ';', ' ', '$']).next().unwrap_or_default()
 }
 
-/// The charset that a label names: WHATWG's list, and what mailers write besides.
+/// The charset of a label: WHATWG's list, and other names that mail programs use.
 fn named(label: &str) -> Option<Charset> {
-    // WHATWG maps a few old encodings to one that decodes nothing, for the safety of browsers.
+    // WHATWG maps a few old encodings to one that decodes nothing, to protect browsers.
     let useful = |encoding: &&Encoding| *encoding != REPLACEMENT && *encoding != X_USER_DEFINED;
     let whatwg = |label: &str| Encoding::for_label(label.as_bytes()).filter(useful);
     if let Some(encoding) = whatwg(label) {
@@ -93,11 +93,11 @@ fn decode_labelled(encoding: &'static Encoding, label: &str, bytes: Cow<'_, [u8]
     let is_wrong = match encoding {
         encoding if encoding == UTF_8 => !is_utf8(&bytes) && !has_utf8_sequence(&bytes),
         encoding if encoding == UTF_16LE || encoding == UTF_16BE => !bytes.contains(&0) && is_utf8(&bytes),
-        // What has its high bits set is not ASCII.
+        // Bytes with their high bit set are not ASCII.
         encoding if encoding == WINDOWS_1252 && is_ascii_label(label) => !bytes.is_ascii(),
-        // All of it is ASCII with escapes.
+        // The text is all ASCII, with escapes.
         encoding if encoding == ISO_2022_JP => !bytes.is_ascii() && !bytes.contains(&0x1b),
-        // Text of another encoding is almost never valid UTF-8 by accident; the reverse label is everyday.
+        // Text in another encoding is almost never valid UTF-8 by accident. UTF-8 with a wrong label is common.
         encoding if encoding.is_single_byte() => !bytes.is_ascii() && is_utf8(&bytes),
         encoding => !bytes.is_ascii() && is_utf8(&bytes) && has_errors(encoding, &bytes),
     };
@@ -126,7 +126,7 @@ fn has_errors(encoding: &'static Encoding, bytes: &[u8]) -> bool {
     matches!(result, DecoderResult::Malformed(..))
 }
 
-/// Whether a character of several bytes stands in the text as UTF-8 writes it.
+/// Whether the text contains a character of several bytes in UTF-8.
 fn has_utf8_sequence(bytes: &[u8]) -> bool {
     bytes.utf8_chunks().any(|chunk| !chunk.valid().is_ascii())
 }
@@ -135,20 +135,20 @@ fn byte_order_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_bom(bytes).map(|(encoding, _)| encoding)
 }
 
-/// The encoding that unlabelled bytes are in, most likely.
+/// The most likely encoding of bytes without a label.
 fn guess(bytes: &[u8]) -> &'static Encoding {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     if is_utf8(bytes) && !bytes.contains(&0x1b) {
         return UTF_8;
     }
-    // The telling bytes may come after pages of ASCII.
+    // The first bytes that are not ASCII may come after pages of ASCII.
     let first = bytes.iter().position(|&byte| byte >= 0x80 || byte == 0x1b).unwrap_or(0);
     let sample = &bytes[first.saturating_sub(256)..];
     detector.feed(&sample[..sample.len().min(CHUNK)], true);
     detector.guess(None, Utf8Detection::Allow)
 }
 
-/// Decodes to UTF-8, malformed sequences replaced, without ever holding more than the text and one chunk.
+/// Decodes to UTF-8, and replaces malformed sequences. It holds only the text and one chunk in memory.
 fn decode_as(encoding: &'static Encoding, bytes: Cow<'_, [u8]>) -> String {
     if encoding == UTF_8 && is_utf8(&bytes) && !bytes.starts_with(b"\xef\xbb\xbf") {
         return String::from_utf8(bytes.into_owned()).unwrap_or_default();

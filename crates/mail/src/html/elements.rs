@@ -1,15 +1,15 @@
-//! The elements that lay text out, and how.
+//! The elements and their layout.
 
-/// How an element lays out what it holds.
+/// How an element lays out its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Within the line.
+    /// Within a line.
     Inline,
-    /// On lines of its own.
+    /// On separate lines.
     Block,
     /// A block with an empty line around it.
     Paragraph,
-    /// A paragraph in which white space counts.
+    /// A paragraph that keeps white space.
     Preformatted,
     /// A list; numbered or not.
     List,
@@ -19,15 +19,15 @@ pub(super) enum Layout {
     /// A line break or a rule: has no content.
     Break,
     Rule,
-    /// Not shown, and its content neither.
+    /// Neither the element nor its content is shown.
     Never,
     /// Has no content.
     Void,
 }
 
-/// Places in [`ELEMENTS`].
+/// Indexes of [`ELEMENTS`].
 pub(super) type ElementId = usize;
-/// How many elements there are.
+/// The number of elements.
 pub(super) const COUNT: usize = ELEMENTS.len();
 
 /// Sorted by name. Elements that are not here are inline.
@@ -119,7 +119,7 @@ const ELEMENTS: &[(&str, Layout)] = &[
     ("wbr", Layout::Void),
 ];
 
-/// The names as numbers, which compare as the names do and in one instruction.
+/// The names as numbers, which sort like the names and compare in one instruction.
 const NAMES: [u128; COUNT] = {
     let mut names = [0; COUNT];
     let mut element = 0;
@@ -158,7 +158,7 @@ impl Layout {
     }
 }
 
-/// Whether the start of `next` ends an open `current` without an end tag (HTML, section 13.1.2.4).
+/// Whether the start of `next` closes an open `current` without an end tag (HTML, section 13.1.2.4).
 pub(super) fn implies_end(current: ElementId, next: ElementId) -> bool {
     let name = |element: ElementId| ELEMENTS.get(element).map_or("", |&(name, _)| name);
     match name(current) {

@@ -1,18 +1,19 @@
-//! What a person does not see: the styles that hide, and how far a hidden element reaches.
+//! Hidden content: the styles that hide, and where a hidden element ends.
 
 use super::elements::{self, COUNT, ElementId, Layout};
 
-/// What a `style` attribute says about showing an element.
+/// The effect of a `style` attribute on showing an element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Style {
     pub(super) hides: bool,
-    /// `display` where it changes an element's layout: a block within the line, or lines out of something inline.
+    /// `display`, if it changes the layout of an element: a block becomes inline, or an inline element gets its own
+    /// lines.
     pub(super) layout: Option<Layout>,
     /// `white-space` that keeps line ends.
     pub(super) keeps_white_space: bool,
 }
 
-/// The properties that are looked at.
+/// The properties that are read.
 const READ: [&str; 9] =
     ["display", "visibility", "opacity", "max-height", "max-width", "height", "width", "overflow", "white-space"];
 
@@ -60,12 +61,12 @@ fn is_zero(length: &str) -> bool {
     length.trim_end_matches(|character: char| character.is_ascii_alphabetic() || character == '%').parse() == Ok(0.0)
 }
 
-/// A hidden element whose end has not come. Elements that were opened in it are counted, not remembered.
+/// A hidden element that is still open. Elements within it are counted, not kept.
 #[derive(Debug)]
 pub(super) struct Region {
     root: Vec<u8>,
     root_id: Option<ElementId>,
-    /// How often the root's own kind is open, itself included.
+    /// The number of open elements of the same kind, the hidden one included.
     depth: usize,
     inner: [u32; COUNT],
 }
@@ -75,7 +76,7 @@ impl Region {
         Self { root: name.to_vec(), root_id: elements::by_name(name), depth: 1, inner: [0; COUNT] }
     }
 
-    /// An element begins in the region; returns whether this ends the region.
+    /// An element starts in the hidden region; returns whether this ends the region.
     pub(super) fn open(&mut self, name: &[u8], id: Option<ElementId>) -> bool {
         if let (Some(root), Some(id), 1) = (self.root_id, id, self.depth)
             && elements::implies_end(root, id)
@@ -91,8 +92,8 @@ impl Region {
         false
     }
 
-    /// An element ends; `is_open_outside` tells whether one of its kind was open when the region began. Returns
-    /// whether this ends the region, and whether the end tag is still to be obeyed outside.
+    /// An element ends; `is_open_outside` says whether an element of its kind was open when the region started. Returns
+    /// whether this ends the region, and whether the end tag also counts outside.
     pub(super) fn close(&mut self, name: &[u8], id: Option<ElementId>, is_open_outside: bool) -> (bool, bool) {
         if name == self.root {
             self.depth -= 1;
@@ -103,7 +104,7 @@ impl Region {
             self.inner[id] -= 1;
             return (false, false);
         }
-        // The end of what holds a block ends the block, but a stray inline end tag does nothing.
+        // The end of the parent of a block ends the block, but an inline end tag without a start tag does nothing.
         let ends = is_open_outside && elements::layout(id) != Layout::Inline;
         (ends, ends)
     }

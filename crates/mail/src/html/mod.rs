@@ -1,7 +1,7 @@
-//! HTML as a person sees it: its visible text, and where in that text its links stand.
+//! HTML as a person sees it: its visible text, and the positions of its links in that text.
 //!
-//! The tokenizer is html5gum's; there is no tree. What is open is known from counters, one for each kind of element,
-//! so that memory and time do not grow with the nesting.
+//! The tokenizer is html5gum's; no tree is built. Counters, one for each kind of element, say what is open, so that
+//! memory and time do not grow with the nesting.
 
 mod elements;
 mod hidden;
@@ -16,17 +16,17 @@ use indexmap::IndexMap;
 /// What an HTML document shows.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// The visible text: paragraphs apart, list items marked, table cells separated by a tab.
+    /// The visible text: paragraphs are separated, list items are marked, table cells are separated by a tab.
     pub(super) text: String,
     /// The `href` of every visible `a` and `area`, entities decoded, each spelling once, in order.
     pub(super) references: IndexMap<String, Reference>,
     /// The `href` of the first `base`.
     pub(super) base: Option<String>,
-    /// The bytes of `text` that are the words of a link and have a URL in them.
+    /// The bytes of `text` that are the words of a link and contain a URL.
     pub(super) linked: Vec<(usize, usize)>,
 }
 
-/// Where a link stands in the visible text.
+/// The position of a link in the visible text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reference {
     /// The bytes of the text in front of it.
@@ -44,7 +44,7 @@ pub(super) fn read(html: &str) -> Page {
     page
 }
 
-/// The charset that a document declares for itself near its beginning.
+/// The charset that a document declares near its start.
 pub(super) fn declared_charset(bytes: &[u8]) -> Option<String> {
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]).to_ascii_lowercase();
     let (_, declared) = start.split_once("charset=")?;

@@ -1,4 +1,4 @@
-//! Listens to the tokenizer: tags change the layout or hide what follows, text is written, links are noted.
+//! Handles the tokens: tags change the layout or hide their content, text is written, links are recorded.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -26,7 +26,7 @@ enum Attribute {
     Other,
 }
 
-/// The tag that is being read. Its memory is used again for the next.
+/// The tag that is being read. Its memory is reused for the next tag.
 #[derive(Debug, Default)]
 struct Tag {
     name: Vec<u8>,
@@ -73,7 +73,7 @@ impl Value {
     }
 }
 
-/// An element whose style changes its layout, closed when its kind is open this often again.
+/// An element whose style changes its layout. It is closed when as many elements of its kind are open as before it.
 #[derive(Debug)]
 struct Restyled {
     element: ElementId,
@@ -88,16 +88,16 @@ pub(super) struct Reader<'p> {
     writer: Writer,
     tag: Tag,
     last_start_tag: Vec<u8>,
-    /// Bytes of a character that the tokenizer cut.
+    /// The first bytes of a character that the tokenizer split.
     cut_character: Vec<u8>,
     open: [u32; COUNT],
     restyled: Vec<Restyled>,
     hidden: Option<Region>,
-    /// The next number of each numbered list that is open; none for lists without numbers.
+    /// The next number of each open numbered list; `None` for lists without numbers.
     lists: Vec<Option<u32>>,
-    /// How many more are open, whose numbers are not kept.
+    /// How many more lists are open, whose numbers are not kept.
     deeper_lists: usize,
-    /// Where the words of the open link begin.
+    /// Where the words of the open link start.
     link_start: Option<usize>,
     /// The place of the open link among the references.
     open_reference: Option<usize>,
@@ -145,7 +145,7 @@ impl<'p> Reader<'p> {
         self.begin(style.layout.filter(|_| layout.has_content() && layout != Layout::Cell).unwrap_or(layout));
     }
 
-    /// Remembers an element that is not laid out as its kind is.
+    /// Records an element whose layout differs from that of its kind.
     fn restyle(&mut self, id: ElementId, layout: Layout, style: Style) {
         let changed = style.layout.filter(|&styled| styled != layout);
         if changed.is_none() && !style.keeps_white_space || self.restyled.len() >= NESTED_LAYOUTS {
@@ -234,9 +234,9 @@ impl<'p> Reader<'p> {
         self.gap_for(layout);
     }
 
-    /// The style of the element that ends, if it was restyled.
+    /// The style of the element that ends, if its layout was changed.
     fn restyled_end(&mut self, id: ElementId) -> Option<Restyled> {
-        // Elements that were never closed are forgotten once one around them is.
+        // If an element ends, the elements within it that were never closed are dropped.
         while let Some(top) = self.restyled.last() {
             let is_stale = self.open[top.element] < top.open;
             if !(is_stale || top.element == id && top.open == self.open[id]) {
@@ -273,7 +273,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// Adds a reference; returns its place among the references.
+    /// Adds a reference; returns its index.
     fn note(&mut self, href: String) -> Option<usize> {
         let can_lead_elsewhere = !href.trim_start().starts_with('#') && href.len() <= LINK_BYTES;
         if !can_lead_elsewhere || self.page.references.len() >= LINKS {
@@ -323,7 +323,7 @@ impl<'p> Reader<'p> {
         self.tag.attribute_name.clear();
     }
 
-    /// The attribute that is being read; the first of a name counts (HTML, section 13.2.5.33).
+    /// The attribute that is being read. If a name occurs several times, the first counts (HTML, section 13.2.5.33).
     fn attribute(&mut self) -> Attribute {
         let attribute = match self.tag.attribute_name.as_slice() {
             b"href" if !self.tag.href.is_given => Attribute::Href,
@@ -335,7 +335,7 @@ impl<'p> Reader<'p> {
         *self.tag.attribute.get_or_insert(attribute)
     }
 
-    /// Notes an attribute whose name is complete: some have no value.
+    /// Records an attribute when its name is complete, because some have no value.
     fn end_attribute(&mut self) {
         if self.attribute() == Attribute::Hidden {
             self.tag.hidden = true;
@@ -428,8 +428,8 @@ impl Emitter for Reader<'_> {
     fn push_doctype_system_identifier(&mut self, _: &[u8]) {}
 }
 
-/// The state in which the content of an element is tokenized. Mail clients run no scripts, so that `noscript` is
-/// ordinary content.
+/// The tokenizer's state for the content of an element. Mail clients run no scripts, so `noscript` has ordinary
+/// content.
 fn text_state(name: &[u8]) -> Option<State> {
     match name {
         b"textarea" | b"title" => Some(State::RcData),

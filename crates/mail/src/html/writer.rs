@@ -1,10 +1,10 @@
-//! Lays visible text out: white space collapses, breaks are written only when text follows them.
+//! Lays out the visible text: white space collapses, and breaks are written only before further text.
 
 use std::fmt::Write as _;
 
 use crate::budget::BODY_BYTES;
 
-/// What separates the text before from the text that comes next; the strongest wins.
+/// The separator before the next text; the strongest one wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gap {
     #[default]
@@ -22,16 +22,16 @@ pub(super) struct Writer {
     gap: Gap,
     /// `br` elements since the last text.
     breaks: usize,
-    /// Written in front of the next text: the mark of a list item, or nothing.
+    /// Written before the next text: the mark of a list item, or nothing.
     mark: String,
-    /// How many elements that keep white space are open.
+    /// The number of open elements that keep white space.
     pub(super) preformatted: usize,
 }
 
 impl Writer {
-    /// A writer for what a document of `bytes` bytes shows, which is less than half of it in most.
+    /// A writer for a document of `bytes` bytes. Most documents have less than half of that as visible text.
     pub(super) fn for_document(bytes: usize) -> Self {
-        // Doubled once, it holds as much as may be written.
+        // If the buffer is doubled once, it has room for everything that may be written.
         Self { text: String::with_capacity(bytes.min(BODY_BYTES) / 2 + 64), ..Self::default() }
     }
 
@@ -51,7 +51,7 @@ impl Writer {
         self.text
     }
 
-    /// Asks for a gap in front of the next text.
+    /// Requests a gap before the next text.
     pub(super) fn gap(&mut self, gap: Gap) {
         self.gap = self.gap.max(gap);
     }
@@ -62,7 +62,7 @@ impl Writer {
         self.breaks += 1;
     }
 
-    /// Puts a mark in front of the next text, `indent` steps from the left: a number, or a dash.
+    /// Puts a mark before the next text, indented by `indent` steps: a number, or a dash.
     pub(super) fn mark(&mut self, indent: usize, number: Option<u32>) {
         self.gap(Gap::Line);
         self.mark.clear();
@@ -101,7 +101,7 @@ impl Writer {
         self.text.push_str(text);
     }
 
-    /// Joiners matter within a word; as padding of a preview line they are dropped.
+    /// Joiners matter within a word. Where they fill up a preview line, they are dropped.
     fn write_joiner(&mut self, joiner: char) {
         if self.text.len() < BODY_BYTES
             && self.text.chars().next_back().is_some_and(|last| !last.is_whitespace() && !is_joiner(last))
@@ -137,7 +137,7 @@ impl Writer {
     }
 }
 
-/// How much of `text` is written as it stands: words, and single spaces between them.
+/// How many bytes of `text` are written unchanged: words, and single spaces between them.
 fn plain_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut length = 0;
@@ -163,12 +163,12 @@ fn is_space(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\0'..='\u{1f}' | '\u{2800}')
 }
 
-/// Zero-width joiners: part of Persian words, of Indic letters and of emoji.
+/// Zero-width joiners: they are part of Persian words, Indic letters and emoji.
 fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200c}' | '\u{200d}')
 }
 
-/// Characters without any width or meaning of their own, which senders pad preview lines with.
+/// Characters without width or meaning, which senders use to fill up preview lines.
 fn is_invisible(character: char) -> bool {
     matches!(character, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
 }

@@ -1,4 +1,4 @@
-//! URLs in running text: where they begin, and where a reader would say that they end.
+//! Finds URLs in text: where they start, and where a person would say that they end.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 /// A scheme has no more characters than this.
 const SCHEME_CHARACTERS: usize = 32;
 
-/// The bytes of each URL in `text`, in order. Each character is looked at a bounded number of times.
+/// The bytes of each URL in `text`, in order. Each character is read a bounded number of times.
 pub(crate) fn urls(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let separators = Finder::new("://");
     let mut searched = 0;
@@ -27,21 +27,21 @@ pub(crate) fn urls(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// The schemes of the web, each before those that it ends with.
+/// The schemes of the web. A scheme comes before those that it ends with.
 const WEB: [&str; 3] = ["https", "http", "ftp"];
 
 fn is_web(scheme: &str) -> bool {
     WEB.iter().any(|web| scheme.eq_ignore_ascii_case(web))
 }
 
-/// Where the scheme in front of `separator` begins (RFC 3986, section 3.1).
+/// The start of the scheme before `separator` (RFC 3986, section 3.1).
 fn scheme_start(text: &str, from: usize, separator: usize) -> Option<usize> {
     let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     let before = &text.as_bytes()[from..separator];
     let length = before.iter().rev().take(SCHEME_CHARACTERS).take_while(|byte| is_scheme(byte)).count();
     let scheme = &text[separator - length..separator];
-    // The web's own schemes are found in any text, also where a space is missing: "see:-https://", "550-http://". Only
-    // a plus sign makes them part of another: "git+https://".
+    // The schemes of the web are recognised in any text, even without a space before them: "see:-https://",
+    // "550-http://". Only after a plus sign they are part of another scheme: "git+https://".
     for web in WEB {
         let start = scheme.len().saturating_sub(web.len());
         let is_web = scheme.get(start..).is_some_and(|end| end.eq_ignore_ascii_case(web));
@@ -53,7 +53,7 @@ fn scheme_start(text: &str, from: usize, separator: usize) -> Option<usize> {
     (trimmed.len() > 1).then_some(separator - trimmed.len())
 }
 
-/// How much of `rest`, which follows `://`, belongs to the URL; 0 where none begins there.
+/// How many bytes of `rest`, which follows `://`, belong to the URL; 0 if it is not a URL.
 fn length(rest: &str, before: Option<char>, is_web: bool) -> usize {
     let authority = authority_length(rest);
     let host_start = rest[..authority].rfind('@').map_or(0, |at| at + 1);
@@ -68,8 +68,8 @@ fn length(rest: &str, before: Option<char>, is_web: bool) -> usize {
     trimmed(&rest[..end])
 }
 
-/// User information, host and port. Letters of a script without spaces belong to a host only where its label begins
-/// with one: other text may touch the URL.
+/// User information, host and port. Letters of a script without spaces belong to the host only if its label starts with
+/// one; otherwise they are text after the URL.
 fn authority_length(rest: &str) -> usize {
     let mut label_is_unspaced = None;
     for (index, character) in rest.char_indices() {
@@ -92,8 +92,8 @@ fn authority_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// Path, query and fragment: up to white space, a delimiter (RFC 3986, appendix C), a bracket that was never opened,
-/// punctuation of another script, a letter of a script without spaces, or a comma with the next URL after it.
+/// Path, query and fragment. They end at white space, a delimiter (RFC 3986, appendix C), a bracket that was not
+/// opened, punctuation of another script, a letter of a script without spaces, or a comma before another URL.
 fn path_length(rest: &str, before: Option<char>) -> usize {
     let closing_quote = before.filter(|&quote| quote == '\'' || quote == '`');
     let mut open = [0_u32; 3];
@@ -129,12 +129,13 @@ fn begins_web_url(text: &str) -> bool {
     })
 }
 
-/// Leaves out what ends a sentence rather than a URL, brackets that nothing closes, and joiners that join nothing.
+/// Removes punctuation that ends a sentence, unbalanced brackets, and joiners at the end.
 fn trimmed(url: &str) -> usize {
     url.trim_end_matches(|character| ".,;:!?'*_~([{$&|\u{200c}\u{200d}\u{fe0f}".contains(character)).len()
 }
 
-/// Punctuation that is not ASCII, and invisible marks. Of scripts without spaces every character ends a URL.
+/// Whether this is punctuation outside ASCII or an invisible mark. In scripts without spaces, every character ends a
+/// URL.
 fn is_punctuation(character: char) -> bool {
     matches!(character,
         // Latin, and what all scripts share; the zero-width joiners are part of emoji.

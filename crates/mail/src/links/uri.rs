@@ -1,10 +1,10 @@
-//! From what stands in a message to a valid URI (RFC 3986): resolved, escaped where a URI cannot hold a character,
-//! escapes that are there left alone.
+//! Converts a URL of a message to a valid URI (RFC 3986): resolves it, and escapes characters that a URI cannot
+//! contain. Existing escapes are kept.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Schemes that lead nowhere a test could go.
+/// Schemes that a test cannot open.
 const NEVER: &[&str] = &["about", "blob", "cid", "data", "javascript", "mailto", "mid", "sms", "tel", "vbscript"];
 
 /// The pieces of a URI reference (RFC 3986, appendix B).
@@ -47,14 +47,14 @@ fn is_scheme(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
-/// The URI that an `href` means in a document with this base.
+/// The URI of an `href` in a document with this base.
 pub(super) fn resolved(href: &str, base: Option<&str>) -> Option<String> {
     let href = cleaned(href);
     let pieces = Pieces::split(&href);
     if pieces.scheme.is_some() {
         return normalized(&href);
     }
-    // A fragment alone leads to the message itself.
+    // A fragment alone refers to the message itself.
     if pieces.authority.is_none() && pieces.path.is_empty() && pieces.query.is_empty() {
         return None;
     }
@@ -105,7 +105,7 @@ fn without_dots(path: &str) -> String {
     if joined.is_empty() { "/".to_owned() } else { format!("/{joined}{slash}") }
 }
 
-/// The valid URI for an absolute one as people write it, if it has an authority and leads somewhere.
+/// The valid URI for an absolute URL as people write it, if it has an authority and a scheme that can be opened.
 pub(super) fn normalized(text: &str) -> Option<String> {
     let text = cleaned(text);
     let pieces = Pieces::split(&text);
@@ -134,7 +134,7 @@ pub(super) fn normalized(text: &str) -> Option<String> {
     Some(uri)
 }
 
-/// Browsers drop white space around a URL, and line ends and tabs within it.
+/// Browsers remove white space around a URL, and line ends and tabs within it.
 fn cleaned(text: &str) -> Cow<'_, str> {
     let text = text.trim_matches(|character: char| character.is_whitespace() || character.is_control());
     let breaks = ['\t', '\n', '\r'];
@@ -171,12 +171,12 @@ fn idna_host(host: &str) -> Option<String> {
     (!ascii.is_empty() && is_name(&ascii)).then(|| ascii.into_owned())
 }
 
-/// Whether a host can stand in a URI as it is (RFC 3986, section 3.2.2).
+/// Whether a host is valid in a URI (RFC 3986, section 3.2.2).
 fn is_name(host: &str) -> bool {
     host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte))
 }
 
-/// The host, and the port with its colon; nothing where either is malformed.
+/// The host, and the port with its colon; `None` if either is malformed.
 fn split_port(text: &str) -> Option<(&str, &str)> {
     if let Some(inner) = text.strip_prefix('[') {
         let (address, port) = inner.split_once(']')?;

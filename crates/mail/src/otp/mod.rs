@@ -1,8 +1,8 @@
-//! The one-time code of a message: a labelled code of 4 to 8 digits, else the first word of 6 digits, else nothing.
+//! Finds the one-time code of a message: a labelled code of 4 to 8 digits, or else the first word of 6 digits.
 //!
 //! The search reads three texts: the subject, the plain text, and the visible text of the HTML. It goes in steps:
 //!
-//! 1. **The domain-bound form.** A last line `@example.com #123456` is made for programs and wins at once.
+//! 1. **The domain-bound form.** A last line `@example.com #123456` is meant for programs, and always wins.
 //! 2. **Normalise** ([`normalize`]). Lower case; every digit becomes ASCII; invisible marks go; spaces, hyphens and
 //!    apostrophes become one kind; URLs and mail addresses are blanked. Lines and table cells stay apart.
 //! 3. **Numbers** ([`numbers`]). A candidate has 4 to 8 digits: whole, in groups (`123 456`, `12-34-56`) or one by one,
@@ -11,21 +11,21 @@
 //! 4. **Words** ([`vocabulary`]). The phrases near the candidates are looked up in `languages.txt`, whole words only,
 //!    the longest first: labels ("code"), phrases that only look like labels ("promo code"), owners ("order"), purposes
 //!    ("to sign in") and words for codes that are no longer valid ("previous", "has expired").
-//! 5. **Pairs** ([`pairing`]). For each candidate the first rule that holds decides:
+//! 5. **Pairs** ([`pairing`]). For each candidate, the first rule that applies decides:
 //!    - it is called old, expired or cancelled: no code;
-//!    - a label stands before it with at most punctuation, joining words ("is") or a line break between. On a new line,
+//!    - a label is before it, with only punctuation, joining words ("is") or a line break between. After a line break,
 //!      other words may follow the number: "Your PIN is⏎5093. Keep it safe.";
-//!    - an owner stands before it in the same way, or a unit follows ("15000 points"): no code;
+//!    - an owner is before it in the same way, or a unit follows ("15000 points"): no code;
 //!    - a label or a purpose follows: "123456 is your code", "123456 to sign in"; if an owner follows: no code;
-//!    - it stands alone on its line or in its cell, with a label at most four lines above;
-//!    - a label stands in the same sentence, within 90 characters;
-//!    - it stands alone on its line, with a label in the next.
+//!    - it is alone on its line or in its cell, with a label at most four lines above;
+//!    - a label is in the same sentence, within 90 characters;
+//!    - it is alone on its line, with a label in the next line.
 //!
-//!    The candidate with the best rule wins, among equals the one in the earlier text, then the first.
+//!    The candidate with the best rule wins. Of equal ones, the one in the earlier text wins, then the first.
 //! 6. **Without any label** the first word of six digits of the text, then of the HTML.
 //!
-//! A new sender's phrasing is a new word in `languages.txt` and a new line in `tests/otp`. Every step is linear in the
-//! size of the text.
+//! For the wording of a new sender, add words to `languages.txt` and a line to `tests/otp`. Every step takes linear
+//! time.
 
 mod normalize;
 mod numbers;
@@ -38,36 +38,36 @@ use super::budget::CODE_SEARCH_BYTES;
 use pairing::{Labelled, Pairing};
 use vocabulary::VOCABULARY;
 
-/// Bytes of text that are looked at together, in a few instructions.
+/// Bytes of text that are compared at once, in a few instructions.
 const PIECE: usize = 16;
 
-/// By what a code was recognised, the surest first.
+/// How a code was recognised, the most certain first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// The last line binds it to a domain: `@example.com #123456`.
     DomainBound,
-    /// A label stands right before it.
+    /// A label is directly before it.
     LabelBefore,
     /// The label follows it: "123456 is your code".
     LabelAfter,
-    /// It stands alone on its line or in its cell, a label a few lines above.
+    /// It is alone on its line or in its cell, with a label a few lines above.
     AloneBelowLabel,
-    /// It shares a sentence with a label.
+    /// A label is in the same sentence.
     SameSentence,
-    /// It stands alone on its line, the label on the next.
+    /// It is alone on its line, with the label on the next line.
     AloneAboveLabel,
     /// It is the first word of six digits, without any label.
     SixDigits,
 }
 
-/// A code, and by what it was recognised.
+/// A code, and how it was recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recognised {
     /// The digits.
     pub code: String,
-    /// By what.
+    /// How it was recognised.
     pub rule: Rule,
-    /// The line that it stands in, as it was written; several where its digits stand on several.
+    /// Its line, as it was written; several lines if its digits are on several lines.
     pub line: String,
 }
 
@@ -77,11 +77,11 @@ struct Found {
     rule: Rule,
     /// Which of the texts that were searched has it.
     source: usize,
-    /// The first and the last of its lines there.
+    /// Its first and its last line in that text.
     lines: (usize, usize),
 }
 
-/// Finds the code in the subject, the text and the visible text of the HTML; empty where there is none.
+/// Finds the code in the subject, the text and the visible text of the HTML; empty if there is none.
 pub(super) fn find(subject: &str, text: &str, page_text: &str) -> String {
     search([subject, text, page_text]).map(|found| found.code).unwrap_or_default()
 }
@@ -90,7 +90,7 @@ pub(super) fn find(subject: &str, text: &str, page_text: &str) -> String {
 pub(super) fn recognise(subject: &str, text: &str, page_text: &str) -> Option<Recognised> {
     let sources = [subject, text, page_text];
     let Found { code, rule, source, lines: (first, last) } = search(sources)?;
-    // Normalising keeps the lines.
+    // Normalising does not change the number of lines.
     let lines = sources[source].split(normalize::LINE_ENDS).skip(first).take(last + 1 - first);
     let line = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
     Some(Recognised { code, rule, line })
@@ -112,7 +112,7 @@ fn domain_bound(sources: [&str; 3]) -> Option<Found> {
     Some(Found { code, rule: Rule::DomainBound, source, lines: (last, last) })
 }
 
-/// The best labelled code of all sources; of equals the one in the earlier source.
+/// The best labelled code of all sources; of equal ones the one in the earlier source.
 fn labelled(sources: &[String; 3]) -> Option<Found> {
     let best = |text: &String| Labelled::new(text, &VOCABULARY, numbers::candidates(text)).best();
     let found = sources.iter().enumerate().filter_map(|(source, text)| Some((source, best(text)?)));

@@ -1,20 +1,20 @@
-//! The text as it is searched: invisible marks gone, every digit ASCII, one kind of space and hyphen, lower case,
-//! addresses blanked.
+//! Normalises the text for the search: removes invisible marks, makes every digit ASCII, uses one kind of space and
+//! hyphen and lower case, and blanks addresses.
 
 use super::PIECE;
 use crate::links;
 
-/// What ends a line.
+/// The characters that end a line.
 pub(super) const LINE_ENDS: [char; 3] = ['\n', '\u{2028}', '\u{2029}'];
 
-/// Stands for a URL or a mail address: no letter, no digit, no punctuation.
+/// Replaces a URL or a mail address: no letter, no digit, no punctuation.
 const BLANK: char = '\u{fffc}';
 
 /// Bytes of a local part, and of a domain (RFC 5321, section 4.5.3.1).
 const LOCAL_PART: usize = 64;
 const DOMAIN: usize = 255;
 
-/// Bytes that are taken over at once, so that none is looked at for every word before it.
+/// Bytes that are copied at once, so that no byte is read again for every word before it.
 const STRETCH: usize = 16 * PIECE;
 
 /// Normalises visible text: spaces in a line collapse, lines and table cells (tabs) stay apart.
@@ -43,12 +43,12 @@ pub(super) fn normalized(text: &str) -> String {
     without_addresses(&normalized)
 }
 
-/// Takes over the words at the start of `text` that need no more than lower case, most of most text, and answers how
-/// many bytes they have.
+/// Copies the words at the start of `text` that only need lower case, which is most of most texts. Returns their number
+/// of bytes.
 fn push_plain(text: &str, normalized: &mut String) -> usize {
     let stretch = &text.as_bytes()[..text.len().min(STRETCH)];
     let printable = &text[..printable(stretch)];
-    // To look whether there are two spaces is quicker than to look where, and most text has none.
+    // Checking whether there are two spaces is faster than finding them, and most text has none.
     let spaces = if printable.contains("  ") { printable.find("  ") } else { None };
     let plain = match spaces {
         _ if printable.starts_with(' ') => 0,
@@ -69,7 +69,7 @@ fn printable(text: &[u8]) -> usize {
     whole + text[whole..].iter().take_while(|byte| is_printable(byte)).count()
 }
 
-/// Spaces collapse; a cell's edge wins over the spaces around it.
+/// Spaces collapse; the edge of a cell replaces the spaces around it.
 fn push_separator(normalized: &mut String, separator: char) {
     match normalized.chars().next_back() {
         None | Some('\n' | '\t') => {}
@@ -94,11 +94,11 @@ fn is_invisible(character: char) -> bool {
 }
 
 fn lower_case(character: char) -> char {
-    // Of the few characters that become several, the first is the letter.
+    // If a character becomes several, the first is the letter.
     character.to_lowercase().next().unwrap_or(character)
 }
 
-/// The zeros of Unicode's decimal digits (general category Nd); nine more follow each.
+/// The zeros of Unicode's decimal digits (general category Nd); each is followed by the other nine digits.
 const ZEROS: &[u32] = &[
     0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0, 0xf20,
     0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0, 0x1c40, 0x1c50, 0xa620, 0xa8d0,
@@ -113,7 +113,7 @@ fn ascii_digit(character: char) -> Option<char> {
     char::from_digit(code - zero, 10)
 }
 
-/// Replaces URLs and mail addresses: digits in them are no codes.
+/// Replaces URLs and mail addresses, because digits in them are not codes.
 fn without_addresses(text: &str) -> String {
     let mut blanked = String::with_capacity(text.len());
     let mut position = 0;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::PIECE;
 use crate::links::is_unspaced;
 
-/// What may stand in front of a code with a hyphen, as in `G-123456`.
+/// Prefixes of codes, with a hyphen, as in `G-123456`.
 const PREFIXES: &[&str] = &["g", "fb", "code", "otp", "pin"];
 /// Currencies, as signs and as words.
 const CURRENCY_SIGNS: &str = "$€£¥₹₽₩₺₴₫₪₦฿₱₲¢￥";
@@ -15,13 +15,13 @@ const CURRENCIES: &[&str] = &[
     "nt$", "hk$", "us$", "cad", "aud", "mxn", "руб", "грн", "rm", "php", "ft", "huf", "ron", "lei", "bgn", "лв", "myr",
 ];
 
-/// A number that could be a code.
+/// A number that may be a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
-    /// Where it stands, a prefix included. It has 4 to 8 digits.
+    /// Its position, including a prefix. It has 4 to 8 digits.
     pub(super) start: usize,
     pub(super) end: usize,
-    /// It reads as a year or a date, or has a number sign: counts only with a label directly before it.
+    /// It looks like a year or a date, or has a number sign. Then it is a code only directly after a label.
     pub(super) is_weak: bool,
 }
 
@@ -83,9 +83,9 @@ fn runs(text: &str) -> Vec<Run> {
     runs
 }
 
-/// Where digits stand.
+/// The positions of digits.
 fn digit_places(text: &[u8]) -> impl Iterator<Item = usize> {
-    // Most pieces have none.
+    // Most pieces of text have none.
     let has_digit =
         |(_, piece): &(usize, &[u8])| piece.iter().fold(false, |has_digit, byte| has_digit | byte.is_ascii_digit());
     text.chunks(PIECE).enumerate().filter(has_digit).flat_map(|(number, piece)| {
@@ -98,12 +98,12 @@ fn around(text: &str, start: usize, end: usize) -> (Option<char>, Option<char>) 
     (text[..start].chars().next_back(), text[end..].chars().next())
 }
 
-/// A letter that makes a number part of a word. Those of scripts without spaces do not.
+/// A letter that makes a number part of a word. Letters of scripts without spaces do not.
 fn is_letter(character: char) -> bool {
     character.is_alphabetic() && !is_unspaced(character)
 }
 
-/// How many runs belong together: one space, tab or hyphen between them; between single digits any equal gap.
+/// The number of runs that belong together: separated by one space, tab or hyphen, or single digits with equal gaps.
 fn chain_length(text: &str, runs: &[Run]) -> usize {
     let gap = |pair: &[Run]| &text[pair[0].end..pair[1].start];
     let first_gap = runs.get(..2).map(gap);
@@ -141,8 +141,8 @@ fn whole(text: &str, run: Run) -> Option<Number> {
     if (4..=8).contains(&digits.len()) { number(text, run.start, run.end, is_weak) } else { None }
 }
 
-/// A telephone number: a plus sign, or a leading zero and nine digits or more in several groups. Or an international
-/// bank account number: two letters and two digits begin it.
+/// Whether this is a telephone number: a plus sign, or a leading zero and nine digits or more in several groups. Or an
+/// international bank account number, which starts with two letters and two digits.
 fn is_telephone(text: &str, chain: &[Run]) -> bool {
     let digits: usize = chain.iter().map(|run| run.len()).sum();
     let (Some(first), longest) = (chain.first(), chain.iter().map(|run| run.len()).max().unwrap_or(0)) else {
@@ -159,7 +159,7 @@ fn is_telephone(text: &str, chain: &[Run]) -> bool {
             || digits >= 9 && (longest < 6 || text[first.start..].starts_with('0')))
 }
 
-/// The number at this place, unless what touches it makes it something else.
+/// The number at this place, unless the characters next to it make it something else.
 fn number(text: &str, start: usize, end: usize, is_weak: bool) -> Option<Number> {
     let (start, has_prefix) = with_prefix(text, start);
     let before = &text[..start];
@@ -225,7 +225,7 @@ fn may_precede(after: &str) -> bool {
     let second = characters.next();
     match next {
         '.' | ',' | ':' | '/' | '\\' | '-' | '–' if second.is_some_and(char::is_alphanumeric) => {
-            // "123456.Do not share" has a letter where a space is missing; "123456.pdf" has, too, and is rarer.
+            // In "123456.Do not share" only a space is missing. "123456.pdf" looks the same, but is rarer.
             matches!(next, ',' | ':') && second.is_some_and(char::is_alphabetic)
         }
         '%' | '‰' | '°' | '@' | '_' | '²' | '³' | '\u{fffc}' | '+' | '=' => false,

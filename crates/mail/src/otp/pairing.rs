@@ -1,11 +1,11 @@
-//! Pairs labels with numbers: of all the numbers in a text, which one is the code, and how surely.
+//! Pairs labels with numbers: finds the number in a text that is the code, and how certain that is.
 
 use std::ops::Range;
 
 use super::numbers::Number;
 use super::vocabulary::{Meaning, Phrase, Vocabulary};
 
-/// How a code is labelled, the surest first.
+/// How a code is labelled, the most certain first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pairing {
     /// "Your code is 123456", also with the number on the next line.
@@ -20,20 +20,20 @@ pub(super) enum Pairing {
     Above,
 }
 
-/// Bytes between a label and an adjacent number.
+/// The most bytes between a label and an adjacent number.
 const ADJACENT: usize = 120;
-/// Bytes between a number and the label that names it.
+/// The most bytes between a number and the label after it.
 const NAMED: usize = 160;
-/// Bytes, and lines with text, between a label and a number that stands alone.
+/// The most bytes, and lines with text, between a label and a number that is alone.
 const ALONE: usize = 600;
 const LINES: usize = 4;
-/// Characters between label and number in one sentence.
+/// The most characters between label and number in one sentence.
 const SENTENCE: usize = 90;
-/// A line this long may have been wrapped: its sentence goes on in the next.
+/// A line that is at least this long may have been wrapped, so that its sentence continues in the next.
 const WRAPPED: usize = 50;
 
-/// How far before a number, and after it, a phrase may begin that says something about it: more than any distance
-/// above, and before it also more than the longest phrase.
+/// How far from a number a phrase about it may start, before and after it. This is more than any distance above; before
+/// the number it is also more than the longest phrase.
 const BEFORE: usize = 700;
 const AFTER: usize = 400;
 
@@ -51,7 +51,7 @@ impl<'a> Labelled<'a> {
         Self { text, vocabulary, numbers, phrases }
     }
 
-    /// The number that is labelled best, the first of equals.
+    /// The number with the best label; of equal ones the first.
     pub(super) fn best(&self) -> Option<(Pairing, Number)> {
         let labelled = self.numbers.iter().filter_map(|&number| Some((self.pairing(number)?, number)));
         labelled.min_by_key(|(pairing, number)| (*pairing, number.start))
@@ -87,7 +87,7 @@ impl<'a> Labelled<'a> {
         self.loose_pairing(next, number)
     }
 
-    /// Whether the words around the number call it previous, expired or cancelled: "your old code 1234", "1234 has
+    /// Whether the words around the number say that it is old, expired or cancelled: "your old code 1234", "1234 has
     /// expired", "1234 is your old code".
     fn is_stale(&self, next: usize, number: Number) -> bool {
         let after = self.phrases.get(next).is_some_and(|phrase| {
@@ -109,14 +109,14 @@ impl<'a> Labelled<'a> {
             })
     }
 
-    /// Whether the phrase says of a number before it that it has expired.
+    /// Whether the phrase says that the number before it has expired.
     fn describes_another(&self, phrase: &Phrase) -> bool {
         let before = self.numbers.partition_point(|number| number.end <= phrase.start);
         let number = before.checked_sub(1).map(|index| self.numbers[index]);
         phrase.meaning == Meaning::Expired && number.is_some_and(|number| self.touches(number.end, phrase.start))
     }
 
-    /// Whether only joining words and punctuation stand between two places of a sentence.
+    /// Whether there are only joining words and punctuation between two places of a sentence.
     fn touches(&self, start: usize, end: usize) -> bool {
         slice(self.text, start, end, ADJACENT).is_some_and(|between| {
             self.vocabulary.joins(between) && !between.contains('\n') && !has_sentence_end(between)
@@ -138,7 +138,7 @@ impl<'a> Labelled<'a> {
         above.then_some(Pairing::Above)
     }
 
-    /// The nearest label before the number that no other code has already answered.
+    /// The nearest label before the number that does not belong to another code.
     fn label_before(&self, next: usize, number: Number) -> Option<&Phrase> {
         let before = self.phrases[..next].iter().rev().take(8);
         before
@@ -146,7 +146,7 @@ impl<'a> Labelled<'a> {
             .find(|phrase| phrase.meaning == Meaning::Label && !self.is_answered(phrase, number))
     }
 
-    /// Whether another code follows the label than the number: "use code SAVE20", "failed with code 2".
+    /// Whether the label is followed by a code other than the number: "use code SAVE20", "failed with code 2".
     fn is_answered(&self, label: &Phrase, number: Number) -> bool {
         let rest = &self.text[label.end..number.start];
         let rest = &rest[..rest.floor_char_boundary(ADJACENT)];
@@ -164,7 +164,7 @@ impl<'a> Labelled<'a> {
             && has(char::is_ascii_alphabetic)
     }
 
-    /// "Your code is 123456". After a line break the number is alone on its line, or begins it.
+    /// "Your code is 123456". After a line break, the number is alone on its line, or at its start.
     fn is_adjacent(&self, label: &Phrase, number: Number) -> bool {
         let Some(between) = slice(self.text, label.end, number.start, ADJACENT) else { return false };
         let after = &self.text[number.end..];
@@ -181,7 +181,7 @@ impl<'a> Labelled<'a> {
             .is_some_and(|between| self.vocabulary.joins(between) && between.matches('\n').count() <= 1)
     }
 
-    /// "123456 is your … code": in one sentence, the first word saying so, or nothing but punctuation between.
+    /// "123456 is your … code": in one sentence, and the first word says so, or there is only punctuation between.
     fn is_named_by(&self, phrase: &Phrase, number: Number) -> bool {
         let Some(between) = slice(self.text, number.end, phrase.start, NAMED) else { return false };
         let is_near = match phrase.meaning {
@@ -199,7 +199,7 @@ impl<'a> Labelled<'a> {
             })
     }
 
-    /// Whether nothing but punctuation, or a remark in brackets, stands beside the number on its line or in its cell.
+    /// Whether there is only punctuation, or a remark in brackets, next to the number on its line or in its cell.
     fn is_alone(&self, number: Number) -> bool {
         let is_word =
             |text: &str| text.contains(|character: char| character.is_alphanumeric() || character == '\u{fffc}');
@@ -227,7 +227,7 @@ fn is_stale_word(phrase: &Phrase) -> bool {
     matches!(phrase.meaning, Meaning::Old | Meaning::Expired)
 }
 
-/// The parts of the text that are near a number, each from the start of a word, none touching the next.
+/// The parts of the text near a number. Each starts at a word, and none overlaps the next.
 fn near(text: &str, numbers: &[Number]) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     for number in numbers {
@@ -242,8 +242,8 @@ fn near(text: &str, numbers: &[Number]) -> Vec<Range<usize>> {
     parts
 }
 
-/// Whether the number on the next line is what the label announces, and does not begin something else, like an address
-/// below a button: "Your PIN is", "Your code:", or "5093. Keep it safe".
+/// Whether the label announces the number on the next line: "Your PIN is", "Your code:", or "5093. Keep it safe".
+/// Otherwise the number may start something else, like an address below a button.
 fn is_announced(between: &str, after: &str) -> bool {
     between.contains(|character: char| character.is_alphabetic() || matches!(character, ':' | '：'))
         || after.trim_start_matches(' ').starts_with(|next: char| !next.is_alphanumeric() && next != ',')

@@ -1,4 +1,4 @@
-//! The words around codes, ready to be looked up in text. `languages.txt` is the table that they come from.
+//! The words around codes, prepared for searching text. They come from the table `languages.txt`.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -8,23 +8,23 @@ use std::sync::LazyLock;
 
 use crate::links::is_unspaced;
 
-/// The words of all languages; the file explains itself.
+/// The words of all languages; the file explains its format.
 const TABLE: &str = include_str!("languages.txt");
 
-/// What a phrase says about the number beside it.
+/// What a phrase says about the number next to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// It is a code.
+    /// The number is a code.
     Label,
-    /// It belongs to something else: an order, a telephone.
+    /// The number belongs to something else: an order, a telephone.
     Owner,
-    /// It opens something.
+    /// The number is for something: "to sign in".
     Purpose,
-    /// It comes before the code that counts: "previous".
+    /// The number is an earlier code: "previous".
     Old,
-    /// It is no longer good: "has expired".
+    /// The number is no longer valid: "has expired".
     Expired,
-    /// Nothing, although a label's word is in it.
+    /// Nothing, although the phrase contains the word of a label.
     Nothing,
 }
 
@@ -46,12 +46,12 @@ pub(super) struct Vocabulary {
     units: Words,
 }
 
-/// The vocabulary, made when the first message is read.
+/// The vocabulary, built when the first message is parsed.
 pub(super) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::new);
 
 impl Vocabulary {
     fn new() -> Self {
-        // Later ones win: a phrase that is excluded in one language and names an owner in another owns its number.
+        // Later phrases win: if a phrase is excluded in one language and is an owner in another, it counts as an owner.
         let meanings: HashMap<_, _> = entries().filter_map(|(row, phrase)| Some((phrase, meaning(row)?))).collect();
         let mut phrases: HashMap<_, Vec<_>> = HashMap::new();
         for (phrase, meaning) in meanings {
@@ -68,13 +68,13 @@ impl Vocabulary {
         }
     }
 
-    /// The phrases in `text` that begin within `part`, whole words only, the longest at each place.
+    /// The phrases in `text` that start within `part`: whole words only, the longest at each place.
     pub(super) fn phrases(&self, text: &str, part: Range<usize>) -> Vec<Phrase> {
         let mut found = Vec::new();
         let mut position = part.start;
         while position < part.end.min(text.len()) {
             let word = first_word(&text[position..]);
-            // No phrase begins with a space, nor with punctuation of ASCII.
+            // No phrase starts with a space or ASCII punctuation.
             let may_begin = !word.starts_with(|first: char| first.is_ascii() && !first.is_ascii_alphanumeric());
             let phrase =
                 if may_begin && self.beginnings.may_have(word) { self.phrase(text, position, word) } else { None };
@@ -84,7 +84,7 @@ impl Vocabulary {
         found
     }
 
-    /// The longest phrase that begins with `word`, which stands in `text` at `start`.
+    /// The longest phrase that starts with `word` at `start` in `text`.
     fn phrase(&self, text: &str, start: usize, word: &str) -> Option<Phrase> {
         let shorter = Some(before_digits(word)).filter(|shorter| shorter.len() < word.len());
         let mut phrases = iter::once(word).chain(shorter).filter_map(|word| self.phrases.get(word)).flatten();
@@ -99,13 +99,13 @@ impl Vocabulary {
         words(text).all(|word| is_punctuation(word) || self.between.contains(word))
     }
 
-    /// Whether what follows a number begins by naming it: "… is your".
+    /// Whether the text after a number says what the number is: "… is your".
     pub(super) fn names(&self, text: &str) -> bool {
         let Some(word) = words(text).find(|word| !is_punctuation(word)) else { return true };
         self.after.has(word)
     }
 
-    /// Whether what follows a number says what it counts.
+    /// Whether the text after a number says what it counts.
     pub(super) fn counts(&self, text: &str) -> bool {
         let text = text.trim_start_matches([' ', '-', '+']);
         let is_outside = |character: char| !is_word(character) && character != '"';
@@ -113,7 +113,7 @@ impl Vocabulary {
     }
 }
 
-/// How words begin that may be looked up: a set that has too many, and tells most of the others apart at once.
+/// A set of the starts of known words. It may contain a wrong word, but it excludes most unknown words quickly.
 struct Beginnings([bool; 4096]);
 
 impl Beginnings {
@@ -121,7 +121,7 @@ impl Beginnings {
         self.0[Self::index(word)]
     }
 
-    /// Words that differ only in the number after them have the same.
+    /// Words that differ only in a number at their end have the same hash.
     fn index(word: &str) -> usize {
         let mut bytes = word.bytes().map(|byte| if byte.is_ascii_digit() { 0 } else { usize::from(byte) });
         let mut next = || bytes.next().unwrap_or(0);
@@ -137,7 +137,7 @@ impl<'a> FromIterator<&'a str> for Beginnings {
     }
 }
 
-/// Single words. Those of scripts without spaces may have more after them.
+/// Single words. In scripts without spaces, more text may follow.
 struct Words {
     whole: HashSet<&'static str>,
     unspaced: Vec<&'static str>,
@@ -163,7 +163,7 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut row = "";
     let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let phrases = lines.flat_map(move |line| {
-        // A line that is indented goes on with the row.
+        // An indented line continues the row.
         let phrases = match line.split_once(':') {
             Some((name, phrases)) if !line.starts_with(' ') => {
                 row = name;
@@ -176,7 +176,7 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static str)> {
     phrases.filter(|(_, phrase)| !phrase.is_empty())
 }
 
-/// What the phrases in a row of the table mean; none for rows of single words.
+/// The meaning of the phrases in a row of the table; `None` for rows of single words.
 fn meaning(row: &str) -> Option<Meaning> {
     Some(match row {
         "purposes" => Meaning::Purpose,
@@ -189,8 +189,8 @@ fn meaning(row: &str) -> Option<Meaning> {
     })
 }
 
-/// What a phrase is looked up by: the letters and digits that `text` begins with; one character where that is none of
-/// these, or belongs to a script without spaces.
+/// The key of a phrase: the letters and digits at the start of `text`. It is one character if that is not a letter or
+/// digit, or belongs to a script without spaces.
 fn first_word(text: &str) -> &str {
     let ascii = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let end = match text.as_bytes().get(ascii) {
@@ -209,12 +209,12 @@ fn word_end(text: &str) -> usize {
     }
 }
 
-/// The word without the number that stands right after it: "otp" of "otp123456".
+/// The word without a number directly after it: "otp" of "otp123456".
 fn before_digits(word: &str) -> &str {
     word.trim_end_matches(|character: char| character.is_ascii_digit())
 }
 
-/// Whether `text` begins with the phrase. A space in a phrase also stands for a hyphen or a line break.
+/// Whether `text` starts with the phrase. A space in a phrase also matches a hyphen or a line break.
 fn stands_at_start(phrase: &str, text: &str) -> bool {
     let is_same = |(phrase, text): (u8, u8)| phrase == text || phrase == b' ' && matches!(text, b'-' | b'\n');
     text.len() >= phrase.len() && phrase.bytes().zip(text.bytes()).all(is_same)
@@ -238,14 +238,14 @@ fn is_word(character: char) -> bool {
         || matches!(character, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{963}' | '\u{966}'..='\u{dff}')
 }
 
-/// Letters of scripts without spaces may touch a word; others make it part of a longer one.
+/// Letters of scripts without spaces may follow a word; other letters make it part of a longer word.
 fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
     let touches = |outer: Option<char>, inner: Option<char>| {
         outer.is_some_and(|outer| (outer.is_alphanumeric() || outer == '_') && !is_unspaced(outer))
             && inner.is_some_and(|inner| inner.is_alphanumeric() && !is_unspaced(inner))
     };
     let phrase = &text[start..end];
-    // A digit may follow at once: "OTP123456".
+    // A digit may follow directly: "OTP123456".
     let next = text[end..].chars().next().filter(|next| !next.is_ascii_digit());
     !touches(text[..start].chars().next_back(), phrase.chars().next()) && !touches(next, phrase.chars().next_back())
 }

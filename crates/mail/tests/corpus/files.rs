@@ -1,4 +1,4 @@
-//! The files that hold the cases.
+//! Reads the files with the cases.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub fn files(directory: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The values in a directory, one a line.
+/// The values in all files of a directory, one per line.
 pub fn json_lines<T: DeserializeOwned>(directory: &str) -> Vec<T> {
     let texts = files(directory).into_iter().map(|file| std::fs::read_to_string(file).unwrap());
     let lines: Vec<String> = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();

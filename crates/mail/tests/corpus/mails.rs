@@ -1,7 +1,7 @@
-//! Messages and what must be read out of them: every `tests/mail/NAME.eml` has its fields in `NAME.json`.
+//! Messages and their expected fields: `tests/mail/NAME.eml` has its fields in `NAME.json`.
 //!
-//! For a new case add the message, run `RESTANTE_WRITE_EXPECTED=1 cargo test -p restante-mail`, and read the new JSON
-//! as a user would before it is committed.
+//! For a new case add the message, run `RESTANTE_WRITE_EXPECTED=1 cargo test -p restante-mail`, and check the new JSON
+//! before it is committed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What is read out of mails: cases as files, and what holds of every mail.
+//! Tests of parsing mail: cases as files, and properties of every mail.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

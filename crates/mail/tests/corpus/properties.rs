@@ -1,10 +1,9 @@
-//! What holds of every message: it is read without a panic, the same way each time, and every
-//! field has its form.
+//! Properties of every message: parsing never panics, always gives the same result, and every field has its form.
 
 use proptest::prelude::*;
 use restante_mail::{ParsedMessage, parse, threading};
 
-/// Pieces that mean something to the parser; random ones in a row reach deeper than random bytes.
+/// Pieces with a meaning for the parser. A random sequence of them tests more than random bytes.
 const PIECES: &[&str] = &[
     "From: ",
     "Subject: ",
@@ -88,7 +87,7 @@ fn check(message: &ParsedMessage) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// An absolute URI with an authority, of the characters that RFC 3986 knows.
+/// An absolute URI with an authority and only valid characters (RFC 3986).
 fn is_absolute_uri(link: &str) -> bool {
     let characters = "-._~:/?#[]@!$&'()*+,;=%";
     let known = |byte: u8| byte.is_ascii_alphanumeric() || characters.as_bytes().contains(&byte);

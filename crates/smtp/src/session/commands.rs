@@ -1,4 +1,4 @@
-//! What each command does to the session.
+//! The commands: how each one changes the session.
 
 use std::borrow::Cow;
 
@@ -61,7 +61,7 @@ impl Session {
         }
     }
 
-    /// A greeting also resets the transaction (RFC 5321, section 4.1.4).
+    /// EHLO and HELO also reset the transaction (RFC 5321, section 4.1.4).
     fn hello(&mut self, name: &str, extended: bool) {
         self.transaction = None;
         self.client = Some(Client { name: name.into(), extended });
@@ -135,7 +135,7 @@ impl Session {
     }
 
     fn mail(&mut self, mail: Mail) {
-        // The parameter AUTH= belongs to the extension of that name (RFC 4954, section 5).
+        // The parameter AUTH= belongs to the AUTH extension (RFC 4954, section 5).
         let refusal = if mail.auth && !self.allows_auth() {
             Some(Refusal::UnknownParameter)
         } else if self.authentication == Authentication::Expired {
@@ -180,7 +180,7 @@ impl Session {
         self.refuse(Reply::refused_recipient(refusal, path));
     }
 
-    /// If all recipients were refused, the transaction is over. A DATA that came too early changes nothing.
+    /// If all recipients were refused, the transaction ends. DATA before RCPT changes nothing.
     fn data(&mut self) {
         let Some(transaction) = &self.transaction else { return };
         if !transaction.recipients.is_empty() {

@@ -1,4 +1,4 @@
-//! What a caller sees of the session besides the dialog itself.
+//! Tests of the session that dialogs cannot express.
 
 use super::*;
 use crate::reply::RefusedPath;

@@ -1,8 +1,8 @@
-//! Every dialog against the pure session: in lockstep, and all at once with the network cutting it everywhere.
+//! Plays every dialog against the pure session: line by line, and in one piece that is cut at every position.
 
 use restante_dialogs::{Cut, Dialog, Peer, SessionPeer};
 
-/// A dialog that sends more than this is cut at one place in seventeen: all of them would take minutes.
+/// A dialog with more bytes than this is cut at every seventeenth position; all positions would take minutes.
 const CUT_EVERYWHERE: usize = 4_096;
 
 #[test]
@@ -13,7 +13,7 @@ fn every_dialog_is_as_its_file_says() {
     assert!(problems.is_empty(), "{} of {} dialogs:\n{}", problems.len(), dialogs.len(), problems.join("\n"));
 }
 
-/// Plays a dialog in every way, and answers the first problem.
+/// Plays a dialog in every way; returns the first problem.
 fn play(dialog: &Dialog) -> Result<(), String> {
     play_cut(dialog, Cut::Nowhere)?;
     play_cut(dialog, Cut::Everywhere)?;

@@ -1,6 +1,6 @@
-//! The pure SMTP session against dialogs that people wrote and against random ones that a model judges.
+//! Tests of the pure SMTP session: dialogs as files, and random sessions that are compared with a model.
 
-// What is a failure in a test may panic, also outside the functions that are marked as tests.
+// Tests may panic, also in helper functions.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod dialogs;

@@ -1,9 +1,9 @@
-//! The reference model: the rules of the session over the whole of what a client sends, in the plainest words.
+//! The reference model: the rules of the session, applied to all bytes of a client at once, as simply as possible.
 //!
-//! It searches where the session counts states, looks commands up where the session parses, and never meets a piece of
-//! a line. It knows only the commands that random sessions are made of; all else is gibberish to it.
+//! It uses searches instead of a state machine, and look-ups instead of a parser, and never sees a part of a line. It
+//! knows only the commands in random sessions; anything else is an unknown command.
 
-use restante_dialogs::{Conditions, Delivery, Fault, Question};
+use restante_dialogs::{Conditions, Delivery, Question, Refused};
 use restante_smtp::Refusal;
 
 const MESSAGE_SIZE: usize = 60;
@@ -11,18 +11,18 @@ const DATA_LINE: usize = 32;
 const RECIPIENTS: usize = 3;
 const COMMAND_LINE: usize = 100;
 
-/// All that the server does in one session.
+/// Everything that the server does in one session.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// The code of each reply, and its status or, where it has none, the first word of its text.
+    /// For each reply, its code and its status; without a status, the first word of its text.
     pub(crate) replies: Vec<String>,
     pub(crate) deliveries: Vec<Delivery>,
     pub(crate) closed: bool,
 }
 
-/// What the model takes for granted.
+/// The settings of the model.
 pub(crate) fn conditions() -> Conditions {
-    let fault = |question, about: &str, refusal| Fault { question, about: about.to_owned(), refusal };
+    let refused = |question, about: &str, refusal| Refused { question, about: about.to_owned(), refusal };
     Conditions {
         loopback: true,
         keys_only: true,
@@ -30,16 +30,16 @@ pub(crate) fn conditions() -> Conditions {
         data_line: DATA_LINE,
         recipients: RECIPIENTS,
         command_line: COMMAND_LINE,
-        faults: vec![
-            fault(Question::Sender, "short@client.example", Refusal::DiskShort),
-            fault(Question::Recipient, "full@restante.test", Refusal::InboxFull),
-            fault(Question::Message, "broken@restante.test", Refusal::StoreFailure),
+        refused: vec![
+            refused(Question::Sender, "short@client.example", Refusal::DiskShort),
+            refused(Question::Recipient, "full@restante.test", Refusal::InboxFull),
+            refused(Question::Message, "broken@restante.test", Refusal::StoreFailure),
         ],
         ..Conditions::default()
     }
 }
 
-/// What a server does that is sent these bytes.
+/// The behaviour of a server that receives these bytes.
 pub(crate) fn run(bytes: &[u8]) -> Outcome {
     let mut server = Model { rest: bytes, ..Model::default() };
     server.say("220 mx.restante.test");
@@ -85,7 +85,7 @@ impl Model<'_> {
         self.closed = true;
     }
 
-    /// Takes everything up to `end`, and `end` with it.
+    /// Takes the bytes up to and including `end`.
     fn up_to(&mut self, end: &[u8]) -> Option<Vec<u8>> {
         let place = self.rest.windows(end.len()).position(|window| window == end)?;
         let (taken, rest) = self.rest.split_at(place + end.len());
@@ -176,7 +176,7 @@ impl Model<'_> {
             return self.say("503 5.5.1");
         }
         self.say("354 End");
-        // The CR LF of the DATA command is the one in front of the dot of an empty message.
+        // If the message is empty, the CR LF before its final dot is the one of the DATA command.
         let data = [b"\r\n", self.rest].concat();
         let Some(end) = data.windows(5).position(|window| window == b"\r\n.\r\n") else {
             self.rest = b"";
@@ -186,7 +186,7 @@ impl Model<'_> {
         self.message(&data[2..end + 2]);
     }
 
-    /// Judges a message that has come, with its transparency dots and without the last.
+    /// Checks a received message, with its transparency dots and without its final dot.
     fn message(&mut self, data: &[u8]) {
         let lines = lines(data);
         let message: Vec<u8> = lines.iter().flat_map(|line| line.strip_prefix(b".").unwrap_or(line)).copied().collect();

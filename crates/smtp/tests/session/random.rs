@@ -1,6 +1,7 @@
-//! Random sessions against a reference model that sees all bytes at once and is therefore obviously right.
+//! Random sessions, compared with a reference model. The model sees all bytes at once, so it is simple enough to be
+//! correct.
 //!
-//! The normal run plays 4,000 sessions. The full run plays as many as you like:
+//! By default 4,000 sessions are played. To play more:
 //!
 //! ```text
 //! RESTANTE_MODEL_CASES=1000000 cargo test -p restante-smtp random
@@ -13,7 +14,7 @@ use restante_dialogs::{Cut, Peer, SessionPeer};
 
 use crate::model;
 
-/// Fragments that random sessions are made of. Whole commands come often, broken ones and loose bytes now and then.
+/// Fragments of random sessions. Whole commands are frequent; broken ones and single bytes are rare.
 const COMMANDS: [&str; 26] = [
     "EHLO client.example",
     "HELO client.example",
@@ -77,7 +78,7 @@ fn the_session_answers_as_the_model_does() {
         .unwrap();
 }
 
-/// Most sessions begin well, since one that does not tells little.
+/// Most sessions start with a valid greeting, because the others test little.
 fn sessions() -> impl Strategy<Value = Vec<u8>> {
     let command = prop::sample::select(&COMMANDS[..]).prop_map(|command| format!("{command}\r\n"));
     let bytes = prop::sample::select(&BYTES[..]).prop_map(str::to_owned);
@@ -88,7 +89,7 @@ fn sessions() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|(start, fragments)| [start.as_bytes(), fragments.concat().as_bytes()].concat())
 }
 
-/// Sends the bytes in pieces of these lengths, over and over, and answers the replies and what was delivered.
+/// Sends the bytes in pieces of these lengths, repeatedly. Returns the replies and the deliveries.
 fn play(bytes: &[u8], pieces: &[usize]) -> model::Outcome {
     let mut peer = SessionPeer::new(&model::conditions(), Cut::Nowhere);
     let mut rest = bytes;

@@ -1,40 +1,40 @@
-//! The channel for the answer to a delivery.
+//! The channel for the result of a delivery.
 
 use tokio::sync::oneshot;
 
 use super::DeliverError;
-use crate::store::Outcome;
+use crate::store::Delivered;
 
-/// The messages of a delivery, or why it was not stored.
-pub(super) type Answer = Result<Vec<Outcome>, DeliverError>;
+/// The result of a delivery, or why it was refused.
+pub(super) type Answer = Result<Delivered, DeliverError>;
 
-/// A share of a limit, which a delivery holds until it has ended.
+/// Something a delivery holds until it has ended, such as memory.
 pub(super) type Held = Option<Box<dyn Send>>;
 
-/// Sends an answer, and frees what the delivery held.
-pub(super) struct Reply {
+/// Sends the result of a delivery, and frees what the delivery held.
+pub(super) struct Responder {
     sender: oneshot::Sender<Answer>,
     held: Held,
 }
 
-impl Reply {
-    /// A reply and where its answer is received.
+impl Responder {
+    /// A responder and the receiver of its answer.
     pub(super) fn new(held: Held) -> (Self, oneshot::Receiver<Answer>) {
         let (sender, answer) = oneshot::channel();
         (Self { sender, held }, answer)
     }
 
-    /// Whether the caller no longer waits.
+    /// Whether the caller has stopped waiting.
     pub(super) fn is_abandoned(&self) -> bool {
         self.sender.is_closed()
     }
 
-    /// Returns once the caller no longer waits.
+    /// Returns once the caller has stopped waiting.
     pub(super) async fn abandoned(&mut self) {
         self.sender.closed().await;
     }
 
-    /// A caller that has stopped waiting gets no answer.
+    /// Sends the answer, unless the caller has stopped waiting.
     pub(super) fn send(self, answer: Answer) {
         drop(self.held);
         let _ = self.sender.send(answer);

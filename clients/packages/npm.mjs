@@ -1,0 +1,69 @@
+#!/usr/bin/env node
+// Packs `restante` and the package with the server's program for this platform, ready to install or to publish.
+//
+//     npm.mjs BINARY OUT      BINARY: the program, built for this platform; OUT: the folder for the two .tgz files
+//
+// The client must be built (npm run build). Nothing is written outside OUT.
+import { execFileSync } from "node:child_process";
+import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Every platform that has a package; a release builds all of them. */
+const PLATFORMS = ["linux-x64", "linux-arm64", "darwin-arm64", "darwin-x64", "win32-x64"];
+const CLIENT = fileURLToPath(new URL("../typescript", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const LICENSES = ["LICENSE-APACHE", "LICENSE-MIT"];
+
+const [binary, out] = process.argv.slice(2);
+if (binary === undefined || out === undefined) {
+  console.error("Usage: npm.mjs BINARY OUT");
+  process.exit(2);
+}
+const manifest = JSON.parse(readFileSync(join(CLIENT, "package.json"), "utf8"));
+mkdirSync(out, { recursive: true });
+const staging = mkdtempSync(join(resolve(out), "staging-"));
+try {
+  pack("platform", platformPackage);
+  pack("client", clientPackage);
+} finally {
+  rmSync(staging, { recursive: true });
+}
+
+/** Fills a folder and packs it. */
+function pack(name, fill) {
+  const folder = join(staging, name);
+  mkdirSync(folder);
+  for (const license of LICENSES) copyFileSync(join(ROOT, license), join(folder, license));
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(fill(folder), null, 2)}\n`);
+  const flags = ["pack", "--silent", "--pack-destination", resolve(out)];
+  const packed = execFileSync("npm", flags, { cwd: folder, encoding: "utf8", shell: process.platform === "win32" });
+  console.log(join(out, packed.trim()));
+}
+
+/** The program, and which systems may install it. */
+function platformPackage(folder) {
+  const { platform, arch } = process;
+  const program = platform === "win32" ? "restante.exe" : "restante";
+  mkdirSync(join(folder, "bin"));
+  copyFileSync(binary, join(folder, "bin", program));
+  chmodSync(join(folder, "bin", program), 0o755);
+  writeFileSync(join(folder, "README.md"), `The server's program for ${platform}-${arch}. Install \`restante\`.\n`);
+  const isGlibc = platform === "linux" && process.report.getReport().header.glibcVersionRuntime !== undefined;
+  const { version, license, engines } = manifest;
+  const description = `Restante's server for ${platform}-${arch}`;
+  const where = { os: [platform], cpu: [arch], ...(isGlibc ? { libc: ["glibc"] } : {}) };
+  return { name: `@restante/${platform}-${arch}`, version, description, license, engines, ...where, files: ["bin"] };
+}
+
+/** The client as it is published: with the programs as optional dependencies, without what only its tests need. */
+function clientPackage(folder) {
+  for (const name of ["dist", "bin", "README.md"]) {
+    cpSync(join(CLIENT, name), join(folder, name), { recursive: true });
+  }
+  const { devDependencies: _dev, workspaces: _workspaces, scripts: _scripts, ...published } = manifest;
+  const optionalDependencies = Object.fromEntries(
+    PLATFORMS.map((platform) => [`@restante/${platform}`, manifest.version]),
+  );
+  return { ...published, optionalDependencies };
+}

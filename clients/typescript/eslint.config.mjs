@@ -1,0 +1,50 @@
+import eslint from "@eslint/js";
+import tseslint from "typescript-eslint";
+
+export default tseslint.config(
+  { ignores: ["dist", "**/node_modules", "**/test-results", "**/playwright-report"] },
+  eslint.configs.recommended,
+  {
+    files: ["**/*.ts", "**/*.mts"],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      "max-lines-per-function": ["error", { max: 70 }],
+      "@typescript-eslint/no-unused-vars": ["error", { varsIgnorePattern: "^_", argsIgnorePattern: "^_" }],
+      "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
+      // It asks for what no-non-null-assertion forbids.
+      "@typescript-eslint/non-nullable-type-assertion-style": "off",
+      // callSite takes a method to know where its stack begins, and does not call it.
+      "@typescript-eslint/unbound-method": "off",
+      // Playwright reads which fixtures a function wants from its first parameter.
+      "no-empty-pattern": ["error", { allowObjectPatternsAsParameters: true }],
+      // Numbers in messages are what they look like.
+      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
+    },
+  },
+  {
+    files: ["**/*.js", "**/*.mjs"],
+    languageOptions: {
+      globals: {
+        console: "readonly",
+        process: "readonly",
+        require: "readonly",
+        URL: "readonly",
+        URLSearchParams: "readonly",
+      },
+    },
+  },
+  {
+    files: ["examples/jest/*.js"],
+    languageOptions: {
+      globals: {
+        afterAll: "readonly",
+        afterEach: "readonly",
+        beforeAll: "readonly",
+        beforeEach: "readonly",
+        expect: "readonly",
+        test: "readonly",
+      },
+    },
+  },
+);

@@ -1,0 +1,80 @@
+/** The errors of the client. Each is a {@link RestanteError}, and none shows the API key. */
+
+import type { Explanation } from "./types.js";
+import type { Filters } from "./filters.js";
+import type { Message } from "./message.js";
+
+/** Everything that goes wrong in a call of the client. */
+export class RestanteError extends Error {
+  /** The HTTP status of the server's answer, if the error comes from one. */
+  readonly status: number | undefined;
+
+  constructor(message: string, options: { status?: number; cause?: unknown } = {}) {
+    super(message, "cause" in options ? { cause: options.cause } : undefined);
+    this.name = new.target.name;
+    this.status = options.status;
+  }
+}
+
+/** No matching mail came in time. The message says what did come, what was refused, and why, as the server sees it. */
+export class WaitTimeoutError extends RestanteError {
+  /** The filters of the wait. */
+  readonly filters: Filters;
+  /** How long the wait lasted, in milliseconds. */
+  readonly waited: number;
+  /** The server's explanation; undefined if it could not be asked. */
+  readonly explanation: Explanation | undefined;
+
+  constructor(message: string, details: { filters: Filters; waited: number; explanation: Explanation | undefined }) {
+    super(message);
+    this.filters = details.filters;
+    this.waited = details.waited;
+    this.explanation = details.explanation;
+  }
+}
+
+/** A mail came where none was expected. */
+export class UnexpectedMessageError extends RestanteError {
+  /** The mail that came. */
+  readonly received: Message;
+
+  constructor(text: string, received: Message) {
+    super(text);
+    this.received = received;
+  }
+}
+
+/** A message does not have exactly one code, or exactly one link that matches. The error shows what it has. */
+export class ContentError extends RestanteError {}
+
+/** There is no such inbox or message, or it belongs to another key, or the inbox has ended. */
+export class NotFoundError extends RestanteError {}
+
+/** The API key is missing or wrong. */
+export class UnauthorizedError extends RestanteError {}
+
+/** The server does not accept the request: an unknown field, a cursor of another inbox, a bad address. */
+export class InvalidRequestError extends RestanteError {}
+
+/** Nothing answers at the server's address, or a server could not be started. */
+export class UnreachableError extends RestanteError {}
+
+/**
+ * The stack of the caller of a method.
+ * @internal
+ */
+export function callSite(method: (...parameters: never[]) => unknown): { stack?: string } {
+  const site: { stack?: string } = {};
+  Error.captureStackTrace(site, method);
+  return site;
+}
+
+/**
+ * Gives an error the stack of a call, so that a report shows the line of the test.
+ * @internal
+ */
+export function blameCaller<E extends Error>(error: E, site: { stack?: string }): E {
+  const frames = site.stack?.slice(site.stack.indexOf("\n") + 1);
+  if (frames !== undefined) error.stack = `${error.name}: ${error.message}\n${frames}`;
+  return error;
+}

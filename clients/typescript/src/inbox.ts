@@ -1,0 +1,223 @@
+/** An inbox: waiting for its mail, sending from it, and asking why a mail did not come. */
+
+import { blameCaller, callSite, NotFoundError, RestanteError, UnexpectedMessageError } from "./errors.js";
+import { afterId, describeFilters, passes, serverQuery, type Filters, type WaitOptions } from "./filters.js";
+import type { Http } from "./http.js";
+import { Message } from "./message.js";
+import { explain, timeoutError, type FailedWait } from "./timeout.js";
+import type { Explanation, Fault, FaultState, InboxFields, MessageFields, OutgoingMessage, Sent } from "./types.js";
+import { nextMessage } from "./wait.js";
+
+/**
+ * What a test runner adds to each wait.
+ * @internal
+ */
+export interface WaitHooks {
+  /** The time that a wait may take. */
+  limit(timeout: number): number;
+  /** Runs the wait that was called at `site`, a stack. */
+  run<T>(title: string, site: { stack?: string }, wait: () => Promise<T>): Promise<T>;
+}
+
+/**
+ * What the objects of one client share.
+ * @internal
+ */
+export interface Connection {
+  http: Http;
+  /** How long a wait lasts by default, in milliseconds. */
+  timeout: number;
+  hooks: WaitHooks;
+}
+
+/** An inbox with an address of its own. Use one for each test. */
+export class Inbox implements AsyncDisposable {
+  readonly id: string;
+  /** Where the application sends its mail. */
+  readonly address: string;
+  readonly kind: "temporary" | "permanent";
+  readonly createdAt: Date;
+  /** When the inbox and its messages go; null for a permanent one. */
+  readonly expiresAt: Date | null;
+  readonly #connection: Connection;
+  /** The message that was returned last, and all that were, for waits that run at the same time. */
+  #cursor: string | undefined;
+  #returned = new Set<string>();
+
+  /** @internal */
+  constructor(connection: Connection, fields: InboxFields) {
+    this.#connection = connection;
+    this.id = fields.id;
+    this.address = fields.address;
+    this.kind = fields.kind;
+    this.createdAt = new Date(fields.createdAt);
+    this.expiresAt = fields.expiresAt === null ? null : new Date(fields.expiresAt);
+  }
+
+  /**
+   * The next message that passes the filters: the oldest that no earlier wait on this object has returned and that is
+   * later than the last one returned. It does not matter whether the mail or the wait comes first.
+   * @throws {@link WaitTimeoutError} with the reason if none comes in time.
+   */
+  async waitForMessage(options: WaitOptions = {}): Promise<Message> {
+    const [message] = await this.#wait(1, options, callSite(this.waitForMessage));
+    return message as Message;
+  }
+
+  /**
+   * The next messages that pass the filters, oldest first.
+   * @throws {@link WaitTimeoutError} with the reason if fewer come in time. Then the next wait begins where this did.
+   */
+  waitForMessages(count: number, options: WaitOptions = {}): Promise<Message[]> {
+    return this.#wait(count, options, callSite(this.waitForMessages));
+  }
+
+  /**
+   * Waits for `within` milliseconds and fails if a message that passes the filters comes, or is already there and was
+   * not returned by a wait.
+   * @throws {@link UnexpectedMessageError} with the message.
+   */
+  async expectNoMessage(options: { within: number } & Filters): Promise<void> {
+    const { within, ...filters } = options;
+    const site = callSite(this.expectNoMessage);
+    await this.#run(`expect no mail to ${this.address}`, site, async () => {
+      const begin = this.#begin(filters);
+      const take = (found: Message) => !begin.returned.has(found.id);
+      const message = await this.#next({
+        filters,
+        after: begin.after,
+        deadline: performance.now() + within,
+        take,
+      });
+      if (message !== undefined) throw new UnexpectedMessageError(unexpected(this.address, filters, message), message);
+    });
+  }
+
+  /** The messages that are there and pass the filters, newest first, also those that waits have returned. */
+  async messages(filters: Filters = {}): Promise<Message[]> {
+    const { http } = this.#connection;
+    const query = serverQuery(filters, afterId(filters.after));
+    const path = `${this.#path}/messages`;
+    const { messages } = await http.json<{ messages: MessageFields[] }>({ method: "GET", path, query });
+    return messages.map((fields) => new Message(http, fields)).filter((message) => passes(message, filters));
+  }
+
+  /** Sends a message from this inbox. */
+  send({ inReplyTo, ...message }: OutgoingMessage): Promise<Sent> {
+    const body = inReplyTo === undefined ? message : { ...message, in_reply_to: afterId(inReplyTo) };
+    return this.#connection.http.json({ method: "POST", path: `${this.#path}/messages`, body });
+  }
+
+  /** Replaces the faults of this inbox: how the server treats the application's next mails to it. */
+  async setFaults(faults: readonly Fault[]): Promise<FaultState[]> {
+    const request = { method: "PUT", path: `${this.#path}/faults`, body: { faults } } as const;
+    return (await this.#connection.http.json<{ faults: FaultState[] }>(request)).faults;
+  }
+
+  /** The faults of this inbox, and when each was used. */
+  async faults(): Promise<FaultState[]> {
+    const request = { method: "GET", path: `${this.#path}/faults` } as const;
+    return (await this.#connection.http.json<{ faults: FaultState[] }>(request)).faults;
+  }
+
+  /** Asks the server why no message that passes the filters came. Regular expressions and `where` are not asked for. */
+  explain(filters: Filters = {}): Promise<Explanation> {
+    return explain(this.#connection.http, this.id, filters, afterId(filters.after));
+  }
+
+  /** Deletes the inbox and its messages. */
+  async delete(): Promise<void> {
+    await this.#connection.http.bytes({ method: "DELETE", path: this.#path });
+  }
+
+  /** Deletes the inbox at the end of an `await using` block, if it is still there. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.delete().catch((error: unknown) => {
+      if (!(error instanceof NotFoundError)) throw error;
+    });
+  }
+
+  get #path(): string {
+    return `/inboxes/${encodeURIComponent(this.id)}`;
+  }
+
+  #wait(count: number, options: WaitOptions, site: { stack?: string }): Promise<Message[]> {
+    const described = describeFilters(options);
+    const title = `wait for mail to ${this.address}${described && ` with ${described}`}`;
+    return this.#run(title, site, () => this.#collect(count, options));
+  }
+
+  async #collect(count: number, options: WaitOptions): Promise<Message[]> {
+    const { timeout: asked = this.#connection.timeout, ...filters } = options;
+    const waited = this.#connection.hooks.limit(asked);
+    const deadline = performance.now() + waited;
+    const begin = this.#begin(filters);
+    const found: Message[] = [];
+    try {
+      while (found.length < count) {
+        const after = found.at(-1)?.id ?? begin.after;
+        const message = await this.#next({
+          filters,
+          after,
+          deadline,
+          take: (candidate) => claim(begin, candidate),
+        });
+        if (message === undefined) break;
+        found.push(message);
+      }
+    } finally {
+      // A wait that fails changes nothing.
+      if (found.length < count) found.forEach(({ id }) => begin.returned.delete(id));
+    }
+    if (found.length < count) {
+      const numbers = { waited, asked, wanted: count, found: found.length };
+      const failed: FailedWait = { ...begin, ...numbers, inbox: this, filters };
+      throw await timeoutError(this.#connection.http, failed);
+    }
+    if (filters.after !== undefined)
+      this.#returned = new Set([...(filters.after ? this.#returned : []), ...begin.returned]);
+    this.#cursor = found.at(-1)?.id ?? this.#cursor;
+    return found;
+  }
+
+  /** Where a wait begins, and what it leaves out. A cursor that the caller gives is taken as it is. */
+  #begin({ after }: Filters): { after: string | undefined; remembered: boolean; returned: Set<string> } {
+    return after === undefined
+      ? { after: this.#cursor, remembered: true, returned: this.#returned }
+      : { after: afterId(after), remembered: false, returned: new Set() };
+  }
+
+  #next(wait: Omit<Parameters<typeof nextMessage>[1], "inboxId">): Promise<Message | undefined> {
+    return nextMessage(this.#connection.http, { ...wait, inboxId: this.id });
+  }
+
+  /** Runs a wait as the test runner wants it. Its error has the line of the test, and says how the inbox ended. */
+  #run<T>(title: string, site: { stack?: string }, wait: () => Promise<T>): Promise<T> {
+    return this.#connection.hooks.run(title, site, async () => {
+      try {
+        return await wait();
+      } catch (error) {
+        throw error instanceof RestanteError ? blameCaller(await this.#withEnd(error), site) : error;
+      }
+    });
+  }
+
+  async #withEnd(error: RestanteError): Promise<RestanteError> {
+    if (!(error instanceof NotFoundError)) return error;
+    const explanation = await this.explain().catch(() => undefined);
+    return explanation?.ended ? new NotFoundError(explanation.summary, { status: 404, cause: error }) : error;
+  }
+}
+
+function unexpected(address: string, filters: Filters, message: Message): string {
+  const described = describeFilters(filters);
+  const mail = `${JSON.stringify(message.subject)} from ${message.from}`;
+  return `No mail${described && ` with ${described}`} was expected for ${address}, but this came: ${mail}.`;
+}
+
+/** Takes a message that no other wait has taken. */
+function claim({ returned }: { returned: Set<string> }, message: Message): boolean {
+  if (returned.has(message.id)) return false;
+  returned.add(message.id);
+  return true;
+}

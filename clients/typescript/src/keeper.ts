@@ -1,0 +1,49 @@
+/** Keeps the server of a test run: starts it, says where it is, and stops it when the run's first process has ended. */
+
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { startServer, type Server } from "./launch.js";
+import { FILES, isAlive } from "./run.js";
+
+const INTERVAL = 200;
+
+async function keep(folder: string, owner: number): Promise<void> {
+  const server = await start(folder);
+  const timer = setInterval(() => {
+    if (isAlive(owner)) return;
+    clearInterval(timer);
+    void end(folder, server);
+  }, INTERVAL);
+}
+
+async function start(folder: string): Promise<Server | undefined> {
+  try {
+    const dataDir = join(folder, "data");
+    mkdirSync(dataDir);
+    const server = await startServer({ dataDir });
+    const { url, apiKey, smtp, mailDomain } = server;
+    publish(
+      join(folder, FILES.server),
+      JSON.stringify({ keeper: process.pid, server: { url, apiKey, smtp, mailDomain } }),
+    );
+    return server;
+  } catch (error) {
+    publish(join(folder, FILES.error), error instanceof Error ? error.message : String(error));
+    return undefined;
+  }
+}
+
+/** Writes a file that is never seen half written. */
+function publish(path: string, text: string): void {
+  writeFileSync(`${path}.new`, text, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+async function end(folder: string, server: Server | undefined): Promise<void> {
+  await server?.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+const [folder, owner] = process.argv.slice(2);
+if (folder !== undefined) void keep(folder, Number(owner));

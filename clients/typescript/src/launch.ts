@@ -1,0 +1,138 @@
+/** Starts a server on free ports with data of its own, which stops with the process that started it. */
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+import { findBinary } from "./binary.js";
+import { RestanteError } from "./errors.js";
+import { variable } from "./settings.js";
+import type { SmtpAddress } from "./types.js";
+
+const LONGEST_START = 20_000;
+const LOG = "server.log";
+const ANY_PORT = "127.0.0.1:0";
+/** As many waits at once as a key may have. */
+const WAITS_PER_KEY = "128";
+
+/** Where a server that was started answers. */
+export interface ServerAddress {
+  url: string;
+  apiKey: string;
+  smtp: SmtpAddress;
+  mailDomain: string;
+}
+
+/** A server that was started. */
+export interface Server extends ServerAddress {
+  pid: number;
+  /** Stops the server, and removes its data if the folder was made for it. */
+  stop(): Promise<void>;
+}
+
+/** How to start a server. Everything else comes from the environment, as `RESTANTE_SMTP_LISTEN`. */
+export interface ServerOptions {
+  /** Further flags of `restante serve`. */
+  flags?: readonly string[];
+  /** A folder for the data, which is kept. By default a temporary one, which is removed. */
+  dataDir?: string;
+  /** The key of the default project; by default a new one is made. */
+  apiKey?: string;
+  /** Where HTTP listens; by default `RESTANTE_HTTP_LISTEN`, else a free port of 127.0.0.1. */
+  httpListen?: string;
+  /** Where SMTP listens; by default `RESTANTE_SMTP_LISTEN`, else a free port of 127.0.0.1. */
+  smtpListen?: string;
+}
+
+/** Starts a server. It stops when this process ends, however that happens. */
+export async function startServer(options: ServerOptions = {}): Promise<Server> {
+  const binary = findBinary();
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "restante-"));
+  const remove = () => {
+    if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
+  };
+  const log = openSync(join(dataDir, LOG), "a");
+  const child = spawn(binary, flags(dataDir, options), {
+    env: environment(options),
+    stdio: ["pipe", "pipe", log],
+    windowsHide: true,
+  });
+  closeSync(log);
+  const stopped = new Promise<void>((resolve) => child.once("close", () => resolve()).once("error", () => resolve()));
+  const atExit = () => {
+    child.kill("SIGKILL");
+    remove();
+  };
+  process.once("exit", atExit);
+  const stop = async () => {
+    child.ref();
+    child.stdin?.end();
+    await stopped;
+    process.removeListener("exit", atExit);
+    remove();
+  };
+  try {
+    return { ...address(await firstLine(child), options), pid: child.pid ?? 0, stop };
+  } catch (error) {
+    child.kill("SIGKILL");
+    const tail = readFileSync(join(dataDir, LOG), "utf8").slice(-2_000);
+    await stop();
+    throw new RestanteError(`The server did not start: ${String(error)}\n${tail}`.trim(), { cause: error });
+  }
+}
+
+function flags(dataDir: string, options: ServerOptions): string[] {
+  const http = options.httpListen ?? variable("RESTANTE_HTTP_LISTEN") ?? ANY_PORT;
+  const smtp = options.smtpListen ?? variable("RESTANTE_SMTP_LISTEN") ?? ANY_PORT;
+  const fixed = ["--data-dir", dataDir, "--print-json", "--exit-with-stdin"];
+  return ["serve", "--http-listen", http, "--smtp-listen", smtp, ...fixed, ...(options.flags ?? [])];
+}
+
+/** The environment without what belongs to a server that is started by hand. */
+function environment(options: ServerOptions): NodeJS.ProcessEnv {
+  const { RESTANTE_DATA_DIR: _data, RESTANTE_DATABASE: _database, ...environment } = process.env;
+  // A test must not mail the world by mistake.
+  if (variable("RESTANTE_RELAY") === undefined) environment.RESTANTE_OUTBOUND ??= "off";
+  environment.RESTANTE_WAITS_PER_KEY ??= WAITS_PER_KEY;
+  if (options.apiKey !== undefined) environment.RESTANTE_API_KEY = options.apiKey;
+  return environment;
+}
+
+/** The line that says where the server listens. The server does not keep this process alive. */
+async function firstLine(child: ChildProcess): Promise<string> {
+  const { stdin, stdout } = child;
+  if (stdin === null || stdout === null) throw new Error("no pipes");
+  stdin.on("error", () => undefined);
+  const lines = createInterface({ input: stdout });
+  const ended = new AbortController();
+  const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(LONGEST_START)]);
+  child.once("error", (error) => ended.abort(error));
+  child.once("close", (code, killedBy) => ended.abort(new Error(`it ended with ${code ?? killedBy}`)));
+  try {
+    const [line] = (await once(lines, "line", { signal })) as [string];
+    return line;
+  } catch {
+    throw signal.reason;
+  } finally {
+    lines.close();
+    stdout.resume();
+    child.unref();
+    for (const pipe of [stdin, stdout]) if (pipe instanceof Socket) pipe.unref();
+  }
+}
+
+function address(line: string, options: ServerOptions): ServerAddress {
+  const printed = JSON.parse(line) as {
+    url: string;
+    smtp: SmtpAddress;
+    mail_domain: string;
+    api_key: string | null;
+  };
+  const apiKey = printed.api_key ?? options.apiKey ?? variable("RESTANTE_API_KEY");
+  if (apiKey === undefined) throw new Error("its data folder has a key that is not known; name it in RESTANTE_API_KEY");
+  return { url: printed.url, apiKey, smtp: printed.smtp, mailDomain: printed.mail_domain };
+}

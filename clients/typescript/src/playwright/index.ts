@@ -1,0 +1,99 @@
+/**
+ * Fixtures and matchers for Playwright. `test` has an inbox for each test, and a failed test's report has its mail.
+ * @packageDocumentation
+ */
+
+import { test as base } from "@playwright/test";
+
+import type { Inbox } from "../inbox.js";
+import { Restante } from "../restante.js";
+import { serverOfProcess } from "../run.js";
+import { variable } from "../settings.js";
+import { attachMail } from "./report.js";
+import { runnerHooks, startClock } from "./runner.js";
+
+export { expect, matchers } from "./matchers.js";
+
+/** Options of a project, in `use` of playwright.config.ts. */
+export interface RestanteWorkerOptions {
+  /** The server's address; by default `RESTANTE_URL`, else a server is started for the run. */
+  restanteUrl: string | undefined;
+  /** The key; by default `RESTANTE_API_KEY`. */
+  restanteApiKey: string | undefined;
+  /** How long a wait lasts, in milliseconds. It ends before the test's own time-out in any case. */
+  restanteTimeout: number | undefined;
+}
+
+/** Options of a project or of some tests, in `use`. */
+export interface RestanteTestOptions {
+  /** When the mail of a test's inboxes is attached to the report. */
+  restanteAttach: "on-failure" | "always" | "off";
+}
+
+/** What each worker has. */
+export interface RestanteWorkerFixtures {
+  /** The client. Its server is the same for all workers of the run. */
+  restante: Restante;
+}
+
+/** What each test has. */
+export interface RestanteTestFixtures {
+  /** An inbox for this test. It is deleted when the test has passed. */
+  inbox: Inbox;
+  /** Makes further inboxes, which are treated alike. */
+  newInbox: () => Promise<Inbox>;
+}
+
+interface Clock {
+  _restanteClock: undefined;
+}
+
+/** Playwright's `test` with inboxes. */
+export const test = base.extend<
+  RestanteTestFixtures & RestanteTestOptions & Clock,
+  RestanteWorkerFixtures & RestanteWorkerOptions
+>({
+  restanteUrl: [undefined, { scope: "worker", option: true }],
+  restanteApiKey: [undefined, { scope: "worker", option: true }],
+  restanteTimeout: [undefined, { scope: "worker", option: true }],
+  restanteAttach: ["on-failure", { option: true }],
+
+  restante: [
+    async ({ restanteUrl, restanteApiKey, restanteTimeout }, use) => {
+      // Without an address, the server belongs to the runner, the parent of all workers.
+      const isNamed = restanteUrl !== undefined || variable("RESTANTE_URL") !== undefined;
+      const server = isNamed ? { url: restanteUrl } : serverOfProcess(process.ppid);
+      const named = restanteApiKey === undefined ? {} : { apiKey: restanteApiKey };
+      const restante = await Restante.connectWith({ ...server, ...named, timeout: restanteTimeout }, runnerHooks);
+      await use(restante);
+      await restante.close();
+    },
+    { scope: "worker" },
+  ],
+
+  newInbox: async ({ restante, restanteAttach, playwright, browserName }, use, testInfo) => {
+    const inboxes: Inbox[] = [];
+    await use(async () => {
+      const inbox = await restante.createInbox();
+      inboxes.push(inbox);
+      return inbox;
+    });
+    const hasPassed = testInfo.status === testInfo.expectedStatus;
+    if (restanteAttach === "always" || (restanteAttach === "on-failure" && !hasPassed)) {
+      await attachMail(testInfo, inboxes, () => playwright[browserName].launch());
+    }
+    if (hasPassed) await Promise.all(inboxes.map((inbox) => inbox[Symbol.asyncDispose]()));
+  },
+
+  inbox: async ({ newInbox }, use) => {
+    await use(await newInbox());
+  },
+
+  _restanteClock: [
+    async ({}, use, testInfo) => {
+      startClock(testInfo);
+      await use(undefined);
+    },
+    { auto: true, box: true },
+  ],
+});

@@ -1,0 +1,67 @@
+/** What Playwright adds to a wait: a step in the trace, an end before the test's time-out, its error for the report. */
+
+import { fileURLToPath } from "node:url";
+
+import { test, type Location, type TestInfo } from "@playwright/test";
+
+import { WaitTimeoutError } from "../errors.js";
+import type { WaitHooks } from "../inbox.js";
+
+/** What is left of a test's time for the explanation and for the report, in milliseconds. */
+const RESERVE = 1_500;
+
+const starts = new WeakMap<TestInfo, number>();
+const timeouts = new WeakMap<TestInfo, WaitTimeoutError[]>();
+
+/** Notes when a test began. */
+export function startClock(testInfo: TestInfo): void {
+  starts.set(testInfo, performance.now());
+}
+
+/** The waits of a test that timed out. */
+export function timedOutWaits(testInfo: TestInfo): readonly WaitTimeoutError[] {
+  return timeouts.get(testInfo) ?? [];
+}
+
+/** Makes each wait a step of the test that runs. */
+export const runnerHooks: WaitHooks = {
+  limit(timeout) {
+    const testInfo = currentTest();
+    const start = testInfo && starts.get(testInfo);
+    if (testInfo === undefined || start === undefined || testInfo.timeout === 0) return timeout;
+    const left = Math.max(0, testInfo.timeout - (performance.now() - start));
+    return Math.min(timeout, Math.max(left - RESERVE, left / 2));
+  },
+
+  run(title, site, wait) {
+    const testInfo = currentTest();
+    if (testInfo === undefined) return wait();
+    const noted = async () => {
+      try {
+        return await wait();
+      } catch (error) {
+        if (error instanceof WaitTimeoutError) timeouts.set(testInfo, [...timedOutWaits(testInfo), error]);
+        throw error;
+      }
+    };
+    const location = locationOf(site.stack);
+    return test.step(title, noted, location ? { location } : {});
+  },
+};
+
+/** The file and line of the first frame of a stack. */
+function locationOf(stack = ""): Location | undefined {
+  const { file, line, column } = /\(?(?<file>[^\s()]+):(?<line>\d+):(?<column>\d+)\)?$/m.exec(stack)?.groups ?? {};
+  if (file === undefined) return undefined;
+  const path = file.startsWith("file:") ? fileURLToPath(file) : file;
+  return { file: path, line: Number(line), column: Number(column) };
+}
+
+/** The test that runs; undefined in the set-up of a worker. */
+function currentTest(): TestInfo | undefined {
+  try {
+    return test.info();
+  } catch {
+    return undefined;
+  }
+}

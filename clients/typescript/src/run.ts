@@ -1,0 +1,117 @@
+/**
+ * One server for a whole test run. A process that keeps it belongs to the run's first process and ends after it, so the
+ * server outlives each worker and nothing outlives the run.
+ */
+
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+
+import { RestanteError } from "./errors.js";
+import type { ServerAddress } from "./launch.js";
+import { smtpAddress, variable } from "./settings.js";
+
+const LONGEST_START = 30_000;
+const PAUSE = 5;
+/**
+ * What the keeper leaves in the folder of the run.
+ * @internal
+ */
+export const FILES = { server: "server.json", error: "error.txt" } as const;
+
+/**
+ * The server of this run: the one that `RESTANTE_URL` names, or one that is started for the run and stops after it.
+ * Call it in the configuration of a test runner; the processes that the runner starts find the server in their
+ * environment. It returns when the server is ready.
+ */
+export function serverForRun(): ServerAddress {
+  const url = variable("RESTANTE_URL");
+  if (url !== undefined) {
+    const apiKey = variable("RESTANTE_API_KEY") ?? "";
+    return { url, apiKey, smtp: smtpAddress(url), mailDomain: variable("RESTANTE_MAIL_DOMAIN") ?? "restante.test" };
+  }
+  const server = serverOfProcess(process.pid);
+  process.env.RESTANTE_URL = server.url;
+  process.env.RESTANTE_API_KEY = server.apiKey;
+  process.env.RESTANTE_SMTP = `${server.smtp.host}:${server.smtp.port}`;
+  process.env.RESTANTE_MAIL_DOMAIN = server.mailDomain;
+  return server;
+}
+
+/**
+ * The server that belongs to a process. The first caller starts it; it stops when that process has ended.
+ * @internal
+ */
+export function serverOfProcess(owner: number): ServerAddress {
+  const folder = join(tmpdir(), `restante-run-${userInfo().uid}-${owner}`);
+  removeStale(folder);
+  if (isFirst(folder)) startKeeper(folder, owner);
+  return waitFor(folder);
+}
+
+/** What an earlier process with the same number has left. */
+function removeStale(folder: string): void {
+  const keeper = read(join(folder, FILES.server));
+  if (keeper === undefined) return;
+  const { keeper: pid } = JSON.parse(keeper) as { keeper: number };
+  if (!isAlive(pid)) rmSync(folder, { recursive: true, force: true });
+}
+
+/** Of several callers, one makes the folder. Another user's folder is not trusted. */
+function isFirst(folder: string): boolean {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  if (process.getuid && statSync(folder).uid !== process.getuid()) {
+    throw new RestanteError(`${folder} belongs to another user. Remove it, or set TMPDIR to a folder of your own.`);
+  }
+  return false;
+}
+
+function startKeeper(folder: string, owner: number): void {
+  const script = join(__dirname, "keeper.js");
+  const options = { detached: true, stdio: "ignore", windowsHide: true } as const;
+  spawn(process.execPath, [script, folder, String(owner)], { ...options, env: keeperEnvironment() }).unref();
+}
+
+/** Without what a runner puts there for its own processes, as a debugger. */
+function keeperEnvironment(): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS: _options, ...environment } = process.env;
+  return environment;
+}
+
+/** Waits without the event loop: a configuration file is read at once. */
+function waitFor(folder: string): ServerAddress {
+  const deadline = performance.now() + LONGEST_START;
+  const sleeper = new Int32Array(new SharedArrayBuffer(4));
+  while (performance.now() < deadline) {
+    const server = read(join(folder, FILES.server));
+    if (server !== undefined) return (JSON.parse(server) as { server: ServerAddress }).server;
+    const error = read(join(folder, FILES.error));
+    if (error !== undefined) throw new RestanteError(error);
+    Atomics.wait(sleeper, 0, 0, PAUSE);
+  }
+  throw new RestanteError(`No server was started within ${LONGEST_START / 1000} s. Remove ${folder} and try again.`);
+}
+
+function read(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
+}
+
+/**
+ * Whether a process runs. One that has ended, and whose parent has not noticed, does not.
+ * @internal
+ */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+  const state = process.platform === "linux" ? read(`/proc/${pid}/stat`) : undefined;
+  return !state?.includes(") Z ");
+}

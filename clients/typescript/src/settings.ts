@@ -1,0 +1,47 @@
+/** Settings: an option in code, then the environment, then the default. */
+
+import { RestanteError } from "./errors.js";
+import type { SmtpAddress } from "./types.js";
+
+/** How a client is made. What is not given comes from the environment. */
+export interface RestanteOptions {
+  /** The server's address, `RESTANTE_URL`. Without it, a server is started and belongs to this client. */
+  url?: string | undefined;
+  /** The key, `RESTANTE_API_KEY`. */
+  apiKey?: string | undefined;
+  /** How long a wait lasts, in milliseconds; `RESTANTE_TIMEOUT` in seconds; 30 seconds by default. */
+  timeout?: number | undefined;
+  /** Where the server takes mail, `RESTANTE_SMTP` as `HOST:PORT`; by default port 1025 of the server's host. */
+  smtp?: SmtpAddress | undefined;
+  /** The server's mail domain, `RESTANTE_MAIL_DOMAIN`; by default `restante.test`. */
+  mailDomain?: string | undefined;
+}
+
+const DEFAULT_TIMEOUT = 30_000;
+const DEFAULT_SMTP_PORT = 1025;
+
+/** How long a wait lasts, in milliseconds. */
+export function waitTimeout(option: number | undefined): number {
+  if (option !== undefined) return option;
+  const text = variable("RESTANTE_TIMEOUT");
+  if (text === undefined) return DEFAULT_TIMEOUT;
+  const seconds = Number(text);
+  if (!(seconds >= 0)) throw new RestanteError(`RESTANTE_TIMEOUT is a number of seconds, not ${JSON.stringify(text)}.`);
+  return seconds * 1000;
+}
+
+/** Where the server at `url` takes mail. */
+export function smtpAddress(url: string): SmtpAddress {
+  const text = variable("RESTANTE_SMTP");
+  if (text === undefined) return { host: new URL(url).hostname.replace(/^\[|\]$/g, ""), port: DEFAULT_SMTP_PORT };
+  const { groups } = /^(?:\[(?<six>[^\]]+)\]|(?<host>[^:]+)):(?<port>\d+)$/.exec(text) ?? {};
+  const host = groups?.six ?? groups?.host;
+  if (host === undefined) throw new RestanteError(`RESTANTE_SMTP is HOST:PORT, not ${JSON.stringify(text)}.`);
+  return { host, port: Number(groups?.port) };
+}
+
+/** A variable of the environment; an empty one counts as absent. */
+export function variable(name: string): string | undefined {
+  const value = process.env[name];
+  return value === "" ? undefined : value;
+}

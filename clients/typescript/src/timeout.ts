@@ -1,0 +1,76 @@
+/** The error of a wait that found nothing: what the server says, what came, and what was refused. */
+
+import { RestanteError, WaitTimeoutError } from "./errors.js";
+import { describeFilters, localFilters, serverQuery, type Filters } from "./filters.js";
+import type { Http } from "./http.js";
+import type { Explanation } from "./types.js";
+
+/** A wait that found too little. */
+export interface FailedWait {
+  inbox: { id: string; address: string };
+  filters: Filters;
+  /** The cursor of the wait, and whether the inbox object remembered it rather than the caller. */
+  after: string | undefined;
+  remembered: boolean;
+  waited: number;
+  /** How long it should have lasted, if the test runner allows less. */
+  asked: number;
+  /** How many messages were wanted, and found. */
+  wanted: number;
+  found: number;
+}
+
+/** Asks the server why no mail came. */
+export function explain(http: Http, inboxId: string, filters: Filters, after?: string): Promise<Explanation> {
+  const path = `/inboxes/${encodeURIComponent(inboxId)}/explain`;
+  return http.json({ method: "GET", path, query: serverQuery(filters, after) });
+}
+
+/** The error that says why the wait failed. */
+export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTimeoutError> {
+  const explanation = await explain(http, wait.inbox.id, wait.filters, wait.after).catch((error: unknown) => {
+    if (error instanceof RestanteError) return undefined;
+    throw error;
+  });
+  const { filters, waited } = wait;
+  const text = [opening(wait), ...(explanation ? reasons(wait, explanation) : [])].join("\n");
+  return new WaitTimeoutError(text, { filters, waited, explanation });
+}
+
+function opening({ inbox, filters, waited, asked, wanted, found }: FailedWait): string {
+  const described = describeFilters(filters);
+  const count = wanted === 1 ? "No mail" : `Only ${found} of ${wanted} mails`;
+  const cut = waited < asked ? ` (not ${seconds(asked)}: the test's own time-out comes first)` : "";
+  return `${count} for ${inbox.address} within ${seconds(waited)}${cut}${described && ` with ${described}`}.`;
+}
+
+function reasons(wait: FailedWait, { summary, messages, refused }: Explanation): string[] {
+  const local = localFilters(wait.filters);
+  // The server does not know these filters: for it, the message that they exclude matches.
+  const excludedHere = messages.latest.filter((message) => message.missedBy.length === 0);
+  const why = local.length > 0 && excludedHere.length > 0 ? `Mail came, but none passes ${local.join(", ")}.` : summary;
+  const came = messages.latest.map((message) => {
+    const missed = message.missedBy.length > 0 ? message.missedBy : local;
+    const not = missed.length > 0 ? `, not: ${missed.join(", ")}` : "";
+    return `  ${JSON.stringify(message.subject)} from ${message.from}${not}`;
+  });
+  const refusals = refused.map(({ sender, recipient, reply }) => `  ${sender} to ${recipient}: ${reply}`);
+  const isOlder = messages.latest.some(({ missedBy }) => missedBy.length === 1 && missedBy[0] === "after");
+  return [
+    why,
+    ...section(`In the inbox (${messages.count}):`, came),
+    ...section("Refused:", refusals),
+    ...(wait.remembered && isOlder ? [CURSOR_HELP] : []),
+  ];
+}
+
+const CURSOR_HELP =
+  "Not: after means that the message is older than the one that the last wait returned. { after: null } starts over.";
+
+function section(title: string, lines: string[]): string[] {
+  return lines.length === 0 ? [] : [title, ...lines];
+}
+
+function seconds(milliseconds: number): string {
+  return `${Math.round(milliseconds / 100) / 10} s`;
+}

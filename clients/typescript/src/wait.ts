@@ -1,0 +1,66 @@
+/** Waiting for the next message after a cursor, until a deadline, whatever the connection and the limits do. */
+
+import { passes, serverQuery, type Filters } from "./filters.js";
+import { decoded, isSuccess, Pauses, wordsOf, type Http, type Outcome, type Request } from "./http.js";
+import { Message } from "./message.js";
+import type { MessageFields } from "./types.js";
+
+/** The longest wait that the server holds in one request. */
+const LONGEST_REQUEST = 120_000;
+const NO_MATCH = "no matching message";
+
+/** One wait. */
+export interface Wait {
+  inboxId: string;
+  filters: Filters;
+  /** Only messages later than this one. */
+  after: string | undefined;
+  /** When to stop, on the clock of `performance.now()`. */
+  deadline: number;
+  /** Takes a message, or leaves it and goes on. */
+  take: (message: Message) => boolean;
+}
+
+/** The oldest message that passes the filters and is taken; undefined at the deadline. */
+export async function nextMessage(http: Http, wait: Wait): Promise<Message | undefined> {
+  let { after } = wait;
+  for (;;) {
+    const fields = await askUntilDeadline(http, wait, after);
+    if (fields === undefined) return undefined;
+    const message = new Message(http, fields);
+    if (passes(message, wait.filters) && wait.take(message)) return message;
+    after = message.id;
+  }
+}
+
+async function askUntilDeadline(http: Http, wait: Wait, after: string | undefined): Promise<MessageFields | undefined> {
+  const pauses = new Pauses(wait.deadline);
+  const path = `/inboxes/${encodeURIComponent(wait.inboxId)}/messages/wait`;
+  const query = serverQuery(wait.filters, after);
+  for (;;) {
+    const left = Math.max(0, Math.ceil(wait.deadline - performance.now()));
+    const timeout = Math.min(left, LONGEST_REQUEST);
+    const request: Request = { method: "GET", path, query: { ...query, timeout: String(timeout) } };
+    const outcome = await http.attempt(request, timeout);
+    if (isSuccess(outcome)) return decoded(outcome.body) as MessageFields;
+    if (isEndOfWait(outcome)) {
+      if (left === 0 || performance.now() >= wait.deadline) return undefined;
+    } else if (!isPassing(outcome)) {
+      throw http.error(request, outcome);
+    } else if (!(await pauses.next(outcome))) {
+      // A wait looks before it is counted, so the last request has looked, too.
+      if (outcome.status === 429) return undefined;
+      throw http.error(request, outcome);
+    }
+  }
+}
+
+/** The server has looked for as long as it was asked to. */
+function isEndOfWait(outcome: Outcome): boolean {
+  return outcome.status === 408 || (outcome.status === 404 && wordsOf(outcome) === NO_MATCH);
+}
+
+/** As many waits as may be are open, the server restarts, or the connection broke. */
+function isPassing({ status }: Outcome): boolean {
+  return status === 429 || status === 503 || status === 0;
+}

@@ -1,0 +1,71 @@
+/** The packages as a project installs them: from tarballs into a folder of its own, with nothing else configured. */
+
+import { execFile } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { promisify } from "node:util";
+
+import { beforeAll, expect, test } from "vitest";
+
+import { findBinary } from "../src/binary.js";
+import { freePort } from "./playwright/run.js";
+
+const PACKAGE = join(__dirname, "..");
+const PACK = join(PACKAGE, "../packages/npm.mjs");
+/** Of a run beside this repository: the packages have the program, and are looked for in the project alone. */
+const { RESTANTE_BIN: _bin, RESTANTE_URL: _url, NODE_PATH: _path, ...environment } = process.env;
+
+let tarballs: string[];
+let project: string;
+
+beforeAll(async () => {
+  const out = mkdtempSync(join(tmpdir(), "restante-packages-"));
+  await run(process.execPath, [PACK, findBinary(), out], PACKAGE);
+  tarballs = readdirSync(out).map((name) => join(out, name));
+  project = mkdtempSync(join(tmpdir(), "restante-project-"));
+  const unwanted = new Set(["node_modules", "test-results"]);
+  cpSync(join(PACKAGE, "examples/playwright"), project, {
+    recursive: true,
+    filter: (path) => !unwanted.has(basename(path)),
+  });
+  // As in a new project, nothing of this repository is installed.
+  const manifest = join(project, "package.json");
+  const { devDependencies, ...rest } = JSON.parse(readFileSync(manifest, "utf8")) as {
+    devDependencies: Record<string, string>;
+  };
+  delete devDependencies.restante;
+  writeFileSync(manifest, JSON.stringify({ ...rest, devDependencies }));
+  await run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--save-dev", ...tarballs], project);
+});
+
+async function run(program: string, flags: string[], cwd: string): Promise<string> {
+  const env = { ...environment, PORT: await freePort(), PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD: "1" };
+  const { stdout } = await promisify(execFile)(program, flags, { cwd, env }).catch((error: unknown) => {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`${program} ${flags.join(" ")} failed:\n${stdout}\n${stderr}`, { cause: error });
+  });
+  return stdout;
+}
+
+test("the installed command runs the packaged server", async () => {
+  expect(await run("npx", ["--no-install", "restante", "--version"], project)).toMatch(/^restante \d/);
+});
+
+test("the Playwright example passes", async () => {
+  const output = await run("npx", ["--no-install", "playwright", "test", "--reporter=list"], project);
+  expect(output).toMatch(/\d+ passed/);
+});
+
+test("both kinds of import have the same classes", async () => {
+  const script = `
+    const { RestanteError } = require("restante");
+    import("restante").then((module) => console.log(module.RestanteError === RestanteError));`;
+  expect(await run(process.execPath, ["-e", script], project)).toBe("true\n");
+});
+
+test("publint and arethetypeswrong find nothing", async () => {
+  const [client = ""] = tarballs.filter((path) => /restante-\d[^/]*$/.test(path));
+  expect(await run("npx", ["--no-install", "publint", client, "--strict"], PACKAGE)).toContain("All good!");
+  expect(await run("npx", ["--no-install", "attw", client], PACKAGE)).toContain("No problems found");
+});

@@ -1,0 +1,85 @@
+/** What the report of a failed test has. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { beforeAll, expect, test } from "vitest";
+
+import { NotFoundError, Restante, startServer } from "../../src/index.js";
+import { Run, type ReportedTest } from "./run.js";
+
+let tests: ReportedTest[];
+let restante: Restante;
+
+beforeAll(async () => {
+  const server = await startServer();
+  restante = await Restante.connect(server);
+  const smtp = `${server.smtp.host}:${server.smtp.port}`;
+  const env = { RESTANTE_URL: server.url, RESTANTE_API_KEY: server.apiKey, RESTANTE_SMTP: smtp };
+  ({ tests } = await new Run(join(__dirname, "failing"), [], env).report());
+  return () => server.stop();
+});
+
+function find(title: string, status = "failed"): ReportedTest {
+  const found = tests.find((reported) => reported.title === title);
+  if (found === undefined) throw new Error(`no test ${title} in ${JSON.stringify(tests)}`);
+  expect(found.status).toBe(status);
+  return found;
+}
+
+function contentOf({ attachments }: ReportedTest, name: string): string {
+  const attachment = attachments.find((candidate) => candidate.name === name);
+  if (attachment?.path !== undefined) return readFileSync(attachment.path, "latin1");
+  return Buffer.from(attachment?.body ?? `no ${name}`, "base64").toString("latin1");
+}
+
+test("a mail with another subject is in the error and in the report", () => {
+  const failed = find("the mail has another subject");
+  expect(failed.errors).toContain('with subject "confirm"');
+  expect(failed.errors).toContain('"Welcome to the shop" from shop@app.example');
+  const mail = "mail 1: Welcome to the shop";
+  expect(contentOf(failed, mail)).toMatch(/^\x89PNG/);
+  expect(contentOf(failed, `${mail} (page)`)).toContain("default-src 'none'");
+  expect(contentOf(failed, `${mail} (page)`)).toContain("Welcome!</h1>");
+  expect(contentOf(failed, `${mail} (as received)`)).toContain("Subject: Welcome to the shop\r\n");
+  const read = JSON.parse(contentOf(failed, `${mail} (code and links)`)) as unknown;
+  expect(read).toMatchObject({ code: "482913", links: ["https://app.example/start"] });
+  const why = JSON.parse(contentOf(failed, "why no mail came")) as unknown;
+  expect(why).toMatchObject({ messages: { count: 1, latest: [{ missedBy: ["subject"] }] } });
+});
+
+test("without mail, the error has the server's explanation", () => {
+  const failed = find("nothing came");
+  expect(failed.errors).toMatch(/No mail for .* within 0\.5 s\.\n(Nothing has connected over SMTP|SMTP is in use)/);
+  expect(contentOf(failed, "why no mail came")).toContain('"summary"');
+});
+
+test("a wait ends before the time-out of its test", () => {
+  expect(find("the wait is longer than the test").errors).toContain("not 30 s: the test's own time-out comes first");
+});
+
+test("the mail is attached when something else fails", () => {
+  const failed = find("an expectation fails after the mail came");
+  expect(failed.errors).toContain("has no one-time code");
+  expect(contentOf(failed, "mail 1: Hello")).toMatch(/^\x89PNG/);
+});
+
+test("mail that was not expected is named", () => {
+  expect(find("mail came where none was expected").errors).toContain('this came: "Surprise" from a@app.example');
+});
+
+test("a wait is a step of the trace", () => {
+  expect(find("nothing came").steps).toContainEqual(expect.stringMatching(/^wait for mail to .*@restante\.test$/));
+});
+
+test("restanteAttach says when mail is attached", () => {
+  expect(find("a failure that attaches nothing").attachments.map(({ name }) => name)).not.toContain("mail 1: Hello");
+  expect(contentOf(find("a success that attaches its mail", "passed"), "mail 1: Hello")).toMatch(/^\x89PNG/);
+});
+
+test("the inbox of a failed test stays, that of another is deleted", async () => {
+  const { inbox } = JSON.parse(contentOf(find("nothing came"), "why no mail came")) as { inbox: { address: string } };
+  expect((await restante.inbox(inbox.address)).address).toBe(inbox.address);
+  const [noted] = find("a success that attaches its mail", "passed").annotations;
+  await expect(restante.inbox(noted?.description ?? "")).rejects.toBeInstanceOf(NotFoundError);
+});

@@ -1,0 +1,76 @@
+/** One server for a run, and none after it, however the run ends. */
+
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { expect, test, vi } from "vitest";
+
+import { Run } from "./run.js";
+
+const FOLDER = join(__dirname, "lifecycle");
+const POLL = { timeout: 100_000, interval: 50 };
+
+class NotedRun extends Run {
+  readonly #notes: string;
+
+  constructor(tag: string, env: NodeJS.ProcessEnv) {
+    const notes = join(mkdtempSync(join(tmpdir(), "restante-test-")), "notes");
+    super(FOLDER, ["--grep", tag], { ...env, NOTES: notes });
+    this.#notes = notes;
+  }
+
+  /** The addresses of the servers that tests had. */
+  get urls(): string[] {
+    try {
+      return readFileSync(this.#notes, "utf8").trim().split("\n");
+    } catch {
+      return [];
+    }
+  }
+
+  /** The server of a test that runs. */
+  async url(): Promise<string> {
+    await vi.waitUntil(() => this.urls.length > 0, POLL);
+    return this.urls[0] ?? "";
+  }
+}
+
+async function isUp(url: string): Promise<boolean> {
+  return fetch(`${url}/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+async function untilDown(url: string): Promise<void> {
+  await vi.waitUntil(async () => !(await isUp(url)), POLL);
+}
+
+for (const [by, env] of [
+  ["the configuration", { FOR_RUN: "1" }],
+  ["the first worker", {}],
+] as const) {
+  test.concurrent(`started by ${by}, the server outlives a worker that crashes, and ends with the run`, async () => {
+    const run = new NotedRun("@crash", env);
+    const { tests, output } = await run.report();
+    expect(
+      tests.map(({ status }) => status),
+      output,
+    ).toEqual(["failed", "passed"]);
+    const [first = "", second] = run.urls;
+    expect(second).toBe(first);
+    await untilDown(first);
+  });
+
+  for (const signal of ["SIGINT", "SIGKILL"] as const) {
+    test.concurrent(`started by ${by}, the server ends after ${signal} to the runner`, async () => {
+      const run = new NotedRun("@wait", env);
+      const url = await run.url();
+      expect(await isUp(url)).toBe(true);
+      run.child.kill(signal);
+      await run.ended();
+      await untilDown(url);
+    });
+  }
+}

@@ -1,0 +1,122 @@
+/** What is tried again, what is not, and how long a request may take. */
+
+import { inspect } from "node:util";
+
+import { expect, test, vi } from "vitest";
+
+import { Inbox, Restante, RestanteError, UnreachableError, WaitTimeoutError } from "../src/index.js";
+import { freePort } from "./playwright/run.js";
+import { INBOX, MESSAGE, scripted, scriptedAt, type Scripted } from "./scripted.js";
+
+const KEY = "rst_live_secret00000000000000000000";
+const CREATED: Scripted = { status: 201, body: INBOX };
+const FOUND: Scripted = { status: 200, body: MESSAGE };
+const TIMEOUT: Scripted = { status: 408, body: { error: "timeout" } };
+const BUSY: Scripted = { status: 429, body: { error: "too many concurrent waits" } };
+const STOPPING: Scripted = { status: 503, body: { error: "service is stopping" }, headers: { "Retry-After": "0" } };
+
+async function connect(url: string, timeout = 30_000): Promise<Restante> {
+  return Restante.connect({ url, apiKey: KEY, timeout });
+}
+
+/** A client whose first answer is an inbox, and what the server received after it. */
+async function inboxWith(
+  ...answers: Scripted[]
+): Promise<{ inbox: Inbox; requests: () => string[]; queries: () => URLSearchParams[] }> {
+  const { url, received } = await scripted(CREATED, ...answers);
+  const inbox = await (await connect(url)).createInbox();
+  return {
+    inbox,
+    requests: () => received.slice(1).map(({ method, url: { pathname } }) => `${method} ${pathname.split("/").at(-1)}`),
+    queries: () => received.slice(1).map(({ url: { searchParams } }) => searchParams),
+  };
+}
+
+test("a wait of more than 120 s is several requests, each with its own time limit", async () => {
+  const limits = vi.spyOn(AbortSignal, "timeout");
+  const { inbox, queries } = await inboxWith(TIMEOUT, TIMEOUT, FOUND);
+  await inbox.waitForMessage({ timeout: 200_000 });
+  expect(queries().map((query) => query.get("timeout"))).toEqual(["120000", "120000", "120000"]);
+  expect(limits.mock.calls.slice(-3)).toEqual([[130_000], [130_000], [130_000]]);
+  limits.mockRestore();
+});
+
+test("a wait goes on with what is left when the server ends it early", async () => {
+  const { inbox, queries } = await inboxWith(TIMEOUT, FOUND);
+  await inbox.waitForMessage({ timeout: 5_000 });
+  const [first, second] = queries().map((query) => Number(query.get("timeout")));
+  expect(first).toBe(5_000);
+  expect(second).toBeLessThanOrEqual(5_000);
+});
+
+test("a wait that is refused as one too many is tried again, with pauses that grow", async () => {
+  const { inbox, requests } = await inboxWith(BUSY, BUSY, BUSY, FOUND);
+  const begin = performance.now();
+  expect((await inbox.waitForMessage()).id).toBe(MESSAGE.id);
+  expect(requests()).toEqual(["GET wait", "GET wait", "GET wait", "GET wait"]);
+  expect(performance.now() - begin).toBeGreaterThan(3 * 25);
+});
+
+test("a wait that is always refused times out", async () => {
+  const explanation = { summary: "Nothing.", messages: { count: 0, latest: [] }, refused: [] };
+  const { inbox } = await inboxWith(...Array<Scripted>(8).fill(BUSY), { status: 200, body: explanation });
+  const waiting = inbox.waitForMessage({ timeout: 100 });
+  await expect(waiting).rejects.toBeInstanceOf(WaitTimeoutError);
+});
+
+test("a wait survives broken connections and a stop of the server", async () => {
+  const { inbox, requests } = await inboxWith("cut", STOPPING, "cut", FOUND);
+  expect((await inbox.waitForMessage()).id).toBe(MESSAGE.id);
+  expect(requests()).toHaveLength(4);
+});
+
+test("a read is repeated", async () => {
+  const { inbox, requests } = await inboxWith("cut", STOPPING, { status: 200, body: { messages: [MESSAGE] } });
+  expect(await inbox.messages()).toHaveLength(1);
+  expect(requests()).toEqual(["GET messages", "GET messages", "GET messages"]);
+});
+
+test.for<[string, Scripted]>([
+  ["a connection that broke", "cut"],
+  ["503", STOPPING],
+])("a send is not repeated after %s: it may have been done", async ([, answer]) => {
+  const { inbox, requests } = await inboxWith(answer);
+  await expect(inbox.send({ to: INBOX.address, subject: "Hello" })).rejects.toBeInstanceOf(RestanteError);
+  expect(requests()).toEqual(["POST messages"]);
+});
+
+test("a send that is one too many is repeated", async () => {
+  const { inbox, requests } = await inboxWith(BUSY, { status: 202, body: { id: "o1", status: "queued" } });
+  expect(await inbox.send({ to: INBOX.address, subject: "Hello" })).toEqual({ id: "o1", status: "queued" });
+  expect(requests()).toEqual(["POST messages", "POST messages"]);
+});
+
+test("a create waits for a server that is about to start", async () => {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const creating = (await connect(url)).createInbox();
+  await expect(fetch(url)).rejects.toThrow();
+  await scriptedAt(Number(port), CREATED);
+  expect((await creating).id).toBe(INBOX.id);
+});
+
+test("an error of a server that is not there says how to start one", async () => {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const error: unknown = await (await connect(url, 100)).createInbox().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(UnreachableError);
+  expect(String(error)).toContain("npx restante serve");
+});
+
+test("no error and no object shows the key", async () => {
+  const answers: Scripted[] = [400, 401, 403, 404, 413, 500].map((status) => ({ status, body: { error: "no" } }));
+  const { url } = await scripted(CREATED, ...answers, "cut");
+  const restante = await connect(url, 100);
+  const inbox = await restante.createInbox();
+  const shown = [restante, inbox];
+  for (let call = 0; call < answers.length + 1; call += 1) {
+    const error: unknown = await inbox.send({ to: "a@b.example", subject: "" }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(RestanteError);
+    shown.push(error as never);
+  }
+  expect(inspect(shown, { depth: 9, showHidden: true })).not.toContain("secret");
+});

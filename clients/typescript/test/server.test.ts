@@ -1,0 +1,63 @@
+/** A server that the client starts. */
+
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+import { expect, test, vi } from "vitest";
+
+import { Restante, startServer } from "../src/index.js";
+
+const PACKAGE = join(__dirname, "..");
+
+test("a client without an address starts a server, and stops it", async () => {
+  const restante = await Restante.connect();
+  expect(await restante.health()).toEqual({ status: "ok" });
+  await restante.close();
+  await expect(fetch(`${restante.url}/health`)).rejects.toThrow();
+});
+
+test("the data of a server is removed with it, unless its folder was given", async () => {
+  const server = await startServer();
+  const { stdout } = await promisify(execFile)("ps", ["-o", "args=", "-p", String(server.pid)]);
+  const dataDir = /--data-dir (\S+)/.exec(stdout)?.[1] ?? "";
+  expect(existsSync(dataDir)).toBe(true);
+  await server.stop();
+  expect(existsSync(dataDir)).toBe(false);
+});
+
+test("a program that forgets to close ends, and its server with it", async () => {
+  const script = `
+    const { Restante } = require(${JSON.stringify(PACKAGE)});
+    Restante.connect().then(async (restante) => {
+      await restante.createInbox();
+      console.log(restante.url);
+    });`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["-e", script], { timeout: 60_000 });
+  await vi.waitUntil(
+    () =>
+      fetch(`${stdout.trim()}/health`).then(
+        () => false,
+        () => true,
+      ),
+    { timeout: 20_000 },
+  );
+});
+
+test("a server that cannot start says why", async () => {
+  await expect(startServer({ flags: ["--no-such-flag"] })).rejects.toThrow("--no-such-flag");
+});
+
+test("mail to other domains does not leave", async () => {
+  const restante = await Restante.connect();
+  const inbox = await restante.createInbox();
+  await inbox.send({ to: "somebody@app.example", subject: "Hello" });
+  expect((await inbox.waitForMessage()).subject).toContain("Undelivered");
+  await restante.close();
+});
+
+test("the command runs the server's program", async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(PACKAGE, "bin/restante.js"), "--version"]);
+  expect(stdout).toMatch(/^restante \d/);
+});

@@ -1,0 +1,13 @@
+/** Gives the tests a folder for temporary files, and removes it. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export default function setUp(): () => void {
+  const folder = mkdtempSync(join(tmpdir(), "restante-tests-"));
+  process.env.TMPDIR = folder;
+  return () => {
+    rmSync(folder, { recursive: true, force: true });
+  };
+}

@@ -1,0 +1,53 @@
+//! Faults: errors that a test requests for a recipient or a message.
+
+use std::time::Duration;
+
+use super::{Event, Phase, Question, Session};
+use crate::reply::{Reply, RequestedReply};
+
+/// A fault in place of the answer to [`Event::Recipient`] or [`Event::Deliver`], or before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The recipient or the message is refused with this reply.
+    Refuse(RequestedReply),
+    /// The connection is closed without a reply.
+    Disconnect,
+    /// The reply is delayed by this time. The answer itself is still needed.
+    Delay(Duration),
+}
+
+impl Session {
+    /// Answers [`Event::Recipient`] or [`Event::Deliver`] with a fault. After [`Fault::Delay`] the answer must follow.
+    pub fn fault(&mut self, fault: Fault) {
+        let Phase::Waiting(question @ (Question::Recipient(_) | Question::Delivery)) = &mut self.phase else { return };
+        match fault {
+            Fault::Delay(delay) => self.events.push_back(Event::HoldBack(delay)),
+            Fault::Disconnect => self.hang_up(),
+            Fault::Refuse(reply) => {
+                let path = match question {
+                    Question::Recipient(path) => Some(std::mem::take(path)),
+                    _ => None,
+                };
+                self.refuse_on_request(reply, path.as_deref());
+            }
+        }
+    }
+
+    fn refuse_on_request(&mut self, reply: RequestedReply, path: Option<&str>) {
+        self.phase = if reply.closes() { Phase::Closed } else { Phase::Command };
+        if path.is_some()
+            && let Some(transaction) = &mut self.transaction
+        {
+            transaction.recipients.pop();
+            transaction.refused = true;
+        }
+        self.refuse(Reply::refused_on_request(reply, path));
+    }
+
+    /// Ends the session without a last reply.
+    fn hang_up(&mut self) {
+        self.phase = Phase::Closed;
+        self.transaction = None;
+        self.input.clear();
+    }
+}

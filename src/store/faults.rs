@@ -1,0 +1,280 @@
+//! The faults of inboxes and their uses.
+//!
+//! The faults of an inbox are used in order: the first fault with uses left applies, if this is its point. A use is
+//! written in the transaction that decides on it. This transaction holds the row of the inbox, so no use is counted
+//! twice.
+
+use super::{Change, Store, StoreError, until_undisturbed};
+use crate::db::{DatabaseError, Row, Transaction, Value, values};
+use crate::model::{Fault, FaultAction, FaultPoint, FaultState, Inbox, InboxId, ProjectId, RequestedReply, Timestamp};
+
+/// A fault with uses left.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    pub(super) number: i64,
+    pub(super) fault: Fault,
+    pub(super) left: u32,
+}
+
+/// One use of a fault.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    pub(super) fault_number: i64,
+    pub(super) inbox_number: i64,
+}
+
+/// The fault that applies to a recipient.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecipientFault {
+    /// None: this inbox has no fault with uses left.
+    None(InboxId),
+    /// None now; one may apply when the message has been received.
+    Later,
+    /// This one. Its use is on stable storage.
+    Now(FaultAction),
+}
+
+/// The columns that [`read_pending`] reads.
+macro_rules! fault_columns {
+    () => {
+        "number, point, action, reply, stores, seconds, times, used"
+    };
+}
+
+const PENDING: &str =
+    concat!("SELECT ", fault_columns!(), " FROM faults WHERE inbox_number = $1 AND used < times ORDER BY position");
+
+impl Store {
+    /// Replaces the faults of a live inbox; `false` if it has ended.
+    ///
+    /// # Errors
+    /// If the database fails, as everywhere below.
+    pub async fn set_faults(&self, inbox: &Inbox, faults: &[Fault], now: Timestamp) -> Result<bool, StoreError> {
+        until_undisturbed(|| {
+            let (id, project, faults) = (inbox.id.clone(), inbox.project, faults.to_vec());
+            self.database.transact(async move |transaction| replace(transaction, id, project, &faults, now).await)
+        })
+        .await
+    }
+
+    /// The faults of a live inbox in their order, with their uses.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn faults(&self, inbox: &Inbox, now: Timestamp) -> Result<Vec<FaultState>, StoreError> {
+        // One statement, so that the faults and their uses are consistent.
+        const LIST: &str = "
+            SELECT f.number, f.point, f.action, f.reply, f.stores, f.seconds, f.times, f.used, u.used_at
+            FROM faults f LEFT JOIN fault_uses u ON u.fault_number = f.number
+            WHERE f.inbox_number = (
+                SELECT number FROM inboxes WHERE id = $1 AND project_id = $2 AND faults_left >= 0 AND closed = 0
+                    AND (expires_at IS NULL OR expires_at > $3))
+            ORDER BY f.position, u.number";
+        let rows = self.database.query(LIST, values![&inbox.id, inbox.project, now]).await?;
+        let mut states: Vec<(i64, FaultState)> = Vec::new();
+        for mut row in rows {
+            let Pending { number, fault, .. } = read_pending(&mut row)?;
+            if states.last().is_none_or(|(last, _)| *last != number) {
+                states.push((number, FaultState { fault, uses: Vec::new() }));
+            }
+            let used_at = row.optional_integer()?.map(Timestamp::from_millis);
+            if let Some((_, state)) = states.last_mut() {
+                state.uses.extend(used_at);
+            }
+        }
+        Ok(states.into_iter().map(|(_, state)| state).collect())
+    }
+
+    /// The live inboxes with faults that have uses left.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn inboxes_with_faults(&self, now: Timestamp) -> Result<Vec<InboxId>, StoreError> {
+        const FAULTY: &str = "
+            SELECT id FROM inboxes WHERE faults_left IS NOT NULL AND faults_left > 0 AND closed = 0
+                AND (expires_at IS NULL OR expires_at > $1)";
+        let rows = self.database.query(FAULTY, values![now]).await?;
+        Ok(rows.into_iter().map(|mut row| row.text().map(InboxId::from_stored)).collect::<Result<_, _>>()?)
+    }
+
+    /// Uses the fault that applies to `recipient` at RCPT TO. When this returns, the use is on stable storage.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn use_recipient_fault(&self, recipient: &InboxId, now: Timestamp) -> Result<RecipientFault, StoreError> {
+        let Some((inbox, number, left)) = self.inbox_of_recipient(recipient, now).await? else {
+            return Ok(RecipientFault::None(recipient.clone()));
+        };
+        if left <= 0 {
+            return Ok(RecipientFault::None(inbox));
+        }
+        until_undisturbed(|| {
+            let inbox = inbox.clone();
+            self.database.transact(async move |transaction| use_at_rcpt(transaction, inbox, number, now).await)
+        })
+        .await
+    }
+
+    /// The live inbox that mail to `recipient` goes to, its number, and how many uses its faults have left. Locks
+    /// nothing.
+    async fn inbox_of_recipient(
+        &self,
+        recipient: &InboxId,
+        now: Timestamp,
+    ) -> Result<Option<(InboxId, i64, i64)>, StoreError> {
+        const LEFT: &str = "
+            SELECT number, COALESCE(faults_left, 0) FROM inboxes
+            WHERE id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
+        for id in [Some(recipient.clone()), recipient.without_tag()].into_iter().flatten() {
+            let rows = self.database.look_up(LEFT, values![&id, now]).await?;
+            if let Some(mut row) = rows.into_iter().next() {
+                return Ok(Some((id, row.integer()?, row.integer()?)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+async fn replace(
+    mut transaction: Transaction,
+    inbox: InboxId,
+    project: ProjectId,
+    faults: &[Fault],
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    const HOLD: &str = "
+        SELECT number, faults_left FROM inboxes WHERE id = $1 AND project_id = $2 AND closed = 0
+            AND (expires_at IS NULL OR expires_at > $3) {for_update}";
+    const INSERT: &str = "
+        INSERT INTO faults (inbox_number, position, point, action, reply, stores, seconds, times)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    const COUNT: &str = "UPDATE inboxes SET faults_left = $2 WHERE number = $1";
+    let held = transaction.query(HOLD, values![&inbox, project, now]).await?;
+    let Some(mut row) = held.into_iter().next() else { return Ok(false) };
+    let (number, had_faults) = (row.integer()?, row.optional_integer()?.is_some());
+    if had_faults {
+        remove(&mut transaction, number).await?;
+    }
+    if !faults.is_empty() {
+        let rows = faults.iter().zip(0_i64..).map(|(fault, position)| fault_row(number, position, fault));
+        transaction.execute_many(INSERT, rows.collect()).await?;
+    }
+    if had_faults || !faults.is_empty() {
+        let uses: i64 = faults.iter().map(|fault| i64::from(fault.times)).sum();
+        transaction.execute(COUNT, values![number, Some(uses).filter(|uses| *uses > 0)]).await?;
+    }
+    transaction.notify(Change::Faults(inbox.clone()).key());
+    transaction.notify(Change::Inbox(inbox).key());
+    transaction.commit().await?;
+    Ok(true)
+}
+
+fn fault_row(inbox_number: i64, position: i64, Fault { at, action, times }: &Fault) -> Vec<Value> {
+    let (mut reply, mut stores, mut seconds) = (None, None, None);
+    match action {
+        FaultAction::Defer { reply: given } | FaultAction::Reject { reply: given } => {
+            reply = given.as_ref().map(ToString::to_string);
+        }
+        FaultAction::Disconnect { store } => stores = *store,
+        FaultAction::Delay { seconds: given } => seconds = Some(i64::from(*given)),
+        FaultAction::Bounce | FaultAction::Duplicate => {}
+    }
+    let times = i64::from(*times);
+    values![inbox_number, position, at.as_str(), action.as_str(), reply, stores, seconds, times]
+}
+
+async fn use_at_rcpt(
+    mut transaction: Transaction,
+    inbox: InboxId,
+    number: i64,
+    now: Timestamp,
+) -> Result<RecipientFault, StoreError> {
+    const HOLD: &str = "
+        SELECT 1 FROM inboxes WHERE number = $1 AND faults_left > 0 AND closed = 0
+            AND (expires_at IS NULL OR expires_at > $2) {for_update}";
+    if transaction.query(HOLD, values![number, now]).await?.is_empty() {
+        return Ok(RecipientFault::None(inbox));
+    }
+    let mut pending = pending(&mut transaction, &[number]).await?.pop().unwrap_or_default().into_iter();
+    let Some(first) = pending.next() else { return Ok(RecipientFault::None(inbox)) };
+    if first.fault.at != FaultPoint::Rcpt {
+        return Ok(RecipientFault::Later);
+    }
+    write_uses(&mut transaction, &[Use { fault_number: first.number, inbox_number: number }], now).await?;
+    transaction.notify(Change::Inbox(inbox).key());
+    transaction.commit().await?;
+    Ok(RecipientFault::Now(first.fault.action))
+}
+
+/// The faults of each of these inboxes that have uses left, in order.
+pub(super) async fn pending(transaction: &mut Transaction, inboxes: &[i64]) -> Result<Vec<Vec<Pending>>, StoreError> {
+    let found = transaction.query_many(PENDING, inboxes.iter().map(|number| values![*number]).collect()).await?;
+    found.into_iter().map(|rows| rows.into_iter().map(|mut row| read_pending(&mut row)).collect()).collect()
+}
+
+/// Counts uses. The transaction must hold the inboxes.
+pub(super) async fn write_uses(
+    transaction: &mut Transaction,
+    uses: &[Use],
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    const USE: &str = "UPDATE faults SET used = used + 1 WHERE number = $1";
+    const RECORD: &str = "INSERT INTO fault_uses (fault_number, used_at) VALUES ($1, $2)";
+    const LEFT: &str = "UPDATE inboxes SET faults_left = faults_left - 1 WHERE number = $1";
+    if uses.is_empty() {
+        return Ok(());
+    }
+    transaction.execute_many(USE, uses.iter().map(|used| values![used.fault_number]).collect()).await?;
+    transaction.execute_many(RECORD, uses.iter().map(|used| values![used.fault_number, now]).collect()).await?;
+    transaction.execute_many(LEFT, uses.iter().map(|used| values![used.inbox_number]).collect()).await?;
+    Ok(())
+}
+
+/// Removes the faults of inboxes that have ended, and those of an earlier life of their address.
+pub(super) async fn sweep(transaction: &mut Transaction, most: i64) -> Result<bool, StoreError> {
+    const ENDED: &str = "
+        SELECT number FROM inboxes WHERE faults_left IS NOT NULL AND (closed = 1 OR faults_left < 0)
+        ORDER BY number LIMIT $1 {skip_locked}";
+    const NONE: &str = "UPDATE inboxes SET faults_left = NULL WHERE number = $1";
+    let ended = transaction.query(ENDED, values![most]).await?;
+    let any = !ended.is_empty();
+    for mut row in ended {
+        let number = row.integer()?;
+        remove(transaction, number).await?;
+        transaction.execute(NONE, values![number]).await?;
+    }
+    Ok(any)
+}
+
+async fn remove(transaction: &mut Transaction, inbox_number: i64) -> Result<(), DatabaseError> {
+    const USES: &str = "
+        DELETE FROM fault_uses WHERE fault_number IN (SELECT number FROM faults WHERE inbox_number = $1)";
+    const FAULTS: &str = "DELETE FROM faults WHERE inbox_number = $1";
+    transaction.execute(USES, values![inbox_number]).await?;
+    transaction.execute(FAULTS, values![inbox_number]).await?;
+    Ok(())
+}
+
+fn read_pending(row: &mut Row) -> Result<Pending, StoreError> {
+    const DAMAGED: StoreError = StoreError::Damaged("a fault is none of those that this version knows");
+    let number = row.integer()?;
+    let at = FaultPoint::of_word(&row.text()?).ok_or(DAMAGED)?;
+    let (word, reply) = (row.text()?, row.optional_text()?);
+    let (stores, seconds) = (row.optional_integer()?, row.optional_integer()?);
+    let reply = reply.as_deref().and_then(RequestedReply::parse);
+    let action = match word.as_str() {
+        "defer" => FaultAction::Defer { reply },
+        "reject" => FaultAction::Reject { reply },
+        "disconnect" => FaultAction::Disconnect { store: stores.map(|stores| stores == 1) },
+        "delay" => FaultAction::Delay { seconds: seconds.and_then(|seconds| seconds.try_into().ok()).unwrap_or(1) },
+        "bounce" => FaultAction::Bounce,
+        "duplicate" => FaultAction::Duplicate,
+        _ => return Err(DAMAGED),
+    };
+    let (times, used) = (count(row.integer()?), count(row.integer()?));
+    Ok(Pending { number, fault: Fault { at, action, times }, left: times.saturating_sub(used) })
+}
+
+fn count(number: i64) -> u32 {
+    u32::try_from(number).unwrap_or(0)
+}

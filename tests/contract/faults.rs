@@ -1,0 +1,271 @@
+//! Faults on request, from the list that a test sends to the replies that a client gets.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::smtp::Smtp;
+use testkit::{Answer, Engine, Harness, MAIL_DOMAIN};
+
+const MAIL: &str = "From: app@client.example\r\nSubject: Hello\r\n\r\nHi";
+
+/// A list with every kind of fault.
+pub fn every_fault() -> String {
+    let faults = json!([
+        {"at": "rcpt", "do": "defer"},
+        {"at": "data", "do": "defer", "times": 1000, "reply": "450 4.2.0 Later"},
+        {"at": "rcpt", "do": "reject", "reply": "550 5.7.1 Never"},
+        {"at": "data", "do": "reject"},
+        {"at": "rcpt", "do": "disconnect"},
+        {"at": "data", "do": "disconnect"},
+        {"at": "data", "do": "disconnect", "store": true},
+        {"at": "rcpt", "do": "delay", "seconds": 1},
+        {"at": "data", "do": "delay", "seconds": 300},
+        {"at": "data", "do": "bounce"},
+        {"at": "data", "do": "duplicate"},
+    ]);
+    json!({"faults": faults}).to_string()
+}
+
+fn path(inbox: &str) -> String {
+    format!("/v1/inboxes/{inbox}/faults")
+}
+
+async fn set(api: &Harness, inbox: &str, faults: Value) -> Answer {
+    api.call("PUT", &path(inbox), json!({"faults": faults}).to_string()).await
+}
+
+/// An inbox with these faults, and its address.
+async fn inbox_with(api: &Harness, faults: Value) -> (String, String) {
+    let inbox = api.create_inbox().await;
+    assert_eq!(set(api, &inbox, faults).await.status, 200);
+    let address = format!("{inbox}@{MAIL_DOMAIN}");
+    (inbox, address)
+}
+
+/// How often each fault was used.
+async fn used(api: &Harness, inbox: &str) -> Vec<u64> {
+    let faults = api.get(&path(inbox)).await.json();
+    faults["faults"].as_array().unwrap().iter().map(|fault| fault["used"].as_u64().unwrap()).collect()
+}
+
+async fn messages(api: &Harness, inbox: &str) -> usize {
+    let list = api.get(&format!("/v1/inboxes/{inbox}/messages")).await.json();
+    list["messages"].as_array().unwrap().len()
+}
+
+pub async fn a_list_is_replaced_shown_and_cleared(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    assert_eq!(api.get(&path(&inbox)).await.json(), json!({"faults": []}));
+
+    let set_all = api.call("PUT", &path(&inbox), every_fault()).await;
+    assert_eq!((set_all.status, set_all.json()), (200, api.get(&path(&inbox)).await.json()));
+    let asked: Value = serde_json::from_str(&every_fault()).unwrap();
+    for (asked, shown) in asked["faults"].as_array().unwrap().iter().zip(set_all.json()["faults"].as_array().unwrap()) {
+        let mut expected = json!({"times": 1, "used": 0, "uses": []});
+        expected.as_object_mut().unwrap().extend(asked.as_object().unwrap().clone());
+        expected["left"] = expected["times"].clone();
+        assert_eq!(*shown, expected);
+    }
+
+    let one = set(&api, &inbox, json!([{"at": "data", "do": "duplicate"}])).await.json();
+    assert_eq!(one["faults"].as_array().unwrap().len(), 1);
+    assert_eq!(api.get(&path(&inbox)).await.json(), one);
+    let cleared = api.call("DELETE", &path(&inbox), "").await;
+    assert_eq!((cleared.status, cleared.body.as_str()), (204, ""));
+    assert_eq!(api.call("DELETE", &path(&inbox), "").await.status, 204);
+    assert_eq!(api.get(&format!("/api{}", path(&inbox))).await.json(), json!({"faults": []}));
+    let cleared = set(&api, &inbox, json!([])).await;
+    assert_eq!((cleared.status, cleared.json()), (200, json!({"faults": []})));
+}
+
+pub async fn what_is_not_valid_is_refused_by_name(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let (inbox, _) = inbox_with(&api, json!([{"at": "rcpt", "do": "defer"}])).await;
+    let before = api.get(&path(&inbox)).await.json();
+    let bodies = [
+        ("", "invalid JSON"),
+        ("[]", "invalid JSON"),
+        ("{}", "missing field: faults"),
+        (r#"{"faults":{}}"#, "invalid field: faults"),
+        (r#"{"faults":null}"#, "invalid field: faults"),
+        (r#"{"faults":[1]}"#, "invalid field: faults"),
+        (r#"{"faults":[],"more":1}"#, "unknown field: more"),
+    ];
+    for (body, error) in bodies {
+        assert_eq!(api.call("PUT", &path(&inbox), body).await.error(), (400, error.to_owned()), "{body}");
+    }
+    let faults = [
+        (json!({"do": "defer"}), "missing field: at"),
+        (json!({"at": "rcpt"}), "missing field: do"),
+        (json!({"at": "mail", "do": "defer"}), "invalid field: at"),
+        (json!({"at": "rcpt", "do": "explode"}), "invalid field: do"),
+        (json!({"at": "rcpt", "do": "bounce"}), "invalid field: at"),
+        (json!({"at": "rcpt", "do": "duplicate"}), "invalid field: at"),
+        (json!({"at": "rcpt", "do": "defer", "times": 0}), "invalid field: times"),
+        (json!({"at": "rcpt", "do": "defer", "times": 1001}), "invalid field: times"),
+        (json!({"at": "rcpt", "do": "defer", "times": "2"}), "invalid field: times"),
+        (json!({"at": "rcpt", "do": "defer", "times": 1.5}), "invalid field: times"),
+        (json!({"at": "rcpt", "do": "defer", "reply": "550 5.1.1 no"}), "invalid field: reply"),
+        (json!({"at": "rcpt", "do": "reject", "reply": "451 4.1.1 no"}), "invalid field: reply"),
+        (json!({"at": "rcpt", "do": "reject", "reply": "550 no"}), "invalid field: reply"),
+        (json!({"at": "rcpt", "do": "reject", "reply": "550 5.1.1 a\r\nb"}), "invalid field: reply"),
+        (json!({"at": "data", "do": "bounce", "reply": "550 5.1.1 no"}), "invalid field: reply"),
+        (json!({"at": "rcpt", "do": "delay"}), "missing field: seconds"),
+        (json!({"at": "rcpt", "do": "delay", "seconds": 0}), "invalid field: seconds"),
+        (json!({"at": "rcpt", "do": "delay", "seconds": 301}), "invalid field: seconds"),
+        (json!({"at": "rcpt", "do": "defer", "seconds": 1}), "invalid field: seconds"),
+        (json!({"at": "rcpt", "do": "disconnect", "store": true}), "invalid field: store"),
+        (json!({"at": "data", "do": "disconnect", "store": 1}), "invalid field: store"),
+        (json!({"at": "data", "do": "defer", "store": true}), "invalid field: store"),
+        (json!({"at": "data", "do": "defer", "after": 1}), "unknown field: after"),
+    ];
+    for (fault, error) in faults {
+        assert_eq!(set(&api, &inbox, json!([fault])).await.error(), (400, error.to_owned()), "{fault}");
+    }
+    let fault = json!({"at": "rcpt", "do": "defer"});
+    assert_eq!(set(&api, &inbox, json!(vec![&fault; 21])).await.error(), (400, "invalid field: faults".to_owned()));
+    assert_eq!(api.get(&path(&inbox)).await.json(), before);
+    assert_eq!(set(&api, &inbox, json!(vec![&fault; 20])).await.status, 200);
+}
+
+pub async fn only_the_owner_is_answered(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let (inbox, _) = inbox_with(&api, json!([{"at": "rcpt", "do": "defer"}])).await;
+    for method in ["GET", "PUT", "DELETE"] {
+        let foreign = api.call_with(&api.other_key, method, &path(&inbox), "{").await;
+        assert_eq!(foreign.error(), (404, "inbox not found".to_owned()), "{method}");
+        assert_eq!(api.call(method, &path("nobody"), "{").await.error(), (404, "inbox not found".to_owned()));
+    }
+    assert_eq!(used(&api, &inbox).await, [0]);
+}
+
+pub async fn a_deferred_client_is_accepted_the_third_time(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let (smtp, faults) = (Smtp::start(&api).await, json!([{"at": "rcpt", "do": "defer", "times": 2}]));
+    let (inbox, address) = inbox_with(&api, faults).await;
+    let mut replies = Vec::new();
+    for _ in 0..3 {
+        replies.push(smtp.send(&address, MAIL).await);
+        api.clock.advance(Duration::from_secs(60));
+    }
+    assert_eq!(replies[..2], ["451 4.3.0 Deferred on request\r\n"; 2]);
+    assert!(replies[2].starts_with("250 2.0.0 Stored"), "{replies:?}");
+    let fault = api.get(&path(&inbox)).await.json()["faults"][0].clone();
+    let uses = ["2026-11-20T09:30:00.123Z", "2026-11-20T09:31:00.123Z"];
+    assert_eq!(fault, json!({"at": "rcpt", "do": "defer", "times": 2, "left": 0, "used": 2, "uses": uses}));
+    assert_eq!(messages(&api, &inbox).await, 1);
+}
+
+pub async fn a_fault_concerns_its_own_inbox_and_its_tags(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let faults = json!([{"at": "rcpt", "do": "reject"}, {"at": "data", "do": "reject"}]);
+    let (inbox, _) = inbox_with(&api, faults).await;
+    let other = api.create_inbox().await;
+    assert!(smtp.send(&format!("{other}@{MAIL_DOMAIN}"), MAIL).await.starts_with("250"));
+    let mut client = smtp.client().await;
+    client.say("MAIL FROM:<app@client.example>").await;
+    let tagged = format!("{inbox}+tag@{MAIL_DOMAIN}");
+    assert!(client.say(&format!("RCPT TO:<{tagged}>")).await.starts_with("550 5.1.1 Rejected on request"));
+    assert!(smtp.send(&tagged, MAIL).await.starts_with("550 5.1.1 Rejected on request"));
+    assert_eq!(used(&api, &inbox).await, [1, 1]);
+    assert!(smtp.send(&tagged, MAIL).await.starts_with("250"));
+}
+
+pub async fn each_message_meets_the_next_fault(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let faults = json!([
+        {"at": "data", "do": "duplicate"},
+        {"at": "data", "do": "bounce"},
+        {"at": "data", "do": "defer", "times": 2},
+        {"at": "data", "do": "reject", "reply": "554 5.7.1 Spam"},
+    ]);
+    let (inbox, address) = inbox_with(&api, faults).await;
+    let mut stored = Vec::new();
+    for start in ["250-2.0.0 Stored", "250 2.0.0 OK", "451 4.3.0", "451 4.3.0", "554 5.7.1 Spam", "250 2.0.0 Stored"] {
+        let reply = smtp.send(&address, MAIL).await;
+        assert!(reply.starts_with(start), "{reply}: not {start}");
+        stored.push(messages(&api, &inbox).await);
+    }
+    assert_eq!(stored, [2, 2, 2, 2, 2, 3]);
+    assert_eq!(used(&api, &inbox).await, [1, 1, 2, 1]);
+}
+
+pub async fn a_fault_ends_with_its_inbox(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let (inbox, address) = inbox_with(&api, json!([{"at": "data", "do": "reject", "times": 9}])).await;
+    assert!(smtp.send(&address, MAIL).await.starts_with("550"));
+    assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
+    assert_eq!(api.get(&path(&inbox)).await.status, 404);
+    // Mail creates the inbox again, without the faults of its earlier life.
+    assert!(smtp.send(&address, MAIL).await.starts_with("250"));
+    assert_eq!(api.get(&path(&inbox)).await.json(), json!({"faults": []}));
+    assert_eq!(set(&api, &inbox, json!([{"at": "data", "do": "defer"}])).await.status, 200);
+    assert!(smtp.send(&address, MAIL).await.starts_with("451"));
+    assert_eq!(used(&api, &inbox).await, [1]);
+    api.clock.advance(Duration::from_secs(3_600));
+    assert_eq!(api.get(&path(&inbox)).await.status, 404);
+    assert!(smtp.send(&address, MAIL).await.starts_with("250"));
+}
+
+pub async fn a_full_inbox_uses_no_fault(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let (inbox, address) = inbox_with(&api, json!([{"at": "data", "do": "duplicate"}])).await;
+    let fill = async |count: u32| {
+        api.run_sql(&format!("UPDATE inboxes SET message_count = {count} WHERE id = '{inbox}'")).await;
+    };
+    // There is room for one message, but not for two.
+    for count in [1_000, 999] {
+        fill(count).await;
+        assert!(smtp.send(&address, MAIL).await.starts_with("452 4.2.2"));
+    }
+    assert_eq!(used(&api, &inbox).await, [0]);
+    fill(998).await;
+    assert!(smtp.send(&address, MAIL).await.contains("Stored"));
+    assert_eq!(used(&api, &inbox).await, [1]);
+}
+
+pub async fn mail_of_the_service_meets_no_fault(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let (inbox, address) = inbox_with(&api, json!([{"at": "data", "do": "reject"}])).await;
+    let sender = api.create_inbox().await;
+    let mail = json!({"to": address, "subject": "Hello"}).to_string();
+    assert_eq!(api.call("POST", &format!("/v1/inboxes/{sender}/messages"), mail).await.status, 202);
+    assert_eq!((messages(&api, &inbox).await, used(&api, &inbox).await), (1, vec![0]));
+}
+
+pub async fn a_refused_message_is_explained(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    for (fault, reply, shown) in [
+        (json!({"at": "data", "do": "reject"}), "550 5.1.1", "550 5.1.1 Rejected on request"),
+        (json!({"at": "data", "do": "disconnect"}), "", "the connection was closed on request, without a reply"),
+        (json!({"at": "data", "do": "bounce"}), "250 2.0.0 OK", "accepted, and bounced on request"),
+    ] {
+        let (inbox, address) = inbox_with(&api, json!([fault])).await;
+        let answer = smtp.send(&address, MAIL).await;
+        assert!(answer.starts_with(reply) && answer.is_empty() == reply.is_empty(), "{answer}");
+        let explanation = explain_refused(&api, &inbox).await;
+        assert_eq!(explanation["refused"][0]["reply"], shown);
+        assert!(explanation["summary"].as_str().unwrap().contains(shown), "{explanation}");
+    }
+}
+
+/// The explanation, once a refusal is known: they are stored in the background.
+async fn explain_refused(api: &Harness, inbox: &str) -> Value {
+    let explanation = testkit::within(async {
+        loop {
+            let explanation = api.get(&format!("/v1/inboxes/{inbox}/explain")).await.json();
+            if explanation["refused"].as_array().is_some_and(|refused| !refused.is_empty()) {
+                return explanation;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    explanation.await
+}
