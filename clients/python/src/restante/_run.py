@@ -6,7 +6,6 @@ So it ends with the run, and not with a worker.
 
 from __future__ import annotations
 
-import os
 import secrets
 import threading
 from dataclasses import dataclass, replace
@@ -41,8 +40,11 @@ class Run:
         """The server of the options, or the one that this run starts."""
         with self._lock:
             if self._connection is None:
-                self._connection = connect(self._options.url, self._options.api_key, self._options.timeout)
+                self._connection = self._connect()
             return self._connection
+
+    def _connect(self) -> Connection:
+        return connect(self._options.url, self._options.api_key, self._options.timeout)
 
     def close(self) -> None:
         """Stops the server, if this run has started one."""
@@ -87,16 +89,10 @@ class WorkerRun(Run):
         super().__init__(options)
         self._directions = directions
 
-    def connection(self) -> Connection:
-        """The connection that all workers share."""
+    def _connect(self) -> Connection:
         address: Address = tuple(self._directions["address"])
         with Client(address, authkey=bytes.fromhex(self._directions["key"])) as desk:
             said: Connection | str = desk.recv()
         if isinstance(said, str):
             raise UnreachableError(said)
         return said
-
-
-def is_set(name: str) -> str | None:
-    """The value of an environment variable that is not empty."""
-    return os.environ.get(name) or None

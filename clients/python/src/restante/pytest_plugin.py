@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -12,7 +13,7 @@ import pytest
 from ._async_client import AsyncInbox, AsyncSession
 from ._client import Inbox, Restante
 from ._report import MailReport, attach_to_allure, html_extras
-from ._run import Desk, Options, Run, WorkerRun, is_set
+from ._run import Desk, Options, Run, WorkerRun
 from .errors import RestanteError
 
 MARKER = "restante(timeout=seconds): how long the waits of this test last"
@@ -52,9 +53,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Prepares the run; nothing is started before a test needs it."""
     config.addinivalue_line("markers", MARKER)
-    timeout = is_set("RESTANTE_TIMEOUT") or config.getini("restante_timeout") or None
+    url = config.getoption("--restante-url") or os.environ.get("RESTANTE_URL") or config.getini("restante_url") or None
+    timeout = os.environ.get("RESTANTE_TIMEOUT") or config.getini("restante_timeout") or None
     options = Options(
-        url=config.getoption("--restante-url") or is_set("RESTANTE_URL") or config.getini("restante_url") or None,
+        url=config.getoption("--restante-url")
+        or os.environ.get("RESTANTE_URL")
+        or config.getini("restante_url")
+        or None,
         api_key=config.getoption("--restante-api-key"),
         timeout=None if timeout is None else float(timeout),
     )
