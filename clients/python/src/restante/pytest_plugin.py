@@ -56,10 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     url = config.getoption("--restante-url") or os.environ.get("RESTANTE_URL") or config.getini("restante_url") or None
     timeout = os.environ.get("RESTANTE_TIMEOUT") or config.getini("restante_timeout") or None
     options = Options(
-        url=config.getoption("--restante-url")
-        or os.environ.get("RESTANTE_URL")
-        or config.getini("restante_url")
-        or None,
+        url=url,
         api_key=config.getoption("--restante-api-key"),
         timeout=None if timeout is None else float(timeout),
     )
