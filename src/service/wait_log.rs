@@ -22,6 +22,8 @@ const KEPT_OF_INBOX: usize = 50;
 const KEPT: usize = 20_000;
 /// Open waits that a page shows.
 const OPEN_SHOWN: usize = 200;
+/// Answered waits whose times are shown.
+const ANSWERED: usize = 200;
 /// The pause between two writes to a shared database, and the most waits in one.
 const PAUSE: Duration = Duration::from_millis(200);
 const BATCH: usize = 256;
@@ -228,6 +230,14 @@ impl Memory {
         newest_first(open.chain(ended).filter(is_own).cloned().collect())
     }
 
+    fn answered(&self, project: ProjectId) -> Vec<WaitRecord> {
+        let ended = self.ended.values().flatten().filter(|wait| wait.project == project);
+        let found = ended.filter(|wait| matches!(wait.end, Some((_, WaitEnd::Message(_)))));
+        let mut found = newest_first(found.cloned().collect());
+        found.truncate(ANSWERED);
+        found
+    }
+
     fn open_of(&self, project: ProjectId) -> Vec<WaitRecord> {
         let mut open = newest_first(self.open.values().filter(|wait| wait.project == project).cloned().collect());
         open.truncate(OPEN_SHOWN);
@@ -279,6 +289,14 @@ impl Service {
     /// If the store fails.
     pub async fn waits_of_inbox(&self, inbox: &Inbox) -> Result<Waits, StoreError> {
         self.0.wait_log.of_inbox(&self.0.store, inbox).await
+    }
+
+    /// The latest waits on inboxes of a project that ended with a message.
+    pub(super) async fn answered_waits(&self, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
+        match &*self.0.wait_log.records {
+            Records::Memory(memory) => Ok(lock(memory).answered(project)),
+            Records::Shared { .. } => self.0.store.answered_waits(project, ANSWERED).await,
+        }
     }
 
     /// The open waits on inboxes of a project, newest first.

@@ -155,9 +155,11 @@ async fn restore(
             expires_at = (SELECT expires_at FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number),
             retention_days = (SELECT retention_days FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number),
             message_count = (SELECT message_count FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number),
-            emptied_sequence = (SELECT emptied_sequence FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number)
+            emptied_sequence =
+                (SELECT emptied_sequence FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number)
         WHERE number = $2 AND closed = 1 AND deleted_at IS NOT NULL
-            AND EXISTS (SELECT 1 FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number AND kind IS NOT NULL)";
+            AND EXISTS (
+                SELECT 1 FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number AND kind IS NOT NULL)";
     const REFILL: &str = "
         UPDATE messages SET content_number = (
             SELECT t.content_number FROM trash t WHERE t.deletion = $1 AND t.message_number = messages.number)

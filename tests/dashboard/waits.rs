@@ -41,6 +41,9 @@ async fn an_inbox_shows_its_waits(engine: Engine) {
     assert!(shown.contains("A message came, but not one that passes the filters"), "{shown}");
     assert!(shown.contains("excluded by subject, has"), "{shown}");
 
+    let shown = own.get(&format!("{project}/waits")).await.body;
+    assert!(shown.contains("In the last hour 1 mail arrived and 0 were refused; 1 in the busiest minute."), "{shown}");
+    assert!(shown.contains("<rect class=\"arrived\""), "{shown}");
     let found = harness.get(&format!("{url}?subject=wel")).await;
     assert_eq!(found.status, 200);
     let shown = seen(&own, &format!("{page}/waits"), "Show the").await.body;

@@ -32,6 +32,7 @@ mod outgoing;
 mod page;
 mod parts;
 mod projects;
+mod pulse;
 mod reader;
 mod refused;
 mod remedy;

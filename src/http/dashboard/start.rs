@@ -69,7 +69,7 @@ async fn respond(app: &App, page: &ProjectPage, inbox: Option<&InboxPage>) -> Re
     let inboxes = page.path("/inboxes");
     // Read before the messages are counted, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
-    let messages = app.service.projects().holdings(page.project.id).await?.messages;
+    let messages = app.service.inbox_totals(page.project.id).await?.messages;
     let shell = page.shell("Getting started", Place::Start).live(format!("{inboxes}/events"), seen);
     let setup = Setup::new(app, &page.project, inbox.map(|page| &page.inbox));
     Ok(html(&StartPage { shell, setup, inboxes, inbox: inbox.map(InboxPage::path), messages })?)

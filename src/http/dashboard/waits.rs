@@ -9,6 +9,7 @@ use axum::response::Response;
 use super::explained::{ExplanationView, explain_url};
 use super::failure::Failure;
 use super::page::{Place, Shell, html};
+use super::pulse::PulseView;
 use super::visit::{InboxPage, ProjectPage};
 use super::when::When;
 use crate::http::App;
@@ -22,6 +23,7 @@ use crate::store::Watched;
 struct ProjectWaitsPage {
     shell: Shell,
     open: Vec<OpenWait>,
+    pulse: PulseView,
     /// How many waits a key may have open at once.
     most: u8,
 }
@@ -159,5 +161,6 @@ pub(super) async fn of_project(State(app): State<Arc<App>>, page: ProjectPage) -
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let open = open_waits(&app, &page).await?;
     let shell = page.shell("Waits", Place::Waits).live(page.path("/inboxes/events"), seen);
-    Ok(html(&ProjectWaitsPage { shell, open, most: app.limits.waits_per_key })?)
+    let pulse = PulseView::read(&app, page.project.id).await?;
+    Ok(html(&ProjectWaitsPage { shell, open, pulse, most: app.limits.waits_per_key })?)
 }
