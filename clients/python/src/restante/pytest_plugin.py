@@ -58,10 +58,17 @@ def pytest_configure(config: pytest.Config) -> None:
     options = Options(
         url=url,
         api_key=config.getoption("--restante-api-key"),
-        timeout=None if timeout is None else float(timeout),
+        timeout=_seconds(timeout),
     )
     directions = getattr(config, "workerinput", {}).get("restante")
     config.stash[RUN] = WorkerRun(options, directions) if directions else Run(options)
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        raise pytest.UsageError(f"restante_timeout must be a number of seconds, not {text}") from None
 
 
 @pytest.hookimpl(optionalhook=True)
