@@ -20,3 +20,5 @@ pub mod model;
 pub mod tcp;
 
 pub mod memory;
+
+mod os;

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket};
 
+use crate::os;
+
 /// The most connections that wait to be accepted. A test suite opens more than the usual 128 at once. The system drops
 /// those that do not fit, and the client tries again a second later. The system may allow fewer (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
@@ -16,7 +18,7 @@ const BACKLOG: u32 = 4_096;
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     // Allows the address to be used while connections of an earlier process are being closed.
-    socket.set_reuseaddr(true)?;
+    socket.set_reuseaddr(os::REUSES_ADDRESSES)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }

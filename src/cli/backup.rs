@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -14,6 +13,7 @@ use super::settings::SettingsError;
 use super::{database, output, settings};
 use crate::config::DatabaseUrl;
 use crate::db::{self, BackupError};
+use crate::os;
 
 /// The database to copy, and the file to write.
 #[derive(Args, Debug)]
@@ -76,7 +76,7 @@ pub(super) fn run(command: &BackupCommand) -> Result<(), CliError> {
 
 /// Readable by its owner only, like the database.
 fn create(path: &Path) -> Result<(), BackupCommandError> {
-    let created = File::options().write(true).create_new(true).mode(0o600).open(path);
+    let created = os::private_file(File::options().write(true).create_new(true)).open(path);
     created.map(drop).map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => BackupCommandError::Exists(path.to_owned()),
         _ => BackupCommandError::Create { path: path.to_owned(), source },

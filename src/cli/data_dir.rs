@@ -2,14 +2,10 @@
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::config::DatabaseUrl;
-
-/// Nobody else may read mails, keys and certificates.
-const DIRECTORY_MODE: u32 = 0o700;
-const FILE_MODE: u32 = 0o600;
+use crate::os;
 
 /// Why the data directory or the database file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +30,7 @@ pub(super) struct DataDirLock(#[expect(dead_code, reason = "held, not read")] Fi
 /// # Errors
 /// [`DataDirError::Unwritable`].
 pub(super) fn create(path: &Path) -> Result<(), DataDirError> {
-    let created = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path);
+    let created = os::private_directory(DirBuilder::new().recursive(true)).create(path);
     created.map_err(|source| DataDirError::Unwritable { path: path.to_owned(), source })
 }
 
@@ -71,8 +67,7 @@ pub(super) fn lock_database(url: &DatabaseUrl) -> Result<(), DataDirError> {
     let DatabaseUrl::Sqlite(path) = url else { return Ok(()) };
     let unwritable = |source| DataDirError::UnwritableDatabase { path: path.clone(), source };
     let mut file = open_database(path)?;
-    if !cfg!(target_os = "linux") {
-        // On other systems flock and the fcntl locks of SQLite may exclude each other, so a separate file is locked.
+    if !os::FILE_LOCKS_ARE_SEPARATE {
         let mut beside = fs::canonicalize(path).map_err(unwritable)?.into_os_string();
         beside.push(".lock");
         file = open(Path::new(&beside)).map_err(unwritable)?;
@@ -89,7 +84,8 @@ fn open_database(path: &Path) -> Result<File, DataDirError> {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    File::options().create(true).append(true).mode(FILE_MODE).open(path)
+    // Windows locks only files that can be read.
+    os::private_file(File::options().create(true).read(true).append(true)).open(path)
 }
 
 fn directory_of(path: &Path) -> &Path {
@@ -106,8 +102,6 @@ fn take_lock(file: &File, path: &Path, unwritable: impl FnOnce(io::Error) -> Dat
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
@@ -115,7 +109,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("a/b");
         create(&path).unwrap();
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, DIRECTORY_MODE);
+        assert!(!os::others_may_access(&path.metadata().unwrap()));
     }
 
     #[test]
@@ -134,8 +128,16 @@ mod tests {
         let locked = |name: &str| lock_database(&DatabaseUrl::Sqlite(path(name)));
         locked("one.db").unwrap();
         fs::hard_link(path("one.db"), path("hard.db")).unwrap();
+        // Windows makes symbolic links for administrators only.
+        #[cfg(unix)]
         std::os::unix::fs::symlink("one.db", path("soft.db")).unwrap();
-        for name in ["one.db", "hard.db", "soft.db"] {
+        let names: &[&str] = match std::env::consts::OS {
+            "linux" => &["one.db", "soft.db", "hard.db"],
+            // The lock is on a file beside it, whose name is that of the file without symbolic links.
+            "macos" => &["one.db", "soft.db"],
+            _ => &["one.db"],
+        };
+        for name in names {
             assert!(matches!(locked(name), Err(DataDirError::InUse(path)) if path.ends_with(name)), "{name}");
         }
         locked("other.db").unwrap();

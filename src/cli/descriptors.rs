@@ -1,8 +1,7 @@
 //! The limit on file descriptors: every connection takes one, and a shell often allows only a thousand.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
 use crate::config::Limits;
+use crate::os;
 
 /// More than all connections that the default limits allow.
 const WANTED: u64 = 65_536;
@@ -11,16 +10,7 @@ const RESERVED: u64 = 256;
 
 /// Raises the limit to [`WANTED`], or as far as the system allows, and returns the new limit.
 pub(super) fn raise_limit() -> u64 {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let raised = maximum.map_or(WANTED, |maximum| maximum.min(WANTED));
-    match current {
-        Some(current) if current < raised => {
-            let set = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
-            // If the system refuses, the old limit stays.
-            if set.is_ok() { raised } else { current }
-        }
-        current => current.unwrap_or(u64::MAX),
-    }
+    os::raise_open_files(WANTED)
 }
 
 /// Lowers the connection limits to what `allowed` descriptors have room for, so that HTTP and SMTP cannot take each

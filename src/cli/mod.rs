@@ -18,7 +18,6 @@ mod health;
 mod inbox;
 mod logging;
 mod manual;
-mod memory;
 mod messages;
 mod migrate;
 mod outgoing;

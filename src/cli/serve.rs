@@ -13,13 +13,14 @@ use super::error::CliError;
 use super::flags::ServeFlags;
 use super::greeting::{Greeting, JsonGreeting, JsonListener};
 use super::stop::StopRequests;
-use super::{descriptors, logging, memory, output, settings};
+use super::{descriptors, logging, output, settings};
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, Settings};
 use crate::db::{Database, DatabaseError};
 use crate::http;
 use crate::metrics;
 use crate::model::ApiKey;
+use crate::os;
 use crate::receiver::{Receiver, ReceiverError};
 use crate::sender::{Sender, SenderError};
 use crate::service::{Options, ProjectError, Service};
@@ -68,7 +69,7 @@ impl From<ServeError> for CliError {
 /// # Errors
 /// [`CliError`] if it cannot start, or if a second signal stops it at once.
 pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
-    memory::return_large_blocks();
+    os::return_large_blocks();
     let descriptors = descriptors::raise_limit();
     let mut settings = settings::resolve(flags)?;
     let log = logging::start(flags.log_format)?;

@@ -1,15 +1,15 @@
-//! The requests to stop the server: SIGTERM, SIGINT and, with `--exit-with-stdin`, the end of standard input.
+//! The requests to stop the server: signals and, with `--exit-with-stdin`, the end of standard input.
 
 use std::io;
 use std::thread;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
+
+use crate::os::StopSignals;
 
 /// The requests to stop, in the order in which they arrive.
 pub(super) struct StopRequests {
-    terminate: Signal,
-    interrupt: Signal,
+    signals: StopSignals,
     /// The thread that reads standard input until it ends.
     stdin: Option<oneshot::Receiver<()>>,
 }
@@ -21,8 +21,7 @@ impl StopRequests {
     /// The operating system's, if a signal cannot be caught or the thread that reads standard input cannot start.
     pub(super) fn listen(exit_with_stdin: bool) -> io::Result<Self> {
         Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
+            signals: StopSignals::listen()?,
             stdin: if exit_with_stdin { Some(end_of_stdin()?) } else { None },
         })
     }
@@ -30,8 +29,7 @@ impl StopRequests {
     /// Waits for the next request.
     pub(super) async fn next(&mut self) {
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            () = self.signals.next() => {}
             () = ended(self.stdin.as_mut()) => self.stdin = None,
         }
     }

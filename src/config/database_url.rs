@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::os;
+
 /// The URL of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseUrl {
@@ -105,8 +107,6 @@ impl fmt::Display for DatabaseUrl {
 
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use tokio_postgres::config::Host;
-
         formatter.write_str("postgres://")?;
         if let Some(user) = self.options.get_user() {
             write!(formatter, "{user}@")?;
@@ -114,10 +114,7 @@ impl fmt::Display for PostgresUrl {
         let ports = self.options.get_ports();
         for (index, host) in self.options.get_hosts().iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
-            match host {
-                Host::Tcp(name) => write!(formatter, "{comma}{name}")?,
-                Host::Unix(path) => write!(formatter, "{comma}{}", path.display())?,
-            }
+            write!(formatter, "{comma}{}", os::database_host(host))?;
             if let Some(port) = ports.get(index) {
                 write!(formatter, ":{port}")?;
             }

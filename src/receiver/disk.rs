@@ -1,12 +1,13 @@
 //! Checks whether the disk has room for another message. A measurement is valid for one second, and runs on a blocking
 //! thread.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
 
 use crate::clock::{Clock, Instant};
+use crate::os;
 
 const MEASURED_FOR: Duration = Duration::from_secs(1);
 
@@ -47,7 +48,7 @@ impl Disk {
     /// If the measurement fails, the disk does not count as full: the store will report the error.
     async fn measure(&self) -> bool {
         let path = self.path.clone();
-        match tokio::task::spawn_blocking(move || free_bytes(&path)).await {
+        match tokio::task::spawn_blocking(move || os::free_bytes(&path)).await {
             Ok(Ok(free)) => free < self.least_free,
             Ok(Err(error)) => {
                 tracing::warn!(%error, path = %self.path.display(), "cannot measure the free disk");
@@ -61,14 +62,10 @@ impl Disk {
     }
 }
 
-/// The free bytes that an unprivileged process can use.
-fn free_bytes(path: &Path) -> rustix::io::Result<u64> {
-    let disk = rustix::fs::statvfs(path)?;
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::model::Timestamp;
 

@@ -3,10 +3,9 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::Mutex;
 use tokio_rustls::TlsAcceptor;
@@ -19,6 +18,7 @@ use tokio_rustls::rustls::{self, ProtocolVersion, ServerConfig};
 use crate::clock::{Clock, Instant};
 use crate::config::TlsFiles;
 use crate::model::Domain;
+use crate::os;
 
 /// How often a handshake checks whether the files have changed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -121,10 +121,9 @@ struct Stamp([FileStamp; 2]);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileStamp {
-    inode: u64,
+    identity: u64,
     length: u64,
-    modified_seconds: i64,
-    modified_nanoseconds: i64,
+    modified: SystemTime,
 }
 
 impl Stamp {
@@ -135,13 +134,10 @@ impl Stamp {
 
 impl FileStamp {
     fn of(path: &Path) -> Result<Self, TlsError> {
-        let metadata = fs::metadata(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })?;
-        Ok(Self {
-            inode: metadata.ino(),
-            length: metadata.len(),
-            modified_seconds: metadata.mtime(),
-            modified_nanoseconds: metadata.mtime_nsec(),
-        })
+        let unreadable = |source| TlsError::Read { path: path.to_owned(), source };
+        let metadata = fs::metadata(path).map_err(unreadable)?;
+        let modified = metadata.modified().map_err(unreadable)?;
+        Ok(Self { identity: os::file_identity(&metadata), length: metadata.len(), modified })
     }
 }
 
@@ -183,7 +179,7 @@ fn write_whole(path: &Path, text: &str) -> Result<(), TlsError> {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unwritten)?;
+        let mut file = os::private_file(fs::OpenOptions::new().write(true).create_new(true)).open(&unwritten)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&unwritten, path)
@@ -202,8 +198,6 @@ pub(super) fn version_name(version: ProtocolVersion) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
     use crate::model::Timestamp;
 
@@ -216,7 +210,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let files = self_signed(dir.path(), &domain()).unwrap();
         let made = (fs::read(&files.certificate).unwrap(), fs::read(&files.key).unwrap());
-        assert_eq!(fs::metadata(&files.key).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!os::others_may_access(&fs::metadata(&files.key).unwrap()));
         assert_eq!(self_signed(dir.path(), &domain()).unwrap(), files);
         assert_eq!((fs::read(&files.certificate).unwrap(), fs::read(&files.key).unwrap()), made);
         assert!(Certificate::load(files, Clock::system()).is_ok());

@@ -75,8 +75,8 @@ macro_rules! table {
     };
 }
 
-/// All tables except those of the dashboard's sessions, of the nodes, the waits and the trash. A table comes after the
-/// tables that it refers to.
+/// All tables except those of the dashboard's sessions, of the nodes, of the waits and of the trash: people sign in
+/// again, and nodes report again. A table comes after the tables that it refers to.
 const TABLES: &[Table] = &[
     table!("projects", "id", no_bytes, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),
     table!(

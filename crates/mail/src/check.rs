@@ -139,7 +139,7 @@ impl Found {
                 let text = String::from_utf8_lossy(text);
                 match self.inside.as_ref().map(|name| name.as_slice()) {
                     Some(b"style") => {
-                        css::names_of_sheet(&text, &mut |name| self.features.extend(FEATURES.by_name.get(name)))
+                        css::names_of_sheet(&text, &mut |name| self.features.extend(FEATURES.by_name.get(name)));
                     }
                     Some(b"title") => self.check.has_title |= !text.trim().is_empty(),
                     _ => {}

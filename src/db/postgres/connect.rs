@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::tls;
 use crate::config::{PostgresUrl, SslMode};
 use crate::db::DatabaseError;
+use crate::os;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection is lost if the peer does not acknowledge data for this long.
@@ -157,24 +157,18 @@ fn complete_timeouts(
 
 /// The password from psql's password file. As psql requires, nobody but its owner may have access to the file.
 fn password_from_file(options: &Config, environment: &impl Fn(&'static str) -> Option<String>) -> Option<String> {
-    use std::os::unix::fs::PermissionsExt;
-
     let named = environment("PGPASSFILE").map(PathBuf::from);
     let path = named.or_else(|| environment("HOME").map(|home| Path::new(&home).join(".pgpass")))?;
-    let readable_by_others = path.metadata().ok()?.permissions().mode() & 0o077 != 0;
-    if readable_by_others {
+    if os::others_may_access(&path.metadata().ok()?) {
         tracing::warn!(file = %path.display(), "ignored the password file: others may read it (chmod 600)");
         return None;
     }
     let text = std::fs::read_to_string(path).ok()?;
-    let host = match options.get_hosts().first()? {
-        Host::Tcp(host) => host.clone(),
-        Host::Unix(path) if path.as_path() == Path::new(SOCKET_DIRECTORY) => "localhost".to_owned(),
-        Host::Unix(path) => path.to_string_lossy().into_owned(),
-    };
+    let host = os::database_host(options.get_hosts().first()?);
+    let host = if host == SOCKET_DIRECTORY { "localhost" } else { host.as_ref() };
     let port = options.get_ports().first().copied().unwrap_or(5432).to_string();
     let user = options.get_user()?;
-    let place = [host.as_str(), &port, options.get_dbname().unwrap_or(user), user];
+    let place = [host, &port, options.get_dbname().unwrap_or(user), user];
     text.lines().find_map(|line| password_in_line(line, place))
 }
 
@@ -201,6 +195,8 @@ fn password_in_line(line: &str, place: [&str; 4]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use tokio_postgres::config::Host;
+
     use super::*;
 
     fn completed(url: &str, environment: &[(&str, &str)]) -> Config {

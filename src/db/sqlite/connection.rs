@@ -33,6 +33,8 @@ impl SqliteConnection {
         let open = || {
             let connection = set_up(Connection::open(path)?)?;
             connection.pragma_update(None, "synchronous", "FULL")?;
+            // Only for macOS, where a plain flush leaves the data in the memory of the disk.
+            connection.pragma_update(None, "fullfsync", "ON")?;
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "journal_size_limit", LOG_KEPT)?;
             connection.pragma_update(None, "foreign_keys", "ON")?;

@@ -68,6 +68,11 @@ test("mail that was not expected is named", () => {
   expect(find("mail came where none was expected").errors).toContain('this came: "Surprise" from a@app.example');
 });
 
+test("what Playwright records of a test is only the test", () => {
+  const { attachments } = find("the mail has another subject");
+  expect(attachments.filter(({ name }) => name === "screenshot")).toEqual([]);
+});
+
 test("a wait is a step of the trace", () => {
   expect(find("nothing came").steps).toContainEqual(expect.stringMatching(/^wait for mail to .*@restante\.test$/));
 });

@@ -5,6 +5,7 @@ export default defineConfig({
   fullyParallel: true,
   workers: 2,
   use: {
+    screenshot: "only-on-failure",
     launchOptions: process.env.CHROMIUM ? { executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] } : {},
   },
 });

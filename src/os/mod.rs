@@ -1,0 +1,61 @@
+//! What differs between operating systems: private files, limits, disks and the requests to stop. Everything above this
+//! module is the same on Linux, macOS and Windows.
+
+mod heap;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+pub(crate) use heap::return_large_blocks;
+#[cfg(unix)]
+pub(crate) use unix::*;
+#[cfg(windows)]
+pub(crate) use windows::*;
+
+/// Whether a lock on a whole file and SQLite's own locks can be held on the same file. On Linux they are of two kinds
+/// (flock and fcntl); elsewhere they may exclude each other.
+pub(crate) const FILE_LOCKS_ARE_SEPARATE: bool = cfg!(target_os = "linux");
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, DirBuilder, File};
+
+    use super::*;
+
+    #[test]
+    fn what_is_made_for_its_owner_is_private() {
+        let parent = tempfile::tempdir().unwrap();
+        let (directory, file) = (parent.path().join("a/b"), parent.path().join("file"));
+        private_directory(DirBuilder::new().recursive(true)).create(&directory).unwrap();
+        private_file(File::options().write(true).create_new(true)).open(&file).unwrap();
+        assert!(!others_may_access(&directory.metadata().unwrap()));
+        assert!(!others_may_access(&file.metadata().unwrap()));
+    }
+
+    #[test]
+    fn a_disk_has_free_bytes() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(free_bytes(directory.path()).unwrap() > 0);
+        assert!(free_bytes(&directory.path().join("absent")).is_err());
+    }
+
+    #[test]
+    fn a_replaced_file_has_another_identity() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("one"), "one").unwrap();
+        let identity = || file_identity(&path("one").metadata().unwrap());
+        let first = identity();
+        assert_eq!(identity(), first);
+        fs::write(path("two"), "two").unwrap();
+        fs::rename(path("two"), path("one")).unwrap();
+        assert_ne!(identity(), first);
+    }
+
+    #[test]
+    fn the_raised_limit_is_no_lower() {
+        let before = raise_open_files(0);
+        assert!(raise_open_files(before) >= before);
+    }
+}

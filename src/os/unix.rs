@@ -1,0 +1,87 @@
+//! Unix: modes of files, the limit on descriptors, statvfs, and signals.
+
+use std::borrow::Cow;
+use std::fs::{DirBuilder, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_postgres::config::Host;
+
+const DIRECTORY_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+const OTHERS: u32 = 0o077;
+
+/// Whether a listener takes an address with connections of a former process that are still being closed.
+pub(crate) const REUSES_ADDRESSES: bool = true;
+
+/// A file that is created is for its owner only.
+pub(crate) fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.mode(FILE_MODE)
+}
+
+/// A directory that is created is for its owner only.
+pub(crate) fn private_directory(builder: &mut DirBuilder) -> &mut DirBuilder {
+    builder.mode(DIRECTORY_MODE)
+}
+
+/// Whether anybody but the owner may do anything with it.
+pub(crate) fn others_may_access(metadata: &Metadata) -> bool {
+    metadata.permissions().mode() & OTHERS != 0
+}
+
+/// Differs between a file and another that has replaced it.
+pub(crate) fn file_identity(metadata: &Metadata) -> u64 {
+    metadata.ino()
+}
+
+/// The bytes that an unprivileged process can still write on the disk of `path`.
+pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(path)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Raises the limit on open files to `wanted`, or as far as the system allows, and returns the new limit.
+pub(crate) fn raise_open_files(wanted: u64) -> u64 {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    match current {
+        Some(current) if current < raised => {
+            let set = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
+            // If the system refuses, the old limit stays.
+            if set.is_ok() { raised } else { current }
+        }
+        current => current.unwrap_or(u64::MAX),
+    }
+}
+
+/// The name of a database server, or the directory of its socket.
+pub(crate) fn database_host(host: &Host) -> Cow<'_, str> {
+    match host {
+        Host::Tcp(name) => Cow::Borrowed(name),
+        Host::Unix(directory) => directory.to_string_lossy(),
+    }
+}
+
+/// SIGTERM and SIGINT.
+pub(crate) struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    /// Listens from now on; needs a Tokio runtime.
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Windows: files inherit who may read them, handles are not limited, and a console asks to stop.
+
+use std::borrow::Cow;
+use std::fs::{DirBuilder, Metadata, OpenOptions};
+use std::io;
+use std::os::windows::fs::MetadataExt;
+use std::path::Path;
+
+use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown};
+use tokio_postgres::config::Host;
+
+/// There, the option would let a second process take the port of a running one; Windows needs no option for the rest.
+pub(crate) const REUSES_ADDRESSES: bool = false;
+
+/// A new file inherits its rights from its directory. Those below a user's profile are for that user.
+pub(crate) fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+/// As [`private_file`].
+pub(crate) fn private_directory(builder: &mut DirBuilder) -> &mut DirBuilder {
+    builder
+}
+
+/// Rights are inherited, and not judged here.
+pub(crate) fn others_may_access(_: &Metadata) -> bool {
+    false
+}
+
+/// Differs between a file and another that has replaced it.
+pub(crate) fn file_identity(metadata: &Metadata) -> u64 {
+    metadata.creation_time()
+}
+
+/// The bytes that this user can still write on the disk of `path`.
+pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
+    fs4::available_space(path)
+}
+
+/// Handles and sockets have no limit that a process would meet.
+pub(crate) fn raise_open_files(_: u64) -> u64 {
+    u64::MAX
+}
+
+/// The name of a database server.
+pub(crate) fn database_host(host: &Host) -> Cow<'_, str> {
+    let Host::Tcp(name) = host;
+    Cow::Borrowed(name)
+}
+
+/// Ctrl-C, Ctrl-Break, a console that closes, and a system that shuts down.
+pub(crate) struct StopSignals {
+    interrupt: CtrlC,
+    stop: CtrlBreak,
+    close: CtrlClose,
+    shutdown: CtrlShutdown,
+}
+
+impl StopSignals {
+    /// Listens from now on; needs a Tokio runtime.
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self { interrupt: ctrl_c()?, stop: ctrl_break()?, close: ctrl_close()?, shutdown: ctrl_shutdown()? })
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.stop.recv() => {}
+            _ = self.close.recv() => {}
+            _ = self.shutdown.recv() => {}
+        }
+    }
+}
