@@ -27,5 +27,8 @@ async fn the_page_of_an_inbox_shows_its_faults_and_their_uses() {
     assert!(shown.contains("Faults that a test has asked for:\n2 left"), "{shown}");
     assert!(shown.contains("duplicate at data</span>,\nused 1 of 1:\n<time datetime=\"2026-11-20T09:30:00.123Z\""));
     assert!(shown.contains("2 min ago"));
-    assert!(shown.contains("defer at rcpt: 450 4.2.0 &#60;b&#62;Later&#60;/b&#62;</span>,\nused 0 of 2</li>"), "{shown}");
+    assert!(
+        shown.contains("defer at rcpt: 450 4.2.0 &#60;b&#62;Later&#60;/b&#62;</span>,\nused 0 of 2</li>"),
+        "{shown}"
+    );
 }
