@@ -9,6 +9,8 @@ const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 // Live updates: the stream announces that the page has changed, and the script loads the page again.
 let stream;
 let latest = 0;
+// Whether a page is being opened: the one that is left is not loaded again.
+let leaving = false;
 
 function follow() {
   stream?.close();
@@ -36,6 +38,7 @@ async function load(url) {
 }
 
 async function refresh(again = false) {
+  if (leaving) return;
   const turn = ++latest;
   try {
     const { response, page } = await load(location.href);
@@ -63,6 +66,42 @@ function replace(old, fresh) {
   old.replaceChildren(...fresh.childNodes);
   if (focused) $$("a", old).find((link) => link.getAttribute("href") === focused)?.focus();
   if (rows.length) announce(rows.length === 1 ? "One new entry" : `${rows.length} new entries`);
+  if (rows.length && document.hidden && rows.some((row) => row.matches(".message-row, .mail-row"))) missed(rows);
+}
+
+// Mail that comes while nobody looks: counted in the title and on the icon, and shown as a notification by choice.
+let unseen = 0;
+
+function missed(rows) {
+  unseen += rows.length;
+  document.title = `(${unseen}) ${document.title.replace(/^\(\d+\) /, "")}`;
+  $("link[rel=icon]").href = "/static/icon-new.svg";
+  if (localStorage.getItem("notify") !== "yes" || globalThis.Notification?.permission !== "granted") return;
+  for (const row of rows.slice(0, 3)) {
+    const body = $(".subject", row)?.textContent ?? "";
+    new Notification($(".from", row)?.textContent.trim() ?? "New mail", { body, tag: row.dataset.key });
+  }
+}
+
+function attend() {
+  unseen = 0;
+  document.title = document.title.replace(/^\(\d+\) /, "");
+  $("link[rel=icon]").href = "/static/icon.svg";
+}
+
+function showNotify() {
+  const button = $("[data-notify]");
+  if (!button || !globalThis.Notification) return;
+  const is = localStorage.getItem("notify") === "yes" && Notification.permission === "granted";
+  button.textContent = is ? "Stop notifications" : "Notify me of new mail";
+  button.hidden = false;
+}
+
+async function toggleNotify() {
+  const is = localStorage.getItem("notify") === "yes" && Notification.permission === "granted";
+  if (!is && (await Notification.requestPermission()) !== "granted") return announce("Notifications are blocked");
+  localStorage.setItem("notify", is ? "no" : "yes");
+  showNotify();
 }
 
 function announce(text) {
@@ -72,9 +111,15 @@ function announce(text) {
 // Moving between pages without a flash.
 async function visit(url, push = true) {
   const turn = ++latest;
+  leaving = true;
+  // A large message takes a while.
+  const slow = setTimeout(() => { $(".busy").hidden = false; }, 150);
   try {
     const { response, page } = await load(url);
     if (turn !== latest) return;
+    leaving = false;
+    $(".lost").hidden = true;
+    $(".palette[open]")?.close();
     const [app, fresh] = [$(".app"), $(".app", page)];
     if (!app || !fresh) return location.assign(url);
     const [list, freshList] = [$(".list", app), $(".list", fresh)];
@@ -85,10 +130,26 @@ async function visit(url, push = true) {
     if (freshList) freshList.scrollTop = scrolled;
     follow();
     showTab();
+    showNotify();
+    hideUndo();
     ($("main [autofocus]") ?? $(".message-row [aria-current]") ?? $("main")).focus({ preventScroll: true });
-  } catch {
-    location.assign(url);
+  } catch (error) {
+    if (turn !== latest) return;
+    if (!(error instanceof TypeError)) return location.assign(url);
+    // The server cannot be reached: say so here, and try again.
+    $(".lost").hidden = false;
+    setTimeout(() => { if (turn === latest) visit(url, push); }, 1000);
+  } finally {
+    clearTimeout(slow);
+    const busy = $(".busy");
+    if (busy && turn === latest) busy.hidden = true;
   }
+}
+
+// A deletion can be taken back for ten seconds.
+function hideUndo() {
+  const undo = $("[data-undo]");
+  if (undo) setTimeout(() => undo.remove(), 10000);
 }
 
 // On a phone the row of tabs is wider than the window.
@@ -110,6 +171,11 @@ function isPage(link, event) {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy], [data-copy-next]");
   if (button) return void copy(button);
+  if (event.target.closest("[data-notify]")) return void toggleNotify();
+  if (event.target.closest("[data-find]")) {
+    event.preventDefault();
+    return openPalette();
+  }
   if (event.target.closest("[data-shortcuts]")) return $(".shortcuts").showModal();
   $$("details.menu[open]").filter((menu) => !menu.contains(event.target)).forEach((menu) => { menu.open = false; });
   const link = event.target.closest("a[href]");
@@ -119,12 +185,19 @@ document.addEventListener("click", (event) => {
   }
 });
 addEventListener("popstate", () => visit(location.href, false));
-document.addEventListener("visibilitychange", follow);
+// A browser has few connections to one server, so a hidden page looks now and then in place of holding one.
+let looking;
+document.addEventListener("visibilitychange", () => {
+  clearInterval(looking);
+  if (document.hidden) looking = setInterval(() => $("main[data-live]") && refresh(), 10000);
+  else attend();
+  follow();
+});
 
 // Search while typing.
 let typing;
 document.addEventListener("input", (event) => {
-  if (!event.target.matches("[data-search]")) return;
+  if (!event.target.matches("[data-search], [data-filters] *")) return;
   clearTimeout(typing);
   typing = setTimeout(async () => {
     const form = event.target.form;
@@ -164,7 +237,7 @@ async function write(text) {
 
 // Shortcuts.
 function step(by) {
-  const links = $$("[data-row] .row-link");
+  const links = $$("main [data-row] .row-link");
   const at = links.indexOf(document.activeElement);
   const open = links.findIndex((link) => link.hasAttribute("aria-current"));
   const from = at >= 0 ? at : open;
@@ -173,6 +246,47 @@ function step(by) {
   next?.scrollIntoView({ block: "nearest" });
   if (next && $(".message-row") && matchMedia("(min-width: 781px)").matches && $(".reader:not(.idle)")) next.click();
 }
+
+// The command palette: the results of the page that finds things, in a dialog.
+let finding = 0;
+
+function openPalette() {
+  const palette = $(".palette");
+  if (!palette || !$("[data-find]")) return;
+  palette.showModal();
+  $("input", palette).select();
+  findIn(palette);
+}
+
+async function findIn(palette) {
+  const turn = ++finding;
+  const url = new URL($("[data-find]").href);
+  url.searchParams.set("q", $("input", palette).value);
+  const { page } = await load(url);
+  if (turn !== finding) return;
+  $(".palette-results", palette).replaceChildren(...($('[data-region="found"]', page)?.childNodes ?? []));
+}
+
+document.addEventListener("input", (event) => {
+  const palette = event.target.closest(".palette");
+  if (palette) findIn(palette).catch(() => {});
+});
+
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    return openPalette();
+  }
+  const palette = event.target.closest(".palette");
+  if (!palette) return;
+  const links = $$(".row-link", palette);
+  const at = links.indexOf(document.activeElement);
+  if (event.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus();
+  else if (event.key === "ArrowUp") (at > 0 ? links[at - 1] : $("input", palette)).focus();
+  else if (event.key === "Enter" && at < 0) links[0]?.click();
+  else return;
+  event.preventDefault();
+});
 
 const keys = {
   j: () => step(1),
@@ -198,7 +312,7 @@ document.addEventListener("keydown", (event) => {
   const writes = event.target.matches("input, textarea, select, [contenteditable]");
   if (writes || event.metaKey || event.ctrlKey || event.altKey || $("dialog[open]")) return;
   if (event.key.startsWith("Arrow") && !event.target.matches("body, main, .row-link")) return;
-  const tab = /^[1-7]$/.test(event.key) ? $$("[data-tab]")[event.key - 1] : undefined;
+  const tab = /^[1-9]$/.test(event.key) ? $$("[data-tab]")[event.key - 1] : undefined;
   const action = tab ? () => tab.click() : Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
   if (!action) return;
   event.preventDefault();
@@ -219,7 +333,7 @@ function since(element) {
 }
 
 setInterval(() => {
-  for (const element of $$("time[datetime]")) {
+  for (const element of $$("time[datetime]:not([data-exact])")) {
     const text = since(element);
     if (element.textContent !== text) element.textContent = text;
   }
@@ -227,3 +341,5 @@ setInterval(() => {
 
 showTab();
 follow();
+showNotify();
+hideUndo();

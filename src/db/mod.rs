@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `{bytes}` | the column type for bytes |
 //! | `{numbered}` | the type of a primary key: a row gets the next number if it names none |
+//! | `{unlogged}` | before TABLE: its rows need not survive a crash, so that writing them costs no flush |
 //! | `{for_update}` | after a SELECT: no other transaction changes its rows before this one ends |
 //! | `{skip_locked}` | the same, but rows that another transaction holds are left out |
 //!

@@ -99,8 +99,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Parses an object with these fields. Unknown fields are skipped, so that they take no memory in addition to the body; the
-/// name of the first one is kept.
+/// Parses an object with these fields. Unknown fields are skipped, so that they take no memory in addition to the body;
+/// the name of the first one is kept.
 struct Object(&'static [&'static str]);
 
 type KnownAndUnknown<'a> = (Vec<(&'static str, &'a RawValue)>, Option<String>);

@@ -16,11 +16,32 @@ use crate::store::Source;
 
 const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; \
      base-uri 'none'; frame-ancestors 'self'";
+/// The same, but images of other hosts are loaded: the reader has asked for that.
+const POLICY_WITH_IMAGES: &str = "sandbox; default-src 'none'; img-src data: http: https:; \
+     style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'";
 /// Features of a browser that even a frame without scripts might request.
 const PERMISSIONS: &str = "autoplay=(), camera=(), fullscreen=(), geolocation=(), microphone=(), payment=()";
 
+/// Which images a page shows.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Images {
+    /// Those in the message.
+    Own,
+    /// Also those of other hosts.
+    All,
+}
+
+impl Images {
+    fn policy(self) -> &'static str {
+        match self {
+            Self::Own => POLICY,
+            Self::All => POLICY_WITH_IMAGES,
+        }
+    }
+}
+
 /// The message as a page: its HTML, or its text if it has none.
-pub(super) async fn page(app: &App, caller: &Caller, id: &str) -> Result<Response, Error> {
+pub(super) async fn page(app: &App, caller: &Caller, id: &str, images: Images) -> Result<Response, Error> {
     let parts = app.service.message(caller, id).await?.parts;
     let parts = parts.read().map_err(ServiceError::from)?;
     let Source { raw, room, .. } = app.service.message_source(caller, id).await?;
@@ -31,7 +52,7 @@ pub(super) async fn page(app: &App, caller: &Caller, id: &str) -> Result<Respons
     let html = making.await.map_err(Error::internal)?;
     let headers = [
         (CONTENT_TYPE.as_str(), "text/html; charset=utf-8"),
-        (CONTENT_SECURITY_POLICY.as_str(), POLICY),
+        (CONTENT_SECURITY_POLICY.as_str(), images.policy()),
         (REFERRER_POLICY.as_str(), "no-referrer"),
         (X_CONTENT_TYPE_OPTIONS.as_str(), "nosniff"),
         ("x-dns-prefetch-control", "off"),

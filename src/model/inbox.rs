@@ -131,6 +131,8 @@ pub struct InboxSummary {
     pub inbox: Inbox,
     /// How many messages it has.
     pub messages: i64,
+    /// When the last message arrived; if none has, when the inbox was created.
+    pub active_at: Timestamp,
     /// The sender of the last message, if there is one.
     pub last_sender: Option<String>,
     /// The subject of the last message.

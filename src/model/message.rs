@@ -130,6 +130,8 @@ pub struct Message {
     pub parts: PartsJson,
     /// When it was accepted.
     pub received_at: Timestamp,
+    /// Its attachments, without images that its HTML shows.
+    pub attachments: i64,
 }
 
 #[cfg(test)]

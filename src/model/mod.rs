@@ -9,6 +9,7 @@ mod project;
 mod reception;
 mod refused;
 mod timestamp;
+mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use fault::{Fault, FaultAction, FaultPoint, FaultState};
@@ -19,6 +20,7 @@ pub use project::{Project, ProjectId};
 pub use reception::{Envelope, Reception};
 pub use refused::RefusedMail;
 pub use timestamp::Timestamp;
+pub use wait_record::{WaitEnd, WaitRecord};
 
 pub use restante_mail::{Domain, EmailAddress, InvalidAddress};
 pub use restante_smtp::RequestedReply;

@@ -78,12 +78,19 @@ impl EventHandler {
             Event::Recipient(address) => {
                 write_joined(&mut self.recipients, &[&address]);
                 match self.check_recipient(&address).await {
-                    Ok(Some(action)) => answer(session, &action, |session| session.recipient(Ok(()))),
+                    Ok(Some(action)) => {
+                        tracing::info!(peer = %self.peer, to = self.recipients, fault = action.as_str(), "recipient");
+                        self.store_fault(&action);
+                        answer(session, &action, |session| session.recipient(Ok(())));
+                    }
                     outcome => session.recipient(outcome.map(drop)),
                 }
             }
             Event::Deliver(envelope, raw) => match self.deliver(envelope, raw, arrival).await {
-                Ok((ids, Some(action))) => answer(session, &action, |session| session.delivered(Ok(ids))),
+                Ok((ids, Some(action))) => {
+                    self.store_fault(&action);
+                    answer(session, &action, |session| session.delivered(Ok(ids)));
+                }
                 outcome => session.delivered(outcome.map(|(ids, _)| ids)),
             },
             Event::Refused { envelope, size, refusal } => {
@@ -282,13 +289,29 @@ impl EventHandler {
             Some(RefusedPath::Sender(path)) => (path.as_str(), ""),
             Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), path.as_str()),
         };
+        self.record(sender, recipient, refusal.label(), reply.to_string().trim_end());
+    }
+
+    /// Stores a fault among the refusals if the mail is not stored and no reply says so.
+    fn store_fault(&self, action: &FaultAction) {
+        let (reason, what) = match action {
+            FaultAction::Disconnect { .. } if action.copies() == 0 => {
+                ("disconnected_on_request", "the connection was closed on request, without a reply")
+            }
+            FaultAction::Bounce => ("bounced_on_request", "accepted, and bounced on request"),
+            _ => return,
+        };
+        self.record(&self.sender, &self.recipients, reason, what);
+    }
+
+    fn record(&self, sender: &str, recipient: &str, reason: &str, reply: &str) {
         let refused = RefusedMail {
             peer: self.peer.to_string(),
             sender: sender.to_owned(),
             recipient: recipient.to_owned(),
             inbox: None,
-            reason: refusal.label().to_owned(),
-            reply: reply.to_string().trim_end().to_owned(),
+            reason: reason.to_owned(),
+            reply: reply.to_owned(),
             refused_at: self.context.clock().now(),
         };
         self.context.service.record_refusal(refused, self.caller.as_ref().map(|caller| caller.project));

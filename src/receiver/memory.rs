@@ -8,9 +8,9 @@
 //! - *Seats*: each has memory for a whole message. If the pool is empty, a session waits for the pool or for a seat. A
 //!   session with a seat does not wait for memory again until its message is complete.
 //!
-//! No session waits without end: a waiting session holds no seat. A session with a seat waits only for its client and for
-//! the store. Both have time limits, and then the next session gets the seat. A slow client cannot keep a seat for long
-//! either: while others wait ([`MessageMemory::is_short`]), a session that receives too little is ended.
+//! No session waits without end: a waiting session holds no seat. A session with a seat waits only for its client and
+//! for the store. Both have time limits, and then the next session gets the seat. A slow client cannot keep a seat for
+//! long either: while others wait ([`MessageMemory::is_short`]), a session that receives too little is ended.
 //!
 //! Parsing also takes memory, for the parts and the compressed copy. All large messages that are being parsed at the
 //! same time are together at most as large as the largest allowed message ([`MessageMemory::workspace`]).

@@ -61,7 +61,7 @@ impl Service {
         match self.0.store.use_recipient_fault(&id, self.0.clock.now()).await? {
             RecipientFault::Now(action) => return Ok(Some(action)),
             RecipientFault::Later => {}
-            RecipientFault::None => exceptions.forget_faults(&known),
+            RecipientFault::None(inbox) => exceptions.forget_faults(&inbox, known),
         }
         Ok(None)
     }

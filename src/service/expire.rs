@@ -39,7 +39,7 @@ impl Sweeper {
         // Another process on the same database may have deleted a project.
         self.exceptions.set_deleted_projects(self.store.has_deleted_projects().await?);
         if let Some(known) = self.exceptions.outdated_faults() {
-            self.exceptions.set_faults(self.store.inboxes_with_faults(self.clock.now()).await?, &known);
+            self.exceptions.set_faults(self.store.inboxes_with_faults(self.clock.now()).await?, known);
         }
         self.store.sweep(self.clock.now()).await
     }

@@ -78,7 +78,14 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn mark(&self, watched: &Watched) -> Result<String, ServiceError> {
-        Ok(self.0.store.mark(watched, self.0.clock.now()).await?)
+        let (store, log) = (&self.0.store, &self.0.wait_log);
+        let mark = store.mark(watched, self.0.clock.now()).await?;
+        let waits = match watched {
+            Watched::Inbox(project, inbox) => log.mark(store, *project, Some(inbox)).await?,
+            Watched::Inboxes(project) => log.mark(store, *project, None).await?,
+            Watched::Outgoing(_) | Watched::Refused(_) => return Ok(mark),
+        };
+        Ok(format!("{mark}-{waits}"))
     }
 
     /// Follows `watched` from the mark `seen` on, for as long as `session` is valid.

@@ -22,6 +22,7 @@ mod messages;
 mod outgoing;
 mod overview;
 mod projects;
+mod pulse;
 mod queue;
 mod recipients;
 mod refusals;
@@ -31,7 +32,9 @@ mod send;
 mod sessions;
 mod slots;
 mod summary;
+mod trash;
 mod wait;
+mod wait_log;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,11 +55,14 @@ pub use explain::Explanation;
 pub use follow::{Follower, News};
 pub use messages::{ListFilter, MessageFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
-pub use overview::{ClaimError, Found, Holdings};
+pub use overview::{ClaimError, Found, Holdings, Mail};
 pub use projects::{Caller, Projects};
+pub use pulse::{MINUTES, Pulse};
 pub use retention::RetentionError;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
+pub use trash::UNDO_TIME;
+pub use wait_log::Waits;
 
 /// How long the database may take to answer whether it is healthy.
 const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -96,6 +102,7 @@ struct Inner {
     exceptions: Arc<recipients::Exceptions>,
     refusals: refusals::Recorder,
     activity: activity::Activity,
+    wait_log: wait_log::WaitLog,
     lockout: lockout::Lockout,
     followers: follow::Followers,
     waits_end: CancellationToken,
@@ -133,9 +140,11 @@ impl Service {
         // wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
+        let wait_log = wait_log::WaitLog::new(hub.clone(), clock.clone(), store.is_shared());
         if store.is_shared() {
             let reporting = activity.clone().report(store.clone());
             tasks.spawn(stop.clone().run_until_cancelled_owned(reporting));
+            tasks.spawn(stop.clone().run_until_cancelled_owned(wait_log.clone().write(store.clone())));
         }
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
@@ -152,6 +161,7 @@ impl Service {
             exceptions,
             refusals,
             activity,
+            wait_log,
             lockout,
             followers: follow::Followers::default(),
             waits_end: CancellationToken::new(),

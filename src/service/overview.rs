@@ -3,7 +3,7 @@
 
 use super::{Caller, ListFilter, ProjectError, Projects, Service, ServiceError};
 use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, Message, MessageId, Parts, PartsJson, Project, ProjectId};
-use crate::store::{InboxEnd, InboxFilter, Source, StoreError};
+use crate::store::{InboxEnd, InboxFilter, InboxTotals, MailFilter, Source, StoreError};
 
 /// The most messages that one step of a search reads.
 const SEARCHED: usize = 2_000;
@@ -42,8 +42,19 @@ pub struct Found {
     pub more: Option<MessageId>,
 }
 
+/// A part of the mail of a project, newest first.
+#[derive(Debug)]
+pub struct Mail {
+    /// The messages.
+    pub messages: Vec<Message>,
+    /// The list continues before this number.
+    pub next: Option<i64>,
+    /// The messages that were compared with the filter.
+    pub compared: usize,
+}
+
 impl Service {
-    /// At most `limit` live inboxes of a project, the newest first.
+    /// At most `limit` live inboxes of a project, those with the latest activity first.
     ///
     /// # Errors
     /// If the store fails.
@@ -54,6 +65,29 @@ impl Service {
         limit: i64,
     ) -> Result<Vec<InboxSummary>, StoreError> {
         self.0.store.list_inboxes(project, filter, limit, self.0.clock.now()).await
+    }
+
+    /// The live inboxes of a project in numbers.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn inbox_totals(&self, project: ProjectId) -> Result<InboxTotals, StoreError> {
+        self.0.store.inbox_totals(project, self.0.clock.now()).await
+    }
+
+    /// A page of at most `limit` messages of a project, newest first, and where the list continues.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn mail(&self, project: ProjectId, filter: &MailFilter, limit: usize) -> Result<Mail, ServiceError> {
+        let page = self.0.store.mail(project, filter, limit, self.0.clock.now()).await?;
+        let mut messages = Vec::with_capacity(page.messages.len());
+        for message in page.messages {
+            if let Some(message) = message.load().await? {
+                messages.push(abridged(message)?);
+            }
+        }
+        Ok(Mail { messages, next: page.next, compared: page.compared })
     }
 
     /// How the inbox `id` of a project ended, if it has ended and its address is still reserved.

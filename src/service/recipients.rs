@@ -40,10 +40,9 @@ struct Faults {
     read: usize,
 }
 
-/// Inboxes that may have faults, as they were known at a moment.
-#[derive(Clone, Debug)]
+/// How much was known of the faults at a moment: what changes after it is not forgotten.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct KnownFaults {
-    inboxes: Vec<InboxId>,
     changes: u64,
 }
 
@@ -102,24 +101,24 @@ impl Exceptions {
         faults.inboxes.insert(id.clone(), changes);
     }
 
-    /// The inboxes with faults that mail to this recipient may go to, if there are any.
+    /// What is known, if mail to this recipient may go to an inbox with faults.
     pub(super) fn faults_of(&self, recipient: &InboxId) -> Option<KnownFaults> {
         let faults = self.faults();
         if faults.inboxes.is_empty() && faults.everywhere.is_none() {
             return None;
         }
-        let candidates = [Some(recipient.clone()), recipient.without_tag()].into_iter().flatten();
-        let inboxes: Vec<InboxId> = candidates.filter(|id| faults.inboxes.contains_key(id)).collect();
-        (faults.everywhere.is_some() || !inboxes.is_empty()).then_some(KnownFaults { inboxes, changes: faults.changes })
+        let is_known = |id: &InboxId| faults.inboxes.contains_key(id);
+        let may_have = faults.everywhere.is_some()
+            || is_known(recipient)
+            || recipient.without_tag().is_some_and(|untagged| is_known(&untagged));
+        may_have.then_some(KnownFaults { changes: faults.changes })
     }
 
-    /// These inboxes have no faults any more, unless they have got new ones since they were looked up here.
-    pub(super) fn forget_faults(&self, known: &KnownFaults) {
+    /// The inbox has no faults any more, unless it has got new ones since `known`.
+    pub(super) fn forget_faults(&self, inbox: &InboxId, known: KnownFaults) {
         let mut faults = self.faults();
-        for id in &known.inboxes {
-            if faults.inboxes.get(id).is_some_and(|change| *change <= known.changes) {
-                faults.inboxes.remove(id);
-            }
+        if faults.inboxes.get(inbox).is_some_and(|change| *change <= known.changes) {
+            faults.inboxes.remove(inbox);
         }
     }
 
@@ -127,11 +126,11 @@ impl Exceptions {
     pub(super) fn outdated_faults(&self) -> Option<KnownFaults> {
         let faults = self.faults();
         let is_outdated = faults.everywhere.is_some() || faults.inboxes.len() > faults.read + NEW_FAULTS;
-        is_outdated.then_some(KnownFaults { inboxes: Vec::new(), changes: faults.changes })
+        is_outdated.then_some(KnownFaults { changes: faults.changes })
     }
 
     /// The inboxes with faults as they were read from the database after `known`.
-    pub(super) fn set_faults(&self, inboxes: Vec<InboxId>, known: &KnownFaults) {
+    pub(super) fn set_faults(&self, inboxes: Vec<InboxId>, known: KnownFaults) {
         let mut faults = self.faults();
         faults.inboxes.retain(|_, change| *change > known.changes);
         faults.everywhere = faults.everywhere.filter(|noticed| *noticed > known.changes);
@@ -191,9 +190,12 @@ mod tests {
         let known = exceptions.faults_of(&id("a+tag")).unwrap();
         // New faults that come during the look-up are not forgotten.
         exceptions.follow(&[Change::Faults(id("a"))]);
-        exceptions.forget_faults(&known);
+        exceptions.forget_faults(&id("a"), known);
         let known = exceptions.faults_of(&id("a")).unwrap();
-        exceptions.forget_faults(&known);
+        // An inbox whose name has the tag is another one.
+        exceptions.forget_faults(&id("a+tag"), known);
+        assert!(exceptions.faults_of(&id("a+tag")).is_some());
+        exceptions.forget_faults(&id("a"), known);
         assert!(exceptions.faults_of(&id("a")).is_none());
     }
 
@@ -205,7 +207,7 @@ mod tests {
         assert!(exceptions.faults_of(&id("b")).is_some());
         let known = exceptions.outdated_faults().unwrap();
         exceptions.follow(&[Change::Faults(id("c"))]);
-        exceptions.set_faults(vec![id("b")], &known);
+        exceptions.set_faults(vec![id("b")], known);
         let have_faults = ["a", "b", "c"].map(|inbox| exceptions.faults_of(&id(inbox)).is_some());
         assert_eq!(have_faults, [false, true, true]);
         assert!(exceptions.outdated_faults().is_none());

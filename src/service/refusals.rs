@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::Service;
-use crate::model::{EmailAddress, InboxId, ProjectId, RefusedMail};
-use crate::store::{Store, StoreError};
+use crate::model::{EmailAddress, Inbox, InboxId, ProjectId, RefusedMail};
+use crate::store::{RefusalFilter, Store, StoreError};
 
 /// The most refusals in the queue.
 const QUEUE: usize = 1_024;
@@ -18,7 +18,9 @@ const BATCH: usize = 256;
 /// The pause between two batches, so that deliveries are not delayed.
 const REST: Duration = Duration::from_millis(200);
 /// The most refusals that are shown.
-const SHOWN: i64 = 200;
+const SHOWN: usize = 200;
+/// The most that are shown of one inbox.
+const SHOWN_OF_INBOX: usize = 20;
 
 /// A refusal, and the project of the client's key.
 #[derive(Debug)]
@@ -47,12 +49,22 @@ impl Service {
         let _ = self.0.refusals.0.try_send(Report { refused, project });
     }
 
-    /// The latest refusals, the newest first: of one project, or with `None` of all.
+    /// The latest refusals that a filter finds, the newest first, each with its project.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn refusals(&self, project: Option<ProjectId>) -> Result<Vec<RefusedMail>, StoreError> {
-        self.0.store.refusals(project, SHOWN).await
+    pub async fn refusals(&self, filter: &RefusalFilter) -> Result<Vec<(ProjectId, RefusedMail)>, StoreError> {
+        self.0.store.find_refusals(filter, SHOWN).await
+    }
+
+    /// The latest refusals of mail to an inbox since it was created, the newest first.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn refusals_of_inbox(&self, inbox: &Inbox) -> Result<Vec<RefusedMail>, StoreError> {
+        let projects = [inbox.project, self.0.default_project];
+        let refused = self.0.store.refusals_of(&inbox.id, projects, inbox.created_at, SHOWN_OF_INBOX).await?;
+        Ok(refused.into_iter().filter(|refused| refused.inbox.as_ref() == Some(&inbox.id)).collect())
     }
 }
 

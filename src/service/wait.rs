@@ -10,7 +10,7 @@ use super::hub::Interest;
 use super::{Caller, MessageFilter, Service, ServiceError};
 use crate::clock::Instant;
 use crate::metrics;
-use crate::model::Inbox;
+use crate::model::{Inbox, WaitEnd};
 use crate::store::{Selection, StoredMessage};
 
 /// The pause before a wait reads again if the database is unavailable.
@@ -34,8 +34,10 @@ impl Service {
         timeout: Duration,
     ) -> Result<StoredMessage, ServiceError> {
         let mut open = metrics::OpenWait::begin();
+        let record = self.0.wait_log.start(caller, inbox, filter, timeout);
         let result = self.look_or_wait(caller, inbox, filter, timeout).await;
         open.ends(outcome(&result));
+        record.end(end(&result));
         result
     }
 
@@ -125,6 +127,16 @@ impl Waiter<'_> {
             return Err(ServiceError::Unauthorized);
         }
         self.service.look(self.inbox, self.selection).await
+    }
+}
+
+fn end(result: &Result<StoredMessage, ServiceError>) -> WaitEnd {
+    match result {
+        Ok(message) => WaitEnd::Message(message.id),
+        Err(ServiceError::Timeout | ServiceError::NoMatchingMessage) => WaitEnd::Timeout,
+        Err(ServiceError::InboxNotFound) => WaitEnd::InboxEnded,
+        Err(ServiceError::TooManyWaits) => WaitEnd::TooMany,
+        Err(_) => WaitEnd::Failed,
     }
 }
 

@@ -20,6 +20,8 @@ pub enum Change {
     Sessions,
     /// The projects or their keys.
     Projects,
+    /// The recorded waits.
+    Waits,
     /// Anything: notices were lost.
     Unknown,
 }
@@ -35,6 +37,7 @@ impl Change {
             Self::Refusals => "refusals".to_owned(),
             Self::Sessions => "sessions".to_owned(),
             Self::Projects => "projects".to_owned(),
+            Self::Waits => "waits".to_owned(),
             Self::Unknown => "unknown".to_owned(),
         }
     }
@@ -49,6 +52,7 @@ impl Change {
             ("refusals", _) => Self::Refusals,
             ("sessions", _) => Self::Sessions,
             ("projects", _) => Self::Projects,
+            ("waits", _) => Self::Waits,
             // Another version of the program may announce a change that this one does not know.
             _ => Self::Unknown,
         }
@@ -70,6 +74,7 @@ mod tests {
             Change::Refusals,
             Change::Sessions,
             Change::Projects,
+            Change::Waits,
             Change::Unknown,
         ];
         for change in changes {

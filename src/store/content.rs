@@ -32,6 +32,8 @@ pub struct Content {
     pub(super) subject: String,
     pub(super) subject_folded: String,
     pub(super) has: Features,
+    /// Its attachments.
+    pub(super) attachments: usize,
     pub(super) origin: Origin,
     /// Bytes of the parsed parts.
     pub(super) parsed_size: usize,
@@ -79,8 +81,9 @@ impl Content {
             let both = [(Form::Parsed, parsed.as_slice()), (Form::Raw, raw)];
             (Bytes::new(), both.into_iter().flat_map(|(form, bytes)| chunks(form, bytes)).collect())
         };
-        let subject_folded = fold_case(&message.subject);
-        Ok(Self { sender, subject: message.subject, subject_folded, has, origin, parsed_size, raw_size, data, chunks })
+        let (subject_folded, attachments) = (fold_case(&message.subject), message.attachments);
+        let subject = message.subject;
+        Ok(Self { sender, subject, subject_folded, has, attachments, origin, parsed_size, raw_size, data, chunks })
     }
 }
 

@@ -75,8 +75,8 @@ macro_rules! table {
     };
 }
 
-/// All tables except those of the dashboard's sessions and of the nodes: people sign in again, and nodes report again.
-/// A table comes after the tables that it refers to.
+/// All tables except those of the dashboard's sessions, of the nodes, of the waits and of the trash: people sign in
+/// again, and nodes report again. A table comes after the tables that it refers to.
 const TABLES: &[Table] = &[
     table!("projects", "id", no_bytes, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),
     table!(
@@ -93,8 +93,8 @@ const TABLES: &[Table] = &[
         least_number,
         500,
         "number, id, project_id, kind, created_at, expires_at, deleted_at, opened_by_mail, closed, message_count,
-         last_sequence, emptied_sequence, swept_sequence, retention_days, faults_left",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15",
+         last_sequence, emptied_sequence, swept_sequence, retention_days, last_received_at, faults_left",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16",
         &[(0, Numbered::Inboxes)]
     ),
     table!(
@@ -139,8 +139,8 @@ const TABLES: &[Table] = &[
         least_number,
         500,
         "number, id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at,
-         has_otp, has_link, sender, subject, subject_folded",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14",
+         has_otp, has_link, sender, subject, subject_folded, project_id, attachments",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16",
         &[(0, Numbered::Messages), (2, Numbered::Inboxes), (4, Numbered::Contents)]
     ),
     table!(

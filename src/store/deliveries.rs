@@ -394,11 +394,13 @@ async fn change_outgoing(transaction: &mut Transaction, plan: &mut Plan<'_>) -> 
 /// Writes the messages that the plan stores.
 async fn write_messages(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Result<(), DatabaseError> {
     const RAISE: &str = "
-        UPDATE inboxes SET last_sequence = last_sequence + $2, message_count = message_count + $2 WHERE number = $1";
+        UPDATE inboxes SET last_sequence = last_sequence + $2, message_count = message_count + $2, last_received_at = $3
+        WHERE number = $1";
     const INSERT: &str = "
         INSERT INTO messages (id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at,
-            has_otp, has_link, sender, subject, subject_folded)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+            has_otp, has_link, sender, subject, subject_folded, attachments, project_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+            (SELECT project_id FROM inboxes WHERE number = $2))";
     let (deliveries, now) = (plan.deliveries, plan.policy.now);
     let stored: Vec<usize> = (0..deliveries.len()).filter(|index| plan.is_stored(*index)).collect();
     let contents = stored.iter().map(|index| &deliveries[*index].content);
@@ -423,10 +425,11 @@ async fn write_messages(transaction: &mut Transaction, plan: &mut Plan<'_>) -> R
                 content.sender.as_str(),
                 content.subject.as_str(),
                 content.subject_folded.as_str(),
+                content.attachments,
             ]
         }));
     }
-    let raised = plan.raised().map(|(number, count)| values![number, count]).collect();
+    let raised = plan.raised().map(|(number, count)| values![number, count, now]).collect();
     transaction.execute_many(RAISE, raised).await?;
     transaction.execute_many(INSERT, messages).await?;
     Ok(())

@@ -1,5 +1,6 @@
 //! All stored data of one message: its bytes and its envelope.
 
+use super::messages::Head;
 use super::{Form, Store, StoreError};
 use crate::db::values;
 use crate::memory::Room;
@@ -14,6 +15,8 @@ pub struct Everything {
     pub inbox_id: InboxId,
     /// When it was accepted.
     pub received_at: Timestamp,
+    /// The header fields that this server added in front of it.
+    pub trace: String,
     /// Its envelope and connection.
     pub envelope: Envelope,
     /// Its bytes as they were received.
@@ -33,10 +36,12 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<Everything>, StoreError> {
-        const ENVELOPE: &str = "SELECT reverse_path, client, helo, tls, authenticated FROM contents WHERE number = $1";
+        const ENVELOPE: &str =
+            "SELECT trace, reverse_path, client, helo, tls, authenticated FROM contents WHERE number = $1";
         let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
         let rows = self.database.look_up(ENVELOPE, values![head.content_number]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        let trace = row.text()?;
         let envelope = Envelope {
             from: row.text()?,
             client: row.optional_text()?,
@@ -46,6 +51,7 @@ impl Store {
         };
         let room = self.room_for(2 * head.raw_size).await?;
         let Some(raw) = self.read_form(&head, Form::Raw).await? else { return Ok(None) };
-        Ok(Some(Everything { id, inbox_id: head.inbox_id, received_at: head.received_at, envelope, raw, room }))
+        let Head { inbox_id, received_at, .. } = head;
+        Ok(Some(Everything { id, inbox_id, received_at, trace, envelope, raw, room }))
     }
 }

@@ -26,8 +26,8 @@ pub(super) struct Use {
 /// The fault that applies to a recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecipientFault {
-    /// None, and its inbox has no fault with uses left.
-    None,
+    /// None: this inbox has no fault with uses left.
+    None(InboxId),
     /// None now; one may apply when the message has been received.
     Later,
     /// This one. Its use is on stable storage.
@@ -102,7 +102,12 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn use_recipient_fault(&self, recipient: &InboxId, now: Timestamp) -> Result<RecipientFault, StoreError> {
-        let Some((inbox, number)) = self.faulty_inbox(recipient, now).await? else { return Ok(RecipientFault::None) };
+        let Some((inbox, number, left)) = self.inbox_of_recipient(recipient, now).await? else {
+            return Ok(RecipientFault::None(recipient.clone()));
+        };
+        if left <= 0 {
+            return Ok(RecipientFault::None(inbox));
+        }
         until_undisturbed(|| {
             let inbox = inbox.clone();
             self.database.transact(async move |transaction| use_at_rcpt(transaction, inbox, number, now).await)
@@ -110,16 +115,20 @@ impl Store {
         .await
     }
 
-    /// The inbox that mail to `recipient` goes to, if it has faults with uses left. Locks nothing.
-    async fn faulty_inbox(&self, recipient: &InboxId, now: Timestamp) -> Result<Option<(InboxId, i64)>, StoreError> {
+    /// The live inbox that mail to `recipient` goes to, its number, and how many uses its faults have left. Locks
+    /// nothing.
+    async fn inbox_of_recipient(
+        &self,
+        recipient: &InboxId,
+        now: Timestamp,
+    ) -> Result<Option<(InboxId, i64, i64)>, StoreError> {
         const LEFT: &str = "
             SELECT number, COALESCE(faults_left, 0) FROM inboxes
             WHERE id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
         for id in [Some(recipient.clone()), recipient.without_tag()].into_iter().flatten() {
             let rows = self.database.look_up(LEFT, values![&id, now]).await?;
             if let Some(mut row) = rows.into_iter().next() {
-                let (number, left) = (row.integer()?, row.integer()?);
-                return Ok((left > 0).then_some((id, number)));
+                return Ok(Some((id, row.integer()?, row.integer()?)));
             }
         }
         Ok(None)
@@ -184,10 +193,10 @@ async fn use_at_rcpt(
         SELECT 1 FROM inboxes WHERE number = $1 AND faults_left > 0 AND closed = 0
             AND (expires_at IS NULL OR expires_at > $2) {for_update}";
     if transaction.query(HOLD, values![number, now]).await?.is_empty() {
-        return Ok(RecipientFault::None);
+        return Ok(RecipientFault::None(inbox));
     }
     let mut pending = pending(&mut transaction, &[number]).await?.pop().unwrap_or_default().into_iter();
-    let Some(first) = pending.next() else { return Ok(RecipientFault::None) };
+    let Some(first) = pending.next() else { return Ok(RecipientFault::None(inbox)) };
     if first.fault.at != FaultPoint::Rcpt {
         return Ok(RecipientFault::Later);
     }
@@ -225,6 +234,7 @@ pub(super) async fn write_uses(
 pub(super) async fn sweep(transaction: &mut Transaction, most: i64) -> Result<bool, StoreError> {
     const ENDED: &str = "
         SELECT number FROM inboxes WHERE faults_left IS NOT NULL AND (closed = 1 OR faults_left < 0)
+            AND number NOT IN (SELECT inbox_number FROM trash WHERE kind IS NOT NULL)
         ORDER BY number LIMIT $1 {skip_locked}";
     const NONE: &str = "UPDATE inboxes SET faults_left = NULL WHERE number = $1";
     let ended = transaction.query(ENDED, values![most]).await?;

@@ -52,6 +52,8 @@ pub struct StoredMessage {
     pub subject: String,
     /// When it was accepted.
     pub received_at: Timestamp,
+    /// Its attachments, without images that its HTML shows.
+    pub attachments: i64,
     /// Its parts, a JSON object.
     pub parts: Pieces,
 }
@@ -76,6 +78,7 @@ pub(super) struct Head {
     pub(super) subject_folded: String,
     pub(super) received_at: Timestamp,
     pub(super) has: Features,
+    pub(super) attachments: i64,
     pub(super) content_number: i64,
     pub(super) parsed_size: usize,
     pub(super) raw_size: usize,
@@ -86,7 +89,7 @@ macro_rules! live_heads {
     ($conditions:literal) => {
         concat!(
             "SELECT m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp,
-                m.has_link, m.content_number, m.parsed_size, m.raw_size
+                m.has_link, m.attachments, m.content_number, m.parsed_size, m.raw_size
              FROM messages m JOIN inboxes i ON i.number = m.inbox_number
              WHERE i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND m.content_number IS NOT NULL AND ",
             $conditions
@@ -310,7 +313,7 @@ impl Store {
     }
 
     /// The message of a head; `None` if it was removed since.
-    async fn opened(&self, head: Head) -> Result<Option<StoredMessage>, StoreError> {
+    pub(super) async fn opened(&self, head: Head) -> Result<Option<StoredMessage>, StoreError> {
         let room = self.room_for(head.held()).await?;
         self.with_parts(head, room).await
     }
@@ -323,8 +326,8 @@ impl Store {
             let Some(parsed) = self.read_form(&head, Form::Parsed).await? else { return Ok(None) };
             Pieces::whole(self, parsed, room)
         };
-        let Head { id, inbox_id, sequence, sender, subject, received_at, .. } = head;
-        Ok(Some(StoredMessage { id, inbox_id, sequence, from: sender, subject, received_at, parts }))
+        let Head { id, inbox_id, sequence, sender: from, subject, received_at, attachments, .. } = head;
+        Ok(Some(StoredMessage { id, inbox_id, sequence, from, subject, received_at, attachments, parts }))
     }
 }
 
@@ -334,15 +337,19 @@ impl StoredMessage {
     /// # Errors
     /// As [`Store::message`].
     pub async fn load(self) -> Result<Option<Message>, StoreError> {
-        let Self { id, inbox_id, sequence, from, subject, received_at, parts } = self;
+        let Self { id, inbox_id, sequence, from, subject, received_at, attachments, parts } = self;
         let Some((parsed, room)) = parts.join().await? else { return Ok(None) };
         let parts = PartsJson::from_stored(parsed, room).ok_or(StoreError::Damaged("its parts are no JSON object"))?;
-        Ok(Some(Message { id, inbox_id, sequence, from, subject, parts, received_at }))
+        Ok(Some(Message { id, inbox_id, sequence, from, subject, parts, received_at, attachments }))
     }
 }
 
 impl Head {
     fn read(mut row: Row) -> Result<Self, DatabaseError> {
+        Self::read_from(&mut row)
+    }
+
+    pub(super) fn read_from(row: &mut Row) -> Result<Self, DatabaseError> {
         Ok(Self {
             id: MessageId(row.uuid()?),
             inbox_id: InboxId::from_stored(row.text()?),
@@ -352,6 +359,7 @@ impl Head {
             subject_folded: row.text()?,
             received_at: Timestamp::from_millis(row.integer()?),
             has: Features { otp: row.integer()? == 1, link: row.integer()? == 1 },
+            attachments: row.integer()?,
             content_number: row.integer()?,
             parsed_size: row.size()?,
             raw_size: row.size()?,

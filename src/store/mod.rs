@@ -15,13 +15,16 @@ mod deliveries;
 mod details;
 mod explanation;
 mod faults;
+mod inbox_list;
 mod inboxes;
+mod mail;
 mod messages;
 mod nodes;
 mod outgoing;
 mod overview;
 mod plan;
 mod projects;
+mod pulse;
 mod queue;
 mod reading;
 mod refusals;
@@ -31,7 +34,9 @@ mod selection;
 mod sessions;
 mod settings;
 mod sweep;
+mod trash;
 mod values;
+mod waits;
 
 use crate::db::{Database, DatabaseError, Locks, Notice, Transaction, Value};
 use crate::memory::{Budget, Exhausted};
@@ -45,14 +50,19 @@ pub use deliveries::{BusyInbox, Delivered, Delivery, DeliveryError, Outcome, Out
 pub use details::Everything;
 pub use explanation::{Latest, Similar};
 pub use faults::RecipientFault;
+pub use inbox_list::{InboxFilter, InboxTotals, ListPart};
+pub use mail::{MailFilter, MailPage};
 pub use messages::{Cursor, Page, Source, StoredMessage};
 pub use nodes::SmtpUse;
 pub use outgoing::{NewOutgoing, OutgoingFilter};
-pub use overview::{InboxEnd, InboxFilter, Watched};
+pub use overview::{InboxEnd, Watched};
+pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
+pub use refusals::RefusalFilter;
 pub use selection::Selection;
 pub use sweep::Swept;
+pub use trash::Rubbish;
 
 /// The migrations of the schema; one that was released is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];

@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use super::content::fold_case;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{InboxId, ProjectId, RefusedMail, Timestamp};
@@ -9,11 +10,64 @@ use crate::model::{InboxId, ProjectId, RefusedMail, Timestamp};
 /// The most refusals that are kept for each project.
 const KEPT: i64 = 1_000;
 
+/// The most refusals that one search reads.
+const SEARCHED: i64 = 5_000;
+
+/// Which refusals are meant.
+#[derive(Clone, Debug, Default)]
+pub struct RefusalFilter {
+    /// Those of one project, or of all.
+    pub project: Option<ProjectId>,
+    /// A substring of the addresses, the client or the reply, in any case.
+    pub text: String,
+    /// Those with this reason, a word in snake case.
+    pub reason: Option<String>,
+    /// Those since then.
+    pub since: Option<Timestamp>,
+}
+
+impl RefusalFilter {
+    fn has_text_in(&self, refused: &RefusedMail) -> bool {
+        let wanted = fold_case(&self.text);
+        let fields = [&refused.peer, &refused.sender, &refused.recipient, &refused.reason, &refused.reply];
+        fields.into_iter().any(|field| fold_case(field).contains(&wanted))
+    }
+}
+
 impl Store {
-    /// Stores refusals, each with its project, in the order in which they happened, and deletes the oldest.
+    /// The latest refusals that `filter` finds, the newest first, each with its project: at most `limit`.
     ///
     /// # Errors
     /// If the database fails, as everywhere below.
+    pub async fn find_refusals(
+        &self,
+        filter: &RefusalFilter,
+        limit: usize,
+    ) -> Result<Vec<(ProjectId, RefusedMail)>, StoreError> {
+        const FIND: &str = "
+            SELECT project_id, peer, sender, recipient, inbox_id, reason, reply, refused_at FROM refusals
+            WHERE ($1 = 0 OR project_id = $2) AND ($3 = '' OR reason = $3) AND refused_at >= $4
+            ORDER BY id DESC LIMIT $5";
+        let id = filter.project.map_or(Uuid::nil(), |project| project.0);
+        let since = filter.since.map_or(0, Timestamp::as_millis);
+        let reason = filter.reason.as_deref().unwrap_or_default();
+        let parameters = values![filter.project.is_some(), id, reason, since, SEARCHED];
+        let rows = self.database.query(FIND, parameters).await?;
+        let mut found = Vec::new();
+        for mut row in rows {
+            let project = ProjectId(row.uuid()?);
+            let refused = read_refusal(row)?;
+            if found.len() < limit && filter.has_text_in(&refused) {
+                found.push((project, refused));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Stores refusals, each with its project, in the order in which they happened, and deletes the oldest.
+    ///
+    /// # Errors
+    /// If the database fails.
     pub async fn add_refusals(&self, refusals: &[(ProjectId, RefusedMail)]) -> Result<(), StoreError> {
         const INSERT: &str = "
             INSERT INTO refusals (id, project_id, peer, sender, recipient, inbox_id, reason, reply, refused_at)
@@ -46,19 +100,6 @@ impl Store {
             Ok(transaction.commit().await?)
         };
         self.database.transact(add).await
-    }
-
-    /// The latest `limit` refusals, the newest first: of one project, or with `None` of all.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn refusals(&self, project: Option<ProjectId>, limit: i64) -> Result<Vec<RefusedMail>, StoreError> {
-        const LIST: &str = "
-            SELECT peer, sender, recipient, inbox_id, reason, reply, refused_at FROM refusals
-            WHERE $1 = 0 OR project_id = $2 ORDER BY id DESC LIMIT $3";
-        let id = project.map_or(Uuid::nil(), |project| project.0);
-        let rows = self.database.query(LIST, values![project.is_some(), id, limit]).await?;
-        Ok(rows.into_iter().map(read_refusal).collect::<Result<_, _>>()?)
     }
 
     /// The project that owns the address, whether it is a live inbox or reserved.

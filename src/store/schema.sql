@@ -41,6 +41,8 @@ CREATE TABLE inboxes (
     message_count BIGINT NOT NULL DEFAULT 0,
     -- The sequence of the last message.
     last_sequence BIGINT NOT NULL DEFAULT 0,
+    -- When the last message arrived.
+    last_received_at BIGINT,
     -- Messages up to this sequence belong to an earlier life of the address; no statement reads them.
     emptied_sequence BIGINT NOT NULL DEFAULT 0,
     -- Messages up to this sequence have been removed.
@@ -113,6 +115,8 @@ CREATE TABLE messages (
     id {bytes} NOT NULL,
     inbox_number BIGINT NOT NULL,
     sequence BIGINT NOT NULL,
+    -- The project of the inbox when the message arrived.
+    project_id {bytes} NOT NULL,
     -- Null once the message was deleted: the row is still a cursor.
     content_number BIGINT,
     -- Whether the message had several recipients, so that other messages may have the same content.
@@ -124,12 +128,15 @@ CREATE TABLE messages (
     -- Whether it has a one-time code, and a link.
     has_otp BIGINT NOT NULL,
     has_link BIGINT NOT NULL,
+    -- The attachments, without images that the HTML shows.
+    attachments BIGINT NOT NULL,
     sender TEXT NOT NULL,
     subject TEXT NOT NULL,
     subject_folded TEXT NOT NULL
 );
 CREATE UNIQUE INDEX messages_by_id ON messages (id);
 CREATE UNIQUE INDEX messages_by_inbox ON messages (inbox_number, sequence);
+CREATE INDEX messages_by_project ON messages (project_id, number);
 CREATE INDEX messages_sharing_content ON messages (content_number) WHERE is_shared = 1;
 
 CREATE TABLE outgoing (
@@ -210,6 +217,49 @@ CREATE TABLE nodes (
     last_message_at BIGINT,
     reported_at BIGINT NOT NULL
 );
+
+-- The latest waits of all nodes, written in the background. Only a database that nodes share has rows.
+CREATE {unlogged} TABLE waits (
+    id {bytes} NOT NULL PRIMARY KEY,
+    project_id {bytes} NOT NULL,
+    inbox_id TEXT NOT NULL,
+    inbox_created_at BIGINT NOT NULL,
+    subject TEXT,
+    sender TEXT,
+    has_otp BIGINT NOT NULL,
+    has_link BIGINT NOT NULL,
+    after TEXT,
+    started_at BIGINT NOT NULL,
+    timeout_millis BIGINT NOT NULL,
+    -- Null while the wait is open.
+    ended_at BIGINT,
+    outcome TEXT,
+    message_id {bytes}
+);
+CREATE INDEX waits_by_inbox ON waits (inbox_id, id);
+CREATE INDEX waits_open ON waits (project_id) WHERE ended_at IS NULL;
+
+-- What a person has deleted and may still take back: a message with its content, or an inbox as it was.
+CREATE TABLE trash (
+    number {numbered},
+    -- The deletion: its rows have one in common.
+    deletion {bytes} NOT NULL,
+    project_id {bytes} NOT NULL,
+    inbox_number BIGINT NOT NULL,
+    message_number BIGINT,
+    content_number BIGINT,
+    -- The fields of a deleted inbox.
+    kind TEXT,
+    expires_at BIGINT,
+    retention_days BIGINT,
+    message_count BIGINT,
+    emptied_sequence BIGINT,
+    -- When it is removed for good.
+    due_at BIGINT NOT NULL
+);
+CREATE INDEX trash_by_deletion ON trash (deletion, message_number);
+CREATE INDEX trash_by_content ON trash (content_number) WHERE content_number IS NOT NULL;
+CREATE INDEX trash_by_due ON trash (due_at);
 
 CREATE TABLE settings (
     name TEXT NOT NULL PRIMARY KEY,

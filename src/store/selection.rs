@@ -80,6 +80,7 @@ mod tests {
             subject_folded: fold_case(subject),
             received_at: Timestamp::from_millis(0),
             has,
+            attachments: 0,
             content_number: 1,
             parsed_size: 0,
             raw_size: 0,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::trash::empty_trash;
 use super::{Store, StoreError, faults, retention};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
@@ -53,10 +54,11 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
     }
     let closed = close_expired_inboxes(&mut transaction, now).await?;
     let taken = retention::take_old_messages(&mut transaction, now).await?;
+    let emptied = empty_trash(&mut transaction, now).await?;
     let removed = remove_messages(&mut transaction).await?;
     let cleared = faults::sweep(&mut transaction, INBOXES_A_STEP).await?;
     let forgotten = forget(&mut transaction, now).await?;
-    let worked = closed || taken || removed || cleared || forgotten;
+    let worked = closed || taken || emptied || removed || cleared || forgotten;
     if worked {
         transaction.commit().await?;
     }
@@ -76,6 +78,7 @@ async fn close_expired_inboxes(transaction: &mut Transaction, now: Timestamp) ->
 /// An inbox that a delivery holds is left for the next step here, too.
 async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreError> {
     const EMPTIED: &str = "SELECT number, emptied_sequence FROM inboxes WHERE swept_sequence < emptied_sequence
+                               AND number NOT IN (SELECT inbox_number FROM trash WHERE kind IS NOT NULL)
                            ORDER BY number LIMIT $1 {skip_locked}";
     const REMOVE: &str = "
         DELETE FROM messages WHERE number IN (
@@ -101,18 +104,26 @@ async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreErr
 /// Removes the contents of removed messages, unless the message of another recipient has the same content. A message
 /// that was deleted before has no content any more.
 pub(super) async fn remove_contents(transaction: &mut Transaction, removed: Vec<Row>) -> Result<(), StoreError> {
+    let mut numbers = Vec::new();
+    for mut row in removed {
+        numbers.extend(row.optional_integer()?);
+    }
+    remove_numbered(transaction, numbers).await
+}
+
+/// Removes the contents with these numbers that no message has any more, and that cannot be restored.
+pub(super) async fn remove_numbered(transaction: &mut Transaction, numbers: Vec<i64>) -> Result<(), StoreError> {
     // If two transactions remove the last messages with a content, the later one sees what the earlier one did.
     const LOCK: &str = "SELECT 1 FROM contents WHERE number = $1 {for_update}";
     const REMOVE: &str = "
         DELETE FROM contents WHERE number = $1
-            AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)";
+            AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)
+            AND NOT EXISTS (SELECT 1 FROM trash WHERE content_number = $1)";
     const REMOVE_CHUNKS: &str = "
         DELETE FROM chunks WHERE content_number = $1
-            AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)";
-    let mut numbers = Vec::new();
-    for mut row in removed {
-        numbers.extend(row.optional_integer()?.map(|number| values![number]));
-    }
+            AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)
+            AND NOT EXISTS (SELECT 1 FROM trash WHERE content_number = $1)";
+    let numbers: Vec<Vec<Value>> = numbers.into_iter().map(|number| values![number]).collect();
     if numbers.is_empty() {
         return Ok(());
     }

@@ -36,10 +36,12 @@ fn the_architecture_names_files_that_exist() {
 #[test]
 fn the_readmes_quote_the_examples_as_they_are() {
     let playwright = "clients/typescript/examples/playwright/tests/sign-up.spec.ts";
+    let pytest = "clients/python/examples/pytest/test_sign_up.py";
     for (readme, example) in [
         ("README.md", playwright),
         ("clients/typescript/README.md", playwright),
-        ("README.md", "examples/pytest/test_sign_in.py"),
+        ("README.md", pytest),
+        ("clients/python/README.md", pytest),
     ] {
         let [shown, text] = [readme, example].map(|path| fs::read_to_string(root().join(path)).unwrap());
         assert!(shown.contains(&format!("\n{text}```\n")), "{readme} does not have {example} as it is");

@@ -5,7 +5,6 @@ use std::process::Command;
 use testkit::server::{Server, first_start, printed};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
-const PYTEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/pytest/bin/pytest");
 
 /// A command with the server's addresses in its environment, as a user would set them.
 fn example(program: &str, server: &Server, key: &str) -> Command {
@@ -20,13 +19,4 @@ fn the_shell_script_prints_the_code() {
     let (_data_dir, server, key) = first_start();
     let mut script = example(&format!("{EXAMPLES}/first-message.sh"), &server, &key);
     assert_eq!(printed(&mut script), "482913");
-}
-
-#[test]
-fn the_pytest_file_passes() {
-    let (_data_dir, server, key) = first_start();
-    let mut pytest = example(PYTEST, &server, &key);
-    pytest.args(["-p", "no:cacheprovider", &format!("{EXAMPLES}/pytest")]).env("PYTHONDONTWRITEBYTECODE", "1");
-    let output = printed(&mut pytest);
-    assert!(output.contains("1 passed"), "{output}");
 }

@@ -23,3 +23,4 @@ mod share;
 mod silence;
 mod slots;
 mod sweeping;
+mod waits;

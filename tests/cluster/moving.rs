@@ -20,8 +20,9 @@ fn an_installation_moves_there_and_back_whole() {
     assert!(!summary.contains('\r'), "no progress without a terminal: {summary:?}");
     copy(&database.text(), &last_url);
     let (before, after) = (dump(first.path()), dump(last.path()));
-    assert_eq!(before.len(), 12, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());
-    let moved = before.iter().zip(&after).filter(|((table, _), _)| table != "nodes");
+    assert_eq!(before.len(), 16, "all tables: {:?}", before.iter().map(|(table, _)| table).collect::<Vec<_>>());
+    let moved =
+        before.iter().zip(&after).filter(|((table, _), _)| !matches!(table.as_str(), "nodes" | "waits" | "trash"));
     for ((table, rows), copied) in moved {
         assert!(!rows.is_empty(), "{table} shows nothing");
         assert_eq!((table, rows), (&copied.0, &copied.1));
@@ -30,6 +31,8 @@ fn an_installation_moves_there_and_back_whole() {
     let (code, said) = failed(command(["copy"]).args(["--from", &first_url, "--to", &database.text()]));
     assert!(code == 1 && said.contains("the target is in use"), "{code} {said}");
     let node = Node::start(&database.text());
+    // The fault had two uses, and one was left.
+    assert!(Sender::new(node.smtp()).send("box", "lost").is_err());
     assert!(Sender::new(node.smtp()).send("box", "before").unwrap().starts_with("250"));
     let (status, list) = node.client().get("/v1/inboxes/box/messages");
     assert_eq!((status, list["messages"].as_array().unwrap().len()), (200, 121));
@@ -93,6 +96,7 @@ fn fill(data_dir: &Path) {
         sender.send("box", &format!("large\r\n\r\n{}", "some text\r\n".repeat(20_000))).unwrap().starts_with("250")
     );
     refuse_one(&server, Path::new(data_dir));
+    use_a_fault(&server);
     let mail = serde_json::json!({"to": "someone@elsewhere.example", "subject": "queued"}).to_string();
     let url = format!("{}/v1/inboxes/box/messages", server.url);
     assert_eq!(ureq::post(url).header("x-api-key", KEY).send(mail).unwrap().status(), 202);
@@ -105,6 +109,16 @@ fn refuse_one(server: &Server, data_dir: &Path) {
     connection.say("MAIL FROM:<app@example.com>").unwrap();
     assert!(connection.say("RCPT TO:<someone@elsewhere.example>").unwrap().starts_with("550"));
     wait_for_one_row(data_dir, "refusals");
+}
+
+/// Has the connection closed at RCPT, once of two times.
+fn use_a_fault(server: &Server) {
+    let faults = r#"{"faults": [{"at": "rcpt", "do": "disconnect", "times": 2}]}"#;
+    let url = format!("{}/v1/inboxes/box/faults", server.url);
+    assert_eq!(ureq::put(url).header("x-api-key", KEY).send(faults).unwrap().status(), 200);
+    let mut connection = Smtp::connect(&server.smtp).unwrap();
+    connection.say("MAIL FROM:<app@example.com>").unwrap();
+    assert!(connection.say("RCPT TO:<box@restante.test>").is_err());
 }
 
 fn wait_for_one_row(data_dir: &Path, table: &str) {
@@ -125,6 +139,10 @@ fn dump(directory: &Path) -> Vec<(String, Vec<Vec<Value>>)> {
         UPDATE chunks SET number = number - (SELECT MAX(number) + 1 FROM chunks),
             content_number = content_number - (SELECT MAX(number) + 1 FROM contents);
         UPDATE contents SET number = number - (SELECT MAX(number) + 1 FROM contents);
+        UPDATE fault_uses SET number = number - (SELECT MAX(number) + 1 FROM fault_uses),
+            fault_number = fault_number - (SELECT MAX(number) + 1 FROM faults);
+        UPDATE faults SET number = number - (SELECT MAX(number) + 1 FROM faults),
+            inbox_number = inbox_number - (SELECT MAX(number) + 1 FROM inboxes);
         UPDATE inboxes SET number = number - (SELECT MAX(number) + 1 FROM inboxes)";
     let database = rusqlite::Connection::open(directory.join("restante.db")).unwrap();
     database.execute_batch(COUNTED).unwrap();

@@ -242,8 +242,22 @@ pub async fn mail_of_the_service_meets_no_fault(engine: Engine) {
 pub async fn a_refused_message_is_explained(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
-    let (inbox, address) = inbox_with(&api, json!([{"at": "data", "do": "reject"}])).await;
-    assert!(smtp.send(&address, MAIL).await.starts_with("550"));
+    for (fault, reply, shown) in [
+        (json!({"at": "data", "do": "reject"}), "550 5.1.1", "550 5.1.1 Rejected on request"),
+        (json!({"at": "data", "do": "disconnect"}), "", "the connection was closed on request, without a reply"),
+        (json!({"at": "data", "do": "bounce"}), "250 2.0.0 OK", "accepted, and bounced on request"),
+    ] {
+        let (inbox, address) = inbox_with(&api, json!([fault])).await;
+        let answer = smtp.send(&address, MAIL).await;
+        assert!(answer.starts_with(reply) && answer.is_empty() == reply.is_empty(), "{answer}");
+        let explanation = explain_refused(&api, &inbox).await;
+        assert_eq!(explanation["refused"][0]["reply"], shown);
+        assert!(explanation["summary"].as_str().unwrap().contains(shown), "{explanation}");
+    }
+}
+
+/// The explanation, once a refusal is known: they are stored in the background.
+async fn explain_refused(api: &Harness, inbox: &str) -> Value {
     let explanation = testkit::within(async {
         loop {
             let explanation = api.get(&format!("/v1/inboxes/{inbox}/explain")).await.json();
@@ -253,7 +267,5 @@ pub async fn a_refused_message_is_explained(engine: Engine) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
-    let explanation = explanation.await;
-    assert_eq!(explanation["refused"][0]["reply"], "550 5.1.1 Rejected on request");
-    assert!(explanation["summary"].as_str().unwrap().contains("Rejected on request"), "{explanation}");
+    explanation.await
 }

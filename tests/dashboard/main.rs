@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod barriers;
+mod deletions;
 mod faults;
 mod hostile;
 mod journeys;
@@ -11,8 +12,11 @@ mod live;
 mod mail;
 mod pages;
 mod projects;
+mod reading;
+mod reasons;
 mod routes;
 mod sessions;
 mod site;
 mod visitor;
+mod waits;
 mod webdriver;

@@ -60,8 +60,12 @@ pub async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
     assert_eq!(outcomes(bed.deliver(&[delivery(&["a"], "x")], START).await), [(Some(reject()), 0)]);
     assert_eq!(outcomes(bed.deliver(&[delivery(&["a"], "x")], START).await), [(None, 1)]);
     assert_eq!(at_rcpt().await, RecipientFault::Now(defer()));
-    assert_eq!(at_rcpt().await, RecipientFault::None);
-    assert_eq!(bed.store.use_recipient_fault(&id("nobody"), START).await.unwrap(), RecipientFault::None);
+    assert_eq!(at_rcpt().await, RecipientFault::None(id("a")));
+    let none = async |name: &str| bed.store.use_recipient_fault(&id(name), START).await.unwrap();
+    assert_eq!(none("nobody").await, RecipientFault::None(id("nobody")));
+    // An inbox with the tag in its name has faults of its own.
+    bed.inbox(bed.default_project, "a+tag").await;
+    assert_eq!(none("a+tag").await, RecipientFault::None(id("a+tag")));
 }
 
 pub async fn the_first_recipient_with_a_fault_decides(bed: Bed) {

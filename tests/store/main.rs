@@ -9,6 +9,7 @@ mod bed;
 mod deliveries;
 mod faults;
 mod inboxes;
+mod mail;
 mod messages;
 mod outgoing;
 mod overview;
@@ -84,6 +85,10 @@ cases! {
         an_ended_inbox_is_gone_with_its_messages,
         a_permanent_inbox_lives_until_it_is_ended,
         a_reserved_address_is_claimed_by_its_own_project_only_and_is_empty_again;
+    mail:
+        all_mail_of_a_project_is_listed_page_by_page,
+        mail_is_searched_by_address_sender_subject_and_text,
+        mail_that_has_gone_is_not_listed;
     messages:
         a_message_comes_back_whole,
         a_cursor_belongs_to_its_inbox,
@@ -104,6 +109,7 @@ cases! {
         a_deleted_project_takes_its_queue_along;
     overview:
         inboxes_are_listed_newest_first_with_their_last_message,
+        inboxes_with_the_latest_mail_come_first,
         inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by_page,
         a_project_s_messages_and_bytes_are_those_that_live,
         a_mark_changes_with_what_it_marks_and_with_nothing_else;
@@ -118,6 +124,7 @@ cases! {
         a_project_is_found_by_its_id_and_renamed_to_what_is_free;
     refusals:
         refusals_are_listed_newest_first_by_project,
+        refusals_are_found_by_text_reason_and_time,
         of_a_flood_of_refusals_the_latest_thousand_are_kept,
         an_address_is_its_project_s_while_it_is_reserved,
         a_deleted_project_takes_its_refusals_along;

@@ -1,7 +1,7 @@
 //! The lists of the dashboard, and the marks that show whether they have changed.
 
 use restante::model::{InboxKind, RefusedMail, Timestamp};
-use restante::store::{InboxFilter, Watched};
+use restante::store::{InboxFilter, InboxTotals, ListPart, Watched};
 
 use super::bed::{Bed, HOUR, START, id};
 use super::inboxes::permanent;
@@ -36,9 +36,25 @@ pub async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by
     let kind = |kind| InboxFilter { kind: Some(kind), ..InboxFilter::default() };
     assert_eq!(listed(&bed, kind(InboxKind::Permanent), 10, START).await, ["gamma"]);
     assert_eq!(listed(&bed, kind(InboxKind::Temporary), 10, START).await, ["beta", "alpha", "al_pha"]);
-    let after = InboxFilter { after: Some((START, id("beta"))), ..InboxFilter::default() };
+    let part = |part| InboxFilter { part, ..InboxFilter::default() };
     assert_eq!(listed(&bed, InboxFilter::default(), 2, START).await, ["gamma", "beta"]);
-    assert_eq!(listed(&bed, after, 2, START).await, ["alpha", "al_pha"]);
+    let after = ListPart::After(START, id("beta"));
+    assert_eq!(listed(&bed, part(after), 2, START).await, ["alpha", "al_pha"]);
+    let before = ListPart::Before(START, id("al_pha"));
+    assert_eq!(listed(&bed, part(before), 2, START).await, ["beta", "alpha"]);
+}
+
+pub async fn inboxes_with_the_latest_mail_come_first(bed: Bed) {
+    for name in ["one", "two", "three"] {
+        bed.inbox(bed.default_project, name).await;
+    }
+    bed.mail(&["one"], "Late", START.after(HOUR / 4)).await;
+    let now = START.after(HOUR / 2);
+    assert_eq!(listed(&bed, InboxFilter::default(), 10, now).await, ["one", "two", "three"]);
+    let with_mail = InboxFilter { with_mail: true, ..InboxFilter::default() };
+    assert_eq!(listed(&bed, with_mail, 10, now).await, ["one"]);
+    let totals = bed.store.inbox_totals(bed.default_project, now).await.unwrap();
+    assert_eq!(totals, InboxTotals { inboxes: 3, with_mail: 1, messages: 1 });
 }
 
 pub async fn a_project_s_messages_and_bytes_are_those_that_live(bed: Bed) {

@@ -1,9 +1,33 @@
 //! Refusals over SMTP.
 
-use restante::store::Change;
+use restante::model::ProjectId;
+use restante::store::{Change, RefusalFilter};
 
 use super::bed::{Bed, HOUR, START, id};
 use super::overview::refusal;
+
+fn of(project: Option<ProjectId>) -> RefusalFilter {
+    RefusalFilter { project, ..RefusalFilter::default() }
+}
+
+pub async fn refusals_are_found_by_text_reason_and_time(bed: Bed) {
+    let project = bed.default_project;
+    let late = START.after(HOUR);
+    let mut full = refusal("<Full@b>");
+    (full.reason, full.refused_at) = ("inbox_full".to_owned(), late);
+    let mut relay = refusal("<away@c>");
+    relay.reason = "relay_not_permitted".to_owned();
+    bed.store.add_refusals(&[(project, relay), (project, full)]).await.unwrap();
+    let found = async |filter: RefusalFilter| {
+        let found = bed.store.find_refusals(&filter, 10).await.unwrap();
+        found.into_iter().map(|(_, refused)| refused.recipient).collect::<Vec<_>>()
+    };
+    assert_eq!(found(RefusalFilter { text: "FULL@".to_owned(), ..of(None) }).await, ["<Full@b>"]);
+    let reason = Some("relay_not_permitted".to_owned());
+    assert_eq!(found(RefusalFilter { reason, ..of(Some(project)) }).await, ["<away@c>"]);
+    assert_eq!(found(RefusalFilter { since: Some(late), ..of(None) }).await, ["<Full@b>"]);
+    assert_eq!(found(RefusalFilter { text: "nothing".to_owned(), ..of(None) }).await, [""; 0]);
+}
 
 pub async fn refusals_are_listed_newest_first_by_project(bed: Bed) {
     let (project, other) = (bed.default_project, bed.project("other").await);
@@ -12,13 +36,13 @@ pub async fn refusals_are_listed_newest_first_by_project(bed: Bed) {
     bed.store.add_refusals(&refused).await.unwrap();
     assert_eq!(changes.recv().await, Some(Change::Refusals));
     let recipients = async |project, limit| {
-        let refusals = bed.store.refusals(project, limit).await.unwrap();
-        refusals.into_iter().map(|refused| refused.recipient).collect::<Vec<_>>()
+        let refusals = bed.store.find_refusals(&of(project), limit).await.unwrap();
+        refusals.into_iter().map(|(_, refused)| refused.recipient).collect::<Vec<_>>()
     };
     assert_eq!(recipients(Some(project), 10).await, ["<last@b>", "<first@b>"]);
     assert_eq!(recipients(Some(other), 10).await, ["<theirs@b>"]);
     assert_eq!(recipients(None, 2).await, ["<last@b>", "<theirs@b>"]);
-    assert_eq!(bed.store.refusals(Some(other), 1).await.unwrap(), [refusal("<theirs@b>")]);
+    assert_eq!(bed.store.find_refusals(&of(Some(other)), 1).await.unwrap(), [(other, refusal("<theirs@b>"))]);
 }
 
 pub async fn of_a_flood_of_refusals_the_latest_thousand_are_kept(bed: Bed) {
@@ -28,9 +52,9 @@ pub async fn of_a_flood_of_refusals_the_latest_thousand_are_kept(bed: Bed) {
     for batch in flood.chunks(300) {
         bed.store.add_refusals(batch).await.unwrap();
     }
-    let kept = bed.store.refusals(Some(bed.default_project), i64::MAX).await.unwrap();
-    assert_eq!((kept.len(), kept[0].recipient.as_str(), kept[999].recipient.as_str()), (1_000, "1099", "100"));
-    assert_eq!(bed.store.refusals(Some(other), 10).await.unwrap().len(), 1);
+    let kept = bed.store.find_refusals(&of(Some(bed.default_project)), usize::MAX).await.unwrap();
+    assert_eq!((kept.len(), kept[0].1.recipient.as_str(), kept[999].1.recipient.as_str()), (1_000, "1099", "100"));
+    assert_eq!(bed.store.find_refusals(&of(Some(other)), 10).await.unwrap().len(), 1);
 }
 
 pub async fn an_address_is_its_project_s_while_it_is_reserved(bed: Bed) {
@@ -46,5 +70,6 @@ pub async fn a_deleted_project_takes_its_refusals_along(bed: Bed) {
     let project = bed.project("shop").await;
     bed.store.add_refusals(&[(project, refusal("<a@b>")), (bed.default_project, refusal("<c@d>"))]).await.unwrap();
     assert!(bed.store.delete_project("shop", START).await.unwrap());
-    assert_eq!(bed.store.refusals(None, 10).await.unwrap(), [refusal("<c@d>")]);
+    let all = bed.store.find_refusals(&RefusalFilter::default(), 10).await.unwrap();
+    assert!(all.iter().map(|(_, refused)| refused).eq([&refusal("<c@d>")]));
 }

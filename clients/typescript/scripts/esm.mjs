@@ -1,4 +1,4 @@
-// Gives each entry point an ESM face. There is one copy of the code, so that `instanceof` holds for both kinds of import.
+// Gives each entry point an ESM face. There is one copy of the code, so `instanceof` holds for both kinds of import.
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 

@@ -19,8 +19,8 @@ export function findBinary(): string {
   const found = packaged() ?? onPath();
   if (found !== undefined) return found;
   throw new RestanteError(
-    `The server's program is missing: there is neither the package ${PACKAGE} nor \`restante\` on PATH. Install without ` +
-      "--omit=optional, or build the program and name it in RESTANTE_BIN.",
+    `The server's program is missing: there is neither the package ${PACKAGE} nor \`restante\` on PATH. Install ` +
+      "without --omit=optional, or build the program and name it in RESTANTE_BIN.",
   );
 }
 

@@ -103,8 +103,8 @@ const KEY_HELP =
 function unreachable(url: string, cause: unknown): UnreachableError {
   const reason = codeOf(cause) || String(cause);
   return new UnreachableError(
-    `Restante does not answer at ${url} (${reason}). Start it with \`npx restante serve\` and set RESTANTE_URL to the ` +
-      "address that it prints, or leave RESTANTE_URL unset: then a server is started for the run.",
+    `Restante does not answer at ${url} (${reason}). Start it with \`npx restante serve\` and set RESTANTE_URL to ` +
+      "the address that it prints, or leave RESTANTE_URL unset: then a server is started for the run.",
     { cause },
   );
 }

@@ -66,7 +66,7 @@ export class Inbox implements AsyncDisposable {
 
   /**
    * The next messages that pass the filters, oldest first.
-   * @throws {@link WaitTimeoutError} with the reason if fewer come in time. Then the next wait begins where this one did.
+   * @throws {@link WaitTimeoutError} with the reason if fewer come in time. Then the next wait begins where this did.
    */
   waitForMessages(count: number, options: WaitOptions = {}): Promise<Message[]> {
     return this.#wait(count, options, callSite(this.waitForMessages));

@@ -102,7 +102,7 @@ function environment(options: ServerOptions): NodeJS.ProcessEnv {
   return environment;
 }
 
-/** The line that says where the server listens. The process may end meanwhile, and the server does not keep it alive. */
+/** The line that says where the server listens. The server does not keep this process alive. */
 async function firstLine(child: ChildProcess): Promise<string> {
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error("no pipes");

@@ -51,7 +51,8 @@ function reasons(wait: FailedWait, { summary, messages, refused }: Explanation):
   const why = local.length > 0 && excludedHere.length > 0 ? `Mail came, but none passes ${local.join(", ")}.` : summary;
   const came = messages.latest.map((message) => {
     const missed = message.missedBy.length > 0 ? message.missedBy : local;
-    return `  ${JSON.stringify(message.subject)} from ${message.from}${missed.length ? `, not: ${missed.join(", ")}` : ""}`;
+    const not = missed.length > 0 ? `, not: ${missed.join(", ")}` : "";
+    return `  ${JSON.stringify(message.subject)} from ${message.from}${not}`;
   });
   const refusals = refused.map(({ sender, recipient, reply }) => `  ${sender} to ${recipient}: ${reply}`);
   const isOlder = messages.latest.some(({ missedBy }) => missedBy.length === 1 && missedBy[0] === "after");

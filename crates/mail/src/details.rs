@@ -69,6 +69,8 @@ pub struct Link {
 /// An attachment without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
+    /// Its place in [`crate::anatomy::Anatomy::parts`].
+    pub part: usize,
     /// The decoded file name that the part names; never use it as a path.
     pub file_name: Option<String>,
     /// `image/png`, in lower case; empty if it names no type.
@@ -119,8 +121,8 @@ pub fn details(raw: &[u8]) -> Details {
 #[must_use]
 pub fn attachment_content(raw: &[u8], index: usize) -> Option<(Attachment, Vec<u8>)> {
     let structure = Structure::read(raw);
-    let part = attached(&structure).nth(index)?;
-    Some((attachment(part), part.encoding.decode(part.body).into_owned()))
+    let (place, part) = attached(&structure).nth(index)?;
+    Some((attachment((place, part)), part.encoding.decode(part.body).into_owned()))
 }
 
 /// The text of the message and the visible text of its HTML.
@@ -178,19 +180,26 @@ fn all_links(body: &Body, own_text: &str, page_text: &str) -> Vec<Link> {
 }
 
 /// The parts that the body does not use.
-fn attached<'s, 'a>(structure: &'s Structure<'a>) -> impl Iterator<Item = &'s Part<'a>> {
-    structure.parts.iter().filter(|part| match part.kind {
+fn attached<'s, 'a>(structure: &'s Structure<'a>) -> impl Iterator<Item = (usize, &'s Part<'a>)> {
+    structure.parts.iter().enumerate().filter(|(_, part)| match part.kind {
         Kind::Plain | Kind::Html => part.attachment || part.file_name.is_some(),
         Kind::Opaque => true,
         Kind::Alternative | Kind::Related(_) | Kind::Multipart => false,
     })
 }
 
-fn attachment(part: &Part<'_>) -> Attachment {
+/// The attachments that are not shown among the text.
+pub(crate) fn count_attachments(structure: &Structure<'_>) -> usize {
+    let is_inline = |part: &Part<'_>| !part.attachment && (part.inline || part.content_id.is_some());
+    attached(structure).filter(|(_, part)| !is_inline(part)).count()
+}
+
+fn attachment((place, part): (usize, &Part<'_>)) -> Attachment {
     let content_id = part.content_id.map(|id| header::text(id).trim_matches(['<', '>']).to_owned());
     let content_id = content_id.filter(|id| !id.is_empty());
     let file_name = part.file_name.as_deref().map(|name| encoded_word::decode(name).replace('\0', "\u{fffd}"));
     Attachment {
+        part: place,
         file_name: file_name.filter(|name| !name.trim().is_empty()),
         content_type: part.content_type.value.clone(),
         size: part.encoding.decode(part.body).len(),

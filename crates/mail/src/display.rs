@@ -29,6 +29,29 @@ pub fn displayed(html: &str) -> String {
     display.html
 }
 
+/// The images that `html` would load from another host.
+#[must_use]
+pub fn remote_images(html: &str) -> usize {
+    let mut emitter = DefaultEmitter::default();
+    emitter.naively_switch_states(true);
+    let is_remote = |value: &[u8]| {
+        let value = value.trim_ascii_start().to_ascii_lowercase();
+        [&b"http://"[..], b"https://", b"//"].iter().any(|scheme| value.starts_with(scheme))
+    };
+    let mut count = 0;
+    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
+        let Token::StartTag(tag) = token else { continue };
+        let is_image = matches!(tag.name.as_slice(), b"img" | b"image" | b"input");
+        let loads = |name: &[u8]| match name {
+            b"src" | b"srcset" | b"xlink:href" => is_image,
+            b"background" => true,
+            _ => false,
+        };
+        count += usize::from(tag.attributes.iter().any(|(name, value)| loads(name) && is_remote(value)));
+    }
+    count
+}
+
 struct Display {
     html: String,
     /// The element that is being removed.
@@ -203,6 +226,18 @@ mod tests {
             "<plaintext><link rel=preconnect href=//x>",
         ] {
             assert_eq!(displayed(html), "", "{html}");
+        }
+    }
+
+    #[test]
+    fn remote_images_are_counted() {
+        for (html, count) in [
+            ("", 0),
+            ("<img src=cid:a><img src='data:image/png,x'><img alt='https://x'>", 0),
+            ("<img src='https://a/b.png'><IMG SRC=' HTTP://a'><td background=//a/b>", 3),
+            ("<!-- <img src=https://a> --><a href=https://a>x</a>", 0),
+        ] {
+            assert_eq!(remote_images(html), count, "{html}");
         }
     }
 

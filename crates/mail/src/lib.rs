@@ -21,7 +21,9 @@ pub mod anatomy;
 mod body;
 mod budget;
 mod charset;
+pub mod check;
 pub mod compose;
+mod css;
 pub mod details;
 pub mod display;
 mod encoded_word;
@@ -61,6 +63,8 @@ pub struct ParsedMessage {
     /// The one-time code, 4 to 8 ASCII digits; empty if there is none. Only the first 256 KiB of the visible text are
     /// searched.
     pub otp: String,
+    /// The attachments, without images that the HTML shows.
+    pub attachments: usize,
     /// The limit at which reading stopped, if the message was read only in part.
     pub over_budget: Option<Budget>,
 }
@@ -90,5 +94,6 @@ pub fn parse(raw: &[u8]) -> ParsedMessage {
     let links = links::collect(&body.page, page_text, own_text);
     let otp = otp::find(&subject, own_text, page_text);
     let over_budget = structure.over_budget.or(body.over_budget);
-    ParsedMessage { from, subject, links, otp, text: body.text, html: body.html, over_budget }
+    let attachments = details::count_attachments(&structure);
+    ParsedMessage { from, subject, links, otp, text: body.text, html: body.html, attachments, over_budget }
 }

@@ -160,7 +160,8 @@ impl Reply {
         Self::plain(354, "End data with <CR><LF>.<CR><LF>")
     }
 
-    /// 250 to the end of data: the message is stored, with one id per inbox. Without an id it is accepted, but not stored.
+    /// 250 to the end of data: the message is stored, with one id per inbox. Without an id it is accepted, but not
+    /// stored.
     pub(super) fn stored<I: fmt::Display>(ids: &[I]) -> Self {
         let mut lines = ids.iter().map(|id| Cow::Owned(format!("Stored {id}")));
         let reply = Self::enhanced(250, (0, 0), lines.next().unwrap_or("OK".into()));

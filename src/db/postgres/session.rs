@@ -110,8 +110,8 @@ impl Keeper {
         }
     }
 
-    /// Runs commands until the link is lost or every [`NodeSession`] is dropped. Commands are sent in the order in which
-    /// they arrive, without waiting for earlier answers.
+    /// Runs commands until the link is lost or every [`NodeSession`] is dropped. Commands are sent in the order in
+    /// which they arrive, without waiting for earlier answers.
     async fn serve(&mut self, mut link: Link) -> ControlFlow<()> {
         let requests = &link.requests;
         let mut running = FuturesUnordered::new();

@@ -120,7 +120,7 @@ fn open_failed(path: &Path, source: rusqlite::Error) -> DatabaseError {
 fn spell(sql: &str) -> String {
     let spelled = sql.replace('$', "?").replace("{bytes}", "BLOB").replace("{numbered}", "INTEGER PRIMARY KEY");
     // Transactions run one after another, so rows need no lock.
-    spelled.replace("{for_update}", "").replace("{skip_locked}", "")
+    ["{for_update}", "{skip_locked}", "{unlogged}"].iter().fold(spelled, |spelled, word| spelled.replace(word, ""))
 }
 
 fn column(row: &rusqlite::Row<'_>, index: usize) -> Result<Value, DatabaseError> {

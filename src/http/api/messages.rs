@@ -58,7 +58,7 @@ pub(super) async fn page(
     Authenticated(caller): Authenticated,
     id: PathId,
 ) -> Result<Response, Error> {
-    frame::page(&app, &caller, &id.0).await
+    frame::page(&app, &caller, &id.0, frame::Images::Own).await
 }
 
 pub(super) async fn remove(

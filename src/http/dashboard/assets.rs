@@ -15,6 +15,8 @@ use crate::http::error::Error;
 const STYLE_SHEET: &str = include_str!("../../../static/dashboard.css");
 const SCRIPT: &str = include_str!("../../../static/dashboard.js");
 const ICON: &str = include_str!("../../../static/icon.svg");
+/// The icon while there is mail that nobody has looked at.
+const ICON_NEW: &str = include_str!("../../../static/icon-new.svg");
 
 static STYLE_SHEET_NAME: LazyLock<String> = LazyLock::new(|| name(STYLE_SHEET, "css"));
 static SCRIPT_NAME: LazyLock<String> = LazyLock::new(|| name(SCRIPT, "js"));
@@ -32,6 +34,7 @@ pub(super) async fn serve(Path(file): Path<String>) -> Result<Response, Failure>
         file if file == *STYLE_SHEET_NAME => ("text/css; charset=utf-8", STYLE_SHEET),
         file if file == *SCRIPT_NAME => ("text/javascript; charset=utf-8", SCRIPT),
         "icon.svg" => ("image/svg+xml", ICON),
+        "icon-new.svg" => ("image/svg+xml", ICON_NEW),
         _ => return Err(Error::NotFound.into()),
     };
     let cached = HeaderValue::from_static("public, max-age=31536000, immutable");

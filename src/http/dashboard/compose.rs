@@ -13,7 +13,10 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{EmailAddress, Message, OutgoingId};
-use crate::service::Draft;
+use crate::service::{Draft, ServiceError};
+
+/// Lines of a message that a reply quotes.
+const QUOTED_LINES: usize = 200;
 
 #[derive(Template)]
 #[template(path = "compose.html")]
@@ -38,7 +41,7 @@ struct Fields {
 
 pub(super) async fn show(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, Failure> {
     let fields = match query.first("reply") {
-        Some(id) => Fields::reply_to(&app.service.message(&page.of.caller(), &id).await?),
+        Some(id) => Fields::reply_to(&app.service.message(&page.of.caller(), &id).await?)?,
         None => Fields::default(),
     };
     Ok(html(&compose_page(&app, &page, fields))?)
@@ -71,11 +74,20 @@ impl Fields {
         Self { to: field("to"), subject: field("subject"), text: field("text"), reply }
     }
 
-    fn reply_to(message: &Message) -> Self {
+    fn reply_to(message: &Message) -> Result<Self, Error> {
         let is_reply = message.subject.get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case("re:"));
         let subject = if is_reply { message.subject.clone() } else { format!("Re: {}", message.subject) };
-        Self { to: message.from.clone(), subject, text: String::new(), reply: Some(message.id.to_string()) }
+        let text = quoted(&message.from, &message.parts.read().map_err(ServiceError::from)?.text);
+        Ok(Self { to: message.from.clone(), subject, text, reply: Some(message.id.to_string()) })
     }
+}
+
+/// The text of a message as a reply quotes it (RFC 3676, section 4.5), with room for the answer above.
+fn quoted(from: &str, text: &str) -> String {
+    let lines = text.lines().take(QUOTED_LINES);
+    let quote: String =
+        lines.map(|line| format!(">{}{line}\n", if line.starts_with('>') { "" } else { " " })).collect();
+    if quote.is_empty() { quote } else { format!("\n\n{from} wrote:\n{quote}") }
 }
 
 fn compose_page(app: &App, page: &InboxPage, fields: Fields) -> ComposePage {
@@ -102,4 +114,18 @@ fn draft(form: &Form) -> Result<Draft, Error> {
         html: String::new(),
         in_reply_to: form.given("reply").map(str::to_owned),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_quotes_the_message() {
+        assert_eq!(
+            quoted("a@b.example", "One\n> two\n\nthree"),
+            "\n\na@b.example wrote:\n> One\n>> two\n> \n> three\n"
+        );
+        assert_eq!(quoted("a@b.example", ""), "");
+    }
 }

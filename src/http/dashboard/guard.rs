@@ -32,6 +32,8 @@ const PUBLIC_FORM_BYTES: usize = 16 * 1024;
 const FORM_BYTES: usize = 64 * 1024;
 /// The most fields of a form; our own have fewer.
 const MOST_PAIRS: usize = 10;
+/// The most fields of a form in which inboxes of a list are chosen.
+const MOST_CHOSEN: usize = 120;
 
 /// Passes a request to its handler, or answers with an error page.
 pub(super) async fn guard(
@@ -146,21 +148,25 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 
 /// Reads the form.
 async fn read_form(app: &App, access: Access, request: &mut Request) -> Result<Form, Error> {
-    let route = request.extensions().get::<MatchedPath>();
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let limit = match access {
         Access::Public => PUBLIC_FORM_BYTES,
-        _ if route.is_some_and(|route| route.as_str().ends_with("/send")) => app.limits.send_body,
+        _ if route.as_ref().is_some_and(|route| route.as_str().ends_with("/send")) => app.limits.send_body,
         _ => FORM_BYTES,
     };
     let body = std::mem::replace(request.body_mut(), Body::empty());
     let (body, room) = read(body, limit, app.service.budget()).await?;
-    let form = pairs(&body);
-    if form.len() > MOST_PAIRS { Err(Error::BodyTooLarge) } else { Ok(Form::new(form, room)) }
+    let most = match route {
+        Some(route) if route.as_str().ends_with("/delete-inboxes") => MOST_CHOSEN,
+        _ => MOST_PAIRS,
+    };
+    let form = pairs(&body, most);
+    if form.len() > most { Err(Error::BodyTooLarge) } else { Ok(Form::new(form, room)) }
 }
 
 /// The pairs of a form: at most one more than allowed, which shows that there are too many.
-fn pairs(encoded: &[u8]) -> Vec<(String, String)> {
-    let pairs = form_urlencoded::parse(encoded).take(MOST_PAIRS + 1);
+fn pairs(encoded: &[u8], most: usize) -> Vec<(String, String)> {
+    let pairs = form_urlencoded::parse(encoded).take(most + 1);
     pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
 }
 

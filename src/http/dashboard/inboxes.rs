@@ -6,17 +6,19 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
+use super::deletions::Undo;
 use super::failure::Failure;
-use super::page::{Place, Shell, again, html, project_path, see, subject, with_query};
+use super::page::{Place, Shell, again, html, see, subject, with_query};
 use super::start::Setup;
 use super::visit::{Form, InboxPage, ProjectPage};
+use super::waits::{OpenWait, open_waits};
 use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{InboxId, InboxKind, InboxSummary, Timestamp};
-use crate::store::{InboxFilter, Watched};
+use crate::store::{InboxFilter, InboxTotals, ListPart, Watched};
 
 /// Inboxes on one page.
 const PAGE: usize = 100;
@@ -26,12 +28,20 @@ const PAGE: usize = 100;
 struct InboxesPage {
     shell: Shell,
     base: String,
+    /// The path of the project.
+    project: String,
     search: Option<String>,
     /// The kinds to choose from.
-    kinds: [Kind; 3],
+    kinds: [Kind; 4],
     kind: Option<&'static str>,
+    with_mail: bool,
+    totals: InboxTotals,
+    /// The open waits of the project.
+    waits: Vec<OpenWait>,
+    undo: Option<Undo>,
     rows: Vec<Row>,
-    /// The next page of the list.
+    /// The pages before and after this one.
+    newer: Option<String>,
     more: Option<String>,
     setup: Setup,
     mail_domain: String,
@@ -62,23 +72,31 @@ struct LastMessage {
 }
 
 /// The parameters of the query.
+#[derive(Default)]
 struct ListQuery {
     search: Option<String>,
     kind: Option<InboxKind>,
-    /// The last inbox of the page before.
-    after: Option<(Timestamp, InboxId)>,
+    with_mail: bool,
+    part: ListPart,
 }
 
 impl From<&Query> for ListQuery {
     fn from(query: &Query) -> Self {
         let kinds = [InboxKind::Temporary, InboxKind::Permanent];
         let kind = query.first("kind").and_then(|word| kinds.into_iter().find(|kind| kind_word(*kind) == word));
-        let after = query.first("after").and_then(|after| {
-            let (created_at, id) = after.split_once('.')?;
-            Some((Timestamp::from_millis(created_at.parse().ok()?), InboxId::parse(id).ok()?))
-        });
+        let place = |name: &str| {
+            let place = query.first(name)?;
+            let (active_at, id) = place.split_once('.')?;
+            Some((Timestamp::from_millis(active_at.parse().ok()?), InboxId::parse(id).ok()?))
+        };
+        let part = match (place("after"), place("before")) {
+            (Some((active_at, id)), _) => ListPart::After(active_at, id),
+            (None, Some((active_at, id))) => ListPart::Before(active_at, id),
+            (None, None) => ListPart::Start,
+        };
         let search = query.first("q").map(|search| search.trim().to_owned());
-        Self { search: search.filter(|search| !search.is_empty()), kind, after }
+        let with_mail = query.first("mail").is_some();
+        Self { search: search.filter(|search| !search.is_empty()), kind, with_mail, part }
     }
 }
 
@@ -87,18 +105,37 @@ impl ListQuery {
         let search = self.search.as_deref().unwrap_or_default();
         // A search for a whole address finds its local part.
         let local_part = search.strip_suffix(mail_domain).and_then(|local_part| local_part.strip_suffix('@'));
-        InboxFilter { address: local_part.unwrap_or(search).to_owned(), kind: self.kind, after: self.after.clone() }
+        let (address, part) = (local_part.unwrap_or(search).to_owned(), self.part.clone());
+        InboxFilter { address, kind: self.kind, with_mail: self.with_mail, part }
     }
 
-    fn page_after(&self, base: &str, last: &InboxSummary) -> String {
-        let after = format!("{}.{}", last.inbox.created_at.as_millis(), last.inbox.id);
-        let kind = self.kind.map(kind_word);
-        with_query(base, &[("q", self.search.as_deref()), ("kind", kind), ("after", Some(&after))])
+    /// The page `after` or `before` an inbox.
+    fn page(&self, base: &str, side: &str, inbox: &InboxSummary) -> String {
+        let place = format!("{}.{}", inbox.active_at.as_millis(), inbox.inbox.id);
+        let (kind, mail) = (self.kind.map(kind_word), self.with_mail.then_some("1"));
+        with_query(base, &[("q", self.search.as_deref()), ("kind", kind), ("mail", mail), (side, Some(&place))])
+    }
+
+    /// Leaves out the one inbox that was read only to see whether the list goes on, and says on which sides it does.
+    fn sides(&self, found: &mut Vec<InboxSummary>) -> (bool, bool) {
+        let has_more = found.len() > PAGE;
+        match self.part {
+            ListPart::Before(..) => {
+                found.drain(..found.len().saturating_sub(PAGE));
+                (has_more, true)
+            }
+            ListPart::After(..) | ListPart::Start => {
+                found.truncate(PAGE);
+                (matches!(self.part, ListPart::After(..)), has_more)
+            }
+        }
     }
 }
 
 pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, Failure> {
-    Ok(html(&list_page(&app, &page, ListQuery::from(&query)).await?)?)
+    let undo = Undo::read(&app, &page, &query, &page.path("/inboxes")).await?;
+    let list = list_page(&app, &page, ListQuery::from(&query)).await?;
+    Ok(html(&InboxesPage { undo, ..list })?)
 }
 
 async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<InboxesPage, Error> {
@@ -109,19 +146,25 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
     let limit = i64::try_from(PAGE + 1).unwrap_or(i64::MAX);
     let mut found = app.service.list_inboxes(project, &query.filter(mail_domain), limit).await?;
     let base = page.path("/inboxes");
-    let has_more = found.len() > PAGE;
-    found.truncate(PAGE);
-    let more = found.last().filter(|_| has_more).map(|last| query.page_after(&base, last));
+    let (has_newer, has_older) = query.sides(&mut found);
+    let newer = found.first().filter(|_| has_newer).map(|first| query.page(&base, "before", first));
+    let more = found.last().filter(|_| has_older).map(|last| query.page(&base, "after", last));
     let now = app.service.clock().now();
     let title = format!("Inboxes of {}", page.project.name);
     Ok(InboxesPage {
         shell: page.shell(title, Place::Inboxes).live(format!("{base}/events"), seen),
-        kinds: kinds(&base, query.kind),
+        kinds: kinds(&base, &query),
         kind: query.kind.map(kind_word),
+        with_mail: query.with_mail,
+        totals: app.service.inbox_totals(project).await?,
+        project: page.path(""),
+        waits: open_waits(app, page).await?,
         search: query.search,
+        undo: None,
         rows: found.into_iter().map(|summary| row(summary, mail_domain, now)).collect(),
+        newer,
         more,
-        setup: Setup::new(app, None),
+        setup: Setup::new(app, &page.project, None),
         mail_domain: mail_domain.to_owned(),
         name: String::new(),
         problem: None,
@@ -138,15 +181,10 @@ pub(super) async fn create(State(app): State<Arc<App>>, page: ProjectPage, form:
     match created {
         Ok(inbox) => Ok(see(&page.path(&format!("/inboxes/{}", path_segment(inbox.id.as_str()))))),
         Err(error) => {
-            let page = list_page(&app, &page, ListQuery { search: None, kind: None, after: None }).await?;
+            let page = list_page(&app, &page, ListQuery::default()).await?;
             Ok(again(error, |problem| InboxesPage { name: name.to_owned(), problem: Some(problem), ..page })?)
         }
     }
-}
-
-pub(super) async fn delete(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, Failure> {
-    app.service.delete_any_inbox(&page.of.caller(), page.inbox.id.as_str()).await?;
-    Ok(see(&project_path(&page.of.project, "/inboxes")))
 }
 
 /// Sets how many days the messages of a permanent inbox are kept.
@@ -162,12 +200,18 @@ fn kind_word(kind: InboxKind) -> &'static str {
     }
 }
 
-fn kinds(base: &str, chosen: Option<InboxKind>) -> [Kind; 3] {
-    let kinds = [("All", None), ("Temporary", Some(InboxKind::Temporary)), ("Permanent", Some(InboxKind::Permanent))];
-    kinds.map(|(label, kind)| Kind {
-        label,
-        url: with_query(base, &[("kind", kind.map(kind_word))]),
-        is_current: kind == chosen,
+fn kinds(base: &str, query: &ListQuery) -> [Kind; 4] {
+    let kinds = [
+        ("All", None, false),
+        ("With mail", None, true),
+        ("Temporary", Some(InboxKind::Temporary), false),
+        ("Permanent", Some(InboxKind::Permanent), false),
+    ];
+    kinds.map(|(label, kind, with_mail)| {
+        let parameters =
+            [("q", query.search.as_deref()), ("kind", kind.map(kind_word)), ("mail", with_mail.then_some("1"))];
+        let is_current = kind == query.kind && with_mail == query.with_mail;
+        Kind { label, url: with_query(base, &parameters), is_current }
     })
 }
 

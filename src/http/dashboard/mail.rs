@@ -9,12 +9,15 @@ use super::failure::Failure;
 use super::parts::MessagePath;
 use super::visit::{Params, ProjectPage};
 use crate::http::App;
-use crate::http::frame;
+use crate::http::frame::{self, Images};
+use crate::http::query::Query;
 
 pub(super) async fn html(
     State(app): State<Arc<App>>,
     page: ProjectPage,
     Params(MessagePath { message }): Params<MessagePath>,
+    query: Query,
 ) -> Result<Response, Failure> {
-    Ok(frame::page(&app, &page.caller(), &message).await?)
+    let images = if query.first("images").as_deref() == Some("show") { Images::All } else { Images::Own };
+    Ok(frame::page(&app, &page.caller(), &message, images).await?)
 }

@@ -6,13 +6,16 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
+use super::deletions::Undo;
 use super::failure::Failure;
 use super::faults::FaultsView;
+use super::notices::Notices;
 use super::page::{Place, Shell, given, html, subject, with_query};
 use super::parts::MessagePath;
 use super::reader::{MessageView, ReaderQuery};
 use super::start::Setup;
 use super::visit::{InboxPage, Params};
+use super::waits::WaitsView;
 use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
@@ -38,8 +41,20 @@ struct MessagesPage {
     /// The next page of the list.
     more: Option<String>,
     setup: Setup,
+    notices: Notices,
+    undo: Option<Undo>,
+    waits: WaitsView,
+    /// Whether the waits were asked for.
+    is_waits: bool,
     faults: FaultsView,
     message: Option<MessageView>,
+}
+
+/// What the pane next to the list shows.
+enum Pane {
+    Idle,
+    Waits,
+    Message(Message),
 }
 
 struct InboxView {
@@ -57,11 +72,12 @@ struct Row {
     subject: String,
     snippet: String,
     code: Option<String>,
+    attachments: i64,
     received: When,
 }
 
 pub(super) async fn list(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, Failure> {
-    respond(&app, &page, &query, None).await
+    respond(&app, &page, &query, Pane::Idle).await
 }
 
 pub(super) async fn show(
@@ -74,10 +90,17 @@ pub(super) async fn show(
     if message.inbox_id != page.inbox.id {
         return Err(Error::MessageNotFound.into());
     }
-    respond(&app, &page, &query, Some(message)).await
+    respond(&app, &page, &query, Pane::Message(message)).await
 }
 
-async fn respond(app: &App, page: &InboxPage, query: &Query, open: Option<Message>) -> Result<Response, Failure> {
+/// The waits on the inbox, next to its messages.
+pub(super) async fn waits(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, Failure> {
+    respond(&app, &page, &query, Pane::Waits).await
+}
+
+async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Result<Response, Failure> {
+    let is_waits = matches!(pane, Pane::Waits);
+    let open = if let Pane::Message(message) = pane { Some(message) } else { None };
     // Read before the list, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&page.watched()).await?;
     let search = query.first("q").and_then(|search| given(search.trim().to_owned()));
@@ -85,12 +108,17 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, open: Option<Messag
     let Found { messages, more } = app.service.search(&page.inbox, wanted, query.first("before"), PAGE).await?;
     let (base, now) = (page.path(), app.service.clock().now());
     let open_id = open.as_ref().map(|open| open.id);
-    let row = |message: &Message| row(message, &base, search.as_deref(), open_id == Some(message.id), now);
+    // The next message is shown in the same tab.
+    let tab = query.first("tab");
+    let row =
+        |message: &Message| row(message, &base, search.as_deref(), tab.as_deref(), open_id == Some(message.id), now);
     let rows = messages.iter().map(row).collect::<Result<_, _>>()?;
     let more = more.map(|id| with_query(&base, &[("q", search.as_deref()), ("before", Some(&id.to_string()))]));
     let address = page.inbox.address(app.service.mail_domain());
     let title = open.as_ref().map_or(address.as_str(), |open| subject(&open.subject));
     let shell = page.of.shell(title, Place::Inboxes).live(format!("{base}/events"), seen);
+    let waits = WaitsView::read(app, page, query.first("explain").as_deref()).await?;
+    let notices = Notices::read(app, &page.inbox, &waits).await?;
     let message = match open {
         Some(message) => {
             let query = ReaderQuery::new(query, search.clone());
@@ -102,12 +130,16 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, open: Option<Messag
         shell,
         inboxes: page.of.path("/inboxes"),
         inbox: inbox_view(app, page, address, now).await?,
-        setup: Setup::new(app, Some(&page.inbox)),
+        setup: Setup::new(app, &page.of.project, Some(&page.inbox)),
         faults: FaultsView::read(app, &page.inbox, now).await?,
         base,
         search,
         rows,
         more,
+        undo: Undo::read(app, &page.of, query, &page.path()).await?,
+        notices,
+        waits,
+        is_waits,
         message,
     })?)
 }
@@ -119,23 +151,30 @@ async fn inbox_view(app: &App, page: &InboxPage, address: String, now: Timestamp
     Ok(InboxView { address, is_permanent, expires, retention_days })
 }
 
+/// The start of a text on one line.
+pub(super) fn snippet(text: &str) -> String {
+    let words = text.split_whitespace().take(SNIPPET_CHARACTERS).collect::<Vec<_>>().join(" ");
+    words.chars().take(SNIPPET_CHARACTERS).collect()
+}
+
 fn row(
     message: &Message,
     base: &str,
     search: Option<&str>,
+    tab: Option<&str>,
     is_open: bool,
     now: Timestamp,
 ) -> Result<Row, ServiceError> {
     let parts = message.parts.read()?;
-    let words = parts.text.split_whitespace().take(SNIPPET_CHARACTERS).collect::<Vec<_>>().join(" ");
     Ok(Row {
-        url: with_query(&format!("{base}/messages/{}", message.id), &[("q", search)]),
+        url: with_query(&format!("{base}/messages/{}", message.id), &[("q", search), ("tab", tab)]),
         id: message.id.to_string(),
         is_open,
         from: message.from.clone(),
         subject: subject(&message.subject).to_owned(),
-        snippet: words.chars().take(SNIPPET_CHARACTERS).collect(),
+        snippet: snippet(&parts.text),
         code: given(parts.otp),
+        attachments: message.attachments,
         received: When::new(message.received_at, now),
     })
 }

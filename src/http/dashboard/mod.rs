@@ -8,27 +8,38 @@
 //! it is shown as text.
 
 mod access;
+mod all_mail;
 mod assets;
 mod client;
 mod compose;
+mod deletions;
 mod error_page;
+mod explained;
 mod failure;
 mod faults;
+mod find;
 mod guard;
+mod highlight;
 mod home;
+mod html_check;
 mod inboxes;
+mod letter;
 mod live;
 mod mail;
 mod messages;
+mod notices;
 mod outgoing;
 mod page;
 mod parts;
 mod projects;
+mod pulse;
 mod reader;
 mod refused;
+mod remedy;
 mod sign_in;
 mod start;
 mod visit;
+mod waits;
 mod when;
 
 use std::sync::Arc;
@@ -67,6 +78,7 @@ pub fn routes() -> Vec<Route> {
         post("/sign-out-everywhere", SignedIn, sign_in::sign_out_everywhere),
         get("/projects", Administrator, projects::list),
         post("/projects", Administrator, projects::create),
+        get("/find", Administrator, find::everywhere),
         get("/refused", Administrator, refused::all),
         get("/refused/events", Administrator, live::all_refused),
         get("/projects/{project}/settings", Administrator, projects::settings),
@@ -77,9 +89,15 @@ pub fn routes() -> Vec<Route> {
         post("/projects/{project}/inboxes", Project, inboxes::create),
         get("/projects/{project}/inboxes/events", Project, live::inboxes),
         get("/projects/{project}/inboxes/{inbox}", Project, messages::list),
-        post("/projects/{project}/inboxes/{inbox}/delete", Project, inboxes::delete),
+        post("/projects/{project}/inboxes/{inbox}/delete", Project, deletions::inbox),
+        post("/projects/{project}/delete-inboxes", Project, deletions::inboxes),
+        post("/projects/{project}/inboxes/{inbox}/empty", Project, deletions::messages),
+        post("/projects/{project}/inboxes/{inbox}/messages/{message}/delete", Project, deletions::message),
+        post("/projects/{project}/undo", Project, deletions::undo),
         post("/projects/{project}/inboxes/{inbox}/retention", Project, inboxes::retain),
+        get("/projects/{project}/inboxes/{inbox}/waits", Project, messages::waits),
         get("/projects/{project}/inboxes/{inbox}/events", Project, live::inbox),
+        get("/projects/{project}/inboxes/{inbox}/start", Project, start::show_for_inbox),
         get("/projects/{project}/inboxes/{inbox}/send", Project, compose::show),
         post("/projects/{project}/inboxes/{inbox}/send", Project, compose::send),
         get("/projects/{project}/inboxes/{inbox}/messages/{message}", Project, messages::show),
@@ -87,12 +105,15 @@ pub fn routes() -> Vec<Route> {
         get("/projects/{project}/messages/{message}/eml", Project, parts::eml),
         get("/projects/{project}/messages/{message}/parts/{part}", Project, parts::download),
         get("/projects/{project}/messages/{message}/images/{part}", Project, parts::image),
+        get("/projects/{project}/mail", Project, all_mail::list),
         get("/projects/{project}/outgoing", Project, outgoing::list),
         get("/projects/{project}/outgoing/events", Project, live::outgoing),
         post("/projects/{project}/outgoing/{item}/retry", Project, outgoing::retry),
         post("/projects/{project}/outgoing/{item}/cancel", Project, outgoing::cancel),
         get("/projects/{project}/refused", Project, refused::of_project),
         get("/projects/{project}/refused/events", Project, live::refused),
+        get("/projects/{project}/waits", Project, waits::of_project),
+        get("/projects/{project}/find", Project, find::in_project),
         get("/projects/{project}/start", Project, start::show),
     ]
 }

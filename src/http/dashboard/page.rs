@@ -22,6 +22,8 @@ const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefet
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Inboxes,
+    Mail,
+    Waits,
     Outgoing,
     Refused,
     Start,
@@ -31,13 +33,15 @@ pub(super) enum Place {
 }
 
 impl Place {
-    const OF_PROJECT: [Self; 4] = [Self::Inboxes, Self::Outgoing, Self::Refused, Self::Start];
+    const OF_PROJECT: [Self; 6] = [Self::Inboxes, Self::Mail, Self::Waits, Self::Outgoing, Self::Refused, Self::Start];
     const OF_INSTALLATION: [Self; 2] = [Self::Projects, Self::AllRefused];
 
     /// Its icon, its label, and a shorter label for narrow screens.
     fn look(self) -> (&'static str, &'static str, Option<&'static str>) {
         match self {
             Self::Inboxes => ("inbox", "Inboxes", None),
+            Self::Mail => ("mail", "All mail", Some("Mail")),
+            Self::Waits => ("waits", "Waits", None),
             Self::Outgoing => ("outgoing", "Outgoing", None),
             Self::Refused => ("refused", "Refused", None),
             Self::Start => ("start", "Getting started", Some("Start")),
@@ -51,6 +55,8 @@ impl Place {
     fn path(self) -> &'static str {
         match self {
             Self::Inboxes => "/inboxes",
+            Self::Mail => "/mail",
+            Self::Waits => "/waits",
             Self::Outgoing => "/outgoing",
             Self::Refused | Self::AllRefused => "/refused",
             Self::Start => "/start",
@@ -59,9 +65,28 @@ impl Place {
         }
     }
 
+    /// The places of a project.
+    pub(super) fn of_project() -> &'static [Self] {
+        &Self::OF_PROJECT
+    }
+
+    /// The places of the installation.
+    pub(super) fn of_installation() -> &'static [Self] {
+        &Self::OF_INSTALLATION
+    }
+
+    pub(super) fn label(self) -> &'static str {
+        self.look().1
+    }
+
+    /// Its URL, where `base` is the path of the project, or empty.
+    pub(super) fn url(self, base: &str) -> String {
+        format!("{base}{}", self.path())
+    }
+
     fn entry(self, base: &str, current: Option<Self>) -> Entry {
         let (icon, label, short) = self.look();
-        Entry { url: format!("{base}{}", self.path()), icon, label, short, is_current: current == Some(self) }
+        Entry { url: self.url(base), icon, label, short, is_current: current == Some(self) }
     }
 }
 
@@ -89,6 +114,8 @@ pub(super) struct Navigation {
     pub(super) csrf: String,
     /// The name of the project that the page is about.
     pub(super) project: Option<String>,
+    /// The page that finds things.
+    pub(super) find: Option<String>,
     pub(super) of_project: Vec<Entry>,
     /// The settings of the project, for the administrator.
     pub(super) settings: Option<Entry>,
@@ -134,10 +161,12 @@ impl Navigation {
         let base = project.map(|project| project_path(project, ""));
         let of_project = |base: &String| Place::OF_PROJECT.map(|place| place.entry(base, current)).into();
         let settings = base.as_deref().filter(|_| session.is_administrator());
+        let is_administrator = session.is_administrator();
         let of_installation = Place::OF_INSTALLATION.iter().filter(|_| session.is_administrator());
         Self {
             csrf: session.csrf_token.clone(),
             project: project.map(|project| project.name.clone()),
+            find: base.as_ref().map(|base| format!("{base}/find")).or(is_administrator.then(|| "/find".to_owned())),
             of_project: base.as_ref().map(of_project).unwrap_or_default(),
             settings: settings.map(|base| Place::Settings.entry(base, current)),
             of_installation: of_installation.map(|place| place.entry("", current)).collect(),

@@ -2,18 +2,20 @@
 
 use askama::Template;
 
+use super::highlight::{Piece, pieces};
+use super::html_check::CheckView;
+use super::letter::Letter;
 use super::page::{given, subject, with_query};
 use super::parts::{PartRow, part_rows};
 use super::visit::InboxPage;
-use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::memory::Room;
-use crate::model::{Message, Parts};
+use crate::model::{Message, Parts, Timestamp};
 use crate::service::ServiceError;
-use crate::store::Source;
-use restante_mail::{Recognised, Rule, anatomy};
+use crate::store::Everything;
+use restante_mail::details::{self, Details, Link};
+use restante_mail::{Recognised, Rule, anatomy, display};
 
 /// Bytes of text or raw message that a page shows; the download has all of it.
 const SHOWN_BYTES: usize = 1024 * 1024;
@@ -29,6 +31,8 @@ const WIDTHS: [&str; 4] = ["Fit", "Phone", "Tablet", "Desktop"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tab {
     Html,
+    HtmlSource,
+    Check,
     Text,
     Links,
     Code,
@@ -38,12 +42,29 @@ enum Tab {
 }
 
 impl Tab {
-    const ALL: [Self; 7] = [Self::Html, Self::Text, Self::Links, Self::Code, Self::Headers, Self::Parts, Self::Source];
+    const ALL: [Self; 9] = [
+        Self::Html,
+        Self::Text,
+        Self::Links,
+        Self::Code,
+        Self::Headers,
+        Self::Parts,
+        Self::Source,
+        Self::HtmlSource,
+        Self::Check,
+    ];
+
+    /// Whether only a message with HTML has it.
+    fn needs_html(self) -> bool {
+        matches!(self, Self::Html | Self::HtmlSource | Self::Check)
+    }
 
     /// Its label, which is its name in the query too.
     fn label(self) -> &'static str {
         match self {
             Self::Html => "HTML",
+            Self::HtmlSource => "HTML source",
+            Self::Check => "Check",
             Self::Text => "Text",
             Self::Links => "Links",
             Self::Code => "Code",
@@ -61,6 +82,8 @@ pub(super) struct ReaderQuery {
     tab: Option<Tab>,
     width: &'static str,
     is_dark: bool,
+    /// Whether images of other hosts are shown, this once.
+    with_images: bool,
 }
 
 impl ReaderQuery {
@@ -71,6 +94,7 @@ impl ReaderQuery {
             tab: Tab::ALL.into_iter().find(|tab| named("tab", tab.label())),
             width: WIDTHS.into_iter().find(|width| named("width", width)).unwrap_or(WIDTHS[0]),
             is_dark: named("scheme", "dark"),
+            with_images: named("images", "show"),
         }
     }
 }
@@ -79,13 +103,13 @@ impl ReaderQuery {
 #[derive(Template)]
 #[template(path = "message.html")]
 pub(super) struct MessageView {
-    from: String,
     subject: String,
-    received: When,
-    address: String,
+    letter: Letter,
     inbox_url: String,
     reply_url: String,
     eml_url: String,
+    delete_url: String,
+    csrf: String,
     code: Option<String>,
     over_budget: Option<String>,
     tabs: Vec<Choice>,
@@ -100,15 +124,43 @@ struct Choice {
     is_current: bool,
 }
 
+/// The images of other hosts.
+struct Remote {
+    /// How many there are, if any.
+    text: Option<String>,
+    /// The page that shows them, or blocks them again.
+    url: String,
+    is_shown: bool,
+}
+
 /// What the chosen tab shows.
 enum View {
-    Html { url: String, width: String, is_dark: bool, widths: Vec<Choice>, schemes: Vec<Choice> },
+    Html { url: String, width: String, is_dark: bool, widths: Vec<Choice>, schemes: Vec<Choice>, remote: Remote },
     Text { text: Option<String>, is_cut: bool },
-    Links { links: Vec<String>, is_cut: bool },
+    Check(CheckView),
+    HtmlSource { pieces: Vec<Piece>, is_cut: bool },
+    Links { links: Vec<LinkRow>, is_cut: bool },
     Code(Option<CodeView>),
     Headers(Vec<(String, String)>),
     Parts(Vec<PartRow>),
     Source { source: String, is_cut: bool },
+}
+
+/// A link with its words.
+struct LinkRow {
+    url: String,
+    text: Option<String>,
+    is_web: bool,
+    /// Where it is, if not in the HTML.
+    place: Option<&'static str>,
+}
+
+impl LinkRow {
+    fn new(link: Link) -> Self {
+        let is_web = link.url.starts_with("https://") || link.url.starts_with("http://");
+        let place = (!link.is_in_html).then_some("only in the text");
+        Self { text: link.text.filter(|text| *text != link.url), url: link.url, is_web, place }
+    }
 }
 
 struct CodeView {
@@ -123,12 +175,11 @@ struct Opened {
     url: String,
     /// The URL of its parts.
     parts_url: String,
-    trace: String,
-    /// The memory that the message takes.
-    _room: Room,
+    /// Its envelope, and the memory that it takes.
+    everything: Everything,
     raw: Vec<u8>,
     anatomy: anatomy::Anatomy,
-    recognised: Option<Recognised>,
+    details: Details,
     parts: Parts,
 }
 
@@ -142,16 +193,17 @@ impl MessageView {
         let opened = Opened::read(app, page, &message).await?;
         let has_html = !opened.parts.html.is_empty();
         let tab = query.tab.unwrap_or(if has_html { Tab::Html } else { Tab::Text });
-        let tab = if tab == Tab::Html && !has_html { Tab::Text } else { tab };
+        let tab = if tab.needs_html() && !has_html { Tab::Text } else { tab };
         let inbox_url = page.path();
+        let address = page.inbox.address(app.service.mail_domain());
         Ok(Self {
-            from: message.from,
             subject: subject(&message.subject).to_owned(),
-            received: When::new(message.received_at, app.service.clock().now()),
-            address: page.inbox.address(app.service.mail_domain()),
+            letter: opened.letter(&address, app.service.clock().now()),
             reply_url: format!("{inbox_url}/send?reply={}", message.id),
             inbox_url,
             eml_url: format!("{}/eml", opened.parts_url),
+            delete_url: format!("{}/delete", opened.url),
+            csrf: page.of.session.csrf_token.clone(),
             code: given(opened.parts.otp.clone()),
             over_budget: opened.anatomy.over_budget.map(|budget| budget.to_string()),
             tabs: opened.tabs(tab, has_html, query.search.as_deref()),
@@ -162,26 +214,24 @@ impl MessageView {
 
 impl Opened {
     async fn read(app: &App, page: &InboxPage, message: &Message) -> Result<Self, Error> {
-        let Source { trace, raw, room } =
-            app.service.message_source(&page.of.caller(), &message.id.to_string()).await?;
+        let mut everything = app.service.whole_message(&page.of.caller(), &message.id.to_string()).await?;
+        let raw = std::mem::take(&mut everything.raw);
         // A large message takes a while, so it is parsed on a blocking thread.
-        let reading =
-            tokio::task::spawn_blocking(move || (anatomy::dissect(&raw), restante_mail::recognise_code(&raw), raw));
-        let (anatomy, recognised, raw) = reading.await.map_err(Error::internal)?;
+        let reading = tokio::task::spawn_blocking(move || (anatomy::dissect(&raw), details::details(&raw), raw));
+        let (anatomy, details, raw) = reading.await.map_err(Error::internal)?;
         Ok(Self {
             url: format!("{}/messages/{}", page.path(), message.id),
             parts_url: page.of.path(&format!("/messages/{}", message.id)),
-            trace,
-            _room: room,
+            everything,
             raw,
             anatomy,
-            recognised,
+            details,
             parts: message.parts.read().map_err(ServiceError::from)?,
         })
     }
 
     fn tabs(&self, current: Tab, has_html: bool, search: Option<&str>) -> Vec<Choice> {
-        let tabs = Tab::ALL.into_iter().filter(|tab| has_html || *tab != Tab::Html);
+        let tabs = Tab::ALL.into_iter().filter(|tab| has_html || !tab.needs_html());
         let choice = |tab: Tab| {
             let url = with_query(&self.url, &[("q", search), ("tab", Some(tab.label()))]);
             Choice { label: tab.label(), url, count: self.count(tab), is_current: tab == current }
@@ -191,7 +241,7 @@ impl Opened {
 
     fn count(&self, tab: Tab) -> usize {
         match tab {
-            Tab::Links => self.parts.links.len(),
+            Tab::Links => self.details.links.len(),
             Tab::Parts => self.anatomy.parts.iter().filter(|part| part.is_attachment || part.is_image).count(),
             _ => 0,
         }
@@ -205,23 +255,55 @@ impl Opened {
                 View::Text { text: given(shown(self.parts.text)), is_cut }
             }
             Tab::Links => {
-                let links = self.parts.links;
-                let bytes: usize = links.iter().map(String::len).sum();
-                View::Links { is_cut: links.len() >= MOST_LINKS || bytes > MOST_LINK_BYTES, links }
+                let links = self.details.links;
+                let bytes: usize = links.iter().map(|link| link.url.len()).sum();
+                let is_cut = links.len() >= MOST_LINKS || bytes > MOST_LINK_BYTES;
+                View::Links { is_cut, links: links.into_iter().map(LinkRow::new).collect() }
             }
-            Tab::Code => View::Code(code_view(self.parts.otp, self.recognised)),
+            Tab::Code => View::Code(code_view(self.parts.otp, self.details.code)),
             Tab::Headers => {
                 // The fields that this server has added come first.
-                let mut fields = anatomy::dissect(self.trace.as_bytes()).fields;
+                let mut fields = anatomy::dissect(self.everything.trace.as_bytes()).fields;
                 fields.extend(self.anatomy.fields);
                 View::Headers(fields)
             }
             Tab::Parts => View::Parts(part_rows(&self.anatomy.parts, &self.parts_url)),
+            Tab::Check => View::Check(CheckView::new(&self.parts.html, &self.details)),
+            Tab::HtmlSource => {
+                let is_cut = self.parts.html.len() > SHOWN_BYTES;
+                View::HtmlSource { pieces: pieces(&shown(self.parts.html)), is_cut }
+            }
             Tab::Source => {
                 let is_cut = self.raw.len() > SHOWN_BYTES;
                 View::Source { source: shown(String::from_utf8_lossy(&self.raw).into_owned()), is_cut }
             }
         }
+    }
+
+    fn letter(&self, recipient: &str, now: Timestamp) -> Letter {
+        let (envelope, received_at) = (&self.everything.envelope, self.everything.received_at);
+        Letter::new(&self.details, envelope, recipient, self.raw.len(), received_at, now, &self.parts_url)
+    }
+
+    /// The images that the HTML would load from elsewhere.
+    fn remote(&self, query: &ReaderQuery) -> Remote {
+        let text = match display::remote_images(&self.parts.html) {
+            0 => None,
+            1 if query.with_images => Some("1 remote image is shown".to_owned()),
+            1 => Some("1 remote image is blocked".to_owned()),
+            count if query.with_images => Some(format!("{count} remote images are shown")),
+            count => Some(format!("{count} remote images are blocked")),
+        };
+        let (search, scheme) = (query.search.as_deref(), query.is_dark.then_some("dark"));
+        let images = (!query.with_images).then_some("show");
+        let parameters = [
+            ("q", search),
+            ("tab", Some("HTML")),
+            ("width", Some(query.width)),
+            ("scheme", scheme),
+            ("images", images),
+        ];
+        Remote { text, url: with_query(&self.url, &parameters), is_shown: query.with_images }
     }
 
     fn html(&self, query: &ReaderQuery) -> View {
@@ -232,7 +314,8 @@ impl Opened {
             Choice { label, url: with_query(&self.url, &parameters), count: 0, is_current }
         };
         View::Html {
-            url: format!("{}/html", self.parts_url),
+            url: with_query(&format!("{}/html", self.parts_url), &[("images", query.with_images.then_some("show"))]),
+            remote: self.remote(query),
             width: query.width.to_ascii_lowercase(),
             is_dark: query.is_dark,
             widths: WIDTHS.map(|width| choice(width, width, query.is_dark)).into(),

@@ -1,6 +1,8 @@
 //! Mail that was refused over SMTP: of one project, or of all for the administrator.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
@@ -8,61 +10,141 @@ use axum::response::Response;
 
 use super::failure::Failure;
 use super::page::{Place, Shell, given, html};
+use super::remedy::remedy;
 use super::visit::{ProjectPage, SignedIn};
 use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
-use crate::model::{ProjectId, RefusedMail, Timestamp};
-use crate::store::Watched;
+use crate::http::query::Query;
+use crate::model::{ProjectId, RefusedMail};
+use crate::store::{RefusalFilter, Watched};
+
+/// The times to choose from: the word in the query, the label, and the hours.
+const TIMES: [(&str, &str, u64); 3] = [("hour", "Last hour", 1), ("day", "Last day", 24), ("week", "Last week", 168)];
 
 #[derive(Template)]
 #[template(path = "refused.html")]
 struct RefusedPage {
     shell: Shell,
+    /// The path of the page.
+    base: String,
+    list: List,
+}
+
+/// The refusals that the filters find, and the filters.
+struct List {
+    search: Option<String>,
+    reasons: Vec<Choice>,
+    times: Vec<Choice>,
+    is_filtered: bool,
     rows: Vec<Row>,
+}
+
+/// An option of a filter.
+struct Choice {
+    value: String,
+    label: String,
+    is_current: bool,
 }
 
 struct Row {
     reason: String,
     reply: String,
+    remedy: String,
     /// The sender, if the client had sent one.
     sender: Option<String>,
     recipient: Option<String>,
     client: String,
+    /// The name of the project, for the administrator.
+    project: Option<String>,
     when: When,
 }
 
-pub(super) async fn of_project(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, Failure> {
-    let (seen, rows) = read(&app, Some(page.project.id)).await?;
-    let shell = page.shell("Refused mail", Place::Refused).live(page.path("/refused/events"), seen);
-    Ok(html(&RefusedPage { shell, rows })?)
+pub(super) async fn of_project(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    query: Query,
+) -> Result<Response, Failure> {
+    let seen = app.service.mark(&Watched::Refused(Some(page.project.id))).await?;
+    let list = List::read(&app, Some(page.project.id), &query).await?;
+    let base = page.path("/refused");
+    let shell = page.shell("Refused mail", Place::Refused).live(format!("{base}/events"), seen);
+    Ok(html(&RefusedPage { shell, base, list })?)
 }
 
-pub(super) async fn all(State(app): State<Arc<App>>, viewer: SignedIn) -> Result<Response, Failure> {
-    let (seen, rows) = read(&app, None).await?;
+pub(super) async fn all(State(app): State<Arc<App>>, viewer: SignedIn, query: Query) -> Result<Response, Failure> {
+    let seen = app.service.mark(&Watched::Refused(None)).await?;
+    let list = List::read(&app, None, &query).await?;
     let shell = viewer.shell("Refused mail", Place::AllRefused).live("/refused/events", seen);
-    Ok(html(&RefusedPage { shell, rows })?)
+    Ok(html(&RefusedPage { shell, base: "/refused".to_owned(), list })?)
 }
 
-/// The mark, which is read before the list, and the list.
-async fn read(app: &App, project: Option<ProjectId>) -> Result<(String, Vec<Row>), Error> {
-    let seen = app.service.mark(&Watched::Refused(project)).await?;
-    let now = app.service.clock().now();
-    let refusals = app.service.refusals(project).await?;
-    Ok((seen, refusals.into_iter().map(|refused| row(refused, now)).collect()))
+impl List {
+    async fn read(app: &App, project: Option<ProjectId>, query: &Query) -> Result<Self, Error> {
+        let now = app.service.clock().now();
+        let search = query.first("q").and_then(|search| given(search.trim().to_owned()));
+        let (reason, time) = (query.first("reason"), query.first("time"));
+        let hours = TIMES.iter().find(|(word, ..)| time.as_deref() == Some(*word)).map(|(.., hours)| *hours);
+        let mut filter = RefusalFilter { project, ..RefusalFilter::default() };
+        let known = app.service.refusals(&filter).await?;
+        filter.text = search.clone().unwrap_or_default();
+        filter.reason.clone_from(&reason);
+        filter.since = hours.map(|hours| now.before(Duration::from_secs(hours * 3_600)));
+        let names = if project.is_none() { names(app).await? } else { HashMap::new() };
+        let found = app.service.refusals(&filter).await?;
+        let rows = found.into_iter().map(|(project, refused)| row(app, names.get(&project.0).cloned(), refused));
+        Ok(Self {
+            is_filtered: search.is_some() || reason.is_some() || hours.is_some(),
+            rows: rows.collect(),
+            reasons: reasons(&known, reason),
+            times: times(time.as_deref()),
+            search,
+        })
+    }
 }
 
-fn row(refused: RefusedMail, now: Timestamp) -> Row {
-    let bare = |path: String| {
-        let address = path.strip_prefix('<').and_then(|path| path.strip_suffix('>')).map(str::to_owned);
-        given(address.unwrap_or(path))
+/// The names of the projects by their ids.
+async fn names(app: &App) -> Result<HashMap<uuid::Uuid, String>, Error> {
+    let projects = app.service.projects().list().await?;
+    Ok(projects.into_iter().map(|project| (project.id.0, project.name)).collect())
+}
+
+/// The reasons that occur, and the one that is chosen.
+fn reasons(known: &[(ProjectId, RefusedMail)], chosen: Option<String>) -> Vec<Choice> {
+    let mut words: Vec<&str> = known.iter().map(|(_, refused)| refused.reason.as_str()).collect();
+    words.extend(chosen.as_deref());
+    words.sort_unstable();
+    words.dedup();
+    let choice = |word: &str| Choice {
+        value: word.to_owned(),
+        label: word.replace('_', " "),
+        is_current: chosen.as_deref() == Some(word),
+    };
+    words.into_iter().map(choice).collect()
+}
+
+fn times(chosen: Option<&str>) -> Vec<Choice> {
+    let choice = |(word, label, _): (&str, &str, u64)| Choice {
+        value: word.to_owned(),
+        label: label.to_owned(),
+        is_current: chosen == Some(word),
+    };
+    TIMES.into_iter().map(choice).collect()
+}
+
+fn row(app: &App, project: Option<String>, refused: RefusedMail) -> Row {
+    let bare = |path: &str| {
+        let address = path.strip_prefix('<').and_then(|path| path.strip_suffix('>'));
+        given(address.unwrap_or(path).to_owned())
     };
     Row {
+        remedy: remedy(&refused, app.service.mail_domain()),
         reason: refused.reason.replace('_', " "),
+        sender: bare(&refused.sender),
+        recipient: bare(&refused.recipient),
         reply: refused.reply,
-        sender: bare(refused.sender),
-        recipient: bare(refused.recipient),
         client: refused.peer,
-        when: When::new(refused.refused_at, now),
+        project,
+        when: When::new(refused.refused_at, app.service.clock().now()),
     }
 }

@@ -1,4 +1,5 @@
-//! Getting started: the settings for an application, and snippets with the values of this installation.
+//! Getting started: the settings for an application, and snippets with the values of this installation and perhaps of
+//! one inbox.
 
 use std::sync::Arc;
 
@@ -8,9 +9,9 @@ use axum::response::Response;
 
 use super::failure::Failure;
 use super::page::{Place, Shell, html};
-use super::visit::ProjectPage;
+use super::visit::{InboxPage, ProjectPage};
 use crate::http::App;
-use crate::model::{Inbox, InboxId};
+use crate::model::{Inbox, InboxId, Project};
 use crate::store::Watched;
 
 /// How to reach this installation. The key is not included, since the server only has its hash.
@@ -22,6 +23,10 @@ pub(super) struct Setup {
     pub(super) address: String,
     /// The inbox to wait on; if there is none, the snippets create one first.
     pub(super) inbox: Option<InboxId>,
+    /// Whether mail to a new address reaches this project only from a client that signs in with its key.
+    pub(super) needs_key: bool,
+    /// The end of the project's newest key.
+    pub(super) key_last_four: String,
 }
 
 #[derive(Template)]
@@ -30,12 +35,14 @@ struct StartPage {
     shell: Shell,
     setup: Setup,
     inboxes: String,
+    /// The path of the inbox that is filled in.
+    inbox: Option<String>,
     /// Live messages of the project.
     messages: i64,
 }
 
 impl Setup {
-    pub(super) fn new(app: &App, inbox: Option<&Inbox>) -> Self {
+    pub(super) fn new(app: &App, project: &Project, inbox: Option<&Inbox>) -> Self {
         let mail_domain = app.service.mail_domain();
         Self {
             smtp_host: app.smtp_host(),
@@ -43,15 +50,27 @@ impl Setup {
             base_url: app.base_url.clone(),
             address: inbox.map_or_else(|| format!("anything@{mail_domain}"), |inbox| inbox.address(mail_domain)),
             inbox: inbox.map(|inbox| inbox.id.clone()),
+            needs_key: !project.is_default && inbox.is_none(),
+            key_last_four: project.key_last_four.clone(),
         }
     }
 }
 
 pub(super) async fn show(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, Failure> {
+    respond(&app, &page, None).await
+}
+
+/// The same with an inbox filled in.
+pub(super) async fn show_for_inbox(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, Failure> {
+    respond(&app, &page.of, Some(&page)).await
+}
+
+async fn respond(app: &App, page: &ProjectPage, inbox: Option<&InboxPage>) -> Result<Response, Failure> {
     let inboxes = page.path("/inboxes");
     // Read before the messages are counted, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
-    let messages = app.service.projects().holdings(page.project.id).await?.messages;
+    let messages = app.service.inbox_totals(page.project.id).await?.messages;
     let shell = page.shell("Getting started", Place::Start).live(format!("{inboxes}/events"), seen);
-    Ok(html(&StartPage { shell, setup: Setup::new(&app, None), inboxes, messages })?)
+    let setup = Setup::new(app, &page.project, inbox.map(|page| &page.inbox));
+    Ok(html(&StartPage { shell, setup, inboxes, inbox: inbox.map(InboxPage::path), messages })?)
 }

@@ -96,6 +96,11 @@ impl Form {
         self.fields.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
     }
 
+    /// All fields of a name.
+    pub(super) fn all(&self, name: &str) -> Vec<&str> {
+        self.fields.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect()
+    }
+
     /// A field that is not empty.
     pub(super) fn given(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty())

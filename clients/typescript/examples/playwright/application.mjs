@@ -57,7 +57,8 @@ const PAGES = {
   "POST /sign-up": async ({ email, name }) => {
     if (!/^[^@\s]+@[^@\s]+$/.test(email)) return "This is no address";
     await mailConfirmation(email, name);
-    return `Look into your mail, ${name}. ${form("/sign-up", "Send it again", hidden("email", email), hidden("name", name))}`;
+    const again = form("/sign-up", "Send it again", hidden("email", email), hidden("name", name));
+    return `Look into your mail, ${name}. ${again}`;
   },
   "GET /confirm": ({ token }) => {
     const user = tokens.get(token);

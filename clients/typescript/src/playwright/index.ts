@@ -9,7 +9,7 @@ import type { Inbox } from "../inbox.js";
 import { Restante } from "../restante.js";
 import { serverOfProcess } from "../run.js";
 import { variable } from "../settings.js";
-import { attachMail } from "./report.js";
+import { attachMail, type PictureBrowser } from "./report.js";
 import { runnerHooks, startClock } from "./runner.js";
 
 export { expect, matchers } from "./matchers.js";
@@ -44,14 +44,18 @@ export interface RestanteTestFixtures {
   newInbox: () => Promise<Inbox>;
 }
 
-interface Clock {
+interface TestInternals {
   _restanteClock: undefined;
+}
+
+interface WorkerInternals {
+  _restanteBrowser: PictureBrowser;
 }
 
 /** Playwright's `test` with inboxes. */
 export const test = base.extend<
-  RestanteTestFixtures & RestanteTestOptions & Clock,
-  RestanteWorkerFixtures & RestanteWorkerOptions
+  RestanteTestFixtures & RestanteTestOptions & TestInternals,
+  RestanteWorkerFixtures & RestanteWorkerOptions & WorkerInternals
 >({
   restanteUrl: [undefined, { scope: "worker", option: true }],
   restanteApiKey: [undefined, { scope: "worker", option: true }],
@@ -71,7 +75,15 @@ export const test = base.extend<
     { scope: "worker" },
   ],
 
-  newInbox: async ({ restante, restanteAttach, playwright, browserName }, use, testInfo) => {
+  _restanteBrowser: [
+    async ({ browserName, launchOptions, headless, channel, connectOptions }, use) => {
+      const launch = { ...launchOptions, ...(channel === undefined ? {} : { channel }), headless };
+      await use({ browserName, launch, endpoint: connectOptions?.wsEndpoint });
+    },
+    { scope: "worker", box: true },
+  ],
+
+  newInbox: async ({ restante, restanteAttach, _restanteBrowser }, use, testInfo) => {
     const inboxes: Inbox[] = [];
     await use(async () => {
       const inbox = await restante.createInbox();
@@ -80,7 +92,7 @@ export const test = base.extend<
     });
     const hasPassed = testInfo.status === testInfo.expectedStatus;
     if (restanteAttach === "always" || (restanteAttach === "on-failure" && !hasPassed)) {
-      await attachMail(testInfo, inboxes, () => playwright[browserName].launch());
+      await attachMail(testInfo, inboxes, _restanteBrowser);
     }
     if (hasPassed) await Promise.all(inboxes.map((inbox) => inbox[Symbol.asyncDispose]()));
   },

@@ -1,4 +1,4 @@
-/** What Playwright adds to a wait: a step in the trace, an end before the test's time-out, and its error for the report. */
+/** What Playwright adds to a wait: a step in the trace, an end before the test's time-out, its error for the report. */
 
 import { fileURLToPath } from "node:url";
 

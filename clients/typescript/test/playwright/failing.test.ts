@@ -5,18 +5,25 @@ import { join } from "node:path";
 
 import { beforeAll, expect, test } from "vitest";
 
+import { NotFoundError, Restante, startServer } from "../../src/index.js";
 import { Run, type ReportedTest } from "./run.js";
 
 let tests: ReportedTest[];
+let restante: Restante;
 
 beforeAll(async () => {
-  ({ tests } = await new Run(join(__dirname, "failing"), []).report());
+  const server = await startServer();
+  restante = await Restante.connect(server);
+  const smtp = `${server.smtp.host}:${server.smtp.port}`;
+  const env = { RESTANTE_URL: server.url, RESTANTE_API_KEY: server.apiKey, RESTANTE_SMTP: smtp };
+  ({ tests } = await new Run(join(__dirname, "failing"), [], env).report());
+  return () => server.stop();
 });
 
-function find(title: string): ReportedTest {
+function find(title: string, status = "failed"): ReportedTest {
   const found = tests.find((reported) => reported.title === title);
   if (found === undefined) throw new Error(`no test ${title} in ${JSON.stringify(tests)}`);
-  expect(found.status).toBe("failed");
+  expect(found.status).toBe(status);
   return found;
 }
 
@@ -59,4 +66,25 @@ test("the mail is attached when something else fails", () => {
 
 test("mail that was not expected is named", () => {
   expect(find("mail came where none was expected").errors).toContain('this came: "Surprise" from a@app.example');
+});
+
+test("what Playwright records of a test is only the test", () => {
+  const { attachments } = find("the mail has another subject");
+  expect(attachments.filter(({ name }) => name === "screenshot")).toEqual([]);
+});
+
+test("a wait is a step of the trace", () => {
+  expect(find("nothing came").steps).toContainEqual(expect.stringMatching(/^wait for mail to .*@restante\.test$/));
+});
+
+test("restanteAttach says when mail is attached", () => {
+  expect(find("a failure that attaches nothing").attachments.map(({ name }) => name)).not.toContain("mail 1: Hello");
+  expect(contentOf(find("a success that attaches its mail", "passed"), "mail 1: Hello")).toMatch(/^\x89PNG/);
+});
+
+test("the inbox of a failed test stays, that of another is deleted", async () => {
+  const { inbox } = JSON.parse(contentOf(find("nothing came"), "why no mail came")) as { inbox: { address: string } };
+  expect((await restante.inbox(inbox.address)).address).toBe(inbox.address);
+  const [noted] = find("a success that attaches its mail", "passed").annotations;
+  await expect(restante.inbox(noted?.description ?? "")).rejects.toBeInstanceOf(NotFoundError);
 });

@@ -17,6 +17,7 @@ export interface ReportedTest {
   errors: string;
   attachments: { name: string; contentType: string; path?: string; body?: string }[];
   annotations: { type: string; description?: string }[];
+  steps: string[];
 }
 
 /** A finished run. */
@@ -66,7 +67,12 @@ interface JsonSuite {
     title: string;
     tests: {
       annotations: ReportedTest["annotations"];
-      results: { status: string; errors: { message: string }[]; attachments: ReportedTest["attachments"] }[];
+      results: {
+        status: string;
+        errors: { message: string }[];
+        attachments: ReportedTest["attachments"];
+        steps?: { title: string }[];
+      }[];
     }[];
   }[];
 }
@@ -75,9 +81,9 @@ function* testsOf({ suites = [], specs = [] }: JsonSuite): Generator<ReportedTes
   for (const suite of suites) yield* testsOf(suite);
   for (const { title, tests } of specs) {
     for (const { annotations, results } of tests) {
-      for (const { status, errors, attachments } of results) {
+      for (const { status, errors, attachments, steps = [] } of results) {
         const text = errors.map(({ message }) => stripVTControlCharacters(message)).join("\n");
-        yield { title, status, errors: text, attachments, annotations };
+        yield { title, status, errors: text, attachments, annotations, steps: steps.map((step) => step.title) };
       }
     }
   }

@@ -21,6 +21,7 @@ test("a second mail, after the first", async ({ page, inbox }) => {
   await page.getByRole("button", { name: "Send it again" }).click();
   const second = await inbox.waitForMessage();
 
+  expect(second).toHaveLink("/confirm");
   expect(second.link("/confirm")).not.toBe(first.link("/confirm"));
 });
 

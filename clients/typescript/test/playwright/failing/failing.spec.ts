@@ -1,5 +1,11 @@
 import nodemailer from "nodemailer";
+import { Restante } from "restante";
 import { expect, test } from "restante/playwright";
+
+async function mail({ smtp }: Restante, to: string, subject: string): Promise<void> {
+  const transport = nodemailer.createTransport({ ...smtp, ignoreTLS: true });
+  await transport.sendMail({ from: "a@app.example", to, subject, text: "No code here" });
+}
 
 test("the mail has another subject", async ({ restante, inbox }) => {
   const transport = nodemailer.createTransport({ ...restante.smtp, ignoreTLS: true });
@@ -8,7 +14,7 @@ test("the mail has another subject", async ({ restante, inbox }) => {
     to: inbox.address,
     subject: "Welcome to the shop",
     text: "Your code is 482913. https://app.example/start",
-    html: '<h1 style="color:#246">Welcome!</h1><p>Your code is <b>482913</b>. <a href="https://app.example/start">Start</a></p>',
+    html: '<h1>Welcome!</h1><p>Your code is <b>482913</b>. <a href="https://app.example/start">Start</a></p>',
   });
 
   await inbox.waitForMessage({ subject: "confirm", timeout: 1_000 });
@@ -25,8 +31,7 @@ test("the wait is longer than the test", async ({ inbox }) => {
 });
 
 test("an expectation fails after the mail came", async ({ restante, inbox }) => {
-  const transport = nodemailer.createTransport({ ...restante.smtp, ignoreTLS: true });
-  await transport.sendMail({ from: "a@app.example", to: inbox.address, subject: "Hello", text: "No code here" });
+  await mail(restante, inbox.address, "Hello");
 
   const message = await inbox.waitForMessage();
 
@@ -34,8 +39,28 @@ test("an expectation fails after the mail came", async ({ restante, inbox }) => 
 });
 
 test("mail came where none was expected", async ({ restante, inbox }) => {
-  const transport = nodemailer.createTransport({ ...restante.smtp, ignoreTLS: true });
-  await transport.sendMail({ from: "a@app.example", to: inbox.address, subject: "Surprise", text: "!" });
+  await mail(restante, inbox.address, "Surprise");
 
   await expect(inbox).not.toReceive({ timeout: 1_000 });
+});
+
+test.describe("without attachments", () => {
+  test.use({ restanteAttach: "off" });
+
+  test("a failure that attaches nothing", async ({ restante, inbox }) => {
+    await mail(restante, inbox.address, "Hello");
+
+    await inbox.waitForMessage({ subject: "confirm", timeout: 300 });
+  });
+});
+
+test.describe("with attachments", () => {
+  test.use({ restanteAttach: "always" });
+
+  test("a success that attaches its mail", async ({ restante, inbox }) => {
+    test.info().annotations.push({ type: "inbox", description: inbox.address });
+    await mail(restante, inbox.address, "Hello");
+
+    await inbox.waitForMessage();
+  });
 });

@@ -1,0 +1,24 @@
+"""A browser signs in with a link that comes by mail. Needs pytest-playwright."""
+
+from playwright.sync_api import expect
+
+
+def test_a_visitor_signs_in_with_the_link(page, restante_inbox):
+    page.goto("/")
+    page.get_by_label("E-mail").fill(restante_inbox.address)
+    page.get_by_role("button", name="Send me a link").click()
+
+    message = restante_inbox.wait_for_message(subject="your link")
+    page.goto(message.link("/sign-in"))
+
+    expect(page.get_by_text(f"Welcome, {restante_inbox.address}")).to_be_visible()
+
+
+def test_the_mail_looks_right(page, restante_inbox):
+    page.goto("/")
+    page.get_by_label("E-mail").fill(restante_inbox.address)
+    page.get_by_role("button", name="Send me a link").click()
+
+    page.set_content(restante_inbox.wait_for_message().page())
+
+    expect(page.get_by_role("link", name="Sign in")).to_be_visible()

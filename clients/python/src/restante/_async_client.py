@@ -1,0 +1,292 @@
+"""The client for async code, under asyncio and trio: as `_client`, but each operation is awaited."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import TracebackType
+from typing import Any
+
+from ._connection import Connection, connect
+from ._core import Core, inbox_path, message_path
+from ._decode import fields_of
+from ._filters import After, AfterOrGoOn, Filters, Text, id_of
+from ._position import Position
+from ._protocol import Steps, T
+from ._waits import Wait
+from .errors import NotFoundError
+from .model import (
+    Attachment,
+    Details,
+    Explanation,
+    Fault,
+    FaultState,
+    Health,
+    InboxData,
+    MessageData,
+    Sent,
+    Smtp,
+)
+
+__tracebackhide__ = True  # A failed test shows its own line, not ours.
+
+
+class AsyncSession:
+    """What a client, its inboxes and its messages share."""
+
+    def __init__(self, connection: Connection) -> None:
+        # httpx takes longer to import than the rest of pytest's start, and not every run needs it.
+        from ._transport import AsyncTransport
+
+        self.connection = connection
+        self.core = Core(connection.url, connection.timeout)
+        self.transport = AsyncTransport(connection.url, connection.api_key)
+
+    async def run(self, steps: Steps[T]) -> T:
+        """Runs one operation."""
+        return await self.transport.run(steps)
+
+    def read(self, data: Mapping[str, Any]) -> AsyncMessage:
+        """A message of its JSON."""
+        return AsyncMessage(**fields_of(MessageData, data), _session=self)
+
+
+class AsyncRestante:
+    """A client of a Restante server.
+
+    Without `url` and `RESTANTE_URL` it starts a server of its own, which `aclose` stops. `api_key` defaults to
+    `RESTANTE_API_KEY`, `timeout` (seconds that a wait lasts) to `RESTANTE_TIMEOUT` or 30. May be used
+    in one event loop after another.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float | None = None,
+        connection: Connection | None = None,
+    ) -> None:
+        self._session = AsyncSession(connection or connect(url, api_key, timeout))
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._session.connection.url
+
+    @property
+    def smtp(self) -> Smtp:
+        """Where the application under test sends its mail."""
+        return self._session.connection.smtp
+
+    @property
+    def mail_domain(self) -> str:
+        """The domain of every inbox."""
+        return self._session.connection.mail_domain
+
+    async def health(self) -> Health:
+        """Returns if the server answers."""
+        return await self._session.run(self._session.core.health())
+
+    async def create_inbox(self, *, timeout: float | None = None) -> AsyncInbox:
+        """Makes an inbox with an address of its own. `timeout`: how long its waits last."""
+        return AsyncInbox(self._session, await self._session.run(self._session.core.create_inbox()), timeout=timeout)
+
+    async def inbox(self, id_or_address: str) -> AsyncInbox:
+        """Finds an inbox by its id or its address."""
+        return AsyncInbox(self._session, await self._session.run(self._session.core.find_inbox(id_or_address)))
+
+    async def message(self, message: str) -> AsyncMessage:
+        """Finds a message by its id."""
+        return await self._session.run(self._session.core.find_message(message, self._session.read))
+
+    async def aclose(self) -> None:
+        """Closes the connections, and stops the server if this client has started it."""
+        if self._session.connection.server is not None:
+            self._session.connection.server.close()
+
+    async def __aenter__(self) -> AsyncRestante:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"AsyncRestante({self.url!r})"
+
+
+@dataclass(frozen=True)
+class AsyncMessage(MessageData):
+    """A message in an inbox."""
+
+    _session: AsyncSession = field(repr=False, compare=False)
+
+    async def details(self) -> Details:
+        """Headers, envelope, all mailboxes, links with their words, and the list of attachments."""
+        return await self._session.run(self._session.core.details(self.id))
+
+    async def attachments(self) -> list[Attachment]:
+        """The attachments with their bytes."""
+        return await self._session.run(self._session.core.attachments(self.id))
+
+    async def raw(self) -> bytes:
+        """The message exactly as it was received."""
+        return await self._session.run(self._session.core.content(self.id, "raw"))
+
+    async def page(self) -> str:
+        """A page that shows the message: its HTML with the images that it carries, or its text."""
+        return (await self._session.run(self._session.core.content(self.id, "page"))).decode()
+
+    async def reply(self, text: str, *, html: str | None = None) -> Sent:
+        """Answers the sender, from the inbox that has the message."""
+        return await self._session.run(self._session.core.reply(self.id, text, html))
+
+    async def delete(self) -> None:
+        """Deletes the message."""
+        await self._session.run(self._session.core.delete(message_path(self.id)))
+
+
+class AsyncInbox:
+    """An inbox. It remembers which messages its waits have returned. Usable with `async with`, which deletes it."""
+
+    def __init__(self, session: AsyncSession, data: InboxData, *, timeout: float | None = None) -> None:
+        self._session = session
+        self._data = data
+        self._timeout = session.core.timeout if timeout is None else timeout
+        self._position = Position()
+
+    @property
+    def id(self) -> str:
+        """The identifier."""
+        return self._data.id
+
+    @property
+    def address(self) -> str:
+        """The mail address."""
+        return self._data.address
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When the inbox and its messages go; None for a permanent inbox."""
+        return self._data.expires_at
+
+    @property
+    def data(self) -> InboxData:
+        """All fields."""
+        return self._data
+
+    async def wait_for_message(
+        self,
+        subject: Text | None = None,
+        *,
+        from_: Text | None = None,
+        has: str | Sequence[str] | None = None,
+        where: Callable[[AsyncMessage], bool] | None = None,
+        after: AfterOrGoOn = ...,
+        timeout: float | None = None,
+    ) -> AsyncMessage:
+        """The next message that matches, oldest first; never one that this object has returned before.
+
+        `has` is "otp", "link" or both. `after=None` starts over; a message or its id goes on after that one.
+        """
+        filters = Filters(subject, from_, has, where)
+        return (await self._session.run(self._wait(filters, after, timeout).messages(1)))[0]
+
+    async def wait_for_messages(
+        self,
+        count: int,
+        *,
+        subject: Text | None = None,
+        from_: Text | None = None,
+        has: str | Sequence[str] | None = None,
+        where: Callable[[AsyncMessage], bool] | None = None,
+        after: AfterOrGoOn = ...,
+        timeout: float | None = None,
+    ) -> list[AsyncMessage]:
+        """The next `count` messages that match, oldest first, within one time limit."""
+        filters = Filters(subject, from_, has, where)
+        return await self._session.run(self._wait(filters, after, timeout).messages(count))
+
+    async def expect_no_message(
+        self,
+        within: float,
+        *,
+        subject: Text | None = None,
+        from_: Text | None = None,
+        has: str | Sequence[str] | None = None,
+        where: Callable[[AsyncMessage], bool] | None = None,
+        after: AfterOrGoOn = ...,
+    ) -> None:
+        """Waits `within` seconds, and fails if a message that matches comes."""
+        filters = Filters(subject, from_, has, where)
+        await self._session.run(self._wait(filters, after, within).nothing())
+
+    async def messages(
+        self,
+        *,
+        subject: Text | None = None,
+        from_: Text | None = None,
+        has: str | Sequence[str] | None = None,
+        where: Callable[[AsyncMessage], bool] | None = None,
+        after: After = None,
+    ) -> list[AsyncMessage]:
+        """The messages that match now, newest first."""
+        filters = Filters(subject, from_, has, where)
+        return await self._session.run(self._session.core.messages(self.id, filters, id_of(after), self._session.read))
+
+    async def explain(
+        self,
+        *,
+        subject: str | None = None,
+        from_: str | None = None,
+        has: str | Sequence[str] | None = None,
+        after: After = None,
+    ) -> Explanation:
+        """Why no message that matches came."""
+        filters = Filters[AsyncMessage](subject, from_, has)
+        return await self._session.run(self._session.core.explain(self.id, filters, id_of(after)))
+
+    async def send(
+        self,
+        to: str,
+        subject: str,
+        *,
+        text: str | None = None,
+        html: str | None = None,
+        in_reply_to: MessageData | str | None = None,
+    ) -> Sent:
+        """Sends a message from this inbox."""
+        body = {"to": to, "subject": subject, "text": text, "html": html, "in_reply_to": id_of(in_reply_to)}
+        return await self._session.run(self._session.core.send(self.id, body))
+
+    async def set_faults(self, faults: Sequence[Fault | Mapping[str, Any]]) -> list[FaultState]:
+        """Replaces the faults of this inbox: what the server does at its next mails. An empty list clears them."""
+        return await self._session.run(self._session.core.faults(self.id, faults))
+
+    async def faults(self) -> list[FaultState]:
+        """The faults of this inbox, and when they were used."""
+        return await self._session.run(self._session.core.faults(self.id))
+
+    async def delete(self) -> None:
+        """Deletes the inbox and its messages."""
+        await self._session.run(self._session.core.delete(inbox_path(self.id)))
+
+    def _wait(self, filters: Filters[AsyncMessage], after: AfterOrGoOn, timeout: float | None) -> Wait[AsyncMessage]:
+        seconds = self._timeout if timeout is None else timeout
+        return Wait(self._session.core, self._data, self._position, filters, after, seconds, self._session.read)
+
+    async def __aenter__(self) -> AsyncInbox:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(NotFoundError):
+            await self.delete()
+
+    def __repr__(self) -> str:
+        return f"AsyncInbox({self.address!r})"

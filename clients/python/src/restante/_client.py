@@ -1,0 +1,296 @@
+"""The client for ordinary code: `Restante`, its inboxes and their messages. `_async_client` has the same for async."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import TracebackType
+from typing import Any
+
+from ._connection import Connection, connect
+from ._core import Core, inbox_path, message_path
+from ._decode import fields_of
+from ._filters import After, AfterOrGoOn, Filters, Text, id_of
+from ._position import Position
+from ._protocol import Steps, T
+from ._waits import Wait
+from .errors import NotFoundError
+from .model import (
+    Attachment,
+    Details,
+    Explanation,
+    Fault,
+    FaultState,
+    Health,
+    InboxData,
+    MessageData,
+    Sent,
+    Smtp,
+)
+
+__tracebackhide__ = True  # A failed test shows its own line, not ours.
+
+
+class Session:
+    """What a client, its inboxes and its messages share."""
+
+    def __init__(self, connection: Connection) -> None:
+        # httpx takes longer to import than the rest of pytest's start, and not every run needs it.
+        from ._transport import Transport
+
+        self.connection = connection
+        self.core = Core(connection.url, connection.timeout)
+        self.transport = Transport(connection.url, connection.api_key)
+
+    def run(self, steps: Steps[T]) -> T:
+        """Runs one operation."""
+        return self.transport.run(steps)
+
+    def read(self, data: Mapping[str, Any]) -> Message:
+        """A message of its JSON."""
+        return Message(**fields_of(MessageData, data), _session=self)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.transport.close()
+
+
+class Restante:
+    """A client of a Restante server.
+
+    Without `url` and `RESTANTE_URL` it starts a server of its own, which `close` stops. `api_key` defaults to
+    `RESTANTE_API_KEY`, `timeout` (seconds that a wait lasts) to `RESTANTE_TIMEOUT` or 30. May be shared by threads.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float | None = None,
+        connection: Connection | None = None,
+    ) -> None:
+        self._session = Session(connection or connect(url, api_key, timeout))
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._session.connection.url
+
+    @property
+    def smtp(self) -> Smtp:
+        """Where the application under test sends its mail."""
+        return self._session.connection.smtp
+
+    @property
+    def mail_domain(self) -> str:
+        """The domain of every inbox."""
+        return self._session.connection.mail_domain
+
+    def health(self) -> Health:
+        """Returns if the server answers."""
+        return self._session.run(self._session.core.health())
+
+    def create_inbox(self, *, timeout: float | None = None) -> Inbox:
+        """Makes an inbox with an address of its own. `timeout`: how long its waits last."""
+        return Inbox(self._session, self._session.run(self._session.core.create_inbox()), timeout=timeout)
+
+    def inbox(self, id_or_address: str) -> Inbox:
+        """Finds an inbox by its id or its address."""
+        return Inbox(self._session, self._session.run(self._session.core.find_inbox(id_or_address)))
+
+    def message(self, message: str) -> Message:
+        """Finds a message by its id."""
+        return self._session.run(self._session.core.find_message(message, self._session.read))
+
+    def close(self) -> None:
+        """Closes the connections, and stops the server if this client has started it."""
+        self._session.close()
+        if self._session.connection.server is not None:
+            self._session.connection.server.close()
+
+    def __enter__(self) -> Restante:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Restante({self.url!r})"
+
+
+@dataclass(frozen=True)
+class Message(MessageData):
+    """A message in an inbox."""
+
+    _session: Session = field(repr=False, compare=False)
+
+    def details(self) -> Details:
+        """Headers, envelope, all mailboxes, links with their words, and the list of attachments."""
+        return self._session.run(self._session.core.details(self.id))
+
+    def attachments(self) -> list[Attachment]:
+        """The attachments with their bytes."""
+        return self._session.run(self._session.core.attachments(self.id))
+
+    def raw(self) -> bytes:
+        """The message exactly as it was received."""
+        return self._session.run(self._session.core.content(self.id, "raw"))
+
+    def page(self) -> str:
+        """A page that shows the message: its HTML with the images that it carries, or its text."""
+        return self._session.run(self._session.core.content(self.id, "page")).decode()
+
+    def reply(self, text: str, *, html: str | None = None) -> Sent:
+        """Answers the sender, from the inbox that has the message."""
+        return self._session.run(self._session.core.reply(self.id, text, html))
+
+    def delete(self) -> None:
+        """Deletes the message."""
+        self._session.run(self._session.core.delete(message_path(self.id)))
+
+
+class Inbox:
+    """An inbox. It remembers which messages its waits have returned. Usable with `with`, which deletes it."""
+
+    def __init__(self, session: Session, data: InboxData, *, timeout: float | None = None) -> None:
+        self._session = session
+        self._data = data
+        self._timeout = session.core.timeout if timeout is None else timeout
+        self._position = Position()
+
+    @property
+    def id(self) -> str:
+        """The identifier."""
+        return self._data.id
+
+    @property
+    def address(self) -> str:
+        """The mail address."""
+        return self._data.address
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When the inbox and its messages go; None for a permanent inbox."""
+        return self._data.expires_at
+
+    @property
+    def data(self) -> InboxData:
+        """All fields."""
+        return self._data
+
+    def wait_for_message(
+        self,
+        subject: Text | None = None,
+        *,
+        from_: Text | None = None,
+        has: str | Sequence[str] | None = None,
+        where: Callable[[Message], bool] | None = None,
+        after: AfterOrGoOn = ...,
+        timeout: float | None = None,
+    ) -> Message:
+        """The next message that matches, oldest first; never one that this object has returned before.
+
+        `has` is "otp", "link" or both. `after=None` starts over; a message or its id goes on after that one.
+        """
+        filters = Filters(subject, from_, has, where)
+        return self._session.run(self._wait(filters, after, timeout).messages(1))[0]
+
+    def wait_for_messages(
+        self,
+        count: int,
+        *,
+        subject: Text | None = None,
+        from_: Text | None = None,
+        has: str | Sequence[str] | None = None,
+        where: Callable[[Message], bool] | None = None,
+        after: AfterOrGoOn = ...,
+        timeout: float | None = None,
+    ) -> list[Message]:
+        """The next `count` messages that match, oldest first, within one time limit."""
+        filters = Filters(subject, from_, has, where)
+        return self._session.run(self._wait(filters, after, timeout).messages(count))
+
+    def expect_no_message(
+        self,
+        within: float,
+        *,
+        subject: Text | None = None,
+        from_: Text | None = None,
+        has: str | Sequence[str] | None = None,
+        where: Callable[[Message], bool] | None = None,
+        after: AfterOrGoOn = ...,
+    ) -> None:
+        """Waits `within` seconds, and fails if a message that matches comes."""
+        filters = Filters(subject, from_, has, where)
+        self._session.run(self._wait(filters, after, within).nothing())
+
+    def messages(
+        self,
+        *,
+        subject: Text | None = None,
+        from_: Text | None = None,
+        has: str | Sequence[str] | None = None,
+        where: Callable[[Message], bool] | None = None,
+        after: After = None,
+    ) -> list[Message]:
+        """The messages that match now, newest first."""
+        filters = Filters(subject, from_, has, where)
+        return self._session.run(self._session.core.messages(self.id, filters, id_of(after), self._session.read))
+
+    def explain(
+        self,
+        *,
+        subject: str | None = None,
+        from_: str | None = None,
+        has: str | Sequence[str] | None = None,
+        after: After = None,
+    ) -> Explanation:
+        """Why no message that matches came."""
+        filters = Filters[Message](subject, from_, has)
+        return self._session.run(self._session.core.explain(self.id, filters, id_of(after)))
+
+    def send(
+        self,
+        to: str,
+        subject: str,
+        *,
+        text: str | None = None,
+        html: str | None = None,
+        in_reply_to: MessageData | str | None = None,
+    ) -> Sent:
+        """Sends a message from this inbox."""
+        body = {"to": to, "subject": subject, "text": text, "html": html, "in_reply_to": id_of(in_reply_to)}
+        return self._session.run(self._session.core.send(self.id, body))
+
+    def set_faults(self, faults: Sequence[Fault | Mapping[str, Any]]) -> list[FaultState]:
+        """Replaces the faults of this inbox: what the server does at its next mails. An empty list clears them."""
+        return self._session.run(self._session.core.faults(self.id, faults))
+
+    def faults(self) -> list[FaultState]:
+        """The faults of this inbox, and when they were used."""
+        return self._session.run(self._session.core.faults(self.id))
+
+    def delete(self) -> None:
+        """Deletes the inbox and its messages."""
+        self._session.run(self._session.core.delete(inbox_path(self.id)))
+
+    def _wait(self, filters: Filters[Message], after: AfterOrGoOn, timeout: float | None) -> Wait[Message]:
+        seconds = self._timeout if timeout is None else timeout
+        return Wait(self._session.core, self._data, self._position, filters, after, seconds, self._session.read)
+
+    def __enter__(self) -> Inbox:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(NotFoundError):
+            self.delete()
+
+    def __repr__(self) -> str:
+        return f"Inbox({self.address!r})"

@@ -1,0 +1,183 @@
+"""Every operation of the client, without I/O: what is sent, what is repeated, and until when.
+
+The methods are generators (see `_protocol`). `Restante` and `AsyncRestante` run the same ones.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from . import _texts
+from ._decode import decode, encode
+from ._filters import Filters, M
+from ._protocol import Broken, Outcome, Pause, Reply, Request, Steps
+from .errors import InvalidRequestError, NotFoundError, RestanteError, UnauthorizedError, UnreachableError
+from .model import Attachment, Details, Explanation, Fault, FaultState, Health, InboxData, Sent
+
+__tracebackhide__ = True  # A failed test shows its own line, not ours.
+
+LONGEST_RETRY = 10.0
+"""Seconds for which a request that is no wait is repeated."""
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+Read = Callable[[Mapping[str, Any]], M]
+"""Makes a message of its JSON."""
+
+
+class Core:
+    """What both clients share: the address for error texts, and the time limit."""
+
+    def __init__(self, url: str, timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.url = url
+        self.timeout = timeout
+        self.clock = clock
+
+    def call(self, request: Request) -> Steps[Reply]:
+        """Sends a request until there is an answer that counts, or the time is over."""
+        started = self.clock()
+        deadline = started + min(LONGEST_RETRY, self.timeout)
+        while True:
+            outcome = yield request
+            now = self.clock()
+            pause = pause_before_repeat(request, outcome, now - started)
+            if pause is None or now >= deadline:
+                return self.checked(outcome)
+            yield Pause(min(pause, deadline - now))
+
+    def checked(self, outcome: Outcome) -> Reply:
+        """A reply of success, else the error for it."""
+        if not isinstance(outcome, Reply):
+            raise UnreachableError(_texts.unreachable(self.url, outcome.cause if outcome else "no answer"))
+        if 200 <= outcome.status < 300:
+            return outcome
+        text = _texts.reason(outcome)
+        match outcome.status:
+            case 401:
+                raise UnauthorizedError(_texts.unauthorized(self.url, text), status=401)
+            case 404:
+                raise NotFoundError(text, status=404)
+            case 400 | 413:
+                raise InvalidRequestError(text, status=outcome.status)
+            case status:
+                raise RestanteError(f"{self.url} answered with {status}: {text}", status=status)
+
+    def health(self) -> Steps[Health]:
+        """Returns if the server answers."""
+        reply = yield from self.call(Request("GET", "/v1/health"))
+        return decode(Health, reply.json())
+
+    def create_inbox(self) -> Steps[InboxData]:
+        """Makes an inbox."""
+        reply = yield from self.call(Request("POST", "/v1/inboxes", repeatable=False))
+        return decode(InboxData, reply.json())
+
+    def find_inbox(self, id_or_address: str) -> Steps[InboxData]:
+        """Finds an inbox by its id or its address."""
+        if "@" in id_or_address:
+            request = Request("GET", "/v1/inboxes", {"address": id_or_address})
+        else:
+            request = Request("GET", inbox_path(id_or_address))
+        reply = yield from self.call(request)
+        return decode(InboxData, reply.json())
+
+    def delete(self, path: str) -> Steps[None]:
+        """Deletes an inbox or a message."""
+        yield from self.call(Request("DELETE", path, repeatable=False))
+
+    def send(self, inbox: str, body: Mapping[str, Any]) -> Steps[Sent]:
+        """Sends a message from an inbox."""
+        given = {name: value for name, value in body.items() if value is not None}
+        request = Request("POST", f"{inbox_path(inbox)}/messages", body=given, repeatable=False)
+        reply = yield from self.call(request)
+        return decode(Sent, reply.json())
+
+    def reply(self, message: str, text: str, html: str | None) -> Steps[Sent]:
+        """Answers a message from the inbox that has it, as a mail program does."""
+        details = yield from self.details(message)
+        to = (details.reply_to or details.from_)[:1]
+        subject = next((header.value for header in details.headers if header.name.lower() == "subject"), "")
+        body = {
+            "to": to[0].address if to else details.envelope.from_,
+            "subject": subject if subject.lower().startswith("re:") else f"Re: {subject}",
+            "text": text,
+            "html": html,
+            "in_reply_to": message,
+        }
+        return (yield from self.send(details.inbox_id, body))
+
+    def faults(self, inbox: str, faults: Sequence[Fault | Mapping[str, Any]] | None = None) -> Steps[list[FaultState]]:
+        """The faults of an inbox, after replacing them if some are given."""
+        path = f"{inbox_path(inbox)}/faults"
+        if faults is None:
+            reply = yield from self.call(Request("GET", path))
+        else:
+            given = [encode(fault) if isinstance(fault, Fault) else dict(fault) for fault in faults]
+            reply = yield from self.call(Request("PUT", path, body={"faults": given}, repeatable=False))
+        return [decode(FaultState, fault) for fault in reply.json()["faults"]]
+
+    def find_message(self, message: str, read: Read[M]) -> Steps[M]:
+        """A message by its id."""
+        reply = yield from self.call(Request("GET", message_path(message)))
+        return read(reply.json())
+
+    def messages(self, inbox: str, filters: Filters[M], after: str | None, read: Read[M]) -> Steps[list[M]]:
+        """The messages that match, newest first."""
+        reply = yield from self.call(Request("GET", f"{inbox_path(inbox)}/messages", filters.query(after)))
+        messages = [read(data) for data in reply.json()["messages"]]
+        return [message for message in messages if not filters.missed_by(message)]
+
+    def details(self, message: str) -> Steps[Details]:
+        """Everything about a message."""
+        reply = yield from self.call(Request("GET", f"{message_path(message)}/details"))
+        return decode(Details, reply.json())
+
+    def attachments(self, message: str) -> Steps[list[Attachment]]:
+        """The attachments of a message, with their bytes."""
+        details = yield from self.details(message)
+        attachments: list[Attachment] = []
+        for info in details.attachments:
+            content = yield from self.content(message, f"attachments/{info.index}")
+            attachments.append(Attachment(**vars(info), content=content))
+        return attachments
+
+    def content(self, message: str, part: str) -> Steps[bytes]:
+        """The bytes of `raw`, `page` or `attachments/N`."""
+        reply = yield from self.call(Request("GET", f"{message_path(message)}/{part}"))
+        return reply.body
+
+    def explain(self, inbox: str, filters: Filters[Any], after: str | None) -> Steps[Explanation]:
+        """Why no message that passes the server's part of the filters came."""
+        reply = yield from self.call(Request("GET", f"{inbox_path(inbox)}/explain", filters.query(after)))
+        return decode(Explanation, reply.json())
+
+
+def pause_before_repeat(request: Request, outcome: Outcome, waited: float) -> float | None:
+    """How long to pause before a request is repeated; None if it is not."""
+    match outcome:
+        case Reply(status=429):
+            return growing_pause(waited)
+        case Reply(status=503, headers=headers) if request.repeatable:
+            after = headers.get("retry-after", "")
+            return float(after) if after.isdecimal() else growing_pause(waited)
+        case Broken(sent=sent) if request.repeatable or not sent:
+            return growing_pause(waited)
+        case _:
+            return None
+
+
+def growing_pause(waited: float) -> float:
+    """A tenth of the time waited so far, within bounds; jittered, so that many clients do not come back together."""
+    return min(max(waited / 10, SHORTEST_PAUSE), LONGEST_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
+
+
+def inbox_path(identifier: str) -> str:
+    """The path of an inbox."""
+    return f"/v1/inboxes/{quote(identifier, safe='')}"
+
+
+def message_path(identifier: str) -> str:
+    """The path of a message."""
+    return f"/v1/messages/{quote(identifier, safe='')}"

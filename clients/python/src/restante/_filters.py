@@ -1,0 +1,76 @@
+"""Which messages a caller wants: what the server can filter goes into the query, the rest is checked here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import EllipsisType
+from typing import Generic, TypeVar
+
+from .model import ArrivedMessages, Explanation, MessageData, describe
+
+M = TypeVar("M", bound=MessageData)
+Text = str | re.Pattern[str]
+"""Text that is contained, in any case; or a regular expression that is found."""
+After = MessageData | str | None
+"""A message or its id: only later ones. None: from the first one on."""
+AfterOrGoOn = After | EllipsisType
+"""Like After; the default `...` goes on from the last message that the inbox object returned."""
+NAMED = 3
+
+
+@dataclass(frozen=True)
+class Filters(Generic[M]):
+    """The filters of one call, without `after`, which moves while a wait goes on."""
+
+    subject: Text | None = None
+    from_: Text | None = None
+    has: str | Sequence[str] | None = None
+    where: Callable[[M], bool] | None = None
+
+    def query(self, after: str | None) -> dict[str, str]:
+        """The part for the server."""
+        has = self.has if isinstance(self.has, str) or self.has is None else ",".join(self.has)
+        parts = {"subject": self.subject, "from": self.from_, "has": has, "after": after}
+        return {name: value for name, value in parts.items() if isinstance(value, str) and value}
+
+    def missed_by(self, message: M) -> tuple[str, ...]:
+        """The filters of the part for the client that exclude a message."""
+        patterns = (("subject", self.subject, message.subject), ("from", self.from_, message.from_))
+        missed = [name for name, want, has in patterns if isinstance(want, re.Pattern) and not want.search(has)]
+        if self.where is not None and not missed and not self.where(message):
+            missed.append("where")
+        return tuple(missed)
+
+    def as_given(self, after: str | None) -> Mapping[str, object]:
+        """The filters that are set, by their names in the API."""
+        parts = {"subject": self.subject, "from": self.from_, "has": self.has, "after": after, "where": self.where}
+        return {name: value for name, value in parts.items() if value is not None}
+
+    def __str__(self) -> str:
+        """The filters for a person, to follow the word "message"."""
+        given = self.as_given(None).items()
+        return "".join(
+            f"{' with' if not index else ' and'} {name} {describe(value)}" for index, (name, value) in enumerate(given)
+        )
+
+
+def id_of(after: After) -> str | None:
+    """The cursor for the server."""
+    return after.id if isinstance(after, MessageData) else after
+
+
+def with_rejected(explanation: Explanation, rejected: Mapping[str, tuple[str, ...]]) -> Explanation:
+    """The server's explanation, with what the client's part of the filters excluded."""
+    latest = tuple(
+        replace(one, missed_by=one.missed_by + rejected.get(one.id, ())) for one in explanation.messages.latest
+    )
+    if not rejected or not all(one.missed_by for one in latest):
+        return explanation
+    filters = ", ".join(sorted({name for one in latest for name in one.missed_by}))
+    named = ", ".join(f'"{one.subject}" from {one.from_}' for one in latest[:NAMED])
+    came = "A message" if len(latest) == 1 else "Messages"
+    more = " and others" if len(latest) > NAMED else ""
+    summary = f"{came} came, but not one that passes the filters ({filters}): {named}{more}."
+    return replace(explanation, summary=summary, messages=ArrivedMessages(explanation.messages.count, latest))

@@ -1,0 +1,59 @@
+"""The interface between the core and I/O: the core yields what is to be done, a driver sends the outcome to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+REQUEST_SECONDS = 10.0
+"""How long an answer may take, beyond the time that the server itself waits."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request to send. `repeatable`: doing it twice does no harm."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: Mapping[str, Any] | None = None
+    seconds: float = REQUEST_SECONDS
+    repeatable: bool = True
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Time to let pass."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer of the server. The names of the headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """The body, parsed."""
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """There is no answer. `sent` is False if the server certainly did not get the request."""
+
+    cause: str
+    sent: bool
+
+
+Effect = Request | Pause
+Outcome = Reply | Broken | None
+Steps = Generator[Effect, Outcome, T]
+"""One operation: yields effects, receives outcomes (None for a pause), and returns a T."""

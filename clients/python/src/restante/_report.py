@@ -1,0 +1,130 @@
+"""What the report of a failed test says about its mail, as text and as attachments."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from . import _texts
+from ._client import Inbox, Message, Restante
+from ._connection import Connection
+from .errors import RestanteError, WaitTimeoutError
+
+SECONDS = 3.0
+"""How long the report waits for a server that does not answer."""
+MOST_MESSAGES = 10
+"""Newest messages of an inbox that are shown."""
+NOTHING_REMOTE = (
+    '<!DOCTYPE html><meta http-equiv="Content-Security-Policy" '
+    "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
+)
+"""In front of a mail's page, so that a report that is opened loads nothing and runs nothing, like the server's page."""
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A part of the report: the name, the kind (html, json, eml) and the content."""
+
+    name: str
+    kind: str
+    content: str
+
+
+class MailReport:
+    """The mail in the inboxes of a test that has failed."""
+
+    def __init__(self, connection: Connection, addresses: Sequence[str], error: BaseException | None) -> None:
+        self._error = error
+        self._mail: list[tuple[Inbox, list[Message]]] = []
+        self._lost: str | None = None
+        self._client = Restante(connection=replace(connection, timeout=SECONDS, server=None))
+        try:
+            for address in addresses:
+                inbox = self._client.inbox(address)
+                self._mail.append((inbox, inbox.messages()))
+        except RestanteError as problem:
+            self._lost = f"The mail of this test is not known: {problem}"
+
+    def text(self) -> str:
+        """The section for the terminal."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for inbox, messages in self._mail:
+            yield f"{inbox.address}: {_texts.counted(len(messages), 'message')}"
+            for message in messages[:MOST_MESSAGES]:
+                yield f'  "{message.subject}" from {message.from_} at {message.received_at:%H:%M:%S.%f}'[:-3]
+                if message.otp:
+                    yield f"    code {message.otp}"
+                yield from (f"    link {link}" for link in message.links)
+            if len(messages) > MOST_MESSAGES:
+                yield f"  and {len(messages) - MOST_MESSAGES} older ones"
+            if not messages and not self._timed_out():
+                yield from (f"  {line}" for line in self._why(inbox))
+        if timed_out := self._timed_out():
+            yield from _texts.explained(timed_out.explanation, came=False)
+        if self._lost:
+            yield self._lost
+
+    def _why(self, inbox: Inbox) -> list[str]:
+        try:
+            return list(_texts.explained(inbox.explain()))
+        except RestanteError:
+            return []
+
+    def _timed_out(self) -> WaitTimeoutError | None:
+        """The time-out that made the test fail."""
+        error = self._error
+        while error is not None and not isinstance(error, WaitTimeoutError):
+            error = error.__cause__ or error.__context__
+        return error
+
+    def attachments(self) -> Iterator[Attachment]:
+        """Each message as a page, as it was received, and its code and links."""
+        try:
+            for _, messages in self._mail:
+                for message in messages[:MOST_MESSAGES]:
+                    name = message.subject or "message without a subject"
+                    facts = {"subject": message.subject, "from": message.from_, "to": message.to}
+                    found = {**facts, "code": message.otp or None, "links": list(message.links)}
+                    yield Attachment(name, "html", f"{NOTHING_REMOTE}{message.page()}")
+                    yield Attachment(f"{name}: code and links", "json", json.dumps(found, indent=2, ensure_ascii=False))
+                    yield Attachment(f"{name}.eml", "eml", message.raw().decode(errors="replace"))
+        except RestanteError:
+            # The report must not hide the failure of the test.
+            return
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._client.close()
+
+
+def html_extras(attachments: Sequence[Attachment]) -> list[Any]:
+    """The attachments for pytest-html."""
+    from pytest_html import extras  # pyright: ignore[reportMissingTypeStubs]
+
+    made: list[Any] = []
+    for part in attachments:
+        if part.kind == "html":
+            # Mail is hostile: it runs nothing, and has no part in the report's page.
+            style = "width: 100%; height: 30em; border: 1px solid #888; background: #fff"
+            frame = f'<iframe sandbox style="{style}" srcdoc="{html.escape(part.content)}"></iframe>'
+            made.append(extras.html(f"<div>{html.escape(part.name)}</div>{frame}"))
+        else:
+            mime = "application/json" if part.kind == "json" else "text/plain"
+            extra = extras.extra(part.content, "text", part.name, mime, part.kind)  # noqa: S610 (not Django's)
+            made.append(extra)
+    return made
+
+
+def attach_to_allure(attachments: Sequence[Attachment]) -> None:
+    """The attachments for Allure."""
+    import allure
+
+    kinds = {"html": ("text/html", "html"), "json": ("application/json", "json"), "eml": ("message/rfc822", "eml")}
+    for part in attachments:
+        mime, extension = kinds[part.kind]
+        allure.attach(part.content, name=part.name, attachment_type=mime, extension=extension)

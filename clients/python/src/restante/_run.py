@@ -1,0 +1,98 @@
+"""One server for all processes of a pytest run. The process that the person started owns it.
+
+With xdist, that is the controller. A worker asks it over a local connection, and the first question starts the server.
+So it ends with the run, and not with a worker.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from dataclasses import dataclass, replace
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Listener
+from typing import Any
+
+from ._connection import Connection, connect
+from .errors import RestanteError, UnreachableError
+
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line, the environment and the ini file say."""
+
+    url: str | None
+    api_key: str | None
+    timeout: float | None
+
+
+class Run:
+    """The connection of this run, made when it is first needed."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+
+    def connection(self) -> Connection:
+        """The server of the options, or the one that this run starts."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._connect()
+            return self._connection
+
+    def _connect(self) -> Connection:
+        return connect(self._options.url, self._options.api_key, self._options.timeout)
+
+    def close(self) -> None:
+        """Stops the server, if this run has started one."""
+        with self._lock:
+            if self._connection is not None and self._connection.server is not None:
+                self._connection.server.close()
+
+
+class Desk:
+    """The controller's side: answers each worker that asks for the connection."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._key = secrets.token_bytes(32)
+        self._listener = Listener(("127.0.0.1", 0), backlog=64, authkey=self._key)
+        threading.Thread(target=self._answer, name="restante", daemon=True).start()
+
+    def directions(self) -> dict[str, Any]:
+        """What a worker needs to ask."""
+        return {"address": self._listener.address, "key": self._key.hex()}
+
+    def _answer(self) -> None:
+        while True:
+            try:
+                with self._listener.accept() as worker:
+                    worker.send(self._said())
+            except (AuthenticationError, EOFError, OSError):
+                # Not a worker, or one that has ended meanwhile.
+                continue
+
+    def _said(self) -> Connection | str:
+        try:
+            return replace(self._run.connection(), server=None)
+        except RestanteError as error:
+            return str(error)
+
+
+class WorkerRun(Run):
+    """A worker's side."""
+
+    def __init__(self, options: Options, directions: dict[str, Any]) -> None:
+        super().__init__(options)
+        self._directions = directions
+
+    def _connect(self) -> Connection:
+        address: Address = tuple(self._directions["address"])
+        with Client(address, authkey=bytes.fromhex(self._directions["key"])) as desk:
+            said: Connection | str = desk.recv()
+        if isinstance(said, str):
+            raise UnreachableError(said)
+        return said

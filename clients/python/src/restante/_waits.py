@@ -1,0 +1,135 @@
+"""Waiting for mail, without I/O: over the limits of the server, a restart, and filters that only the client has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Generic
+
+from . import _texts
+from ._core import Core, Read, inbox_path, pause_before_repeat
+from ._filters import AfterOrGoOn, Filters, M, with_rejected
+from ._position import Position, Walk
+from ._protocol import REQUEST_SECONDS, Pause, Reply, Request, Steps
+from .errors import NotFoundError, RestanteError, UnexpectedMessageError, WaitTimeoutError
+from .model import Explanation, InboxData
+
+__tracebackhide__ = True  # A failed test shows its own line, not ours.
+
+LONGEST_WAIT = 120.0
+"""Seconds that the server keeps a wait open at most."""
+
+
+class Wait(Generic[M]):
+    """One wait on an inbox, for one message or for several."""
+
+    def __init__(
+        self,
+        core: Core,
+        inbox: InboxData,
+        position: Position,
+        filters: Filters[M],
+        after: AfterOrGoOn,
+        seconds: float,
+        read: Read[M],
+    ) -> None:
+        self._core = core
+        self._inbox = inbox
+        self._walk = Walk(position, after)
+        self._filters = filters
+        self._seconds = seconds
+        self._read = read
+        self._started = core.clock()
+        self._rejected: dict[str, tuple[str, ...]] = {}
+        """What the client's part of the filters excluded, with the names of the filters."""
+
+    def messages(self, count: int) -> Steps[list[M]]:
+        """The next `count` messages that match, oldest first; an error that says why if they do not come in time."""
+        found: list[M] = []
+        try:
+            while len(found) < count:
+                message = yield from self._next(found[-1].id if found else self._walk.start)
+                while message is not None and not self._walk.takes(message.id):
+                    message = yield from self._next(message.id)
+                if message is None:
+                    raise (yield from self._timed_out(found, count))
+                found.append(message)
+        except BaseException:
+            self._walk.failed([message.id for message in found])
+            raise
+        if found:
+            self._walk.succeeded([message.id for message in found])
+        return found
+
+    def nothing(self) -> Steps[None]:
+        """Returns if no message that matches comes."""
+        message = yield from self._next(self._walk.start)
+        while message is not None and not self._walk.would_take(message.id):
+            message = yield from self._next(message.id)
+        if message is not None:
+            text = _texts.unexpected(self._inbox.address, self._filters, self._seconds, message)
+            raise UnexpectedMessageError(text, message)
+
+    def _next(self, after: str | None) -> Steps[M | None]:
+        """The oldest message that matches, or None at the deadline, when it has looked once more."""
+        while True:
+            left = self._left()
+            request = self._request(after, left)
+            outcome = yield request
+            if isinstance(outcome, Reply):
+                if outcome.status == 200:
+                    message = self._read(outcome.json())
+                    if self._accepts(message):
+                        return message
+                    after = message.id
+                    continue
+                # 429: every wait of the key is taken. The server looks before it counts.
+                if outcome.status in (408, 429) and left == 0:
+                    return None
+                if outcome.status == 408:
+                    continue
+                if outcome.status == 404:
+                    raise (yield from self._ended(outcome))
+            pause = pause_before_repeat(request, outcome, self._seconds - left)
+            if pause is None or left == 0:
+                self._core.checked(outcome)
+            yield Pause(min(pause or 0.0, self._left()))
+
+    def _left(self) -> float:
+        return max(0.0, self._started + self._seconds - self._core.clock())
+
+    def _request(self, after: str | None, left: float) -> Request:
+        seconds = min(left, LONGEST_WAIT)
+        # Zero would be answered with 404, like an inbox that has ended.
+        milliseconds = max(1, math.ceil(seconds * 1000))
+        query = {**self._filters.query(after), "timeout": str(milliseconds)}
+        path = f"{inbox_path(self._inbox.id)}/messages/wait"
+        return Request("GET", path, query, seconds=seconds + REQUEST_SECONDS)
+
+    def _accepts(self, message: M) -> bool:
+        missed = self._filters.missed_by(message)
+        if missed:
+            self._rejected[message.id] = missed
+        return not missed
+
+    def _ended(self, reply: Reply) -> Steps[NotFoundError]:
+        """The inbox has ended: the server knows when and why."""
+        explanation = yield from self._explanation()
+        why = explanation.summary if explanation else f"It was {self._inbox.address}."
+        return NotFoundError(f"{_texts.reason(reply)}: {why}", status=reply.status)
+
+    def _timed_out(self, found: Sequence[M], count: int) -> Steps[WaitTimeoutError]:
+        explanation = yield from self._explanation(found[-1].id if found else self._walk.start)
+        subjects = [message.subject for message in found]
+        text = _texts.timed_out(self._inbox.address, self._filters, self._seconds, explanation, subjects, count)
+        given = self._filters.as_given(self._walk.start)
+        waited = self._core.clock() - self._started
+        return WaitTimeoutError(text, filters=given, waited=waited, explanation=explanation)
+
+    def _explanation(self, after: str | None = None) -> Steps[Explanation | None]:
+        """What the server knows. If it cannot say, the error must come nevertheless."""
+        try:
+            explanation = yield from self._core.explain(self._inbox.id, self._filters, after)
+        except RestanteError:
+            return None
+        return with_rejected(explanation, self._rejected)

@@ -1,0 +1,156 @@
+"""The pytest plugin: fixtures that give a test its inboxes, and a report of their mail when the test fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import pytest
+
+from ._async_client import AsyncInbox, AsyncSession
+from ._client import Inbox, Restante
+from ._report import MailReport, attach_to_allure, html_extras
+from ._run import Desk, Options, Run, WorkerRun
+from .errors import RestanteError
+
+MARKER = "restante(timeout=seconds): how long the waits of this test last"
+
+
+@dataclass
+class TestMail:
+    """The inboxes that fixtures have made for one test."""
+
+    __test__ = False
+
+    inboxes: list[Inbox] = field(default_factory=list[Inbox])
+    has_failed: bool = False
+
+
+class Worker(Protocol):
+    """What xdist's hook gives, which is not there without xdist."""
+
+    config: pytest.Config
+    workerinput: dict[str, object]
+
+
+RUN = pytest.StashKey[Run]()
+DESK = pytest.StashKey[Desk]()
+MAIL = pytest.StashKey[TestMail]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options; each also has a variable in the environment."""
+    group = parser.getgroup("restante", "temporary inboxes")
+    group.addoption("--restante-url", metavar="URL", help="the Restante server; by default the run starts one")
+    group.addoption("--restante-api-key", metavar="KEY", help="the API key; by default that of the started server")
+    parser.addini("restante_url", "the Restante server; by default the run starts one")
+    parser.addini("restante_timeout", "how long a wait lasts, in seconds (30)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Prepares the run; nothing is started before a test needs it."""
+    config.addinivalue_line("markers", MARKER)
+    url = config.getoption("--restante-url") or os.environ.get("RESTANTE_URL") or config.getini("restante_url") or None
+    timeout = os.environ.get("RESTANTE_TIMEOUT") or config.getini("restante_timeout") or None
+    options = Options(
+        url=config.getoption("--restante-url")
+        or os.environ.get("RESTANTE_URL")
+        or config.getini("restante_url")
+        or None,
+        api_key=config.getoption("--restante-api-key"),
+        timeout=None if timeout is None else float(timeout),
+    )
+    directions = getattr(config, "workerinput", {}).get("restante")
+    config.stash[RUN] = WorkerRun(options, directions) if directions else Run(options)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Worker) -> None:
+    """Tells a worker of xdist whom to ask for the server."""
+    stash = node.config.stash
+    if DESK not in stash:
+        stash[DESK] = Desk(stash[RUN])
+    node.workerinput["restante"] = stash[DESK].directions()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stops what the run has started."""
+    if RUN in config.stash:
+        config.stash[RUN].close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds the mail of a test that has failed to its report."""
+    report = yield
+    mail = item.stash.get(MAIL, None)
+    if mail is not None and report.failed and call.when != "teardown":
+        mail.has_failed = True
+        if mail.inboxes:
+            _add_mail(item.config, report, mail, call.excinfo.value if call.excinfo else None)
+    return report
+
+
+def _add_mail(config: pytest.Config, report: pytest.TestReport, mail: TestMail, error: BaseException | None) -> None:
+    addresses = [inbox.address for inbox in mail.inboxes]
+    with contextlib.closing(MailReport(config.stash[RUN].connection(), addresses, error)) as found:
+        report.sections.append(("mail of this test", found.text()))
+        has_html, has_allure = config.getoption("htmlpath", None), config.getoption("allure_report_dir", None)
+        attachments = list(found.attachments()) if has_html or has_allure else []
+    if has_html:
+        report.extras = [*getattr(report, "extras", []), *html_extras(attachments)]  # type: ignore[attr-defined]
+    if has_allure:
+        attach_to_allure(attachments)
+
+
+@pytest.fixture(scope="session")
+def restante(pytestconfig: pytest.Config) -> Iterator[Restante]:
+    """The client of the run's server."""
+    run = pytestconfig.stash[RUN]
+    with Restante(connection=replace(run.connection(), server=None)) as client:
+        # A wrong address is found here once, and not by each test.
+        client.health()
+        yield client
+
+
+@pytest.fixture
+def restante_new_inbox(request: pytest.FixtureRequest, restante: Restante) -> Iterator[Callable[[], Inbox]]:
+    """Makes inboxes: `restante_new_inbox()`. They are deleted when the test has passed."""
+    mail = request.node.stash[MAIL] = TestMail()
+
+    def new_inbox() -> Inbox:
+        inbox = restante.create_inbox(timeout=_timeout(request))
+        mail.inboxes.append(inbox)
+        return inbox
+
+    yield new_inbox
+    if not mail.has_failed:
+        for inbox in mail.inboxes:
+            # The test has passed, also if it has deleted the inbox or the server has ended.
+            with contextlib.suppress(RestanteError):
+                inbox.delete()
+
+
+@pytest.fixture
+def restante_inbox(restante_new_inbox: Callable[[], Inbox]) -> Inbox:
+    """An inbox for this test."""
+    return restante_new_inbox()
+
+
+@pytest.fixture
+def restante_async_inbox(
+    request: pytest.FixtureRequest, pytestconfig: pytest.Config, restante_new_inbox: Callable[[], Inbox]
+) -> AsyncInbox:
+    """An inbox for this test, whose operations are awaited. Works with every plugin for async tests."""
+    session = AsyncSession(pytestconfig.stash[RUN].connection())
+    return AsyncInbox(session, restante_new_inbox().data, timeout=_timeout(request))
+
+
+def _timeout(request: pytest.FixtureRequest) -> float | None:
+    marker: pytest.Mark | None = request.node.get_closest_marker("restante")
+    return marker.kwargs.get("timeout") if marker else None

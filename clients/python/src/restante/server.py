@@ -1,0 +1,126 @@
+"""A server for one run: on free ports, with temporary data, and ended by the system if this process dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from ._binary import find_binary
+from ._decode import decode
+from .errors import UnreachableError
+from .model import Smtp
+
+START_SECONDS = 30.0
+STOP_SECONDS = 15.0
+# Settings that would make it another server than one of our own.
+NOT_PASSED_ON = ("RESTANTE_DATABASE", "RESTANTE_BASE_URL")
+DEFAULTS = {
+    "RESTANTE_HTTP_LISTEN": "127.0.0.1:0",
+    "RESTANTE_SMTP_LISTEN": "127.0.0.1:0",
+    "RESTANTE_OUTBOUND": "off",
+    "RESTANTE_WAITS_PER_KEY": "128",
+}
+
+
+@dataclass(frozen=True)
+class Started:
+    """What the line of `--print-json` says."""
+
+    version: str
+    pid: int
+    url: str
+    smtp: Smtp
+    mail_domain: str
+    api_key: str | None
+
+
+class Server:
+    """`restante serve`, started by the constructor and stopped by `close`, or with this process, however that ends.
+
+    The server gets the environment: `RESTANTE_SMTP_LISTEN=127.0.0.1:1025` gives it a fixed port. `flags` are those of
+    `restante serve`.
+    """
+
+    def __init__(self, *flags: str, api_key: str | None = None) -> None:
+        binary = find_binary()
+        directory = Path(tempfile.mkdtemp(prefix="restante-"))
+        self._log = directory / "server.log"
+        try:
+            process = self._start([binary, "serve", "--print-json", "--exit-with-stdin", *flags], directory, api_key)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+        self._end = weakref.finalize(self, _end, process, directory, os.getpid())
+        try:
+            self.started = self._greeting(process)
+        except BaseException:
+            self.close()
+            raise
+        self.api_key = self.started.api_key or api_key or os.environ.get("RESTANTE_API_KEY", "")
+
+    def _start(self, command: list[str], directory: Path, api_key: str | None) -> subprocess.Popen[bytes]:
+        environment = {name: value for name, value in {**DEFAULTS, **os.environ}.items() if name not in NOT_PASSED_ON}
+        environment["RESTANTE_DATA_DIR"] = str(directory / "data")
+        if api_key:
+            environment["RESTANTE_API_KEY"] = api_key
+        try:
+            with self._log.open("wb") as log:
+                return subprocess.Popen(  # noqa: S603
+                    command,
+                    env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    # Ctrl-C is for the tests, which still need the server when they clean up.
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise UnreachableError(f"{command[0]} does not start: {error.strerror}") from None
+
+    def _greeting(self, process: subprocess.Popen[bytes]) -> Started:
+        watch = threading.Timer(START_SECONDS, process.kill)
+        watch.start()
+        try:
+            line = process.stdout.readline() if process.stdout else b""
+        finally:
+            watch.cancel()
+        if not line:
+            process.wait()
+            raise UnreachableError(f"The Restante server did not start. It said:\n{self.log()[-2000:]}")
+        return decode(Started, json.loads(line))
+
+    def log(self) -> str:
+        """What the server has logged."""
+        return self._log.read_text(errors="replace")
+
+    def close(self) -> None:
+        """Stops the server in order, and removes its data."""
+        self._end()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _end(process: subprocess.Popen[bytes], directory: Path, owner: int) -> None:
+    """Closes the standard input of the server, which ends it in order."""
+    if os.getpid() != owner:
+        return  # A fork of the process that has started it.
+    try:
+        process.communicate(timeout=STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+    shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,210 @@
+"""The core without I/O, against a script of answers and a clock that only the script moves."""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import pytest
+
+from restante import InvalidRequestError, RestanteError, UnreachableError, WaitTimeoutError
+from restante._core import Core
+from restante._decode import decode
+from restante._filters import Filters
+from restante._position import Position
+from restante._protocol import Broken, Outcome, Pause, Reply, Request, Steps
+from restante._waits import Wait
+from restante.model import InboxData, MessageData
+
+T = TypeVar("T")
+INBOX = {"id": "k3v9", "address": "k3v9@restante.test", "kind": "temporary", "created_at": "2026-11-20T09:30:00.123Z"}
+MESSAGE = {
+    "id": "m1",
+    "inbox_id": "k3v9",
+    "from": "shop@app.example",
+    "to": "k3v9@restante.test",
+    "subject": "Welcome",
+    "text": "",
+    "html": "",
+    "links": [],
+    "otp": "",
+    "received_at": "2026-11-20T09:30:00.123Z",
+}
+
+
+def reply(status: int, body: Any = None, **headers: str) -> Reply:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Reply(status, named, json.dumps({"error": "words"} if body is None else body).encode())
+
+
+CREATED = reply(201, {**INBOX, "expires_at": None})
+LOST, REFUSED = Broken("reset by peer", sent=True), Broken("connection refused", sent=False)
+BUSY, STOPPING = reply(429), reply(503, retry_after="2")
+Answer = Outcome | tuple[Outcome, float]
+
+
+class Script:
+    """Gives the answers one after another, the last one for ever. An answer may take seconds."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+        self.now = 1000.0
+        self.requests: list[Request] = []
+        self.pauses: list[float] = []
+        self.core = Core("http://server", 30.0, clock=lambda: self.now)
+
+    def run(self, steps: Steps[T]) -> T:
+        outcome: Outcome = None
+        while True:
+            try:
+                effect = steps.send(outcome)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            assert self.now < 10_000, "without an end"
+            outcome = None if isinstance(effect, Pause) else self._answer(effect)
+            if isinstance(effect, Pause):
+                self.pauses.append(effect.seconds)
+                self.now += effect.seconds
+
+    def _answer(self, request: Request) -> Outcome:
+        self.requests.append(request)
+        if request.path.endswith("/explain"):
+            return reply(500)
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        outcome, seconds = answer if isinstance(answer, tuple) else (answer, 0.0)
+        self.now += seconds
+        return outcome
+
+    def wait(self, seconds: float, count: int = 1, position: Position | None = None) -> list[MessageData]:
+        inbox = decode(InboxData, {**INBOX, "expires_at": None})
+        filters = Filters[MessageData]()
+        read: Callable[[Any], MessageData] = lambda data: decode(MessageData, data)  # noqa: E731
+        wait = Wait(self.core, inbox, position or Position(), filters, ..., seconds, read)
+        return self.run(wait.messages(count))
+
+    def timeouts(self) -> list[int]:
+        return [int(request.query["timeout"]) for request in self.requests if request.path.endswith("/wait")]
+
+
+def test_a_long_wait_is_several_requests_with_time_to_spare_in_http() -> None:
+    script = Script((reply(408), 120.0), (reply(408), 120.0), reply(200, MESSAGE))
+    assert script.wait(300)[0].id == "m1"
+    assert script.timeouts() == [120_000, 120_000, 60_000]
+    assert [request.seconds for request in script.requests] == [130.0, 130.0, 70.0]
+
+
+def test_408_is_not_a_failure_that_is_repeated_with_pauses() -> None:
+    script = Script((reply(408), 7.0), (reply(408), 3.0), reply(408))
+    with pytest.raises(WaitTimeoutError):
+        script.wait(10)
+    assert script.timeouts() == [10_000, 3_000, 1]
+    assert script.pauses == []
+
+
+def test_a_refused_wait_is_tried_again_with_growing_pauses_until_its_own_deadline() -> None:
+    script = Script(BUSY)
+    with pytest.raises(WaitTimeoutError):
+        script.wait(30)
+    assert script.now == 1030.0
+    # The last one is cut to what is left.
+    pauses = script.pauses[:-1]
+    assert 0.025 <= pauses[0] <= 0.05
+    assert all(0.025 <= pause <= 1.0 for pause in pauses)
+    waited = 0.0
+    for pause in pauses:
+        assert pause <= max(0.05, min(waited / 10, 1.0)) + 1e-9
+        waited += pause
+    assert max(pauses) >= 0.5
+    assert len({round(pause, 6) for pause in pauses}) > len(pauses) / 2, "not jittered"
+
+
+def test_a_wait_looks_once_more_at_its_deadline() -> None:
+    script = Script((reply(408), 1.0), reply(200, MESSAGE))
+    assert script.wait(1)[0].id == "m1"
+    assert script.timeouts() == [1_000, 1]
+
+
+def test_a_wait_goes_on_over_a_restart_until_its_deadline() -> None:
+    script = Script(LOST, REFUSED, STOPPING, reply(200, MESSAGE))
+    assert script.wait(10)[0].id == "m1"
+    assert script.pauses[-1] == 2.0
+
+    script = Script(REFUSED)
+    with pytest.raises(UnreachableError, match="http://server"):
+        script.wait(10)
+    assert script.now == 1010.0
+
+
+def test_several_messages_share_one_time_limit_and_a_failure_frees_them() -> None:
+    position = Position()
+    script = Script((reply(200, MESSAGE), 4.0), (reply(408), 6.0), reply(408))
+    with pytest.raises(WaitTimeoutError, match="1 of 2 messages"):
+        script.wait(10, 2, position)
+    assert script.timeouts() == [10_000, 6_000, 1]
+    assert [request.query.get("after") for request in script.requests[:2]] == [None, "m1"]
+    assert Script(reply(200, MESSAGE)).wait(10, 1, position)[0].id == "m1"
+
+
+def test_a_time_out_comes_also_if_the_server_cannot_say_why() -> None:
+    with pytest.raises(WaitTimeoutError, match="could not say why") as caught:
+        Script(reply(408)).wait(0)
+    assert caught.value.explanation is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_made"),
+    [
+        ([REFUSED, REFUSED, CREATED], True),
+        ([BUSY, CREATED], True),
+        ([LOST, CREATED], False),
+        ([STOPPING, CREATED], False),
+    ],
+    ids=["refused", "too many", "lost", "stopping"],
+)
+def test_a_create_is_repeated_only_if_it_cannot_have_been_done(answers: Iterable[Outcome], is_made: bool) -> None:
+    script = Script(*answers)
+    if is_made:
+        assert script.run(script.core.create_inbox()).id == "k3v9"
+    else:
+        with pytest.raises(RestanteError):
+            script.run(script.core.create_inbox())
+        assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize("outcome", [LOST, REFUSED, STOPPING], ids=["lost", "refused", "stopping"])
+def test_a_read_is_repeated_for_ten_seconds(outcome: Outcome) -> None:
+    script = Script(outcome, reply(200, {**INBOX, "expires_at": None}))
+    assert script.run(script.core.find_inbox("k3v9")).id == "k3v9"
+    script = Script(outcome)
+    with pytest.raises(RestanteError):
+        script.run(script.core.find_inbox("k3v9"))
+    assert script.now == 1010.0
+
+
+def test_no_request_is_repeated_for_longer_than_the_time_limit_of_the_client() -> None:
+    script = Script(REFUSED)
+    script.core.timeout = 0.3
+    with pytest.raises(UnreachableError):
+        script.run(script.core.create_inbox())
+    assert script.now == pytest.approx(1000.3)
+
+
+def test_errors_have_the_words_and_the_status_of_the_server() -> None:
+    script = Script(reply(400, {"error": "invalid field: to"}))
+    with pytest.raises(InvalidRequestError, match=r"^invalid field: to$") as caught:
+        script.run(script.core.send("k3v9", {"to": "no address"}))
+    assert caught.value.status == 400
+
+
+def test_an_answer_that_is_not_the_servers_is_shown() -> None:
+    script = Script(Reply(502, {}, b"<html>Bad Gateway"))
+    with pytest.raises(RestanteError, match="answered with 502: <html>Bad Gateway") as caught:
+        script.run(script.core.health())
+    assert type(caught.value) is RestanteError
+
+
+def test_names_in_paths_are_quoted() -> None:
+    script = Script(reply(404))
+    with pytest.raises(RestanteError):
+        script.run(script.core.find_inbox("../projects?x"))
+    assert script.requests[0].path == "/v1/inboxes/..%2Fprojects%3Fx"

@@ -1,0 +1,140 @@
+//! All mail of a project in one list, with a search over addresses, senders, subjects and texts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+
+use super::failure::Failure;
+use super::messages::snippet;
+use super::page::{Place, Shell, given, html, subject, with_query};
+use super::visit::ProjectPage;
+use super::when::When;
+use crate::http::App;
+use crate::http::download::path_segment;
+use crate::http::error::Error;
+use crate::http::query::Query;
+use crate::model::{Message, Timestamp};
+use crate::service::ServiceError;
+use crate::store::{MailFilter, Watched};
+
+/// Messages on one page.
+const PAGE: usize = 50;
+/// The times to choose from: the word in the query, the label, and the minutes.
+const TIMES: [(&str, &str, u64); 3] =
+    [("10min", "Last 10 minutes", 10), ("hour", "Last hour", 60), ("day", "Last day", 1_440)];
+
+#[derive(Template)]
+#[template(path = "all_mail.html")]
+struct MailPage {
+    shell: Shell,
+    base: String,
+    filters: Filters,
+    rows: Vec<Row>,
+    /// The next page.
+    more: Option<String>,
+    /// Says how far a search has come that has not reached the end.
+    progress: Option<String>,
+}
+
+/// The parameters of the query.
+struct Filters {
+    search: Option<String>,
+    has_code: bool,
+    has_attachment: bool,
+    times: Vec<(&'static str, &'static str, bool)>,
+    is_any: bool,
+    before: Option<i64>,
+}
+
+struct Row {
+    url: String,
+    id: String,
+    address: String,
+    from: String,
+    subject: String,
+    snippet: String,
+    code: Option<String>,
+    attachments: i64,
+    received: When,
+}
+
+impl Filters {
+    fn new(query: &Query) -> Self {
+        let (search, time) = (query.first("q").and_then(|text| given(text.trim().to_owned())), query.first("time"));
+        let (has_code, has_attachment) = (query.first("code").is_some(), query.first("attachment").is_some());
+        let times = TIMES.map(|(word, label, _)| (word, label, time.as_deref() == Some(word))).to_vec();
+        let is_timed = times.iter().any(|(.., is_current)| *is_current);
+        let is_any = search.is_some() || has_code || has_attachment || is_timed;
+        let before = query.first("before").and_then(|number| number.parse().ok());
+        Self { search, has_code, has_attachment, times, is_any, before }
+    }
+
+    fn time(&self) -> Option<&'static str> {
+        self.times.iter().find(|(.., is_current)| *is_current).map(|(word, ..)| *word)
+    }
+
+    fn filter(&self, mail_domain: &str, now: Timestamp) -> MailFilter {
+        let search = self.search.clone().unwrap_or_default();
+        // A search for a whole address of ours finds its local part.
+        let local_part = search.strip_suffix(mail_domain).and_then(|rest| rest.strip_suffix('@')).map(str::to_owned);
+        let minutes = TIMES.iter().find(|(word, ..)| self.time() == Some(*word)).map(|(.., minutes)| *minutes);
+        MailFilter {
+            text: local_part.unwrap_or(search),
+            has_otp: self.has_code,
+            has_attachment: self.has_attachment,
+            since: minutes.map(|minutes| now.before(Duration::from_secs(minutes * 60))),
+            before: self.before,
+        }
+    }
+
+    fn url(&self, base: &str, before: i64) -> String {
+        let chosen = |is_chosen: bool| is_chosen.then_some("1");
+        let before = before.to_string();
+        let parameters = [
+            ("q", self.search.as_deref()),
+            ("code", chosen(self.has_code)),
+            ("attachment", chosen(self.has_attachment)),
+            ("time", self.time()),
+            ("before", Some(before.as_str())),
+        ];
+        with_query(base, &parameters)
+    }
+}
+
+pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, Failure> {
+    let (filters, base) = (Filters::new(&query), page.path("/mail"));
+    // Read before the list, so that a change in between is announced again and never missed.
+    let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
+    let (now, mail_domain) = (app.service.clock().now(), app.service.mail_domain().as_str());
+    let mail = app.service.mail(page.project.id, &filters.filter(mail_domain, now), PAGE).await.map_err(Error::from)?;
+    let rows = mail.messages.iter().map(|message| row(message, &page, mail_domain, now));
+    let rows: Vec<Row> = rows.collect::<Result<_, _>>().map_err(Error::from)?;
+    let progress = mail
+        .next
+        .filter(|_| rows.len() < PAGE)
+        .map(|_| format!("{} messages were searched, {} found. There are older ones.", mail.compared, rows.len()));
+    let shell = page.shell(format!("Mail of {}", page.project.name), Place::Mail);
+    // A later page does not change when mail arrives.
+    let shell = if filters.before.is_none() { shell.live(page.path("/inboxes/events"), seen) } else { shell };
+    let more = mail.next.map(|before| filters.url(&base, before));
+    Ok(html(&MailPage { shell, base, filters, rows, more, progress })?)
+}
+
+fn row(message: &Message, page: &ProjectPage, mail_domain: &str, now: Timestamp) -> Result<Row, ServiceError> {
+    let parts = message.parts.read()?;
+    let inbox = path_segment(message.inbox_id.as_str());
+    Ok(Row {
+        url: page.path(&format!("/inboxes/{inbox}/messages/{}", message.id)),
+        id: message.id.to_string(),
+        address: format!("{}@{mail_domain}", message.inbox_id),
+        from: message.from.clone(),
+        subject: subject(&message.subject).to_owned(),
+        snippet: snippet(&parts.text),
+        code: given(parts.otp),
+        attachments: message.attachments,
+        received: When::new(message.received_at, now),
+    })
+}

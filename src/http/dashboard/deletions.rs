@@ -1,0 +1,72 @@
+//! Deleting messages and inboxes, and taking that back.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+
+use super::failure::Failure;
+use super::page::{see, with_query};
+use super::parts::MessagePath;
+use super::visit::{Form, InboxPage, Params, ProjectPage};
+use crate::http::App;
+use crate::http::error::Error;
+use crate::http::query::Query;
+
+/// A deletion that can still be taken back.
+pub(super) struct Undo {
+    /// Its id.
+    pub(super) deletion: String,
+    /// Where its form goes.
+    pub(super) url: String,
+    /// The page to return to.
+    pub(super) back: String,
+}
+
+impl Undo {
+    /// The deletion that the query names, if it is not too late.
+    pub(super) async fn read(app: &App, page: &ProjectPage, query: &Query, back: &str) -> Result<Option<Self>, Error> {
+        let Some(deletion) = query.first("undo") else { return Ok(None) };
+        let can_restore = app.service.can_restore(&page.caller(), &deletion).await?;
+        Ok(can_restore.then(|| Self { deletion, url: page.path("/undo"), back: back.to_owned() }))
+    }
+}
+
+pub(super) async fn message(
+    State(app): State<Arc<App>>,
+    page: InboxPage,
+    Params(MessagePath { message }): Params<MessagePath>,
+) -> Result<Response, Failure> {
+    let deletion = app.service.throw_message_away(&page.inbox, &message).await?;
+    Ok(see(&with_query(&page.path(), &[("undo", Some(&deletion.to_string()))])))
+}
+
+pub(super) async fn messages(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, Failure> {
+    let deletion = app.service.throw_messages_away(&page.inbox).await?;
+    Ok(see(&with_query(&page.path(), &[("undo", Some(&deletion.to_string()))])))
+}
+
+pub(super) async fn inbox(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, Failure> {
+    let deletion = app.service.throw_inboxes_away(&page.of.caller(), &[page.inbox.id.as_str()]).await?;
+    Ok(see(&with_query(&page.of.path("/inboxes"), &[("undo", Some(&deletion.to_string()))])))
+}
+
+pub(super) async fn inboxes(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, Failure> {
+    let chosen = form.all("inbox");
+    if chosen.is_empty() {
+        return Ok(see(&page.path("/inboxes")));
+    }
+    let deletion = app.service.throw_inboxes_away(&page.caller(), &chosen).await?;
+    Ok(see(&with_query(&page.path("/inboxes"), &[("undo", Some(&deletion.to_string()))])))
+}
+
+/// Takes a deletion back.
+pub(super) async fn undo(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, Failure> {
+    if !app.service.restore(&page.caller(), form.text("deletion")).await? {
+        let text = "it is too late to take this back, or the address is in use again";
+        return Err(Error::Refused(text.to_owned()).into());
+    }
+    let back = form.text("back");
+    let own = page.path("/inboxes");
+    Ok(see(if back.starts_with(&own) { back } else { &own }))
+}

@@ -1,0 +1,122 @@
+//! Finds pages, inboxes, messages and projects by a few letters. It is a page of its own, and the script shows its
+//! results in the command palette.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+
+use super::failure::Failure;
+use super::page::{Place, Shell, given, html, subject};
+use super::visit::{ProjectPage, SignedIn};
+use crate::http::App;
+use crate::http::download::path_segment;
+use crate::http::error::Error;
+use crate::http::query::Query;
+use crate::store::{InboxFilter, MailFilter};
+
+/// Results of each kind.
+const MOST: usize = 8;
+
+#[derive(Template)]
+#[template(path = "find.html")]
+struct FindPage {
+    shell: Shell,
+    base: String,
+    search: Option<String>,
+    results: Vec<Found>,
+}
+
+/// A result.
+struct Found {
+    kind: &'static str,
+    url: String,
+    text: String,
+    detail: String,
+}
+
+/// Everything in a project.
+pub(super) async fn in_project(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    query: Query,
+) -> Result<Response, Failure> {
+    let search = query.first("q").and_then(|search| given(search.trim().to_owned()));
+    let wanted = search.clone().unwrap_or_default().to_lowercase();
+    let mut results = pages(Place::of_project(), &page.path(""), &wanted);
+    results.extend(inboxes(&app, &page, &wanted).await?);
+    if !wanted.is_empty() {
+        results.extend(messages(&app, &page, &wanted).await?);
+    }
+    if page.session.is_administrator() {
+        results.extend(pages(Place::of_installation(), "", &wanted));
+        results.extend(projects(&app, &wanted).await?);
+    }
+    let (shell, base) = (page.shell("Find", Place::Inboxes), page.path("/find"));
+    Ok(html(&FindPage { shell, base, search, results })?)
+}
+
+/// The projects.
+pub(super) async fn everywhere(
+    State(app): State<Arc<App>>,
+    viewer: SignedIn,
+    query: Query,
+) -> Result<Response, Failure> {
+    let search = query.first("q").and_then(|search| given(search.trim().to_owned()));
+    let wanted = search.clone().unwrap_or_default().to_lowercase();
+    let mut results = pages(Place::of_installation(), "", &wanted);
+    results.extend(projects(&app, &wanted).await?);
+    let shell = viewer.shell("Find", Place::Projects);
+    Ok(html(&FindPage { shell, base: "/find".to_owned(), search, results })?)
+}
+
+fn pages(places: &[Place], base: &str, wanted: &str) -> Vec<Found> {
+    let named = places.iter().filter(|place| place.label().to_lowercase().contains(wanted));
+    let found = named.map(|place| Found {
+        kind: "Page",
+        url: place.url(base),
+        text: place.label().to_owned(),
+        detail: String::new(),
+    });
+    found.collect()
+}
+
+async fn inboxes(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Found>, Error> {
+    let domain = app.service.mail_domain().as_str();
+    let address = wanted.strip_suffix(domain).and_then(|rest| rest.strip_suffix('@')).unwrap_or(wanted);
+    let filter = InboxFilter { address: address.to_owned(), ..InboxFilter::default() };
+    let most = i64::try_from(MOST).unwrap_or(i64::MAX);
+    let found = app.service.list_inboxes(page.project.id, &filter, most).await?;
+    let found = found.into_iter().map(|summary| Found {
+        kind: "Inbox",
+        url: page.path(&format!("/inboxes/{}", path_segment(summary.inbox.id.as_str()))),
+        text: format!("{}@{domain}", summary.inbox.id),
+        detail: summary.last_subject.unwrap_or_default(),
+    });
+    Ok(found.collect())
+}
+
+async fn messages(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Found>, Error> {
+    let filter = MailFilter { text: wanted.to_owned(), ..MailFilter::default() };
+    let found = app.service.mail(page.project.id, &filter, MOST).await?;
+    let found = found.messages.into_iter().map(|message| Found {
+        kind: "Message",
+        url: page.path(&format!("/inboxes/{}/messages/{}", path_segment(message.inbox_id.as_str()), message.id)),
+        text: subject(&message.subject).to_owned(),
+        detail: message.from,
+    });
+    Ok(found.collect())
+}
+
+async fn projects(app: &App, wanted: &str) -> Result<Vec<Found>, Error> {
+    let all = app.service.projects().list().await?;
+    let named = all.into_iter().filter(|project| project.name.to_lowercase().contains(wanted)).take(MOST);
+    let found = named.map(|project| Found {
+        kind: "Project",
+        url: format!("/projects/{}/inboxes", project.id),
+        text: project.name,
+        detail: String::new(),
+    });
+    Ok(found.collect())
+}

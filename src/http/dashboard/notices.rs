@@ -1,0 +1,53 @@
+//! What an inbox says above its messages: mail to it that was refused, and the state of the waits on it.
+
+use super::explained::Refusal;
+use super::waits::WaitsView;
+use crate::http::App;
+use crate::http::error::Error;
+use crate::model::Inbox;
+
+/// Refusals that are shown in full.
+const SHOWN: usize = 3;
+
+/// The notices of an inbox.
+pub(super) struct Notices {
+    /// How many mails were refused, as text.
+    pub(super) refused: Option<String>,
+    /// The latest of them, one for each reply.
+    pub(super) refusals: Vec<Refusal>,
+    pub(super) waits: Option<WaitsNotice>,
+}
+
+/// One line about the waits.
+pub(super) struct WaitsNotice {
+    /// Whether a wait is open.
+    pub(super) is_open: bool,
+    /// Whether the last one timed out.
+    pub(super) is_timeout: bool,
+    pub(super) text: String,
+}
+
+impl Notices {
+    pub(super) async fn read(app: &App, inbox: &Inbox, waits: &WaitsView) -> Result<Self, Error> {
+        let found = app.service.refusals_of_inbox(inbox).await?;
+        let refused = match found.len() {
+            0 => None,
+            1 => Some("1 mail to this address was refused".to_owned()),
+            count => Some(format!("{count} mails to this address were refused")),
+        };
+        let mut refusals = Refusal::distinct(app, &found);
+        refusals.truncate(SHOWN);
+        Ok(Self { refused, refusals, waits: waits_notice(waits) })
+    }
+}
+
+fn waits_notice(waits: &WaitsView) -> Option<WaitsNotice> {
+    let (is_open, text) = match waits.open.len() {
+        0 => (false, format!("Last wait: {}", waits.ended.first()?.outcome.as_ref()?.label)),
+        1 => (true, "A test is waiting".to_owned()),
+        count => (true, format!("{count} tests are waiting")),
+    };
+    let last = waits.ended.first().and_then(|wait| wait.outcome.as_ref());
+    let is_timeout = !is_open && last.is_some_and(|outcome| outcome.explain_url.is_some());
+    Some(WaitsNotice { is_open, is_timeout, text })
+}

@@ -1,0 +1,166 @@
+//! What tests wait for: the open waits of a project, and the waits on one inbox with the reasons for time-outs.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+
+use super::explained::{ExplanationView, explain_url};
+use super::failure::Failure;
+use super::page::{Place, Shell, html};
+use super::pulse::PulseView;
+use super::visit::{InboxPage, ProjectPage};
+use super::when::When;
+use crate::http::App;
+use crate::http::download::path_segment;
+use crate::http::error::Error;
+use crate::model::{Timestamp, WaitEnd, WaitRecord};
+use crate::store::Watched;
+
+#[derive(Template)]
+#[template(path = "project_waits.html")]
+struct ProjectWaitsPage {
+    shell: Shell,
+    open: Vec<OpenWait>,
+    pulse: PulseView,
+    /// How many waits a key may have open at once.
+    most: u8,
+}
+
+/// An open wait in a list of a project.
+pub(super) struct OpenWait {
+    pub(super) address: String,
+    pub(super) url: String,
+    pub(super) filters: Vec<Filter>,
+    pub(super) started: When,
+    pub(super) deadline: When,
+}
+
+/// The waits on an inbox.
+#[derive(Template)]
+#[template(path = "waits.html")]
+pub(super) struct WaitsView {
+    pub(super) open: Vec<WaitRow>,
+    pub(super) ended: Vec<WaitRow>,
+}
+
+/// A wait of an inbox.
+pub(super) struct WaitRow {
+    pub(super) filters: Vec<Filter>,
+    pub(super) started: When,
+    pub(super) deadline: When,
+    pub(super) timeout: String,
+    pub(super) outcome: Option<Outcome>,
+    explanation: Option<ExplanationView>,
+}
+
+/// A filter of a wait: its name and its value.
+pub(super) struct Filter {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+}
+
+/// How a wait ended.
+pub(super) struct Outcome {
+    pub(super) label: &'static str,
+    /// The class of its badge.
+    class: &'static str,
+    note: Option<&'static str>,
+    ended: When,
+    /// The message that it found.
+    message_url: Option<String>,
+    /// The page that explains it, for a time-out.
+    pub(super) explain_url: Option<String>,
+}
+
+impl WaitsView {
+    /// The waits on the inbox of the page. The one called `explained` is explained, else the newest if it timed out.
+    pub(super) async fn read(app: &App, page: &InboxPage, explained: Option<&str>) -> Result<Self, Error> {
+        let (base, now) = (page.path(), app.service.clock().now());
+        let waits = app.service.waits_of_inbox(&page.inbox).await?;
+        let chosen = match explained {
+            Some(id) => waits.ended.iter().position(|wait| wait.id.to_string() == id),
+            None => Some(0).filter(|_| waits.open.is_empty()),
+        };
+        let mut ended: Vec<WaitRow> = waits.ended.iter().map(|wait| WaitRow::new(wait, &base, now)).collect();
+        let is_timeout = |wait: &&WaitRecord| wait.end.is_some_and(|(_, end)| end == WaitEnd::Timeout);
+        if let Some((index, wait)) = chosen.and_then(|index| Some((index, waits.ended.get(index).filter(is_timeout)?)))
+        {
+            ended[index].explanation = Some(ExplanationView::of_wait(app, page, wait).await?);
+        }
+        Ok(Self { open: waits.open.iter().map(|wait| WaitRow::new(wait, &base, now)).collect(), ended })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.ended.is_empty()
+    }
+}
+
+impl WaitRow {
+    fn new(wait: &WaitRecord, base: &str, now: Timestamp) -> Self {
+        Self {
+            filters: filters(wait),
+            started: When::new(wait.started_at, now),
+            deadline: When::new(wait.deadline(), now),
+            timeout: format!("{} s", wait.timeout.as_secs_f64()),
+            outcome: wait.end.map(|(at, end)| Outcome::new(wait, end, at, base, now)),
+            explanation: None,
+        }
+    }
+}
+
+impl Outcome {
+    fn new(wait: &WaitRecord, end: WaitEnd, at: Timestamp, base: &str, now: Timestamp) -> Self {
+        let (label, class, note) = match end {
+            WaitEnd::Message(_) => ("message", "sent", None),
+            WaitEnd::Timeout if wait.timeout.is_zero() => ("no message", "queued", None),
+            WaitEnd::Timeout => ("timed out", "failed", None),
+            WaitEnd::InboxEnded => ("inbox gone", "failed", Some("The inbox was deleted or expired during the wait.")),
+            WaitEnd::TooMany => (
+                "429",
+                "failed",
+                Some("The key had too many open waits. Let tests share one wait, or raise the limit."),
+            ),
+            WaitEnd::Left => ("hung up", "queued", Some("The client closed the connection before the timeout.")),
+            WaitEnd::Failed => ("failed", "failed", Some("The server stopped or failed. Its log says why.")),
+        };
+        let message_url = match end {
+            WaitEnd::Message(message) => Some(format!("{base}/messages/{message}")),
+            _ => None,
+        };
+        let explain_url = (end == WaitEnd::Timeout).then(|| explain_url(base, wait));
+        Self { label, class, note, ended: When::new(at, now), message_url, explain_url }
+    }
+}
+
+/// The open waits of a project.
+pub(super) async fn open_waits(app: &App, page: &ProjectPage) -> Result<Vec<OpenWait>, Error> {
+    let now = app.service.clock().now();
+    let open = app.service.open_waits(page.project.id).await?;
+    let open = open.iter().map(|wait| OpenWait {
+        address: format!("{}@{}", wait.inbox, app.service.mail_domain()),
+        url: page.path(&format!("/inboxes/{}", path_segment(wait.inbox.as_str()))),
+        filters: filters(wait),
+        started: When::new(wait.started_at, now),
+        deadline: When::new(wait.deadline(), now),
+    });
+    Ok(open.collect())
+}
+
+fn filters(wait: &WaitRecord) -> Vec<Filter> {
+    let has = [("code", wait.has.otp), ("link", wait.has.link)];
+    let has: Vec<&str> = has.into_iter().filter_map(|(word, wanted)| wanted.then_some(word)).collect();
+    let has = Some(has.join(", ")).filter(|has| !has.is_empty());
+    let after = wait.after.as_ref().map(|_| "an earlier message".to_owned());
+    let filters = [("subject", wait.subject.clone()), ("from", wait.from.clone()), ("has", has), ("after", after)];
+    filters.into_iter().filter_map(|(name, value)| Some(Filter { name, value: value? })).collect()
+}
+
+pub(super) async fn of_project(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, Failure> {
+    let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
+    let open = open_waits(&app, &page).await?;
+    let shell = page.shell("Waits", Place::Waits).live(page.path("/inboxes/events"), seen);
+    let pulse = PulseView::read(&app, page.project.id).await?;
+    Ok(html(&ProjectWaitsPage { shell, open, pulse, most: app.limits.waits_per_key })?)
+}

@@ -1,0 +1,76 @@
+//! Deletions by a person in the dashboard, which can be taken back for ten seconds.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::{Caller, Service, ServiceError};
+use crate::model::{Inbox, MessageId};
+use crate::store::{Rubbish, StoreError};
+
+/// How long a deletion can be taken back.
+pub const UNDO_TIME: Duration = Duration::from_secs(10);
+
+impl Service {
+    /// Deletes one message of an inbox; the answer takes it back.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`].
+    pub async fn throw_message_away(&self, inbox: &Inbox, id: &str) -> Result<Uuid, ServiceError> {
+        let id = MessageId::parse(id).map_err(|_| ServiceError::MessageNotFound)?;
+        match self.throw_away(inbox.project, Rubbish::Message(inbox.clone(), id)).await? {
+            (_, 0) => Err(ServiceError::MessageNotFound),
+            (deletion, _) => Ok(deletion),
+        }
+    }
+
+    /// Deletes all messages of an inbox; the answer takes that back.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn throw_messages_away(&self, inbox: &Inbox) -> Result<Uuid, ServiceError> {
+        Ok(self.throw_away(inbox.project, Rubbish::Messages(inbox.clone())).await?.0)
+    }
+
+    /// Deletes inboxes of the caller, and their messages; the answer takes that back. Unknown ones are left out.
+    ///
+    /// # Errors
+    /// [`ServiceError::InboxNotFound`] if there is none of them.
+    pub async fn throw_inboxes_away(&self, caller: &Caller, ids: &[&str]) -> Result<Uuid, ServiceError> {
+        let mut inboxes = Vec::new();
+        for id in ids {
+            match self.inbox(caller, id).await {
+                Ok(inbox) => inboxes.push(inbox),
+                Err(ServiceError::InboxNotFound) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if inboxes.is_empty() {
+            return Err(ServiceError::InboxNotFound);
+        }
+        Ok(self.throw_away(caller.project, Rubbish::Inboxes(inboxes)).await?.0)
+    }
+
+    /// Whether a deletion can still be taken back.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn can_restore(&self, caller: &Caller, deletion: &str) -> Result<bool, StoreError> {
+        let Ok(deletion) = Uuid::try_parse(deletion) else { return Ok(false) };
+        self.0.store.can_restore(caller.project, deletion, self.0.clock.now()).await
+    }
+
+    /// Takes a deletion back; `false` if it was too late.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn restore(&self, caller: &Caller, deletion: &str) -> Result<bool, StoreError> {
+        let Ok(deletion) = Uuid::try_parse(deletion) else { return Ok(false) };
+        Ok(self.0.store.restore(caller.project, deletion, self.0.clock.now()).await? > 0)
+    }
+
+    async fn throw_away(&self, project: crate::model::ProjectId, rubbish: Rubbish) -> Result<(Uuid, u64), StoreError> {
+        let now = self.0.clock.now();
+        self.0.store.throw_away(project, &rubbish, now, now.after(UNDO_TIME)).await
+    }
+}

@@ -1,0 +1,163 @@
+//! The list of a project's inboxes: those with the latest activity first, page by page in both directions.
+
+use super::content::fold_case;
+use super::inboxes::read_inbox;
+use super::{Store, StoreError};
+use crate::db::{DatabaseError, Row, values};
+use crate::model::{InboxId, InboxKind, InboxSummary, ProjectId, Timestamp};
+
+/// The filter of a list of inboxes.
+#[derive(Clone, Debug, Default)]
+pub struct InboxFilter {
+    /// A substring of the address, case-insensitive.
+    pub address: String,
+    /// Only those of this kind.
+    pub kind: Option<InboxKind>,
+    /// Only those with messages.
+    pub with_mail: bool,
+    /// Which part of the list.
+    pub part: ListPart,
+}
+
+/// A part of a list of inboxes, named by the last activity and the id of an inbox next to it.
+#[derive(Clone, Debug, Default)]
+pub enum ListPart {
+    /// The start.
+    #[default]
+    Start,
+    /// What follows an inbox.
+    After(Timestamp, InboxId),
+    /// What precedes an inbox.
+    Before(Timestamp, InboxId),
+}
+
+/// The live inboxes of a project in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InboxTotals {
+    /// All.
+    pub inboxes: i64,
+    /// Those with messages.
+    pub with_mail: i64,
+    /// The messages.
+    pub messages: i64,
+}
+
+/// A SELECT of inboxes with their last messages; the activity and the id on one side of `$5` and `$6`.
+macro_rules! list {
+    ($side:literal, $order:literal) => {
+        concat!(
+            "SELECT i.id, i.project_id, i.kind, i.created_at, i.expires_at, i.message_count, i.activity,
+                m.sender, m.subject, m.received_at
+             FROM (SELECT * FROM (
+                    SELECT *, CASE WHEN last_received_at > created_at THEN last_received_at ELSE created_at END
+                        AS activity
+                    FROM inboxes
+                    WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)
+                        AND id LIKE $3 ESCAPE '\\' AND ($4 = '' OR kind = $4) AND message_count >= $7) AS live
+                WHERE activity ",
+            $side,
+            " $5 OR (activity = $5 AND id ",
+            $side,
+            " $6)
+                ORDER BY activity ",
+            $order,
+            ", id ",
+            $order,
+            " LIMIT $8) i
+             LEFT JOIN messages m
+                ON m.inbox_number = i.number AND m.sequence = i.last_sequence AND m.sequence > i.emptied_sequence
+                    AND m.content_number IS NOT NULL
+             ORDER BY i.activity ",
+            $order,
+            ", i.id ",
+            $order
+        )
+    };
+}
+
+impl Store {
+    /// At most `limit` live inboxes of a project with the last message of each, those with the latest activity first.
+    ///
+    /// # Errors
+    /// If the database fails, as below.
+    pub async fn list_inboxes(
+        &self,
+        project: ProjectId,
+        filter: &InboxFilter,
+        limit: i64,
+        now: Timestamp,
+    ) -> Result<Vec<InboxSummary>, StoreError> {
+        const OLDER: &str = list!("<", "DESC");
+        const NEWER: &str = list!(">", "ASC");
+        let (sql, activity, id) = match &filter.part {
+            ListPart::Start => (OLDER, i64::MAX, ""),
+            ListPart::After(activity, id) => (OLDER, activity.as_millis(), id.as_str()),
+            ListPart::Before(activity, id) => (NEWER, activity.as_millis(), id.as_str()),
+        };
+        let parameters = values![
+            project,
+            now,
+            contains_pattern(&filter.address),
+            filter.kind.map_or("", InboxKind::as_str),
+            activity,
+            id,
+            i64::from(filter.with_mail),
+            limit,
+        ];
+        let rows = self.database.query(sql, parameters).await?;
+        let mut found: Vec<InboxSummary> = rows.into_iter().map(read_summary).collect::<Result<_, _>>()?;
+        if sql == NEWER {
+            found.reverse();
+        }
+        Ok(found)
+    }
+
+    /// The live inboxes of a project in numbers.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn inbox_totals(&self, project: ProjectId, now: Timestamp) -> Result<InboxTotals, StoreError> {
+        const TOTALS: &str = "
+            SELECT COUNT(*), COUNT(CASE WHEN message_count > 0 THEN 1 END),
+                CAST(COALESCE(SUM(message_count), 0) AS BIGINT)
+            FROM inboxes WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
+        let rows = self.database.query(TOTALS, values![project, now]).await?;
+        let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
+        Ok(InboxTotals { inboxes: row.integer()?, with_mail: row.integer()?, messages: row.integer()? })
+    }
+}
+
+fn read_summary(mut row: Row) -> Result<InboxSummary, DatabaseError> {
+    let inbox = read_inbox(&mut row)?;
+    let (messages, active_at) = (row.integer()?, Timestamp::from_millis(row.integer()?));
+    let (last_sender, last_subject) = (row.optional_text()?, row.optional_text()?);
+    let last_received_at = row.optional_integer()?.map(Timestamp::from_millis);
+    Ok(InboxSummary { inbox, messages, active_at, last_sender, last_subject, last_received_at })
+}
+
+/// A LIKE pattern for "contains `text`", case-folded and with escaped wildcards.
+fn contains_pattern(text: &str) -> String {
+    let mut pattern = String::from("%");
+    for character in fold_case(text).chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        // No address contains NUL, and no engine accepts one in text.
+        pattern.push(if character == '\0' { '\u{fffd}' } else { character });
+    }
+    if !text.is_empty() {
+        pattern.push('%');
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_takes_wildcards_for_themselves() {
+        assert_eq!(contains_pattern(""), "%");
+        assert_eq!(contains_pattern("Save 100%_\\"), "%save 100\\%\\_\\\\%");
+    }
+}

@@ -1,0 +1,191 @@
+//! All mail of a project, newest first, and the search in it.
+//!
+//! An index leads from one message of a project to the next older one. A search compares them here, a batch at a time,
+//! until it has found a page or its time is up; the caller then continues where it stopped. So a page takes the same
+//! time however many messages there are, and a delivery keeps no text index up to date.
+
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use memchr::memmem;
+use serde::Deserialize;
+
+use super::content::{decode, fold_case, on_blocking_thread};
+use super::messages::Head;
+use super::{Form, Store, StoreError, StoredMessage};
+use crate::db::{DatabaseError, Row, Value, values};
+use crate::model::{ProjectId, Timestamp};
+
+/// How long a search looks for a page.
+const PATIENCE: Duration = Duration::from_millis(60);
+/// Messages that are compared at once, without and with their text.
+const BATCH: usize = 1_000;
+const TEXT_BATCH: usize = 200;
+/// The longest text that is compared, in bytes; of a longer one the start is.
+const TEXT_BYTES: usize = 256 * 1024;
+
+/// Which messages of a project are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct MailFilter {
+    /// A substring of the address, the sender, the subject or the text, in any case.
+    pub text: String,
+    /// Only those with a one-time code.
+    pub has_otp: bool,
+    /// Only those with an attachment.
+    pub has_attachment: bool,
+    /// Only those since then.
+    pub since: Option<Timestamp>,
+    /// Only those before this one in the list.
+    pub before: Option<i64>,
+}
+
+/// A page of the messages of a project, newest first.
+#[derive(Debug)]
+pub struct MailPage {
+    /// The messages.
+    pub messages: Vec<StoredMessage>,
+    /// The list continues before this number; `None` at its end.
+    pub next: Option<i64>,
+    /// The messages that were compared.
+    pub compared: usize,
+}
+
+/// A message that is compared, and its content if the text is wanted.
+struct Candidate {
+    number: i64,
+    head: Head,
+    data: Option<Bytes>,
+}
+
+/// The text alone of the stored parts.
+#[derive(Deserialize)]
+struct TextOnly<'a> {
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+}
+
+/// A SELECT of the columns of a [`Candidate`] from the next messages of a project; `$1` is now.
+macro_rules! candidates {
+    ($data:literal, $join:literal) => {
+        concat!(
+            "SELECT m.number, ", $data, ", m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded,
+                m.received_at, m.has_otp, m.has_link, m.attachments, COALESCE(m.content_number, 0), m.parsed_size,
+                m.raw_size,
+                CASE WHEN i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND m.content_number IS NOT NULL
+                    AND m.sequence > i.emptied_sequence AND i.project_id = $2 THEN 1 ELSE 0 END
+             FROM (SELECT * FROM messages WHERE project_id = $2 AND number < $3 ORDER BY number DESC LIMIT $4) m
+             JOIN inboxes i ON i.number = m.inbox_number ", $join, " ORDER BY m.number DESC"
+        )
+    };
+}
+
+impl Store {
+    /// A page of at most `limit` messages of a project.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn mail(
+        &self,
+        project: ProjectId,
+        filter: &MailFilter,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<MailPage, StoreError> {
+        let (started, wanted) = (Instant::now(), fold_case(&filter.text));
+        let mut before = filter.before.unwrap_or(i64::MAX);
+        let (mut found, mut compared): (Vec<Candidate>, usize) = (Vec::new(), 0);
+        let is_filtered = !wanted.is_empty() || filter.has_otp || filter.has_attachment;
+        let next = loop {
+            let most = match (is_filtered, wanted.is_empty()) {
+                (false, _) => limit + 1 - found.len(),
+                (true, true) => BATCH,
+                (true, false) => TEXT_BATCH,
+            };
+            let (batch, live) = self.candidates(project, before, most, !wanted.is_empty(), now).await?;
+            let Some(last) = batch.last().map(|candidate| candidate.number) else { break None };
+            let is_end = batch.len() < most;
+            let is_past = filter.since.is_some_and(|since| batch.iter().any(|one| one.head.received_at < since));
+            compared += batch.len();
+            let matching = self.matching(batch, live, filter, wanted.clone()).await?;
+            found.extend(matching);
+            if found.len() > limit {
+                found.truncate(limit);
+                break found.last().map(|last| last.number);
+            }
+            if is_end || is_past {
+                break None;
+            }
+            before = last;
+            if started.elapsed() >= PATIENCE {
+                break Some(before);
+            }
+        };
+        let mut messages = Vec::with_capacity(found.len());
+        for Candidate { head, .. } in found {
+            messages.extend(self.opened(head).await?);
+        }
+        Ok(MailPage { messages, next, compared })
+    }
+
+    /// The next messages of a project, and for each whether it lives.
+    async fn candidates(
+        &self,
+        project: ProjectId,
+        before: i64,
+        most: usize,
+        with_text: bool,
+        now: Timestamp,
+    ) -> Result<(Vec<Candidate>, Vec<bool>), DatabaseError> {
+        const HEADS: &str = candidates!("NULL", "");
+        const WITH_DATA: &str = candidates!("c.data", "LEFT JOIN contents c ON c.number = m.content_number");
+        let parameters: Vec<Value> = values![now, project, before, most];
+        let rows = self.database.query(if with_text { WITH_DATA } else { HEADS }, parameters).await?;
+        let read = |mut row: Row| {
+            let (number, data) = (row.integer()?, row.optional_bytes()?);
+            let head = Head::read_from(&mut row)?;
+            Ok((Candidate { number, head, data }, row.integer()? == 1))
+        };
+        let read: Result<Vec<_>, DatabaseError> = rows.into_iter().map(read).collect();
+        Ok(read?.into_iter().unzip())
+    }
+
+    /// Those of the live candidates that the filter wants.
+    async fn matching(
+        &self,
+        batch: Vec<Candidate>,
+        live: Vec<bool>,
+        filter: &MailFilter,
+        wanted: String,
+    ) -> Result<Vec<Candidate>, StoreError> {
+        let (otp, attachment, since) = (filter.has_otp, filter.has_attachment, filter.since);
+        let passes = move |head: &Head| {
+            (head.has.otp || !otp)
+                && (head.attachments > 0 || !attachment)
+                && since.is_none_or(|since| head.received_at >= since)
+        };
+        let live = batch.into_iter().zip(live).filter_map(|(candidate, is_live)| is_live.then_some(candidate));
+        let chosen: Vec<Candidate> = live.filter(|candidate| passes(&candidate.head)).collect();
+        if wanted.is_empty() || chosen.is_empty() {
+            return Ok(chosen);
+        }
+        on_blocking_thread(move || chosen.into_iter().filter(|candidate| candidate.contains(&wanted)).collect()).await
+    }
+}
+
+impl Candidate {
+    /// Whether it contains `wanted`, which is folded. The text of a large message, which is stored in pieces, and of
+    /// a damaged one is not compared.
+    fn contains(&self, wanted: &str) -> bool {
+        let finder = memmem::Finder::new(wanted.as_bytes());
+        let has = |text: &str| finder.find(fold_case(text).as_bytes()).is_some();
+        let head = &self.head;
+        if finder.find(head.subject_folded.as_bytes()).is_some() || has(&head.sender) || has(head.inbox_id.as_str()) {
+            return true;
+        }
+        let Some(data) = self.data.as_ref().filter(|data| !data.is_empty()) else { return false };
+        let Ok(parsed) = decode(data, head.parsed_size, Form::Parsed) else { return false };
+        let Ok(TextOnly { text }) = serde_json::from_slice::<TextOnly<'_>>(&parsed) else { return false };
+        has(&text[..text.floor_char_boundary(TEXT_BYTES)])
+    }
+}

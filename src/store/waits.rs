@@ -1,0 +1,147 @@
+//! The recorded waits of all nodes. Writing them is a transaction of its own, on a table whose rows need no flush.
+
+use std::time::Duration;
+
+use super::{Change, Store, StoreError};
+use crate::db::{DatabaseError, Row, Transaction, Value, values};
+use crate::model::{Features, Inbox, InboxId, MessageId, ProjectId, Timestamp, WaitEnd, WaitRecord};
+
+/// The most waits that are kept.
+const KEPT: i64 = 20_000;
+
+/// A SELECT of the columns of a [`WaitRecord`].
+macro_rules! waits {
+    ($conditions:literal) => {
+        concat!(
+            "SELECT id, project_id, inbox_id, inbox_created_at, subject, sender, has_otp, has_link, after, started_at,
+                timeout_millis, ended_at, outcome, message_id
+             FROM waits WHERE ",
+            $conditions
+        )
+    };
+}
+
+impl Store {
+    /// Stores waits as they are now, and announces them.
+    ///
+    /// # Errors
+    /// If the database fails, as everywhere below.
+    pub async fn record_waits(&self, waits: &[WaitRecord]) -> Result<(), StoreError> {
+        const RECORD: &str = "
+            INSERT INTO waits (id, project_id, inbox_id, inbox_created_at, subject, sender, has_otp, has_link, after,
+                started_at, timeout_millis, ended_at, outcome, message_id)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+            ON CONFLICT (id) DO UPDATE SET ended_at = $12, outcome = $13, message_id = $14";
+        let rows = waits.iter().map(row).collect();
+        let record = async move |mut transaction: Transaction| {
+            transaction.execute_many(RECORD, rows).await?;
+            transaction.notify(Change::Waits.key());
+            Ok(transaction.commit().await?)
+        };
+        self.database.transact(record).await
+    }
+
+    /// Deletes all but the latest waits.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn forget_waits(&self) -> Result<(), StoreError> {
+        const FORGET: &str = "
+            DELETE FROM waits WHERE id <= (SELECT id FROM waits ORDER BY id DESC LIMIT 1 OFFSET $1)";
+        self.change(FORGET, values![KEPT], None).await?;
+        Ok(())
+    }
+
+    /// The latest waits on an inbox, open and ended, newest first.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn waits_of_inbox(&self, inbox: &Inbox, most: usize) -> Result<Vec<WaitRecord>, StoreError> {
+        const LATEST: &str =
+            waits!("inbox_id = $1 AND inbox_created_at = $2 AND project_id = $3 ORDER BY id DESC LIMIT $4");
+        let parameters = values![&inbox.id, inbox.created_at, inbox.project, most];
+        let rows = self.database.query(LATEST, parameters).await?;
+        Ok(rows.into_iter().map(read).collect::<Result<_, _>>()?)
+    }
+
+    /// The waits on inboxes of a project that have not ended, newest first.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn open_waits(&self, project: ProjectId, most: usize) -> Result<Vec<WaitRecord>, StoreError> {
+        const OPEN: &str = waits!("project_id = $1 AND ended_at IS NULL ORDER BY id DESC LIMIT $2");
+        let rows = self.database.query(OPEN, values![project, most]).await?;
+        Ok(rows.into_iter().map(read).collect::<Result<_, _>>()?)
+    }
+
+    /// The latest waits on inboxes of a project that ended with a message, newest first.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn answered_waits(&self, project: ProjectId, most: usize) -> Result<Vec<WaitRecord>, StoreError> {
+        const ANSWERED: &str = waits!("project_id = $1 AND message_id IS NOT NULL ORDER BY id DESC LIMIT $2");
+        let rows = self.database.query(ANSWERED, values![project, most]).await?;
+        Ok(rows.into_iter().map(read).collect::<Result<_, _>>()?)
+    }
+
+    /// A text that differs after the waits of an inbox have changed, or with `None` the open waits of a project.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn waits_mark(&self, project: ProjectId, inbox: Option<&InboxId>) -> Result<String, StoreError> {
+        const OF_INBOX: &str = "
+            SELECT COUNT(*), COUNT(ended_at), COALESCE(MAX(started_at), 0) FROM waits
+            WHERE project_id = $1 AND inbox_id = $2";
+        const OF_PROJECT: &str = "
+            SELECT COUNT(*), CAST(0 AS BIGINT), COALESCE(MAX(started_at), 0) FROM waits
+            WHERE project_id = $1 AND ended_at IS NULL";
+        let rows = match inbox {
+            Some(inbox) => self.database.query(OF_INBOX, values![project, inbox]).await?,
+            None => self.database.query(OF_PROJECT, values![project]).await?,
+        };
+        let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
+        Ok(format!("{}-{}-{}", row.integer()?, row.integer()?, row.integer()?))
+    }
+}
+
+fn row(wait: &WaitRecord) -> Vec<Value> {
+    let message = wait.end.and_then(|(_, end)| if let WaitEnd::Message(message) = end { Some(message) } else { None });
+    let text = |text: &Option<String>| text.as_ref().map(|text| text.replace('\0', "\u{fffd}"));
+    values![
+        wait.id,
+        wait.project,
+        &wait.inbox,
+        wait.inbox_created_at,
+        text(&wait.subject),
+        text(&wait.from),
+        wait.has.otp,
+        wait.has.link,
+        text(&wait.after),
+        wait.started_at,
+        i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX),
+        wait.end.map(|(at, _)| at),
+        wait.end.map(|(_, end)| end.as_str()),
+        message,
+    ]
+}
+
+fn read(mut row: Row) -> Result<WaitRecord, DatabaseError> {
+    let mut wait = WaitRecord {
+        id: row.uuid()?,
+        project: ProjectId(row.uuid()?),
+        inbox: InboxId::from_stored(row.text()?),
+        inbox_created_at: Timestamp::from_millis(row.integer()?),
+        subject: row.optional_text()?,
+        from: row.optional_text()?,
+        has: Features { otp: row.integer()? == 1, link: row.integer()? == 1 },
+        after: row.optional_text()?,
+        started_at: Timestamp::from_millis(row.integer()?),
+        timeout: Duration::from_millis(u64::try_from(row.integer()?).unwrap_or_default()),
+        end: None,
+    };
+    let ended_at = row.optional_integer()?.map(Timestamp::from_millis);
+    let outcome = row.optional_text()?.unwrap_or_default();
+    let message = row.optional_bytes()?.and_then(|id| uuid::Uuid::from_slice(&id).ok()).map(MessageId);
+    wait.end = ended_at.map(|at| (at, WaitEnd::of_word(&outcome, message)));
+    Ok(wait)
+}

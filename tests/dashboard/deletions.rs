@@ -1,0 +1,111 @@
+//! Deleting messages and inboxes in the dashboard, and taking that back for ten seconds.
+
+use std::time::Duration;
+
+use restante::service::UNDO_TIME;
+
+use super::visitor::Visitor;
+use testkit::{Answer, Engine, Harness};
+
+/// The id of the deletion that a redirect names.
+fn deletion(answer: &Answer) -> String {
+    assert_eq!(answer.status, 303, "{answer:?}");
+    answer.headers["location"].to_str().unwrap().split("undo=").nth(1).unwrap().to_owned()
+}
+
+async fn subjects(harness: &Harness, inbox: &str) -> Vec<String> {
+    let list = harness.get(&format!("/v1/inboxes/{inbox}/messages")).await.json();
+    let messages = list["messages"].as_array().unwrap().iter();
+    messages.map(|message| message["subject"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn a_message_is_deleted_and_comes_back(engine: Engine) {
+    let harness = Harness::on(engine).await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let (project, first) = (own.project_path().await, harness.deliver(&inbox, "First").await);
+    harness.deliver(&inbox, "Second").await;
+    let page = format!("{project}/inboxes/{inbox}");
+    let undo = deletion(&own.post(&format!("{page}/messages/{first}/delete"), &[]).await);
+    assert_eq!(subjects(&harness, &inbox).await, ["Second"]);
+    assert_eq!(harness.get(&format!("/v1/messages/{first}")).await.status, 404);
+    let shown = own.get(&format!("{page}?undo={undo}")).await.body;
+    assert!(shown.contains("Deleted.") && shown.contains(&undo), "{shown}");
+    let back = own.post(&format!("{project}/undo"), &[("deletion", &undo), ("back", &page)]).await;
+    assert_eq!((back.status, back.headers["location"].to_str().unwrap()), (303, page.as_str()));
+    assert_eq!(subjects(&harness, &inbox).await, ["Second", "First"]);
+    assert_eq!(harness.get(&format!("/v1/messages/{first}")).await.text("subject"), "First");
+    assert_eq!(own.post(&format!("{project}/undo"), &[("deletion", &undo)]).await.status, 422, "only once");
+
+    let undo = deletion(&own.post(&format!("{page}/empty"), &[]).await);
+    assert_eq!(subjects(&harness, &inbox).await, [""; 0]);
+    harness.deliver(&inbox, "Third").await;
+    own.post(&format!("{project}/undo"), &[("deletion", &undo)]).await;
+    assert_eq!(subjects(&harness, &inbox).await, ["Third", "Second", "First"]);
+}
+
+#[tokio::test]
+async fn a_message_is_deleted_and_comes_back_on_sqlite() {
+    a_message_is_deleted_and_comes_back(Engine::Sqlite).await;
+}
+
+#[tokio::test]
+async fn a_message_is_deleted_and_comes_back_on_postgresql() {
+    a_message_is_deleted_and_comes_back(Engine::Postgres).await;
+}
+
+async fn inboxes_are_deleted_and_come_back(engine: Engine) {
+    let harness = Harness::on(engine).await;
+    let own = Visitor::of_default(&harness).await;
+    let (one, two, kept) = (harness.create_inbox().await, harness.create_inbox().await, harness.create_inbox().await);
+    harness.deliver(&one, "Hello").await;
+    let project = own.project_path().await;
+    let chosen = [("inbox", one.as_str()), ("inbox", two.as_str()), ("inbox", "unknown")];
+    let undo = deletion(&own.post(&format!("{project}/delete-inboxes"), &chosen).await);
+    let status = async |inbox: &str| harness.get(&format!("/v1/inboxes/{inbox}")).await.status;
+    assert_eq!((status(&one).await, status(&two).await, status(&kept).await), (404, 404, 200));
+    // One of the addresses is used again meanwhile: it stays as it is.
+    harness.deliver(&two, "New").await;
+    assert_eq!(own.post(&format!("{project}/undo"), &[("deletion", &undo)]).await.status, 303);
+    assert_eq!(subjects(&harness, &one).await, ["Hello"]);
+    assert_eq!(subjects(&harness, &two).await, ["New"]);
+}
+
+#[tokio::test]
+async fn inboxes_are_deleted_and_come_back_on_sqlite() {
+    inboxes_are_deleted_and_come_back(Engine::Sqlite).await;
+}
+
+#[tokio::test]
+async fn inboxes_are_deleted_and_come_back_on_postgresql() {
+    inboxes_are_deleted_and_come_back(Engine::Postgres).await;
+}
+
+#[tokio::test]
+async fn after_ten_seconds_it_is_too_late() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let (project, message) = (own.project_path().await, harness.deliver(&inbox, "Gone").await);
+    let page = format!("{project}/inboxes/{inbox}");
+    let undo = deletion(&own.post(&format!("{page}/messages/{message}/delete"), &[]).await);
+    harness.clock.advance(UNDO_TIME + Duration::from_millis(1));
+    assert!(!own.get(&format!("{page}?undo={undo}")).await.body.contains("Deleted."));
+    let late = own.post(&format!("{project}/undo"), &[("deletion", &undo)]).await;
+    assert!(late.status == 422 && late.body.contains("too late"), "{late:?}");
+    assert_eq!(subjects(&harness, &inbox).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn another_project_takes_nothing_back() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
+    let inbox = harness.create_inbox().await;
+    let message = harness.deliver(&inbox, "Mine").await;
+    let page = format!("{}/inboxes/{inbox}", own.project_path().await);
+    let undo = deletion(&own.post(&format!("{page}/messages/{message}/delete"), &[]).await);
+    let tried = other.post(&format!("{}/undo", other.project_path().await), &[("deletion", &undo)]).await;
+    assert_eq!(tried.status, 422);
+    assert_eq!(subjects(&harness, &inbox).await, [""; 0]);
+}

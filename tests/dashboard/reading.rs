@@ -1,0 +1,141 @@
+//! What a person reads: all mail of a project, the head of a message, its links and the check of its HTML, and what a
+//! project that is not the default is told.
+
+use super::visitor::Visitor;
+use testkit::{Harness, MAIL_DOMAIN};
+
+const MAIL: &str = "From: \"Acme Shop\" <shop@shop.example>\r\nTo: Ann <ann@restante.test>\r\n\
+    Cc: Team <team@shop.example>\r\nReply-To: <help@shop.example>\r\nSubject: Welcome\r\n\
+    Content-Type: multipart/mixed; boundary=m\r\n\r\n\
+    --m\r\nContent-Type: text/html\r\n\r\n<p style=\"display:flex\">Hi</p><img src=\"https://cdn.example/a.png\">\
+    <a href=\"https://shop.example/confirm\">Confirm <b>now</b></a>\r\n\
+    --m\r\nContent-Type: application/pdf; name=invoice.pdf\r\nContent-Disposition: attachment\r\n\r\n%PDF\r\n--m--\r\n";
+
+#[tokio::test]
+async fn all_mail_of_a_project_is_in_one_list() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let project = own.project_path().await;
+    let foreign = harness.create_inbox_with(&harness.other_key).await;
+    harness.deliver(&foreign, "Not mine").await;
+    for number in 0..51 {
+        harness.deliver(&format!("box-{}", number % 7), &format!("Number {number}")).await;
+    }
+    let attached = harness.deliver_raw("files", MAIL).await;
+    let page = own.get(&format!("{project}/mail")).await.body;
+    assert_eq!((page.matches("data-key").count(), page.contains("Not mine")), (50, false));
+    assert!(page.contains(&format!("{project}/inboxes/files/messages/{attached}")) && page.contains("1 attachment"));
+    let older = page.split("href=\"").find(|rest| rest.contains("/mail?before=")).unwrap().split('"').next().unwrap();
+    let page = own.get(older).await.body;
+    assert_eq!(page.matches("data-key").count(), 2);
+    assert!(page.contains("Number 0") && page.contains("Newest mail"), "{page}");
+
+    for (query, found) in [
+        ("q=number+50", 1),
+        (&format!("q=box-3%40{MAIL_DOMAIN}"), 7),
+        ("q=CONFIRM+now", 1),
+        ("attachment=1", 1),
+        ("code=1", 0),
+        ("time=hour", 50),
+        ("q=nothing", 0),
+    ] {
+        let page = own.get(&format!("{project}/mail?{query}")).await.body;
+        assert_eq!(page.matches("data-key").count(), found, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_shows_its_head_its_links_and_its_html() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let message = harness.deliver_raw(&inbox, MAIL).await;
+    let project = own.project_path().await;
+    let page = format!("{project}/inboxes/{inbox}/messages/{message}");
+    let shown = own.get(&page).await.body;
+    for text in [
+        "Acme Shop",
+        "&lt;team@shop.example&gt;",
+        "help@shop.example",
+        "bounces@example.com",
+        "2026-11-20T09:30:00.123Z",
+        "invoice.pdf",
+        "1 remote image is blocked",
+        "Download .eml",
+    ] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+    let links = own.get(&format!("{page}?tab=links")).await.body;
+    assert!(links.contains("Confirm now") && links.contains("https://shop.example/confirm"), "{links}");
+    assert!(links.contains("rel=\"noopener noreferrer nofollow\""), "{links}");
+    let source = own.get(&format!("{page}?tab=html+source")).await.body;
+    assert!(source.contains("class=\"tag\">&#60;p<") && source.contains("&#34;display:flex&#34;"), "{source}");
+    let check = own.get(&format!("{page}?tab=check")).await.body;
+    for text in ["display:flex", "1 of 1 images", "no lang attribute", "no List-Unsubscribe"] {
+        assert!(check.contains(text), "{text}: {check}");
+    }
+    let reply = own.get(&format!("{project}/inboxes/{inbox}/send?reply={message}")).await.body;
+    assert!(reply.contains("<title>Reply") && reply.contains("&#62; Hi"), "{reply}");
+}
+
+#[tokio::test]
+async fn remote_images_are_shown_when_a_person_asks_for_them() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let message = harness.deliver_raw(&inbox, MAIL).await;
+    let frame = format!("{}/messages/{message}/html", own.project_path().await);
+    let policy = async |path: &str| {
+        let answer = own.get(path).await;
+        assert_eq!(answer.headers.get_all("content-type").iter().count(), 1);
+        answer.headers["content-security-policy"].to_str().unwrap().to_owned()
+    };
+    assert!(policy(&frame).await.contains("img-src data:;"));
+    let shown = policy(&format!("{frame}?images=show")).await;
+    assert!(shown.starts_with("sandbox; default-src 'none'; img-src data: http: https:;"), "{shown}");
+    let page = own.get(&format!("/v1/messages/{message}/page?images=show")).await;
+    assert_eq!(page.status, 401, "the API has no such choice, and needs a key");
+}
+
+#[tokio::test]
+async fn a_project_that_is_not_the_default_is_told_about_its_key() {
+    let harness = Harness::start().await;
+    let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
+    let project = other.project_path().await;
+    for path in [format!("{project}/inboxes"), format!("{project}/start")] {
+        let page = other.get(&path).await.body;
+        assert!(page.contains("<strong>default project</strong>") && page.contains("API key (…"), "{page}");
+    }
+    let own = Visitor::of_default(&harness).await;
+    let page = own.get(&format!("{}/start", own.project_path().await)).await.body;
+    assert!(!page.contains("<strong>default project</strong>"), "{page}");
+}
+
+#[tokio::test]
+async fn getting_started_has_six_snippets_and_fills_an_inbox_in() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let (project, inbox) = (own.project_path().await, harness.create_inbox().await);
+    let page = own.get(&format!("{project}/inboxes/{inbox}/start")).await.body;
+    for tool in ["Playwright", "pytest", "Node", "Python", "curl", "Command line"] {
+        assert!(page.contains(&format!("<summary>{tool}</summary>")), "{tool}");
+    }
+    assert_eq!(page.matches(&format!("{inbox}@{MAIL_DOMAIN}")).count(), 8, "{page}");
+    let list = own.get(&format!("{project}/inboxes/{inbox}")).await.body;
+    assert!(list.contains(&format!("{project}/inboxes/{inbox}/start")));
+}
+
+#[tokio::test]
+async fn everything_is_found_by_a_few_letters() {
+    let harness = Harness::start().await;
+    let (own, administrator) = (Visitor::of_default(&harness).await, Visitor::administrator(&harness).await);
+    let project = own.project_path().await;
+    harness.deliver("orders", "Parcel").await;
+    let found = async |visitor: &Visitor<'_>, path: String| visitor.get(&path).await.body;
+    assert!(found(&own, format!("{project}/find?q=ORD")).await.contains("orders@restante.test"));
+    assert!(found(&own, format!("{project}/find?q=parc")).await.contains(">Parcel<"));
+    assert!(found(&own, format!("{project}/find?q=refus")).await.contains(&format!("href=\"{project}/refused\"")));
+    assert!(!found(&own, format!("{project}/find?q=other")).await.contains(">Project<"));
+    assert!(found(&administrator, format!("{project}/find?q=other")).await.contains(">other<"));
+    assert!(found(&administrator, "/find?q=oth".to_owned()).await.contains(">other<"));
+}

@@ -1,0 +1,114 @@
+//! The waits of tests: those that are open, those that have ended, and why a time-out happened.
+
+use std::time::Duration;
+
+use super::visitor::Visitor;
+use testkit::{Answer, Engine, Harness, within};
+
+/// The page as soon as it shows `text`: on PostgreSQL waits are written in the background.
+async fn seen(visitor: &Visitor<'_>, path: &str, text: &str) -> Answer {
+    let looking = async {
+        loop {
+            let page = visitor.get(path).await;
+            if page.body.contains(text) {
+                return page;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    within(looking).await
+}
+
+async fn an_inbox_shows_its_waits(engine: Engine) {
+    let harness = Harness::on(engine).await;
+    let own = Visitor::of_default(&harness).await;
+    let (project, inbox) = (own.project_path().await, harness.create_inbox().await);
+    let page = format!("{project}/inboxes/{inbox}");
+    let url = format!("/v1/inboxes/{inbox}/messages/wait");
+    let open = harness.spawn_get(&format!("{url}?subject=Reset%20password&from=shop&has=otp&timeout=60000"));
+    let shown = seen(&own, &page, "A test is waiting").await.body;
+    for text in ["Reset password", "shop", "code", "in 1 min"] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+    let shown = seen(&own, &format!("{project}/waits"), &inbox).await.body;
+    assert!(shown.contains("Reset password"), "{shown}");
+    let shown = seen(&own, &format!("{project}/inboxes"), "1 test is").await.body;
+    assert!(shown.contains("Reset password"), "{shown}");
+
+    harness.deliver(&inbox, "Welcome").await;
+    harness.advance_until_done(Duration::from_secs(10), open).await;
+    let shown = seen(&own, &page, "Last wait: timed out").await.body;
+    assert!(shown.contains("A message came, but not one that passes the filters"), "{shown}");
+    assert!(shown.contains("excluded by subject, has"), "{shown}");
+
+    let shown = own.get(&format!("{project}/waits")).await.body;
+    assert!(shown.contains("In the last hour 1 mail arrived and 0 were refused; 1 in the busiest minute."), "{shown}");
+    assert!(shown.contains("<rect class=\"arrived\""), "{shown}");
+    let found = harness.get(&format!("{url}?subject=wel")).await;
+    assert_eq!(found.status, 200);
+    let shown = seen(&own, &format!("{page}/waits"), "Show the").await.body;
+    let id = found.text("id");
+    assert!(shown.contains(&format!("{page}/messages/{id}")) && shown.contains("timed out"), "{shown}");
+    assert!(!shown.contains("passes the filters"), "only the newest wait is explained unasked");
+    let why = shown.split("/waits?explain=").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let shown = own.get(&format!("{page}/waits?explain={why}")).await.body;
+    assert!(shown.contains("passes the filters"), "{shown}");
+}
+
+#[tokio::test]
+async fn an_inbox_shows_its_waits_on_sqlite() {
+    an_inbox_shows_its_waits(Engine::Sqlite).await;
+}
+
+#[tokio::test]
+async fn an_inbox_shows_its_waits_on_postgresql() {
+    an_inbox_shows_its_waits(Engine::Postgres).await;
+}
+
+#[tokio::test]
+async fn every_end_of_a_wait_is_named() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let page = format!("{}/inboxes/{inbox}/waits", own.project_path().await);
+    let url = format!("/v1/inboxes/{inbox}/messages/wait?timeout=60000");
+    let mut open: Vec<_> = (0..5).map(|_| harness.spawn_get(&url)).collect();
+    seen(&own, &page, ">429<").await;
+    let refused = open.iter().position(tokio::task::JoinHandle::is_finished).unwrap();
+    open.remove(refused);
+    open.pop().unwrap().abort();
+    seen(&own, &page, ">hung up<").await;
+    harness.get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0")).await;
+    seen(&own, &page, ">no message<").await;
+    harness.deliver(&inbox, "Hello").await;
+    for wait in open {
+        assert_eq!(within(wait).await.unwrap().status, 200);
+    }
+    let shown = seen(&own, &page, ">message<").await.body;
+    assert!(!shown.contains(">waiting<"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_message_that_came_too_late_is_called_late() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    harness.get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0")).await;
+    harness.clock.advance(Duration::from_secs(7));
+    harness.deliver(&inbox, "Hello").await;
+    let page = own.get(&format!("{}/inboxes/{inbox}", own.project_path().await)).await.body;
+    assert!(page.contains("The message came too late") && page.contains("arrived 7 s after"), "{page}");
+}
+
+#[tokio::test]
+async fn another_project_does_not_see_the_waits() {
+    let harness = Harness::start().await;
+    let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
+    let inbox = harness.create_inbox().await;
+    let open = harness.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=60000"));
+    let own = Visitor::of_default(&harness).await;
+    seen(&own, &format!("{}/waits", own.project_path().await), &inbox).await;
+    let page = other.get(&format!("{}/waits", other.project_path().await)).await.body;
+    assert!(page.contains("No test is waiting") && !page.contains(&inbox), "{page}");
+    open.abort();
+}
