@@ -20,10 +20,7 @@ impl StopRequests {
     /// # Errors
     /// The operating system's, if a signal cannot be caught or the thread that reads standard input cannot start.
     pub(super) fn listen(exit_with_stdin: bool) -> io::Result<Self> {
-        Ok(Self {
-            signals: StopSignals::listen()?,
-            stdin: if exit_with_stdin { Some(end_of_stdin()?) } else { None },
-        })
+        Ok(Self { signals: StopSignals::listen()?, stdin: if exit_with_stdin { Some(end_of_stdin()?) } else { None } })
     }
 
     /// Waits for the next request.

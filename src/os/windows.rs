@@ -6,7 +6,9 @@ use std::io;
 use std::os::windows::fs::MetadataExt;
 use std::path::Path;
 
-use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown};
+use tokio::signal::windows::{
+    CtrlBreak, CtrlC, CtrlClose, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown,
+};
 use tokio_postgres::config::Host;
 
 /// There, the option would let a second process take the port of a running one; Windows needs no option for the rest.
