@@ -49,19 +49,13 @@ export const runnerHooks: WaitHooks = {
   },
 };
 
+/** `at name (file:line:column)` or `at file:line:column`. */
+const FRAME = /^ +at (?:.*\(|async )?(?<file>.+?):(?<line>\d+):(?<column>\d+)\)?$/m;
+
 /** The file and line of the first frame of a stack. */
 function locationOf(stack = ""): Location | undefined {
-  const { file, line, column } = /\(?(?<file>[^\s()]+):(?<line>\d+):(?<column>\d+)\)?$/m.exec(stack)?.groups ?? {};
+  const { file, line, column } = FRAME.exec(stack)?.groups ?? {};
   if (file === undefined) return undefined;
   const path = file.startsWith("file:") ? fileURLToPath(file) : file;
   return { file: path, line: Number(line), column: Number(column) };
-}
-
-/** The test that runs; undefined in the set-up of a worker. */
-function currentTest(): TestInfo | undefined {
-  try {
-    return test.info();
-  } catch {
-    return undefined;
-  }
 }
