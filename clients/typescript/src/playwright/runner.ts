@@ -59,3 +59,12 @@ function locationOf(stack = ""): Location | undefined {
   const path = file.startsWith("file:") ? fileURLToPath(file) : file;
   return { file: path, line: Number(line), column: Number(column) };
 }
+
+/** The test that runs; undefined in the set-up of a worker. */
+function currentTest(): TestInfo | undefined {
+  try {
+    return test.info();
+  } catch {
+    return undefined;
+  }
+}
