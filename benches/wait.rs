@@ -105,6 +105,7 @@ fn settings(directory: &std::path::Path) -> Settings {
         sending: Sending { outbound: Outbound::Off, hello: Domain::parse("restante.test").unwrap(), dkim: None },
         mail_domain: Domain::parse("restante.test").unwrap(),
         base_url: None,
+        mcp: true,
         trusted_proxies: Vec::new(),
         data_dir: directory.to_owned(),
         database: DatabaseUrl::Sqlite(directory.join("restante.db")),
@@ -136,6 +137,9 @@ async fn serve(settings: Settings, key: ApiKey) -> (SocketAddr, SocketAddr) {
         limits: settings.limits,
         base_url: String::new(),
         smtp_port: 0,
+        smtps_port: None,
+        self_signed: true,
+        mcp: true,
         trusted_proxies: Vec::new(),
     };
     let never = CancellationToken::new();

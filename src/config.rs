@@ -36,6 +36,8 @@ pub struct Settings {
     pub mail_domain: Domain,
     /// The URL at which clients reach the service, without a slash at the end; by default the address HTTP listens on.
     pub base_url: Option<String>,
+    /// Whether `/mcp` is served.
+    pub mcp: bool,
     /// Proxies that are trusted to name the client's address.
     pub trusted_proxies: Vec<IpNet>,
     /// The directory of the database, the certificate and the lock.

@@ -6,6 +6,7 @@
 
 pub mod cli;
 pub mod http;
+pub mod mcp;
 pub mod receiver;
 pub mod sender;
 pub mod service;

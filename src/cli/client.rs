@@ -12,6 +12,7 @@ use ureq::{Agent, Body, RequestBuilder};
 
 use super::error::CliError;
 use super::settings;
+use crate::model::ApiKey;
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -29,6 +30,22 @@ pub(super) struct ClientFlags {
     /// The API key of the project
     #[arg(long, env = "RESTANTE_API_KEY", value_name = "KEY", hide_env_values = true)]
     api_key: Option<String>,
+}
+
+impl ClientFlags {
+    /// The key, if one is given.
+    pub(super) fn key(&self) -> Option<&str> {
+        settings::given(self.api_key.as_deref())
+    }
+
+    /// The address, without a slash at its end, and the key.
+    ///
+    /// # Errors
+    /// If one of them cannot be used.
+    pub(super) fn access(&self) -> Result<(String, ApiKey), CliError> {
+        let url = settings::http_url("--url", &self.url)?;
+        Ok((url, settings::api_key(self.key().ok_or(ClientError::NoKey)?)?))
+    }
 }
 
 /// Which messages to return.
@@ -126,9 +143,7 @@ impl ApiClient {
     /// # Errors
     /// If the address or the key cannot be used.
     pub(super) fn new(flags: &ClientFlags) -> Result<Self, CliError> {
-        let url = settings::http_url("--url", &flags.url)?;
-        let key = settings::given(flags.api_key.as_deref()).ok_or(ClientError::NoKey)?;
-        let key = settings::api_key(key)?;
+        let (url, key) = flags.access()?;
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_connect(Some(CONNECT_WITHIN))

@@ -47,6 +47,9 @@ pub(super) struct ServeFlags {
     /// The URL at which clients reach the service [default: http:// and the address HTTP listens on]
     #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL")]
     pub(super) base_url: Option<String>,
+    /// Whether coding agents can use /mcp
+    #[arg(long, env = "RESTANTE_MCP", value_name = "ON|OFF", default_value = "on")]
+    pub(super) mcp: Switch,
     /// A proxy, or a network of proxies, whose X-Forwarded-For or Forwarded header is trusted; repeatable
     /// [default: none]
     #[arg(long = "trusted-proxy", env = "RESTANTE_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',')]
@@ -120,6 +123,15 @@ pub(super) enum AuthMode {
     Any,
     /// Only API keys.
     Keys,
+}
+
+/// Whether something is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Switch {
+    /// It is.
+    On,
+    /// It is not.
+    Off,
 }
 
 /// Whether mail for other domains leaves.

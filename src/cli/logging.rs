@@ -19,6 +19,9 @@ use super::settings::SettingsError;
 use crate::metrics;
 
 const FILTER_VARIABLES: [&str; 2] = ["RESTANTE_LOG", "RUST_LOG"];
+/// This library logs several lines for each call, and a client that hangs up as an error, so its lines are written only
+/// if a filter names it.
+const CHATTY: &str = "rmcp";
 /// Lines that the queue holds at most.
 const QUEUED_LINES: usize = 4_096;
 /// Bytes that are written at once while more lines are queued.
@@ -72,11 +75,12 @@ fn queue(output: impl Write + Send + 'static) -> (NonBlocking, Log) {
 fn filter() -> Result<Targets, SettingsError> {
     for variable in FILTER_VARIABLES {
         let Some(text) = env::var(variable).ok().filter(|text| !text.is_empty()) else { continue };
-        return text.parse().map_err(|error: ParseError| {
+        let filter: Targets = text.parse().map_err(|error: ParseError| {
             SettingsError::new(variable, error.to_string(), "Write a level like debug, or restante=debug,info")
-        });
+        })?;
+        return Ok(if text.contains(CHATTY) { filter } else { filter.with_target(CHATTY, LevelFilter::OFF) });
     }
-    Ok(Targets::new().with_default(LevelFilter::INFO))
+    Ok(Targets::new().with_default(LevelFilter::INFO).with_target(CHATTY, LevelFilter::OFF))
 }
 
 impl Log {

@@ -1,6 +1,6 @@
 //! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
 //! its database; `inbox`, `messages`, `wait`, `explain`, `fault`, `health` and `sendmail` are clients for shell
-//! scripts.
+//! scripts, `mcp` is one for coding agents.
 
 mod backup;
 mod byte_size;
@@ -18,6 +18,7 @@ mod health;
 mod inbox;
 mod logging;
 mod manual;
+mod mcp;
 mod messages;
 mod migrate;
 mod outgoing;
@@ -74,6 +75,8 @@ enum Command {
     Fault(fault::FaultFlags),
     /// Reads a message from standard input and hands it to the SMTP server, as sendmail does
     Sendmail(sendmail::SendmailFlags),
+    /// Speaks MCP on standard input and output, for a coding agent
+    Mcp(mcp::McpFlags),
     /// Checks that the service answers
     Health(health::HealthFlags),
     /// Prints a completion script for a shell
@@ -105,6 +108,7 @@ pub fn run() -> ExitCode {
         Command::Explain(flags) => explain::run(&flags),
         Command::Fault(flags) => fault::run(&flags),
         Command::Sendmail(flags) => sendmail::run(&flags),
+        Command::Mcp(flags) => mcp::run(&flags),
         Command::Health(flags) => health::run(&flags),
         Command::Completions(flags) => manual::completions(&flags, Cli::command()),
         Command::Man(flags) => manual::man(&flags, Cli::command()),

@@ -130,6 +130,9 @@ impl Server {
             limits: settings.limits.clone(),
             base_url: base_url.clone(),
             smtp_port: receiver.local_addr().port(),
+            smtps_port: receiver.tls_addr().map(|address| address.port()),
+            self_signed: settings.tls.is_none(),
+            mcp: settings.mcp,
             trusted_proxies: settings.trusted_proxies.clone(),
         };
         let (router, http_connections) = (http::router(app), settings.limits.http_connections);

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 
 use super::byte_size::ByteSize;
 use super::error::CliError;
-use super::flags::{AuthMode, DatabaseFlags, LimitFlags, OutboundMode, SendingFlags, ServeFlags};
+use super::flags::{AuthMode, DatabaseFlags, LimitFlags, OutboundMode, SendingFlags, ServeFlags, Switch};
 use crate::config::{DatabaseUrl, Direct, Dkim, Limits, Outbound, Relay, Sending, Settings, SmtpAuth, TlsFiles};
 use crate::model::{ApiKey, Domain};
 
@@ -67,6 +67,7 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
         sending: sending(&flags.sending, &mail_domain)?,
         mail_domain,
         base_url: given(flags.base_url.as_deref()).map(base_url).transpose()?,
+        mcp: flags.mcp == Switch::On,
         trusted_proxies: trusted_proxies(&flags.trusted_proxies)?,
         data_dir: flags.database.data_dir.clone(),
         database: database(&flags.database)?,

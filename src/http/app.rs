@@ -16,6 +16,12 @@ pub struct App {
     pub base_url: String,
     /// The SMTP port, on the same host.
     pub smtp_port: u16,
+    /// The port of SMTP with TLS from the first byte, if it is on.
+    pub smtps_port: Option<u16>,
+    /// Whether the certificate of SMTP is self-signed.
+    pub self_signed: bool,
+    /// Whether `/mcp` is served.
+    pub mcp: bool,
     /// Proxies that are trusted to name the client's address.
     pub trusted_proxies: Vec<ipnet::IpNet>,
 }

@@ -76,11 +76,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether the object has this field.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(field, _)| *field == name)
-    }
-
     /// A required field.
     ///
     /// # Errors

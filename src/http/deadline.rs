@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::extract::Request;
 
 use super::body;
-use super::query::Query;
+use super::query::{LONGEST_WAIT, Query};
 
 /// For a request without a body.
 const HANDLER: Duration = Duration::from_secs(30);
@@ -14,6 +14,10 @@ const BESIDE_WAIT: Duration = Duration::from_secs(4);
 
 /// The deadline of a request.
 pub(super) fn of(request: &Request) -> Duration {
+    if request.uri().path() == crate::mcp::PATH {
+        // It may be a wait.
+        return LONGEST_WAIT + BESIDE_WAIT + body::ARRIVAL;
+    }
     if request.uri().path().ends_with("/messages/wait") {
         return Query::of(request.uri()).timeout() + BESIDE_WAIT;
     }

@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::response::json;
 use crate::memory::Exhausted;
-use crate::service::{ClaimError, OutboxError, ProjectError, RetentionError, ServiceError};
+use crate::model::FaultError;
+use crate::service::{ClaimError, DraftError, OutboxError, ProjectError, RetentionError, ServiceError};
 use crate::store::StoreError;
 
 /// An error answer; its `Display` is the text that is sent.
@@ -198,6 +199,24 @@ impl From<ProjectError> for Error {
             ProjectError::Store(error) => error.into(),
             refused => Self::Refused(refused.to_string()),
         }
+    }
+}
+
+impl From<FaultError> for Error {
+    fn from(error: FaultError) -> Self {
+        match error {
+            FaultError::Missing(name) => Self::MissingField(name),
+            FaultError::Invalid(name) => Self::InvalidField(name),
+        }
+    }
+}
+
+impl From<DraftError> for Error {
+    fn from(error: DraftError) -> Self {
+        Self::InvalidField(match error {
+            DraftError::To => "to",
+            DraftError::Subject => "subject",
+        })
     }
 }
 

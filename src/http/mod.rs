@@ -13,6 +13,8 @@ mod download;
 mod error;
 mod frame;
 mod guide;
+mod host;
+mod mcp;
 pub mod metrics;
 mod openapi;
 mod query;
@@ -32,12 +34,14 @@ use error::Error;
 /// The whole application.
 pub fn router(app: App) -> Router {
     let documents = guide::router(&app).merge(openapi::router(&app));
+    let mcp = mcp::router(&app);
     let app = Arc::new(app);
     Router::new()
         .nest("/v1", api::router())
         .nest("/api/v1", api::router())
         .merge(api::health_alias())
         .merge(documents)
+        .merge(mcp)
         .merge(dashboard::router(&app))
         .fallback(dashboard::unknown)
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })

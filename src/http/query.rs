@@ -8,12 +8,12 @@ use axum::http::request::Parts;
 
 use super::error::Error;
 use crate::model::Features;
-use crate::service::MessageFilter;
+use crate::service::{LONGEST_FILTER, MessageFilter};
 
 const DEFAULT_TIMEOUT_MILLIS: u64 = 15_000;
 const MAXIMUM_TIMEOUT_MILLIS: u64 = 120_000;
-/// The longest filter for a subject or a sender: as long as a line of a message may be (RFC 5322, section 2.1.1).
-const SUBJECT_BYTES: usize = 998;
+/// The longest wait.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(MAXIMUM_TIMEOUT_MILLIS);
 
 /// The query of a request, not yet decoded.
 pub(super) struct Query(String);
@@ -36,11 +36,11 @@ impl Query {
     /// [`Error::InvalidParameter`] for a subject or a sender that is too long, and for an unknown word in `has`.
     pub(super) fn message_filter(&self) -> Result<MessageFilter, Error> {
         let subject = self.first("subject");
-        if subject.as_ref().is_some_and(|subject| subject.len() > SUBJECT_BYTES) {
+        if subject.as_ref().is_some_and(|subject| subject.len() > LONGEST_FILTER) {
             return Err(Error::InvalidParameter("subject"));
         }
         let from = self.first("from");
-        if from.as_ref().is_some_and(|from| from.len() > SUBJECT_BYTES) {
+        if from.as_ref().is_some_and(|from| from.len() > LONGEST_FILTER) {
             return Err(Error::InvalidParameter("from"));
         }
         Ok(MessageFilter { subject, from, has: self.features()?, after: self.first("after") })

@@ -62,6 +62,41 @@ pub struct Fault {
     pub times: u32,
 }
 
+/// The most faults of an inbox.
+pub const MOST_FAULTS: usize = 20;
+/// The most times that a fault applies.
+const MOST_TIMES: u32 = 1_000;
+/// The longest delay.
+const MOST_SECONDS: u16 = 300;
+
+/// The fields of a fault as a test gave them.
+#[derive(Clone, Debug, Default)]
+pub struct FaultFields {
+    /// The name of a [`FaultPoint`].
+    pub at: Option<String>,
+    /// The name of a [`FaultAction`].
+    pub action: Option<String>,
+    /// How often it applies; once by default.
+    pub times: Option<u32>,
+    /// The reply that refuses.
+    pub reply: Option<String>,
+    /// The length of a delay.
+    pub seconds: Option<u16>,
+    /// Whether a disconnection stores the message.
+    pub store: Option<bool>,
+}
+
+/// Why fields are no fault; names the field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FaultError {
+    /// A field is missing.
+    #[error("missing field: {0}")]
+    Missing(&'static str),
+    /// A field has a wrong value, or does not belong to the action.
+    #[error("invalid field: {0}")]
+    Invalid(&'static str),
+}
+
 /// A fault of an inbox, with its uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultState {
@@ -69,6 +104,57 @@ pub struct FaultState {
     pub fault: Fault,
     /// When it was used, the first use first.
     pub uses: Vec<Timestamp>,
+}
+
+impl FaultFields {
+    /// The fault of these fields.
+    ///
+    /// # Errors
+    /// [`FaultError`] for the first field that is wrong.
+    pub fn fault(&self) -> Result<Fault, FaultError> {
+        let at = self.at.as_deref().ok_or(FaultError::Missing("at"))?;
+        let at = FaultPoint::of_word(at).ok_or(FaultError::Invalid("at"))?;
+        let times = self.times.unwrap_or(1);
+        if !(1..=MOST_TIMES).contains(&times) {
+            return Err(FaultError::Invalid("times"));
+        }
+        let action = self.action(at)?;
+        let refuses = matches!(action, FaultAction::Defer { .. } | FaultAction::Reject { .. });
+        let may_store = at == FaultPoint::Data && matches!(action, FaultAction::Disconnect { .. });
+        for (name, is_given, is_taken) in [
+            ("reply", self.reply.is_some(), refuses),
+            ("seconds", self.seconds.is_some(), matches!(action, FaultAction::Delay { .. })),
+            ("store", self.store.is_some(), may_store),
+        ] {
+            if is_given && !is_taken {
+                return Err(FaultError::Invalid(name));
+            }
+        }
+        Ok(Fault { at, action, times })
+    }
+
+    fn action(&self, at: FaultPoint) -> Result<FaultAction, FaultError> {
+        match self.action.as_deref().ok_or(FaultError::Missing("do"))? {
+            "defer" => Ok(FaultAction::Defer { reply: self.reply(false)? }),
+            "reject" => Ok(FaultAction::Reject { reply: self.reply(true)? }),
+            "disconnect" => Ok(FaultAction::Disconnect { store: self.store }),
+            "delay" => {
+                let seconds = self.seconds.ok_or(FaultError::Missing("seconds"))?;
+                let is_valid = (1..=MOST_SECONDS).contains(&seconds);
+                if is_valid { Ok(FaultAction::Delay { seconds }) } else { Err(FaultError::Invalid("seconds")) }
+            }
+            "bounce" | "duplicate" if at != FaultPoint::Data => Err(FaultError::Invalid("at")),
+            "bounce" => Ok(FaultAction::Bounce),
+            "duplicate" => Ok(FaultAction::Duplicate),
+            _ => Err(FaultError::Invalid("do")),
+        }
+    }
+
+    fn reply(&self, is_permanent: bool) -> Result<Option<RequestedReply>, FaultError> {
+        let Some(text) = &self.reply else { return Ok(None) };
+        let reply = RequestedReply::parse(text).filter(|reply| reply.is_permanent() == is_permanent);
+        reply.map(Some).ok_or(FaultError::Invalid("reply"))
+    }
 }
 
 impl FaultPoint {

@@ -4,6 +4,9 @@ use super::{Caller, Service, ServiceError};
 use crate::model::{Features, Inbox, Message, MessageId};
 use crate::store::{Everything, Pieces, Selection, StoredMessage};
 
+/// The longest filter for a subject or a sender: as long as a line of a message may be (RFC 5322, section 2.1.1).
+pub const LONGEST_FILTER: usize = 998;
+
 /// The filter of a list or a wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessageFilter {

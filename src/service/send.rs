@@ -23,6 +23,17 @@ pub struct Draft {
     pub in_reply_to: Option<String>,
 }
 
+/// A field of a message to send is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DraftError {
+    /// The recipient is not a bare address.
+    #[error("invalid field: to")]
+    To,
+    /// The subject is not one line.
+    #[error("invalid field: subject")]
+    Subject,
+}
+
 /// A permit for one running send of a key; dropping it frees it.
 #[derive(Debug)]
 pub struct SendPlace(Slot);
@@ -33,6 +44,28 @@ struct Composed {
     message_id: String,
     composed_at: Timestamp,
     raw: Vec<u8>,
+}
+
+impl Draft {
+    /// A message as a caller gave it.
+    ///
+    /// # Errors
+    /// [`DraftError`] for the first field that is invalid.
+    pub fn new(
+        to: &str,
+        subject: String,
+        text: String,
+        html: String,
+        in_reply_to: Option<String>,
+    ) -> Result<Self, DraftError> {
+        // A line break would start another header field, and other control characters are not allowed (RFC 5322,
+        // section 2.2).
+        if subject.contains(char::is_control) {
+            return Err(DraftError::Subject);
+        }
+        let to = EmailAddress::parse(to).map_err(|_| DraftError::To)?;
+        Ok(Self { to, subject, text, html, in_reply_to })
+    }
 }
 
 impl Service {

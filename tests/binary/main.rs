@@ -15,6 +15,7 @@ mod full_disk;
 mod helpers;
 mod log;
 mod mail_clients;
+mod mcp;
 mod metrics;
 mod outgoing;
 mod postfix;

@@ -90,6 +90,7 @@ fn settings(data_dir: PathBuf) -> Settings {
         metrics_listen: None,
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         base_url: None,
+        mcp: true,
         trusted_proxies: Vec::new(),
         database: DatabaseUrl::Sqlite(data_dir.join("unused.db")),
         data_dir,

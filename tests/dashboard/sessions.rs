@@ -114,6 +114,9 @@ async fn sign_in_through(harness: &Harness, peer: &str, client: &str, secret: &s
         limits: Limits::default(),
         base_url: BASE_URL.to_owned(),
         smtp_port: 1025,
+        smtps_port: None,
+        self_signed: true,
+        mcp: true,
         trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
     };
     let mut request = sign_in_request(secret, "");

@@ -200,6 +200,7 @@ fn settings(data_dir: PathBuf) -> Settings {
         sending: Sending { outbound: Outbound::Off, hello: Domain::parse("restante.test").unwrap(), dkim: None },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         base_url: None,
+        mcp: true,
         database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),
         trusted_proxies: Vec::new(),
         data_dir,

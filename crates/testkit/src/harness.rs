@@ -113,6 +113,9 @@ impl Harness {
             limits: Limits::default(),
             base_url: BASE_URL.to_owned(),
             smtp_port: 1025,
+            smtps_port: None,
+            self_signed: true,
+            mcp: true,
             trusted_proxies: Vec::new(),
         };
         Self { service, clock, router: router(app), key, other_key, directory, database: test_database }

@@ -14,14 +14,7 @@ use crate::http::auth::OwnedInbox;
 use crate::http::body::{Fields, read};
 use crate::http::error::Error;
 use crate::http::response::json;
-use crate::model::{Fault, FaultAction, FaultPoint, FaultState, RequestedReply, Timestamp};
-
-/// The most faults of an inbox.
-const MOST_FAULTS: usize = 20;
-/// The most times that a fault applies.
-const MOST_TIMES: u32 = 1_000;
-/// The longest delay.
-const MOST_SECONDS: u16 = 300;
+use crate::model::{Fault, FaultFields, FaultState, MOST_FAULTS, Timestamp};
 
 #[derive(Serialize)]
 struct FaultsView<'a> {
@@ -74,44 +67,13 @@ fn parse_fault(json: &RawValue) -> Result<Fault, Error> {
         Error::InvalidJson => Error::InvalidField("faults"),
         error => error,
     })?;
-    let at: String = fields.required("at")?;
-    let at = FaultPoint::of_word(&at).ok_or(Error::InvalidField("at"))?;
-    let times = fields.optional("times")?.unwrap_or(1);
-    if !(1..=MOST_TIMES).contains(&times) {
-        return Err(Error::InvalidField("times"));
-    }
-    let word: String = fields.required("do")?;
-    let action = parse_action(&word, at, &fields)?;
-    let takes = |name| match name {
-        "reply" => matches!(action, FaultAction::Defer { .. } | FaultAction::Reject { .. }),
-        "seconds" => matches!(action, FaultAction::Delay { .. }),
-        _ => at == FaultPoint::Data && matches!(action, FaultAction::Disconnect { .. }),
+    let fields = FaultFields {
+        at: fields.optional("at")?,
+        action: fields.optional("do")?,
+        times: fields.optional("times")?,
+        reply: fields.optional("reply")?,
+        seconds: fields.optional("seconds")?,
+        store: fields.optional("store")?,
     };
-    match ["reply", "seconds", "store"].into_iter().find(|name| fields.has(name) && !takes(name)) {
-        Some(name) => Err(Error::InvalidField(name)),
-        None => Ok(Fault { at, action, times }),
-    }
-}
-
-fn parse_action(word: &str, at: FaultPoint, fields: &Fields<'_>) -> Result<FaultAction, Error> {
-    match word {
-        "defer" => Ok(FaultAction::Defer { reply: parse_reply(fields, false)? }),
-        "reject" => Ok(FaultAction::Reject { reply: parse_reply(fields, true)? }),
-        "disconnect" => Ok(FaultAction::Disconnect { store: fields.optional("store")? }),
-        "delay" => {
-            let seconds = fields.required("seconds")?;
-            let is_valid = (1..=MOST_SECONDS).contains(&seconds);
-            if is_valid { Ok(FaultAction::Delay { seconds }) } else { Err(Error::InvalidField("seconds")) }
-        }
-        "bounce" | "duplicate" if at != FaultPoint::Data => Err(Error::InvalidField("at")),
-        "bounce" => Ok(FaultAction::Bounce),
-        "duplicate" => Ok(FaultAction::Duplicate),
-        _ => Err(Error::InvalidField("do")),
-    }
-}
-
-fn parse_reply(fields: &Fields<'_>, is_permanent: bool) -> Result<Option<RequestedReply>, Error> {
-    let Some(text) = fields.optional::<String>("reply")? else { return Ok(None) };
-    let reply = RequestedReply::parse(&text).filter(|reply| reply.is_permanent() == is_permanent);
-    reply.map(Some).ok_or(Error::InvalidField("reply"))
+    Ok(fields.fault()?)
 }

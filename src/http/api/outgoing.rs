@@ -13,7 +13,7 @@ use crate::http::auth::{Authenticated, OwnedInbox, PathId};
 use crate::http::body::{Fields, read};
 use crate::http::error::Error;
 use crate::http::response::json;
-use crate::model::{Attempt, EmailAddress, InboxId, Outgoing, OutgoingId, OutgoingStatus, Timestamp};
+use crate::model::{Attempt, InboxId, Outgoing, OutgoingId, OutgoingStatus, Timestamp};
 use crate::service::Draft;
 
 const FIELDS: &[&str] = &["to", "subject", "text", "html", "in_reply_to"];
@@ -39,19 +39,10 @@ pub(super) async fn send(State(app): State<Arc<App>>, owned: OwnedInbox, body: B
 fn read_draft(body: &[u8]) -> Result<Draft, Error> {
     let fields = Fields::parse(body, FIELDS)?;
     let to: String = fields.required("to")?;
-    let subject: String = fields.required("subject")?;
-    // A line break would start another header field, and other control characters are not allowed (RFC 5322, section
-    // 2.2).
-    if subject.contains(char::is_control) {
-        return Err(Error::InvalidField("subject"));
-    }
-    Ok(Draft {
-        to: EmailAddress::parse(&to).map_err(|_| Error::InvalidField("to"))?,
-        subject,
-        text: fields.optional("text")?.unwrap_or_default(),
-        html: fields.optional("html")?.unwrap_or_default(),
-        in_reply_to: fields.optional("in_reply_to")?,
-    })
+    let subject = fields.required("subject")?;
+    let text = fields.optional("text")?.unwrap_or_default();
+    let html = fields.optional("html")?.unwrap_or_default();
+    Ok(Draft::new(&to, subject, text, html, fields.optional("in_reply_to")?)?)
 }
 
 /// The result of a send.

@@ -1,13 +1,12 @@
 //! The checks before any dashboard handler runs, in this order: the host, for a change the origin, the session, the
 //! project, and for a change the token in its form. An error, here or in the handler, is rendered as a page.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, RawPathParams, Request, State};
-use axum::http::header::{ACCEPT, COOKIE, HOST, ORIGIN};
+use axum::http::header::{ACCEPT, COOKIE};
 use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, Method, Uri};
+use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::{RequestExt, body::Body};
@@ -20,6 +19,7 @@ use super::visit::{Form, Visit};
 use crate::http::App;
 use crate::http::body::read;
 use crate::http::error::Error;
+use crate::http::host::{is_own_origin, served_host};
 use crate::model::{Project, ProjectId};
 use crate::service::Session;
 
@@ -116,26 +116,6 @@ async fn admit_to(app: &App, access: Access, session: &Session, id: Option<&str>
     project.map(Some).ok_or(Error::NotFound)
 }
 
-/// The host that the browser has connected to: the name of the base URL, `localhost` or an IP address. Any other name
-/// is refused, since its DNS entry may point here to attack the viewer.
-fn served_host(headers: &HeaderMap, base_url: &str) -> Result<String, Error> {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(Error::WrongHost)?;
-    // A Host has no user (RFC 9110, section 7.2), but the parser would accept one.
-    let name: Uri = if host.contains('@') { None } else { host.parse().ok() }.ok_or(Error::WrongHost)?;
-    let name = name.host().ok_or(Error::WrongHost)?.trim_start_matches('[').trim_end_matches(']');
-    let own: Option<Uri> = base_url.parse().ok();
-    let is_own = own.as_ref().and_then(Uri::host).is_some_and(|own| own.eq_ignore_ascii_case(name));
-    let served = is_own || name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok();
-    if served { Ok(host.to_ascii_lowercase()) } else { Err(Error::WrongHost) }
-}
-
-/// Whether a change comes from one of our own pages: browsers send the origin with every POST.
-fn is_own_origin(headers: &HeaderMap, host: &str) -> bool {
-    let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
-    let authority = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-    authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
-}
-
 fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains(media_type))
 }
@@ -176,28 +156,6 @@ mod tests {
 
     fn headers(name: &'static str, value: &str) -> HeaderMap {
         [(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect()
-    }
-
-    #[test]
-    fn a_name_that_is_not_ours_is_not_served() {
-        let served = |host| served_host(&headers("host", host), "https://mail.example/x").is_ok();
-        for host in ["mail.example", "MAIL.example:8025", "127.0.0.1:8025", "[::1]:8025", "localhost:1", "10.0.0.7"] {
-            assert!(served(host), "{host}");
-        }
-        for host in ["evil.example", "mail.example.evil.example", "localhost.evil.example", "a@mail.example:x", ""] {
-            assert!(!served(host), "{host}");
-        }
-        assert!(served_host(&HeaderMap::new(), "https://mail.example").is_err());
-    }
-
-    #[test]
-    fn only_our_own_origin_may_change_something() {
-        let own = |origin| is_own_origin(&headers("origin", origin), "mail.example:8025");
-        assert!(own("http://mail.example:8025") && own("https://MAIL.example:8025"));
-        for origin in ["null", "", "http://mail.example", "http://evil.example", "mail.example:8025"] {
-            assert!(!own(origin), "{origin}");
-        }
-        assert!(!is_own_origin(&HeaderMap::new(), "mail.example"));
     }
 
     #[test]

@@ -1,0 +1,53 @@
+//! `/mcp`: checks the host, the origin and the key, reads the body, and hands both to the MCP endpoint.
+//!
+//! Browsers send an origin with every POST and other clients do not, so a request without one is no page's.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::header::ORIGIN;
+use axum::response::Response;
+use axum::routing::post;
+
+use super::app::App;
+use super::auth::Authenticated;
+use super::body::read;
+use super::error::Error;
+use super::host::{is_own_origin, served_host};
+use crate::mcp::{Endpoint, Installation, PATH, Tools};
+
+/// What a request needs beside the text of a message: the envelope and the names of the fields.
+const BESIDE_MESSAGE: usize = 16 * 1024;
+
+pub(super) fn router(app: &App) -> Router<Arc<App>> {
+    if !app.mcp {
+        return Router::new();
+    }
+    let installation = Installation {
+        base_url: app.base_url.clone(),
+        smtp_host: app.smtp_host(),
+        smtp_port: app.smtp_port,
+        smtps_port: app.smtps_port,
+        self_signed: app.self_signed,
+    };
+    let endpoint = Endpoint::new(Tools::new(app.service.clone(), installation), largest_body(app));
+    let answer = move |State(app): State<Arc<App>>, request: Request| answer(endpoint, app, request);
+    Router::new().route(PATH, post(answer))
+}
+
+fn largest_body(app: &App) -> usize {
+    app.limits.send_body.saturating_add(BESIDE_MESSAGE)
+}
+
+async fn answer(endpoint: Endpoint, app: Arc<App>, request: Request<Body>) -> Result<Response, Error> {
+    let (mut parts, body) = request.into_parts();
+    let host = served_host(&parts.headers, &app.base_url)?;
+    if parts.headers.contains_key(ORIGIN) && !is_own_origin(&parts.headers, &host) {
+        return Err(Error::ForeignOrigin);
+    }
+    let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &app).await?;
+    let (body, _room) = read(body, largest_body(&app), app.service.budget()).await?;
+    Ok(endpoint.handle(caller, Request::from_parts(parts, body)).await?)
+}

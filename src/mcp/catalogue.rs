@@ -1,0 +1,122 @@
+//! The tools as clients see them: name, description, schemas and hints.
+
+use std::sync::Arc;
+
+use rmcp::handler::server::tool::{schema_for_input, schema_for_output};
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use serde_json::json;
+
+use super::{input, output};
+
+/// What a tool does to the world, as its annotations say it.
+#[derive(Clone, Copy)]
+enum Effect {
+    /// It changes nothing.
+    Reads,
+    /// It adds something.
+    Adds,
+    /// Mail may leave.
+    Sends,
+    /// It removes or replaces something; once is as good as twice.
+    Removes,
+}
+
+/// Every tool.
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        tool::<input::Nothing, output::Setup>(
+            "setup",
+            "How to send mail here",
+            "Says how the application under test sends its mail here: SMTP host, port and TLS, the mail domain, and \
+             the settings of common frameworks.",
+            Effect::Reads,
+        ),
+        tool::<input::Nothing, output::Inbox>(
+            "create_inbox",
+            "Create an inbox",
+            "Creates a temporary inbox with an address that was never used. Use a new one for each test.",
+            Effect::Adds,
+        ),
+        tool::<input::InboxName, output::Deleted>(
+            "delete_inbox",
+            "Delete an inbox",
+            "Deletes an inbox with all its messages. Temporary inboxes also expire by themselves.",
+            Effect::Removes,
+        ),
+        tool::<input::Wait, output::Waited>(
+            "wait_for_message",
+            "Wait for a message",
+            "Waits until a message that passes the filters is in the inbox, and returns the oldest one with its text, \
+             links and one-time code. Call it after the application was made to send, or before: a message that is \
+             already there is returned at once. If none comes in time, the answer says why.",
+            Effect::Reads,
+        ),
+        tool::<input::List, output::Messages>(
+            "list_messages",
+            "List messages",
+            "Lists the messages of an inbox, newest first, without their text.",
+            Effect::Reads,
+        ),
+        tool::<input::GetMessage, output::Message>(
+            "get_message",
+            "Read a message",
+            "Returns a message with its text, links, one-time code and list of attachments; its HTML only on request. \
+             Long text is cut, and the answer says how to read on.",
+            Effect::Reads,
+        ),
+        tool::<input::GetAttachment, output::Attachment>(
+            "get_attachment",
+            "Read an attachment",
+            "Returns an attachment of a message as text, or as base64 if it is no text; up to 1 MiB.",
+            Effect::Reads,
+        ),
+        tool::<input::Send, output::Accepted>(
+            "send_message",
+            "Send a message",
+            "Sends a message from an inbox, as to reply to the application. To another inbox it arrives at once; to \
+             any other address it is queued and leaves over SMTP, unless the installation keeps mail inside.",
+            Effect::Sends,
+        ),
+        tool::<input::Explain, output::Explanation>(
+            "explain_missing",
+            "Explain a missing message",
+            "Says why no message that passes the filters is in the inbox: what came instead, what was refused over \
+             SMTP and why, similar addresses that got mail, whether anything connects over SMTP at all.",
+            Effect::Reads,
+        ),
+        tool::<input::SetFaults, output::Faults>(
+            "set_faults",
+            "Make mail fail",
+            "Makes the SMTP server misbehave with mail for one inbox, to test how the application retries, handles a \
+             bounce or survives a slow server. Replaces the faults of the inbox: they are used in order, each `times` \
+             times, then mail is accepted again. An empty list clears them. `uses` says when a fault was used.",
+            Effect::Removes,
+        ),
+    ]
+}
+
+fn tool<I: JsonSchema + 'static, O: JsonSchema + 'static>(
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    effect: Effect,
+) -> Tool {
+    let hints = ToolAnnotations::with_title(title)
+        .read_only(matches!(effect, Effect::Reads))
+        .destructive(matches!(effect, Effect::Removes))
+        .idempotent(matches!(effect, Effect::Reads | Effect::Removes))
+        .open_world(matches!(effect, Effect::Sends));
+    Tool::new(name, description, input_schema::<I>())
+        .with_title(title)
+        .with_raw_output_schema(schema_for_output::<O>())
+        .with_annotations(hints)
+}
+
+/// The schema of a tool's arguments. Every input is a struct, so its schema is that of an object.
+pub(super) fn input_schema<I: JsonSchema + 'static>() -> Arc<JsonObject> {
+    let schema = schema_for_input::<I>().map(Arc::unwrap_or_clone);
+    let mut schema = schema.unwrap_or_else(|_| JsonObject::from_iter([("type".to_owned(), json!("object"))]));
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    Arc::new(schema)
+}

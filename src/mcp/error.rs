@@ -1,0 +1,133 @@
+//! Why a tool failed. The text begins with the words of the API and says what to do next.
+
+use restante_mail::compose::ComposeError;
+
+use crate::memory::Exhausted;
+use crate::model::FaultError;
+use crate::service::{DraftError, ServiceError};
+use crate::store::StoreError;
+
+/// The failure of a tool.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ToolError {
+    #[error("unknown field: {0}")]
+    UnknownField(String),
+    #[error("missing field: {0}")]
+    MissingField(String),
+    #[error("invalid field: {0}")]
+    InvalidField(&'static str),
+    #[error("invalid arguments: {0}")]
+    InvalidArguments(#[source] serde_json::Error),
+    #[error("attachment not found")]
+    AttachmentNotFound,
+    #[error("attachment too large: it has {size} bytes, and this tool returns at most 1 MiB")]
+    AttachmentTooLarge { size: usize, url: String },
+    #[error("service is busy")]
+    Busy,
+    #[error("service is stopping")]
+    Stopping,
+    #[error(transparent)]
+    Service(ServiceError),
+    #[error("internal error")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl ToolError {
+    pub(super) fn internal(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Internal(Box::new(cause))
+    }
+
+    /// The whole text for the client.
+    pub(super) fn text(&self) -> String {
+        format!("{self}. {}", self.remedy())
+    }
+
+    /// What to do next.
+    fn remedy(&self) -> String {
+        let remedy = match self {
+            Self::UnknownField(_) | Self::MissingField(_) | Self::InvalidField(_) | Self::InvalidArguments(_) => {
+                "Call the tool again with arguments that fit its input schema."
+            }
+            Self::AttachmentNotFound => {
+                "get_message lists the attachments of a message with the index of each; the first has 0."
+            }
+            Self::AttachmentTooLarge { url, .. } => {
+                return format!("Download it with the project's key: GET {url}");
+            }
+            Self::Busy => "Try again in a few seconds.",
+            Self::Stopping => "Try again when the server runs again.",
+            Self::Service(error) => service_remedy(error),
+            Self::Internal(_) => "The server's log has the cause. Try again, or ask who runs the server.",
+        };
+        remedy.to_owned()
+    }
+}
+
+fn service_remedy(error: &ServiceError) -> &'static str {
+    match error {
+        ServiceError::InboxNotFound => {
+            "It was never created, has expired or was deleted, or belongs to another project. Create a new one with \
+             create_inbox; explain_missing says how an inbox of this project has ended."
+        }
+        ServiceError::MessageNotFound => {
+            "It was deleted with its inbox, or belongs to another project. list_messages has the ids that exist."
+        }
+        ServiceError::RecipientNotFound => {
+            "No inbox has this address now. Create one with create_inbox and send to its address."
+        }
+        ServiceError::RecipientFull => "Delete the recipient's inbox and create a new one.",
+        ServiceError::InvalidAfter => "Pass the id of a message that is or was in this inbox, or leave `after` out.",
+        ServiceError::InvalidBefore => "Pass the id of a message that is or was in this inbox, or leave `before` out.",
+        ServiceError::PermanentInbox => "Ask the person who owns it, or use a temporary inbox from create_inbox.",
+        ServiceError::TooManyWaits => "Other calls with this key are waiting. Try again when one has ended.",
+        ServiceError::TooManySends => "Other calls with this key are sending. Try again when one has ended.",
+        ServiceError::Unauthorized => "The key has stopped working: set the new one in the client's configuration.",
+        _ => "Try again in a few seconds.",
+    }
+}
+
+impl From<ServiceError> for ToolError {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::Stopping => Self::Stopping,
+            ServiceError::Unavailable => Self::Busy,
+            ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
+            ServiceError::Store(error) => error.into(),
+            ServiceError::Compose(_) => Self::internal(error),
+            error => Self::Service(error),
+        }
+    }
+}
+
+impl From<StoreError> for ToolError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Exhausted(error) => error.into(),
+            error => Self::internal(error),
+        }
+    }
+}
+
+impl From<Exhausted> for ToolError {
+    fn from(_: Exhausted) -> Self {
+        Self::Busy
+    }
+}
+
+impl From<FaultError> for ToolError {
+    fn from(error: FaultError) -> Self {
+        match error {
+            FaultError::Missing(name) => Self::MissingField(name.to_owned()),
+            FaultError::Invalid(name) => Self::InvalidField(name),
+        }
+    }
+}
+
+impl From<DraftError> for ToolError {
+    fn from(error: DraftError) -> Self {
+        Self::InvalidField(match error {
+            DraftError::To => "to",
+            DraftError::Subject => "subject",
+        })
+    }
+}

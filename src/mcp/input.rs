@@ -1,0 +1,233 @@
+//! The arguments of the tools. The comments of their fields are the descriptions that clients see.
+
+use rmcp::model::JsonObject;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::catalogue;
+use super::error::ToolError;
+use crate::model::{FaultFields, Features};
+use crate::service::{LONGEST_FILTER, MessageFilter};
+
+/// Reads the arguments of a call; the schema says which names there are.
+///
+/// # Errors
+/// [`ToolError::UnknownField`], [`ToolError::MissingField`], or [`ToolError::InvalidArguments`] for a wrong type.
+pub(super) fn read<I: DeserializeOwned + JsonSchema + 'static>(arguments: JsonObject) -> Result<I, ToolError> {
+    let schema = catalogue::input_schema::<I>();
+    let known = schema.get("properties").and_then(Value::as_object);
+    if let Some(unknown) = arguments.keys().find(|name| !known.is_some_and(|known| known.contains_key(*name))) {
+        return Err(ToolError::UnknownField(unknown.chars().take(64).collect()));
+    }
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    for name in required {
+        if !arguments.contains_key(name) {
+            return Err(ToolError::MissingField(name.to_owned()));
+        }
+    }
+    serde_json::from_value(Value::Object(arguments)).map_err(ToolError::InvalidArguments)
+}
+
+/// No arguments.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Nothing {}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct InboxName {
+    /// The id or the address of the inbox.
+    pub(super) inbox: String,
+}
+
+/// What a message must have.
+#[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(super) enum Feature {
+    Otp,
+    Link,
+}
+
+/// Which messages are meant.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Filter {
+    /// Only messages whose subject contains this, in upper or lower case.
+    #[serde(default)]
+    subject: String,
+    /// Only messages whose sender's address contains this, in upper or lower case.
+    #[serde(default)]
+    from: String,
+    /// Only messages that have all of these: a one-time code (otp), a link (link).
+    #[serde(default)]
+    has: Vec<Feature>,
+    /// Only messages later than the one with this id.
+    #[serde(default)]
+    after: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Wait {
+    /// The id or the address of the inbox.
+    pub(super) inbox: String,
+    #[serde(flatten)]
+    pub(super) filter: Filter,
+    /// How many seconds to wait; 0 looks once. Many clients give up after 60 seconds.
+    #[serde(default = "default_timeout")]
+    #[schemars(range(min = 0, max = 120))]
+    pub(super) timeout_seconds: u64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct List {
+    /// The id or the address of the inbox.
+    pub(super) inbox: String,
+    #[serde(flatten)]
+    pub(super) filter: Filter,
+    /// Only messages earlier than the one with this id.
+    #[serde(default)]
+    pub(super) before: String,
+    /// The most messages to return.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    pub(super) limit: u64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Explain {
+    /// The id or the address of the inbox, also of one that has ended.
+    pub(super) inbox: String,
+    #[serde(flatten)]
+    pub(super) filter: Filter,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct GetMessage {
+    /// The id of the message.
+    pub(super) message: String,
+    /// Whether to return the HTML as well.
+    #[serde(default)]
+    pub(super) html: bool,
+    /// The first character of the text, and of the HTML, to return; to read on after a cut.
+    #[serde(default)]
+    pub(super) start: usize,
+    /// The most characters of the text, and of the HTML, to return.
+    #[serde(default = "default_characters")]
+    #[schemars(range(min = 1, max = 200_000))]
+    pub(super) max_characters: usize,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct GetAttachment {
+    /// The id of the message.
+    pub(super) message: String,
+    /// The number of the attachment, from 0, as get_message lists them.
+    pub(super) index: usize,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Send {
+    /// The id or the address of the inbox that sends.
+    pub(super) inbox: String,
+    /// The recipient, one bare address.
+    pub(super) to: String,
+    /// The subject, one line.
+    pub(super) subject: String,
+    /// The plain text.
+    #[serde(default)]
+    pub(super) text: String,
+    /// The HTML, if there is any.
+    #[serde(default)]
+    pub(super) html: String,
+    /// The id of the message that this one replies to.
+    #[serde(default)]
+    pub(super) in_reply_to: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct SetFaults {
+    /// The id or the address of the inbox.
+    pub(super) inbox: String,
+    /// The faults, in the order in which they are used; at most 20. None clears those that are set.
+    pub(super) faults: Vec<Fault>,
+}
+
+/// One fault.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(super) struct Fault {
+    /// When: `rcpt`, at the RCPT TO of this inbox, or `data`, once the message has been received.
+    #[schemars(extend("enum" = ["rcpt", "data"]))]
+    at: String,
+    /// What: `defer` is a 4xx reply, `reject` a 5xx reply; `disconnect` closes the connection without a reply; `delay`
+    /// holds the reply back for `seconds`. Only at `data`: `bounce` accepts the message, stores nothing and sends the
+    /// sender a delivery status notification; `duplicate` stores the message twice.
+    #[serde(rename = "do")]
+    #[schemars(extend("enum" = ["defer", "reject", "disconnect", "delay", "bounce", "duplicate"]))]
+    action: String,
+    /// How often the fault applies.
+    #[serde(default = "once")]
+    #[schemars(range(min = 1, max = 1_000))]
+    times: u32,
+    /// The reply of `defer` and `reject`: one line that begins with 4xx or 5xx and an enhanced code.
+    #[serde(default)]
+    reply: String,
+    /// How long `delay` holds the reply back.
+    #[serde(default)]
+    #[schemars(with = "u16", range(min = 1, max = 300))]
+    seconds: Option<u16>,
+    /// Whether `disconnect` at `data` stores the message first.
+    #[serde(default)]
+    #[schemars(with = "bool")]
+    store: Option<bool>,
+}
+
+impl Fault {
+    pub(super) fn fields(self) -> FaultFields {
+        FaultFields {
+            at: Some(self.at),
+            action: Some(self.action),
+            times: Some(self.times),
+            reply: given(self.reply),
+            seconds: self.seconds,
+            store: self.store,
+        }
+    }
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// Below what clients wait for a tool.
+fn default_timeout() -> u64 {
+    25
+}
+
+fn default_limit() -> u64 {
+    20
+}
+
+pub(super) fn default_characters() -> usize {
+    20_000
+}
+
+/// The text, unless it is empty: as in a query, that means absent.
+pub(super) fn given(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+impl Filter {
+    /// # Errors
+    /// [`ToolError::InvalidField`] for a text that is too long.
+    pub(super) fn resolve(self) -> Result<MessageFilter, ToolError> {
+        for (name, text) in [("subject", &self.subject), ("from", &self.from)] {
+            if text.len() > LONGEST_FILTER {
+                return Err(ToolError::InvalidField(name));
+            }
+        }
+        let has = Features { otp: self.has.contains(&Feature::Otp), link: self.has.contains(&Feature::Link) };
+        Ok(MessageFilter { subject: given(self.subject), from: given(self.from), has, after: given(self.after) })
+    }
+}

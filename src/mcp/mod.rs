@@ -1,0 +1,30 @@
+//! MCP (Model Context Protocol): tools with which a coding agent tests mail.
+//!
+//! [`catalogue`] says which tools there are; [`Protocol`] speaks MCP with rmcp and knows no tool's work. A [`Backend`]
+//! does the work: [`Tools`] calls the service, and [`Relay`] passes a call on to a server's `/mcp`, for `restante mcp`.
+//! [`Endpoint`] is the streamable HTTP transport without sessions; the HTTP layer checks the host, the origin and the
+//! key before it.
+//!
+//! Mail is written by strangers. [`text`] puts it between delimiters that it cannot forge, and nothing in a mail gets
+//! into a description, an instruction or an error.
+
+mod catalogue;
+mod endpoint;
+mod error;
+mod input;
+mod output;
+mod protocol;
+mod relay;
+mod running;
+mod setup;
+mod text;
+mod tools;
+
+pub use endpoint::Endpoint;
+pub use protocol::{Backend, Protocol};
+pub use relay::{Relay, RelayError};
+pub use setup::Installation;
+pub use tools::Tools;
+
+/// The path of the endpoint.
+pub const PATH: &str = "/mcp";

@@ -1,0 +1,167 @@
+//! Passes calls on to a server's `/mcp`, for a client that speaks MCP over standard input and output.
+//!
+//! Only the call travels: what the tools are, and everything else of the protocol, is answered here. So a server that
+//! does not run yet, or refuses the key, is an error of the call, which an agent can read.
+
+use std::error::Error;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use axum::http::uri::InvalidUri;
+use axum::http::{HeaderName, HeaderValue, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use rmcp::RoleServer;
+use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock};
+use rmcp::service::RequestContext;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::timeout;
+use tokio_rustls::rustls;
+
+use super::PATH;
+use super::protocol::Backend;
+use crate::model::ApiKey;
+
+/// How long connecting may take.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// Longer than the longest wait.
+const ANSWER_WITHIN: Duration = Duration::from_secs(150);
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// A revision whose calls need nothing beside their arguments.
+const PROTOCOL: &str = "2025-11-25";
+/// An attachment of 1 MiB as base64, as text and as data.
+const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
+
+/// The server of the relay.
+#[derive(Clone, Debug)]
+pub struct Relay {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    url: String,
+    endpoint: Uri,
+    authorization: HeaderValue,
+}
+
+/// Why there is no relay to a server.
+#[derive(Debug, thiserror::Error)]
+pub enum RelayError {
+    /// The address cannot be used.
+    #[error("this is not the address of a server")]
+    Address(#[from] InvalidUri),
+    /// TLS cannot be used.
+    #[error("cannot use TLS")]
+    Tls(#[from] rustls::Error),
+}
+
+/// Why a call has no result.
+#[derive(Debug, thiserror::Error)]
+enum CallError {
+    #[error(
+        "cannot reach the server at {url}: {cause}. Is `restante serve` running there? If it is elsewhere, set \
+         RESTANTE_URL"
+    )]
+    Unreachable { url: String, cause: String },
+    #[error("unauthorized: {0} does not know this API key. Set RESTANTE_API_KEY to the key of a project there")]
+    Unauthorized(String),
+    #[error("{0} does not answer MCP: it is not a Restante server of this version, or runs with --mcp off")]
+    Off(String),
+    #[error(
+        "{url} answered {status}: {text}. If that is not the server's own name, set RESTANTE_URL to its base URL, or \
+         start it with --base-url {url}"
+    )]
+    Refused { url: String, status: StatusCode, text: String },
+    #[error("{url} refused the call: {message}")]
+    Protocol { url: String, message: String },
+    #[error("{url} did not answer within {} s. Try again", ANSWER_WITHIN.as_secs())]
+    Silent { url: String },
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    result: Option<CallToolResult>,
+    error: Option<ReplyError>,
+}
+
+#[derive(Deserialize)]
+struct ReplyError {
+    message: String,
+}
+
+impl Relay {
+    /// A relay to the server at `url`, without a slash at its end.
+    ///
+    /// # Errors
+    /// [`RelayError`].
+    pub fn new(url: &str, key: &ApiKey) -> Result<Self, RelayError> {
+        let mut http = HttpConnector::new();
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        http.set_connect_timeout(Some(CONNECT_WITHIN));
+        let connector = HttpsConnectorBuilder::new()
+            .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())?
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(http);
+        let client = Client::builder(TokioExecutor::new()).build(connector);
+        let endpoint = format!("{url}{PATH}").parse()?;
+        let mut authorization =
+            HeaderValue::from_str(&format!("Bearer {}", key.as_str())).unwrap_or_else(|_| HeaderValue::from_static(""));
+        authorization.set_sensitive(true);
+        Ok(Self { client, url: url.to_owned(), endpoint, authorization })
+    }
+
+    async fn pass_on(&self, call: CallToolRequestParams) -> Result<CallToolResult, CallError> {
+        let CallToolRequestParams { name, arguments, .. } = call;
+        let params = json!({"name": name, "arguments": arguments.unwrap_or_default()});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+        let mut request = Request::post(self.endpoint.clone()).body(Full::from(body)).unwrap_or_default();
+        let headers = request.headers_mut();
+        headers.insert(AUTHORIZATION, self.authorization.clone());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(VERSION, HeaderValue::from_static(PROTOCOL));
+        let answering = timeout(ANSWER_WITHIN, self.client.request(request)).await;
+        let answered = answering.map_err(|_| CallError::Silent { url: self.url.clone() })?;
+        self.read(answered.map_err(|error| self.unreachable(&error))?).await
+    }
+
+    async fn read(&self, answer: Response<Incoming>) -> Result<CallToolResult, CallError> {
+        let (url, status) = (self.url.clone(), answer.status());
+        let body = Limited::new(answer.into_body(), LARGEST_ANSWER).collect().await;
+        let body = body.map_err(|error| self.unreachable(&*error))?.to_bytes();
+        match (status.as_u16(), serde_json::from_slice(&body)) {
+            (401, _) => Err(CallError::Unauthorized(url)),
+            (404 | 405, _) => Err(CallError::Off(url)),
+            (_, Ok(Reply { result: Some(result), .. })) => Ok(complete(result)),
+            (_, Ok(Reply { error: Some(ReplyError { message }), .. })) => Err(CallError::Protocol { url, message }),
+            (200, _) => Err(CallError::Off(url)),
+            _ => Err(CallError::Refused { url, status, text: String::from_utf8_lossy(&body).into_owned() }),
+        }
+    }
+
+    fn unreachable(&self, error: &(dyn Error + 'static)) -> CallError {
+        let mut root = error;
+        while let Some(cause) = root.source() {
+            root = cause;
+        }
+        CallError::Unreachable { url: self.url.clone(), cause: root.to_string() }
+    }
+}
+
+/// The result as every revision of the protocol wants it; the server leaves out what the revision of the relay has not.
+fn complete(mut result: CallToolResult) -> CallToolResult {
+    result.result_type = CallToolResult::default().result_type;
+    result
+}
+
+impl Backend for Relay {
+    async fn call(&self, request: CallToolRequestParams, _context: &RequestContext<RoleServer>) -> CallToolResult {
+        let result = self.pass_on(request).await;
+        result.unwrap_or_else(|error| CallToolResult::error(vec![ContentBlock::text(format!("{error}."))]))
+    }
+}

@@ -1,0 +1,65 @@
+//! How an application is pointed at this installation.
+
+use super::output::{Framework, Listener, Setup, Smtp};
+
+/// What callers need to know of the installation beside the service.
+#[derive(Clone, Debug)]
+pub struct Installation {
+    /// The URL at which callers reach the service, without a slash at the end.
+    pub base_url: String,
+    /// The host under which callers reach SMTP.
+    pub smtp_host: String,
+    /// The port of SMTP.
+    pub smtp_port: u16,
+    /// The port of SMTP with TLS from the first byte, if it is on.
+    pub smtps_port: Option<u16>,
+    /// Whether the certificate is self-signed, so that clients do not trust it by themselves.
+    pub self_signed: bool,
+}
+
+impl Installation {
+    pub(super) fn setup(&self, mail_domain: &str) -> Setup {
+        let Self { base_url, smtp_host, smtp_port, smtps_port, .. } = self;
+        let tls = if self.self_signed {
+            "STARTTLS is offered with a self-signed certificate: a client that uses it must not verify it."
+        } else {
+            "STARTTLS is offered."
+        };
+        Setup {
+            smtp: Smtp {
+                host: smtp_host.clone(),
+                port: *smtp_port,
+                tls: tls.to_owned(),
+                credentials: "No user name and password are needed.".to_owned(),
+            },
+            smtps: smtps_port.map(|port| Listener { host: smtp_host.clone(), port }),
+            mail_domain: mail_domain.to_owned(),
+            base_url: base_url.clone(),
+            guide: format!("{base_url}/llm"),
+            frameworks: frameworks(smtp_host, *smtp_port),
+        }
+    }
+}
+
+fn frameworks(host: &str, port: u16) -> Vec<Framework> {
+    let settings = [
+        ("Django, settings.py", format!("EMAIL_HOST = \"{host}\", EMAIL_PORT = {port}")),
+        (
+            "Rails, config/environments/test.rb",
+            format!(
+                "config.action_mailer.delivery_method = :smtp; config.action_mailer.smtp_settings = \
+                 {{ address: \"{host}\", port: {port}, enable_starttls_auto: false }}"
+            ),
+        ),
+        ("Nodemailer", format!("nodemailer.createTransport({{ host: \"{host}\", port: {port}, ignoreTLS: true }})")),
+        ("Spring Boot, application.properties", format!("spring.mail.host={host}, spring.mail.port={port}")),
+        (
+            "Laravel, config/mail.php, mailers.smtp",
+            format!("'host' => '{host}', 'port' => {port}, 'verify_peer' => false"),
+        ),
+        ("Symfony, .env.test", format!("MAILER_DSN=smtp://{host}:{port}?verify_peer=0")),
+        ("PHP, php.ini", format!("sendmail_path = \"restante sendmail -t -i\" with RESTANTE_SMTP={host}:{port}")),
+        ("Many others, in the environment", format!("SMTP_HOST={host}, SMTP_PORT={port}")),
+    ];
+    settings.into_iter().map(|(name, setting)| Framework { name: name.to_owned(), setting }).collect()
+}

@@ -1,0 +1,56 @@
+//! Creates and deletes inboxes.
+
+use super::{Answer, Tools};
+use crate::mcp::error::ToolError;
+use crate::mcp::{input, output};
+use crate::model::{EmailAddress, Inbox, InboxId};
+use crate::service::{Caller, ServiceError};
+
+impl Tools {
+    pub(super) async fn create_inbox(&self, caller: &Caller) -> Result<Answer, ToolError> {
+        let inbox = self.view(&self.service.create_inbox(caller).await?);
+        let expiry = inbox.expires_at.as_deref().unwrap_or("never");
+        let text = format!(
+            "Created the inbox {} with the address {}. It expires {expiry}. Let the application send mail to the \
+             address, then call wait_for_message.",
+            inbox.id, inbox.address
+        );
+        Answer::new(text, &inbox)
+    }
+
+    pub(super) async fn delete_inbox(&self, caller: &Caller, input: input::InboxName) -> Result<Answer, ToolError> {
+        let id = self.id_of(&input.inbox)?;
+        self.service.delete_inbox(caller, id.as_str()).await?;
+        let text = format!("Deleted the inbox {id} and its messages.");
+        Answer::new(text, &output::Deleted { deleted: id.to_string() })
+    }
+
+    /// The caller's live inbox with this id or address.
+    pub(super) async fn inbox(&self, caller: &Caller, name: &str) -> Result<Inbox, ToolError> {
+        Ok(self.service.inbox(caller, self.id_of(name)?.as_str()).await?)
+    }
+
+    /// The id that an id or an address names.
+    pub(super) fn id_of(&self, name: &str) -> Result<InboxId, ToolError> {
+        let name = name.trim();
+        let id = if name.contains('@') {
+            let address = EmailAddress::parse(name).ok();
+            address
+                .filter(|address| address.domain() == self.service.mail_domain())
+                .map(|address| InboxId::of(&address))
+        } else {
+            InboxId::parse(name).ok()
+        };
+        id.ok_or(ToolError::Service(ServiceError::InboxNotFound))
+    }
+
+    pub(super) fn view(&self, inbox: &Inbox) -> output::Inbox {
+        output::Inbox {
+            id: inbox.id.to_string(),
+            address: inbox.address(self.service.mail_domain()),
+            kind: inbox.kind.as_str().to_owned(),
+            created_at: inbox.created_at.to_string(),
+            expires_at: inbox.expires_at.map(|at| at.to_string()),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Reads messages and attachments.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use restante_mail::details::{self, Attachment};
+
+use super::{Answer, Tools};
+use crate::mcp::error::ToolError;
+use crate::mcp::input::{self, given};
+use crate::mcp::output::{self, NOTICE};
+use crate::mcp::text;
+use crate::model::Message;
+use crate::service::{Caller, ListFilter, ServiceError};
+use crate::store::Everything;
+
+/// The largest attachment that is returned.
+const LARGEST_ATTACHMENT: usize = 1024 * 1024;
+/// The most messages of one list.
+const MOST_MESSAGES: u64 = 100;
+/// The most characters of a message that are returned at once.
+const MOST_CHARACTERS: usize = 200_000;
+/// The most links that are returned, and their bytes together.
+const MOST_LINKS: usize = 100;
+const MOST_LINK_BYTES: usize = 20_000;
+/// The most attachments that are listed.
+const MOST_ATTACHMENTS: usize = 100;
+/// Characters of an attachment's name and of its type.
+const NAME_CHARACTERS: usize = 200;
+
+/// Which part of a message is shown.
+#[derive(Clone, Copy)]
+pub(super) struct Shown {
+    pub(super) html: bool,
+    pub(super) start: usize,
+    pub(super) characters: usize,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self { html: false, start: 0, characters: input::default_characters() }
+    }
+}
+
+impl Tools {
+    pub(super) async fn list_messages(&self, caller: &Caller, input: input::List) -> Result<Answer, ToolError> {
+        let inbox = self.inbox(caller, &input.inbox).await?;
+        if !(1..=MOST_MESSAGES).contains(&input.limit) {
+            return Err(ToolError::InvalidField("limit"));
+        }
+        let matching = input.filter.resolve()?;
+        let filter = ListFilter { matching, before: given(input.before), limit: Some(input.limit) };
+        let mut pages = self.service.list(&inbox, &filter).await?;
+        let mut messages = Vec::new();
+        while let Some(page) = pages.next_page().await? {
+            messages.extend(page.into_iter().map(|message| output::Summary {
+                id: message.id.to_string(),
+                from: message.from,
+                subject: message.subject,
+                received_at: message.received_at.to_string(),
+            }));
+        }
+        let is_full = messages.len() as u64 == input.limit;
+        let next_before = messages.last().filter(|_| is_full).map(|last| last.id.clone());
+        let messages = output::Messages { notice: NOTICE.to_owned(), messages, next_before };
+        Answer::new(text::messages(&messages), &messages)
+    }
+
+    pub(super) async fn get_message(&self, caller: &Caller, input: input::GetMessage) -> Result<Answer, ToolError> {
+        let message = self.service.message(caller, &input.message).await?;
+        if !(1..=MOST_CHARACTERS).contains(&input.max_characters) {
+            return Err(ToolError::InvalidField("max_characters"));
+        }
+        let shown = Shown { html: input.html, start: input.start, characters: input.max_characters };
+        let view = self.message_view(caller, message, shown).await?;
+        Answer::new(text::message(&view, shown.start), &view)
+    }
+
+    pub(super) async fn message_view(
+        &self,
+        caller: &Caller,
+        message: Message,
+        shown: Shown,
+    ) -> Result<output::Message, ToolError> {
+        let attachments = self.attachments(caller, &message).await?;
+        let parts = message.parts.read().map_err(ServiceError::from)?;
+        let (text, text_left) = text::part(&parts.text, shown.start, shown.characters);
+        let html = shown.html.then(|| text::part(&parts.html, shown.start, shown.characters));
+        let html_left = html.as_ref().map_or(0, |(_, left)| *left);
+        let all_links = parts.links.len();
+        let mut bytes = 0;
+        let fits = |link: &String| {
+            bytes += link.len();
+            bytes <= MOST_LINK_BYTES
+        };
+        let links: Vec<_> = parts.links.into_iter().take(MOST_LINKS).take_while(fits).collect();
+        Ok(output::Message {
+            notice: NOTICE.to_owned(),
+            id: message.id.to_string(),
+            inbox_id: message.inbox_id.to_string(),
+            received_at: message.received_at.to_string(),
+            from: message.from,
+            subject: message.subject,
+            otp: parts.otp,
+            links_left: all_links - links.len(),
+            links,
+            text,
+            text_left,
+            html: html.map(|(html, _)| html),
+            html_left,
+            attachments,
+        })
+    }
+
+    async fn attachments(&self, caller: &Caller, message: &Message) -> Result<Vec<output::AttachmentHead>, ToolError> {
+        let Everything { raw, room, .. } = self.service.whole_message(caller, &message.id.to_string()).await?;
+        // A large message takes a while, so it is parsed on a blocking thread, which holds its memory.
+        let reading = tokio::task::spawn_blocking(move || {
+            let _room = room;
+            details::details(&raw).attachments
+        });
+        let attachments = reading.await.map_err(ToolError::internal)?;
+        Ok(attachments.iter().take(MOST_ATTACHMENTS).enumerate().map(|(index, found)| head(index, found)).collect())
+    }
+
+    pub(super) async fn get_attachment(
+        &self,
+        caller: &Caller,
+        input: input::GetAttachment,
+    ) -> Result<Answer, ToolError> {
+        let Everything { raw, room, id, .. } = self.service.whole_message(caller, &input.message).await?;
+        let index = input.index;
+        let decoding = tokio::task::spawn_blocking(move || {
+            let _room = room;
+            details::attachment_content(&raw, index)
+        });
+        let (found, content) = decoding.await.map_err(ToolError::internal)?.ok_or(ToolError::AttachmentNotFound)?;
+        if content.len() > LARGEST_ATTACHMENT {
+            let url = format!("{}/v1/messages/{id}/attachments/{index}", self.installation.base_url);
+            return Err(ToolError::AttachmentTooLarge { size: content.len(), url });
+        }
+        let (encoding, content) = match String::from_utf8(content) {
+            Ok(text) if !text.contains('\0') => ("text", text),
+            Ok(text) => ("base64", STANDARD.encode(text)),
+            Err(error) => ("base64", STANDARD.encode(error.as_bytes())),
+        };
+        let (notice, encoding) = (NOTICE.to_owned(), encoding.to_owned());
+        let attachment = output::Attachment { notice, head: head(index, &found), encoding, content };
+        Answer::new(text::attachment(&attachment), &attachment)
+    }
+}
+
+fn head(index: usize, found: &Attachment) -> output::AttachmentHead {
+    let short = |text: &str| text.chars().take(NAME_CHARACTERS).collect::<String>();
+    output::AttachmentHead {
+        index,
+        filename: found.file_name.as_deref().map(short),
+        content_type: short(&found.content_type),
+        size: found.size,
+    }
+}

@@ -1,0 +1,106 @@
+//! The tools on the service: what the API does, for a client that reads.
+
+mod explain;
+mod faults;
+mod inboxes;
+mod messages;
+mod send;
+mod wait;
+
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use rmcp::RoleServer;
+use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject};
+use rmcp::service::RequestContext;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::error::ToolError;
+use super::input::{self, read};
+use super::protocol::Backend;
+use super::setup::Installation;
+use super::text;
+use crate::memory::Budget;
+use crate::service::{Caller, Service, ServiceError};
+
+/// The tools on a service.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    service: Service,
+    installation: Arc<Installation>,
+}
+
+/// The answer of a tool: a text for a reader, and the same as data.
+struct Answer {
+    text: String,
+    structured: Value,
+}
+
+impl Answer {
+    fn new(text: String, structured: &impl Serialize) -> Result<Self, ToolError> {
+        Ok(Self { text, structured: serde_json::to_value(structured).map_err(ToolError::internal)? })
+    }
+}
+
+impl Tools {
+    /// The tools of an installation.
+    #[must_use]
+    pub fn new(service: Service, installation: Installation) -> Self {
+        Self { service, installation: Arc::new(installation) }
+    }
+
+    /// The memory budget of requests and their answers.
+    pub(super) fn budget(&self) -> &Budget {
+        self.service.budget()
+    }
+
+    async fn answer(&self, caller: &Caller, name: &str, arguments: JsonObject) -> Result<Answer, ToolError> {
+        match name {
+            "setup" => read::<input::Nothing>(arguments).and_then(|_| self.setup()),
+            "create_inbox" => {
+                read::<input::Nothing>(arguments)?;
+                self.create_inbox(caller).await
+            }
+            "delete_inbox" => self.delete_inbox(caller, read(arguments)?).await,
+            "wait_for_message" => self.wait_for_message(caller, read(arguments)?).await,
+            "list_messages" => self.list_messages(caller, read(arguments)?).await,
+            "get_message" => self.get_message(caller, read(arguments)?).await,
+            "get_attachment" => self.get_attachment(caller, read(arguments)?).await,
+            "send_message" => self.send_message(caller, read(arguments)?).await,
+            "explain_missing" => self.explain_missing(caller, read(arguments)?).await,
+            "set_faults" => self.set_faults(caller, read(arguments)?).await,
+            // The protocol refuses a tool that is not in the catalogue.
+            _ => Err(ToolError::internal(std::fmt::Error)),
+        }
+    }
+
+    fn setup(&self) -> Result<Answer, ToolError> {
+        let setup = self.installation.setup(self.service.mail_domain().as_str());
+        Answer::new(text::setup(&setup), &setup)
+    }
+}
+
+impl Backend for Tools {
+    async fn call(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
+        let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>()).copied();
+        let answered = match caller {
+            Some(caller) => self.answer(&caller, &request.name, request.arguments.unwrap_or_default()).await,
+            None => Err(ServiceError::Unauthorized.into()),
+        };
+        match answered {
+            Ok(Answer { text, structured }) => {
+                let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+                result.structured_content = Some(structured);
+                result
+            }
+            Err(error) => {
+                if let ToolError::Internal(cause) = &error {
+                    let cause: &(dyn std::error::Error + 'static) = &**cause;
+                    tracing::error!(tool = %request.name, error = cause, "tool failed");
+                }
+                CallToolResult::error(vec![ContentBlock::text(error.text())])
+            }
+        }
+    }
+}
