@@ -1,4 +1,5 @@
-//! MCP with the official clients: the Python SDK and the inspector, which `./test` fetches. `tests/mcp` has what they do.
+//! MCP with the official clients, the Python SDK and the inspector, which `./test` fetches; `tests/mcp` says what they
+//! do.
 
 use std::process::Command;
 
