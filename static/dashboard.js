@@ -58,12 +58,14 @@ function replace(old, fresh) {
   const known = new Set($$("[data-key]", old).map((row) => row.dataset.key));
   const focused = old.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
   const opened = $$("details[open] > summary", old).map((summary) => summary.textContent);
+  const chosen = $$(".choose:checked", old).map((box) => box.value);
   const rows = $$("[data-key]", fresh).filter((row) => !known.has(row.dataset.key));
   rows.forEach((row) => row.classList.add("fresh"));
   if (opened.length) {
     $$("details", fresh).forEach((one) => { one.open = opened.includes($("summary", one).textContent); });
   }
   old.replaceChildren(...fresh.childNodes);
+  $$(".choose", old).forEach((box) => { box.checked = chosen.includes(box.value); });
   if (focused) $$("a", old).find((link) => link.getAttribute("href") === focused)?.focus();
   if (rows.length) announce(rows.length === 1 ? "One new entry" : `${rows.length} new entries`);
   if (rows.length && document.hidden && rows.some((row) => row.matches(".message-row, .mail-row"))) missed(rows);

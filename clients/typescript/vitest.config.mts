@@ -7,5 +7,6 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     maxConcurrency: 8,
+    maxWorkers: 2,
   },
 });

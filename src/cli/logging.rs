@@ -19,7 +19,8 @@ use super::settings::SettingsError;
 use crate::metrics;
 
 const FILTER_VARIABLES: [&str; 2] = ["RESTANTE_LOG", "RUST_LOG"];
-/// This library logs several lines for each call at the level info, so they are written only if a filter names it.
+/// This library logs several lines for each call, and a client that hangs up as an error, so its lines are written only
+/// if a filter names it.
 const CHATTY: &str = "rmcp";
 /// Lines that the queue holds at most.
 const QUEUED_LINES: usize = 4_096;
@@ -77,9 +78,9 @@ fn filter() -> Result<Targets, SettingsError> {
         let filter: Targets = text.parse().map_err(|error: ParseError| {
             SettingsError::new(variable, error.to_string(), "Write a level like debug, or restante=debug,info")
         })?;
-        return Ok(if text.contains(CHATTY) { filter } else { filter.with_target(CHATTY, LevelFilter::WARN) });
+        return Ok(if text.contains(CHATTY) { filter } else { filter.with_target(CHATTY, LevelFilter::OFF) });
     }
-    Ok(Targets::new().with_default(LevelFilter::INFO).with_target(CHATTY, LevelFilter::WARN))
+    Ok(Targets::new().with_default(LevelFilter::INFO).with_target(CHATTY, LevelFilter::OFF))
 }
 
 impl Log {

@@ -8,11 +8,12 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 use memchr::memmem;
 use serde::Deserialize;
 
 use super::content::{decode, fold_case, on_blocking_thread};
-use super::messages::Head;
+use super::messages::{CONTENTS_AT_ONCE, Head};
 use super::{Form, Store, StoreError, StoredMessage};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{ProjectId, Timestamp};
@@ -121,11 +122,9 @@ impl Store {
                 break Some(before);
             }
         };
-        let mut messages = Vec::with_capacity(found.len());
-        for Candidate { head, .. } in found {
-            messages.extend(self.opened(head).await?);
-        }
-        Ok(MailPage { messages, next, compared })
+        let opened = stream::iter(found).map(|candidate| self.opened(candidate.head)).buffered(CONTENTS_AT_ONCE);
+        let messages: Vec<Option<StoredMessage>> = opened.try_collect().await?;
+        Ok(MailPage { messages: messages.into_iter().flatten().collect(), next, compared })
     }
 
     /// The next messages of a project, and for each whether it lives.

@@ -20,7 +20,7 @@ const SMALL: usize = 16 * 1024;
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
 /// Contents that are read at once.
-const CONTENTS_AT_ONCE: usize = 8;
+pub(super) const CONTENTS_AT_ONCE: usize = 8;
 
 /// The position of a message in its inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -106,6 +106,26 @@ fn only_one_file_knows_smtp_reply_codes() {
 }
 
 #[test]
+fn only_one_module_speaks_mcp() {
+    let library = Regex::new(r"\b(rmcp|schemars)::").unwrap();
+    assert_none("MCP belongs into src/mcp; src/cli/mcp.rs only starts it", &sources(&["src"]), |source, line| {
+        let elsewhere = source.module() != Some("mcp") && source.path != Path::new("src/cli/mcp.rs");
+        (elsewhere && library.is_match(line)).then_some(())
+    });
+}
+
+#[test]
+fn the_tools_know_nothing_of_http() {
+    let http = Regex::new(r"\b(axum|hyper\w*|http_body_util)::").unwrap();
+    assert_none("the endpoint and the relay carry the tools", &sources(&["src/mcp"]), |source, line| {
+        // The caller comes with the head of the request.
+        let carries = ["src/mcp/endpoint.rs", "src/mcp/relay.rs", "src/mcp/tools/mod.rs"];
+        let elsewhere = !carries.iter().any(|path| source.path == Path::new(path));
+        (elsewhere && http.is_match(line)).then_some(())
+    });
+}
+
+#[test]
 fn sql_stands_in_the_store_only() {
     let sql = Regex::new(r"\b(SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE (TABLE|INDEX)|PRAGMA)\b").unwrap();
     assert_none("statements belong into src/store or src/db", &sources(&["src"]), |source, line| {

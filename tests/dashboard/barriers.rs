@@ -67,7 +67,8 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
     let is_page = |path: &&str| !NO_PAGES.contains(&path.rsplit('/').next().unwrap());
     let routes = routes().into_iter().filter(|route| route.method == "GET").map(|route| route.path);
     let mut pages: Vec<String> = routes.filter(is_page).map(fill).collect();
-    let tabs = ["text", "links", "code", "headers", "parts", "source", "html&width=phone&scheme=dark"];
+    let tabs =
+        ["text", "links", "code", "headers", "parts", "source", "html+source", "check", "html&width=phone&scheme=dark"];
     let open = "/projects/{project}/inboxes/full/messages/{message}";
     pages.extend(tabs.map(|tab| fill(&format!("{open}?tab={tab}"))));
     let more = ["/full/send?reply={message}", "/full?q=code", "/full?q=nothing", "/none", "?q=nothing"];

@@ -80,6 +80,11 @@ fn look_at(payloads: &[String]) {
         inspect(&browser, payload);
         assert_eq!(canary.try_recv(), Err(TryRecvError::Empty), "{payload}");
     }
+    // All of them in one list, and in the results of a search.
+    for page in ["mail", "find?q=subject"] {
+        browser.go(&site.url(&inboxes(&browser).replace("inboxes", page)));
+        assert_eq!(browser.run(STATE), json!([true, false, 1, 0]), "{page}");
+    }
     // A connection that is still being opened arrives before this one.
     visit(&browser, "control.example", &control);
     assert_eq!(canary.try_recv(), Err(TryRecvError::Empty));
@@ -101,7 +106,7 @@ fn inspect(browser: &Browser, payload: &str) {
     browser.leave();
     assert_eq!(browser.address(), page, "{payload}");
     assert_eq!(browser.run(STATE), json!([true, false, 1, 0]), "{payload}");
-    for tab in ["text", "links", "headers", "parts", "source"] {
+    for tab in ["text", "links", "headers", "parts", "source", "html+source", "check"] {
         browser.go(&format!("{}?tab={tab}", page.split('?').next().unwrap()));
         assert_eq!(browser.run(STATE), json!([true, false, 1, 0]), "{tab}: {payload}");
     }

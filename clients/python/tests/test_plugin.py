@@ -127,6 +127,12 @@ def test_it(restante_inbox):
 """).stdout.fnmatch_lines(["E*within 0.2 s.*"])
 
 
+def test_a_time_limit_that_is_no_number_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESTANTE_TIMEOUT", "soon")
+    result = run("def test_nothing(): pass")
+    result.stderr.fnmatch_lines(["ERROR: restante_timeout must be a number of seconds, not soon"])
+
+
 def test_options_name_a_server_that_runs(run: Run, server: Server) -> None:
     result = run(
         f"""

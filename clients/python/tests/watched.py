@@ -10,7 +10,7 @@ from pathlib import Path
 SCRIPT = """#!/bin/sh
 echo "$$ $RESTANTE_DATA_DIR" >> {log}
 # The server keeps this end of the pipe open for as long as it runs.
-exec 9> {alive}
+exec 9<> {alive}
 exec {binary} "$@"
 """
 SECONDS = 20.0

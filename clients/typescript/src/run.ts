@@ -4,8 +4,8 @@
  */
 
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
+import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { RestanteError } from "./errors.js";
@@ -44,7 +44,7 @@ export function serverForRun(): ServerAddress {
  * @internal
  */
 export function serverOfProcess(owner: number): ServerAddress {
-  const folder = join(tmpdir(), `restante-run-${userInfo().uid}-${owner}`);
+  const folder = join(tmpdir(), `restante-run-${process.getuid?.() ?? "user"}-${owner}`);
   removeStale(folder);
   if (isFirst(folder)) startKeeper(folder, owner);
   return waitFor(folder);
@@ -66,7 +66,7 @@ function isFirst(folder: string): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
-  if (process.getuid && statSync(folder).uid !== process.getuid()) {
+  if (process.getuid && lstatSync(folder).uid !== process.getuid()) {
     throw new RestanteError(`${folder} belongs to another user. Remove it, or set TMPDIR to a folder of your own.`);
   }
   return false;

@@ -1,7 +1,8 @@
 /** A server that the client starts. */
 
-import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
@@ -35,19 +36,35 @@ test("a program that forgets to close ends, and its server with it", async () =>
       console.log(restante.url);
     });`;
   const { stdout } = await promisify(execFile)(process.execPath, ["-e", script], { timeout: 60_000 });
-  await vi.waitUntil(
-    () =>
-      fetch(`${stdout.trim()}/health`).then(
-        () => false,
-        () => true,
-      ),
-    { timeout: 20_000 },
-  );
+  await untilDown(stdout.trim());
 });
 
 test("a server that cannot start says why", async () => {
   await expect(startServer({ flags: ["--no-such-flag"] })).rejects.toThrow("--no-such-flag");
 });
+
+test("many processes of a run start one server, which ends with the run", async () => {
+  const owner = spawn(process.execPath, ["-e", "process.stdin.resume()"], { stdio: ["pipe", "ignore", "ignore"] });
+  const script = `
+    const { serverOfProcess } = require(${JSON.stringify(join(PACKAGE, "dist/run.js"))});
+    console.log(serverOfProcess(${owner.pid}).url);`;
+  const callers = Array.from({ length: 4 }, () => promisify(execFile)(process.execPath, ["-e", script]));
+  const urls = (await Promise.all(callers)).map(({ stdout }) => stdout.trim());
+  expect(new Set(urls).size).toBe(1);
+  owner.kill("SIGKILL");
+  await untilDown(urls[0] ?? "");
+  const left = () => readdirSync(tmpdir()).filter((name) => name.endsWith(`-${owner.pid}`));
+  await vi.waitUntil(() => left().length === 0, { timeout: 20_000 });
+});
+
+async function untilDown(url: string): Promise<void> {
+  const isDown = () =>
+    fetch(`${url}/health`).then(
+      () => false,
+      () => true,
+    );
+  await vi.waitUntil(isDown, { timeout: 20_000 });
+}
 
 test("mail to other domains does not leave", async () => {
   const restante = await Restante.connect();

@@ -76,7 +76,8 @@ fn answers(times: &[Duration]) -> Option<String> {
     let count = times.len();
     let waits = if count == 1 { "wait" } else { "waits" };
     Some(format!(
-        "From the arrival of a mail to the answer of the {count} last {waits}: median {median} ms, at most {slowest} ms."
+        "From the arrival of a mail to the answer of the last {count} {waits}: median {median} ms, \
+         at most {slowest} ms."
     ))
 }
 
@@ -94,6 +95,6 @@ mod tests {
         assert_eq!(view.text, "In the last hour 31 mails arrived and 10 were refused; 40 in the busiest minute.");
         assert_eq!(answers(&[]), None);
         let times = [1, 2, 9].map(Duration::from_millis);
-        assert!(answers(&times).unwrap().ends_with("the 3 last waits: median 2 ms, at most 9 ms."));
+        assert!(answers(&times).unwrap().ends_with("the last 3 waits: median 2 ms, at most 9 ms."));
     }
 }

@@ -58,7 +58,7 @@ class AsyncRestante:
 
     Without `url` and `RESTANTE_URL` it starts a server of its own, which `aclose` stops. `api_key` defaults to
     `RESTANTE_API_KEY`, `timeout` (seconds that a wait lasts) to `RESTANTE_TIMEOUT` or 30. May be used
-    in one event loop after another.
+    in one event loop after another. `connection` takes the place of all these.
     """
 
     def __init__(

@@ -62,6 +62,7 @@ class Restante:
 
     Without `url` and `RESTANTE_URL` it starts a server of its own, which `close` stops. `api_key` defaults to
     `RESTANTE_API_KEY`, `timeout` (seconds that a wait lasts) to `RESTANTE_TIMEOUT` or 30. May be shared by threads.
+    `connection` takes the place of all these: what `pytest_plugin` shares between the workers of a run.
     """
 
     def __init__(

@@ -56,15 +56,19 @@ def pytest_configure(config: pytest.Config) -> None:
     url = config.getoption("--restante-url") or os.environ.get("RESTANTE_URL") or config.getini("restante_url") or None
     timeout = os.environ.get("RESTANTE_TIMEOUT") or config.getini("restante_timeout") or None
     options = Options(
-        url=config.getoption("--restante-url")
-        or os.environ.get("RESTANTE_URL")
-        or config.getini("restante_url")
-        or None,
+        url=url,
         api_key=config.getoption("--restante-api-key"),
-        timeout=None if timeout is None else float(timeout),
+        timeout=_seconds(timeout),
     )
     directions = getattr(config, "workerinput", {}).get("restante")
     config.stash[RUN] = WorkerRun(options, directions) if directions else Run(options)
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        raise pytest.UsageError(f"restante_timeout must be a number of seconds, not {text}") from None
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -81,6 +81,7 @@ class Server:
                     stderr=log,
                     # Ctrl-C is for the tests, which still need the server when they clean up.
                     start_new_session=True,
+                    creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
                 )
         except OSError as error:
             raise UnreachableError(f"{command[0]} does not start: {error.strerror}") from None

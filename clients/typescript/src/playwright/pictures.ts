@@ -1,5 +1,5 @@
 /**
- * Takes pictures of pages in a browser of its own, in a process of its own: what Playwright records of the test (traces,
+ * Takes pictures of pages in a browser and a process of their own: what Playwright records of the test (traces,
  * screenshots, videos) must not have them. Started by report.ts with its order on standard input.
  */
 
