@@ -115,11 +115,8 @@ fn reasons(known: &[(ProjectId, RefusedMail)], chosen: Option<&str>) -> Vec<Choi
     words.extend(chosen);
     words.sort_unstable();
     words.dedup();
-    let choice = |word: &str| Choice {
-        value: word.to_owned(),
-        label: word.replace('_', " "),
-        is_current: chosen == Some(word),
-    };
+    let choice =
+        |word: &str| Choice { value: word.to_owned(), label: word.replace('_', " "), is_current: chosen == Some(word) };
     words.into_iter().map(choice).collect()
 }
 
