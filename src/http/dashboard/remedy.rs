@@ -70,7 +70,7 @@ fn general(reason: &str) -> &'static str {
             "The client made many errors in a row: look at the refusals just before."
         }
         "deferred_on_request" | "rejected_on_request" | "disconnected_on_request" | "bounced_on_request" => {
-            "A test has asked for this fault. The page of the inbox shows its faults; `restante fault --clear` ends them."
+            "A test has asked for this fault. The page of the inbox lists them; `restante fault --clear` ends them."
         }
         "http_request" => "An HTTP client was pointed at the SMTP port. Swap the two ports in its settings.",
         _ => "The reply says why.",
