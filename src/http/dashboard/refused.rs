@@ -96,7 +96,7 @@ impl List {
         Ok(Self {
             is_filtered: search.is_some() || reason.is_some() || hours.is_some(),
             rows: rows.collect(),
-            reasons: reasons(&known, reason),
+            reasons: reasons(&known, reason.as_deref()),
             times: times(time.as_deref()),
             search,
         })
@@ -110,15 +110,15 @@ async fn names(app: &App) -> Result<HashMap<uuid::Uuid, String>, Error> {
 }
 
 /// The reasons that occur, and the one that is chosen.
-fn reasons(known: &[(ProjectId, RefusedMail)], chosen: Option<String>) -> Vec<Choice> {
+fn reasons(known: &[(ProjectId, RefusedMail)], chosen: Option<&str>) -> Vec<Choice> {
     let mut words: Vec<&str> = known.iter().map(|(_, refused)| refused.reason.as_str()).collect();
-    words.extend(chosen.as_deref());
+    words.extend(chosen);
     words.sort_unstable();
     words.dedup();
     let choice = |word: &str| Choice {
         value: word.to_owned(),
         label: word.replace('_', " "),
-        is_current: chosen.as_deref() == Some(word),
+        is_current: chosen == Some(word),
     };
     words.into_iter().map(choice).collect()
 }

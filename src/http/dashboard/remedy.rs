@@ -69,6 +69,9 @@ fn general(reason: &str) -> &'static str {
         "too_many_errors" | "too_many_failed_authentications" => {
             "The client made many errors in a row: look at the refusals just before."
         }
+        "deferred_on_request" | "rejected_on_request" | "disconnected_on_request" | "bounced_on_request" => {
+            "A test has asked for this fault. The page of the inbox shows its faults; `restante fault --clear` ends them."
+        }
         "http_request" => "An HTTP client was pointed at the SMTP port. Swap the two ports in its settings.",
         _ => "The reply says why.",
     }
@@ -98,5 +101,6 @@ mod tests {
         assert!(line.contains("@restante.test") && line.contains("@elsewhere.example"), "{line}");
         assert!(remedy(&refused("relay_not_permitted", "<nonsense>"), &domain).contains("@restante.test"));
         assert_eq!(remedy(&refused("another", ""), &domain), "The reply says why.");
+        assert!(remedy(&refused("bounced_on_request", ""), &domain).starts_with("A test has asked for this fault."));
     }
 }

@@ -49,9 +49,12 @@ export const runnerHooks: WaitHooks = {
   },
 };
 
+/** `at name (file:line:column)` or `at file:line:column`. */
+const FRAME = /^ +at (?:.*\(|async )?(?<file>.+?):(?<line>\d+):(?<column>\d+)\)?$/m;
+
 /** The file and line of the first frame of a stack. */
 function locationOf(stack = ""): Location | undefined {
-  const { file, line, column } = /\(?(?<file>[^\s()]+):(?<line>\d+):(?<column>\d+)\)?$/m.exec(stack)?.groups ?? {};
+  const { file, line, column } = FRAME.exec(stack)?.groups ?? {};
   if (file === undefined) return undefined;
   const path = file.startsWith("file:") ? fileURLToPath(file) : file;
   return { file: path, line: Number(line), column: Number(column) };
