@@ -151,7 +151,7 @@ pub(super) struct Accepted {
     pub(super) id: String,
     /// `queued`: the message is stored and will be delivered.
     pub(super) status: String,
-    /// What becomes of it: GET this URL with the project's key.
+    /// The result: GET this URL with the project's key.
     pub(super) outcome_url: String,
 }
 

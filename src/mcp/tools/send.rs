@@ -17,7 +17,7 @@ impl Tools {
         let outcome_url = format!("{}/v1/outgoing/{id}", self.installation.base_url);
         let text = format!(
             "Accepted: the message {id} to {to} is stored. An inbox of this installation has it already; any other \
-             address gets it over SMTP. {outcome_url} says what becomes of it. If it cannot be delivered, the inbox {} \
+             address gets it over SMTP. {outcome_url} says how it went. If it cannot be delivered, the inbox {} \
              receives a bounce.",
             inbox.id
         );
