@@ -271,10 +271,13 @@ impl EventHandler {
         }
     }
 
-    /// Logs a reply that refuses a sender or a recipient. Stores every refusal.
+    /// Logs a reply that refuses a sender or a recipient. Stores every refusal, except a DATA without valid recipients:
+    /// the refusal of each recipient is stored, and says why.
     pub(super) fn log_refusal(&self, reply: &Reply) {
         let Some(refusal) = reply.refusal() else { return };
-        self.store_refusal(refusal, reply);
+        if refusal != Refusal::NoValidRecipients {
+            self.store_refusal(refusal, reply);
+        }
         if let Some(RefusedPath::Sender(path) | RefusedPath::Recipient(path)) = reply.path() {
             metrics::refused(refusal.label());
             if self.context.refusal_log.admits(self.peer.ip()) {

@@ -128,6 +128,15 @@ pub async fn a_recipient_was_refused(engine: Engine) {
     assert!(many.starts_with("452 4.5.3"), "{many}");
     assert_summary(&explain_refused(&api, &last, 1).await, "452 4.5.3");
 
+    // A client that pipelines also hears 554 for DATA, which explains nothing.
+    let overfull = api.create_inbox().await;
+    api.run_sql(&format!("UPDATE inboxes SET message_count = 1000 WHERE id = '{overfull}'")).await;
+    let mut client = smtp.client().await;
+    client.say("MAIL FROM:<app@app.example>").await;
+    assert!(client.say(&format!("RCPT TO:<{}>", address(&overfull))).await.starts_with("452 4.2.2"));
+    assert!(client.say("DATA").await.starts_with("554 5.5.1"));
+    assert_summary(&explain_refused(&api, &overfull, 1).await, "452 4.2.2");
+
     let abroad = api.create_inbox().await;
     let relayed = smtp.send(&format!("{abroad}@else.example"), MAIL).await;
     assert!(relayed.starts_with("550 5.7.1"), "{relayed}");
