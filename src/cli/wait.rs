@@ -1,7 +1,7 @@
 //! `restante wait`: waits over HTTP for a message, and prints it, its code, or one of its links.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 use regex_lite::Regex;
@@ -11,12 +11,7 @@ use super::error::CliError;
 use super::explain::Explanation;
 use super::flags::{boolean, seconds};
 use super::output::{self, printable, printable_line};
-
-/// The service ends a wait after this time; a longer wait is several requests in a row.
-const LONGEST_WAIT: Duration = Duration::from_secs(120);
-/// How long a wait that was refused because of others pauses at least, and at most.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+use crate::service::{LONGEST_WAIT, pause_before_retry};
 
 /// What to wait for, for how long, and what to print.
 #[derive(Args, Debug)]
@@ -97,17 +92,11 @@ fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Option<Str
             Ok(None) => {}
             // The key has all its waits open. The next request reads the store before it takes a slot.
             Err(ClientError::Refused { status: 429, .. }) if !left.is_zero() => {
-                std::thread::sleep(pause(waited).min(left));
+                std::thread::sleep(pause_before_retry(waited).min(left));
             }
             Err(error) => return Err(error),
         }
     }
-}
-
-/// A tenth of the time waited so far, so that the command is late by no more than that; jittered, so that parallel
-/// commands do not come at once.
-fn pause(waited: Duration) -> Duration {
-    (waited / 10).clamp(SHORTEST_PAUSE, LONGEST_PAUSE).mul_f64(rand::random_range(0.5..1.0))
 }
 
 /// The filter with what the printed code or link needs.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use axum::extract::Request;
 
 use super::body;
-use super::query::{LONGEST_WAIT, Query};
+use super::query::Query;
+use crate::service::LONGEST_WAIT;
 
 /// For a request without a body.
 const HANDLER: Duration = Duration::from_secs(30);

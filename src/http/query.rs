@@ -8,12 +8,9 @@ use axum::http::request::Parts;
 
 use super::error::Error;
 use crate::model::Features;
-use crate::service::{LONGEST_FILTER, MessageFilter};
+use crate::service::{LONGEST_FILTER, LONGEST_WAIT, MessageFilter};
 
-const DEFAULT_TIMEOUT_MILLIS: u64 = 15_000;
-const MAXIMUM_TIMEOUT_MILLIS: u64 = 120_000;
-/// The longest wait.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(MAXIMUM_TIMEOUT_MILLIS);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The query of a request, not yet decoded.
 pub(super) struct Query(String);
@@ -61,8 +58,8 @@ impl Query {
 
     /// The timeout of a wait: the default if it is not a number, and at most the maximum.
     pub(super) fn timeout(&self) -> Duration {
-        let millis = self.first("timeout").as_deref().and_then(integer).unwrap_or(DEFAULT_TIMEOUT_MILLIS);
-        Duration::from_millis(millis.min(MAXIMUM_TIMEOUT_MILLIS))
+        let millis = self.first("timeout").as_deref().and_then(integer);
+        millis.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(LONGEST_WAIT)
     }
 
     /// A number of one or more.

@@ -62,6 +62,7 @@ pub use retention::RetentionError;
 pub use send::{Draft, DraftError, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;
+pub use wait::{LONGEST_WAIT, pause_before_retry};
 pub use wait_log::Waits;
 
 /// How long the database may take to answer whether it is healthy.

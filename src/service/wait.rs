@@ -13,6 +13,11 @@ use crate::metrics;
 use crate::model::{Inbox, WaitEnd};
 use crate::store::{Selection, StoredMessage};
 
+/// The longest wait; callers that want to wait longer send several.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(120);
+/// How long a caller pauses at least, and at most, after a wait that was refused because of others.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The pause before a wait reads again if the database is unavailable.
 const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(200);
 
@@ -128,6 +133,12 @@ impl Waiter<'_> {
         }
         self.service.look(self.inbox, self.selection).await
     }
+}
+
+/// How long a caller pauses after [`ServiceError::TooManyWaits`] before it waits again: a tenth of the time waited so
+/// far, so that it is late by no more than that; jittered, so that parallel callers do not come at once.
+pub fn pause_before_retry(waited: Duration) -> Duration {
+    (waited / 10).clamp(SHORTEST_PAUSE, LONGEST_PAUSE).mul_f64(rand::random_range(0.5..1.0))
 }
 
 fn end(result: &Result<StoredMessage, ServiceError>) -> WaitEnd {

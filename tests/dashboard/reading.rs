@@ -1,5 +1,5 @@
-//! What a person reads: all mail of a project, the head of a message, its links and the check of its HTML, and what a
-//! project that is not the default is told.
+//! What a person reads: all mail of a project, the head of a message, its links, the check of its HTML, and the empty
+//! pages of a project that is not the default.
 
 use super::visitor::Visitor;
 use testkit::{Harness, MAIL_DOMAIN};

@@ -8,19 +8,13 @@ use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output, text};
 use crate::model::Inbox;
-use crate::service::{Caller, MessageFilter, ServiceError};
+use crate::service::{Caller, LONGEST_WAIT, MessageFilter, ServiceError, pause_before_retry};
 use crate::store::StoredMessage;
-
-/// The longest wait, which is the API's.
-const LONGEST_WAIT: u64 = 120;
-/// How long a wait that was refused because of others pauses at least, and at most.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Tools {
     pub(super) async fn wait_for_message(&self, caller: &Caller, input: input::Wait) -> Result<Answer, ToolError> {
         let inbox = self.inbox(caller, &input.inbox).await?;
-        if input.timeout_seconds > LONGEST_WAIT {
+        if input.timeout_seconds > LONGEST_WAIT.as_secs() {
             return Err(ToolError::InvalidField("timeout_seconds"));
         }
         let filter = input.filter.resolve()?;
@@ -60,15 +54,11 @@ impl Tools {
             let waited = clock.instant().since(started);
             let left = timeout.saturating_sub(waited);
             match self.service.wait(caller, inbox, filter, left).await {
-                Err(ServiceError::TooManyWaits) if !left.is_zero() => clock.sleep(pause(waited).min(left)).await,
+                Err(ServiceError::TooManyWaits) if !left.is_zero() => {
+                    clock.sleep(pause_before_retry(waited).min(left)).await;
+                }
                 ended => return ended,
             }
         }
     }
-}
-
-/// A tenth of the time waited so far, so that the answer is late by no more than that; jittered, so that parallel calls
-/// do not come at once.
-fn pause(waited: Duration) -> Duration {
-    (waited / 10).clamp(SHORTEST_PAUSE, LONGEST_PAUSE).mul_f64(rand::random_range(0.5..1.0))
 }
