@@ -73,7 +73,8 @@ impl Service {
     }
 
     async fn look(&self, inbox: &Inbox, selection: &Selection) -> Looked {
-        let found = self.0.store.oldest_match(inbox, selection, self.0.clock.now()).await?;
+        // Boxed, so that an open wait takes no memory for it.
+        let found = Box::pin(self.0.store.oldest_match(inbox, selection, self.0.clock.now())).await?;
         if found.is_none() {
             self.check_same_life(inbox).await?;
         }
