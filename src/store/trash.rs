@@ -65,7 +65,7 @@ impl Store {
     /// If the database fails.
     pub async fn can_restore(&self, project: ProjectId, deletion: Uuid, now: Timestamp) -> Result<bool, StoreError> {
         const FIND: &str = "SELECT 1 FROM trash WHERE deletion = $1 AND project_id = $2 AND due_at > $3 LIMIT 1";
-        Ok(!self.database.query(FIND, values![deletion, project, now]).await?.is_empty())
+        Ok(!self.database.look_up(FIND, values![deletion, project, now]).await?.is_empty())
     }
 
     /// Takes a deletion back, as far as its inboxes are still as they were; returns how many rows came back.
