@@ -149,11 +149,6 @@ impl Drop for OpenWait {
     }
 }
 
-/// A wait was refused because its key has too many open waits.
-pub fn wait_refused() {
-    counter!(WAITS, "outcome" => "refused").increment(1);
-}
-
 /// An attempt to send an item to another domain has ended.
 pub fn outgoing_attempted(outcome: &'static str) {
     counter!(OUTGOING_ATTEMPTS, "outcome" => outcome).increment(1);

@@ -271,7 +271,9 @@ async function findIn(palette) {
 
 document.addEventListener("input", (event) => {
   const palette = event.target.closest(".palette");
-  if (palette) findIn(palette).catch(() => {});
+  if (!palette) return;
+  clearTimeout(typing);
+  typing = setTimeout(() => findIn(palette).catch(() => {}), 150);
 });
 
 document.addEventListener("keydown", (event) => {

@@ -1,6 +1,6 @@
 //! A small HTTP client for the commands that shell scripts use.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::time::Duration;
 
 use clap::Args;
@@ -183,9 +183,12 @@ impl ApiClient {
 
     /// The messages of an inbox, newest first, with the fields of one line each.
     pub(super) fn summaries(&self, id: &str, filter: &FilterFlags) -> Result<Vec<Summary>, ClientError> {
-        let list: SummaryList =
-            serde_json::from_reader(self.messages(id, filter)?).map_err(|source| self.malformed(source))?;
-        Ok(list.messages)
+        let list: Result<SummaryList, _> = serde_json::from_reader(self.messages(id, filter)?);
+        let list = list.map_err(|error| match error.is_io() {
+            true => self.unreachable(io::Error::from(error).into()),
+            false => self.malformed(error),
+        });
+        Ok(list?.messages)
     }
 
     /// The oldest message that matches, or `None` if none arrived within `timeout`, which is at most 120 seconds.
@@ -254,7 +257,8 @@ impl ApiClient {
         serde_json::from_slice(&body).map_err(|source| self.malformed(source))
     }
 
-    fn unreachable(&self, source: ureq::Error) -> ClientError {
+    /// The connection failed, also in the middle of an answer.
+    pub(super) fn unreachable(&self, source: ureq::Error) -> ClientError {
         ClientError::Unreachable { url: self.url.clone(), source: Box::new(source) }
     }
 

@@ -132,9 +132,11 @@ impl OwnServer {
             }
         }
         serve.args(&flags.serve_flags).env("RESTANTE_API_KEY", key.as_str());
-        let mut child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(McpError::Start)?;
-        let url = first_line(&mut child)?;
-        Ok(Self { child, url, key, _directory: directory })
+        let child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(McpError::Start)?;
+        // From here on it is stopped if anything fails.
+        let mut own = Self { child, url: String::new(), key, _directory: directory };
+        own.url = first_line(&mut own.child)?;
+        Ok(own)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `restante messages`: lists the messages of an inbox over HTTP, newest first.
 
-use std::io;
+use std::io::{self, BufRead, BufReader, Write};
 
 use clap::Args;
 
@@ -31,14 +31,27 @@ pub(super) fn run(flags: &MessagesFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let inbox = client.inbox(&flags.inbox)?;
     if flags.json {
-        let mut messages = client.messages(&inbox.id, &flags.filter)?;
-        io::copy(&mut messages, &mut io::stdout().lock())?;
+        copy(&client, BufReader::new(client.messages(&inbox.id, &flags.filter)?))?;
         return Ok(output::line("")?);
     }
     for message in client.summaries(&inbox.id, &flags.filter)? {
         output::line(&describe(&message))?;
     }
     Ok(())
+}
+
+/// Copies an answer to standard output. Unlike [`io::copy`], it says which of the two fails.
+fn copy(client: &ApiClient, mut answer: impl BufRead) -> Result<(), CliError> {
+    let mut output = io::stdout().lock();
+    loop {
+        let piece = answer.fill_buf().map_err(|error| client.unreachable(error.into()))?;
+        if piece.is_empty() {
+            return Ok(());
+        }
+        output.write_all(piece)?;
+        let written = piece.len();
+        answer.consume(written);
+    }
 }
 
 /// Starts with the id, which `--after` takes as a cursor. Fields are separated by tabs, for `cut`.

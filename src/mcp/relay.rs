@@ -37,6 +37,8 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const PROTOCOL: &str = "2025-11-25";
 /// An attachment of 1 MiB as base64, as text and as data.
 const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
+/// The characters that an error repeats of an answer that is not the server's, such as a proxy's page.
+const TEXT_SHOWN: usize = 300;
 
 /// The server of the relay.
 #[derive(Clone, Debug)]
@@ -125,9 +127,11 @@ impl Relay {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(VERSION, HeaderValue::from_static(PROTOCOL));
-        let answering = timeout(ANSWER_WITHIN, self.client.request(request)).await;
-        let answered = answering.map_err(|_| CallError::Silent { url: self.url.clone() })?;
-        self.read(answered.map_err(|error| self.unreachable(&error))?).await
+        let answering = async {
+            let answer = self.client.request(request).await;
+            self.read(answer.map_err(|error| self.unreachable(&error))?).await
+        };
+        timeout(ANSWER_WITHIN, answering).await.unwrap_or_else(|_| Err(CallError::Silent { url: self.url.clone() }))
     }
 
     async fn read(&self, answer: Response<Incoming>) -> Result<CallToolResult, CallError> {
@@ -140,7 +144,10 @@ impl Relay {
             (_, Ok(Reply { result: Some(result), .. })) => Ok(complete(result)),
             (_, Ok(Reply { error: Some(ReplyError { message }), .. })) => Err(CallError::Protocol { url, message }),
             (200, _) => Err(CallError::Off(url)),
-            _ => Err(CallError::Refused { url, status, text: String::from_utf8_lossy(&body).into_owned() }),
+            _ => {
+                let text = String::from_utf8_lossy(&body).chars().take(TEXT_SHOWN).collect();
+                Err(CallError::Refused { url, status, text })
+            }
         }
     }
 
@@ -163,5 +170,43 @@ impl Backend for Relay {
     async fn call(&self, request: CallToolRequestParams, _context: &RequestContext<RoleServer>) -> CallToolResult {
         let result = self.pass_on(request).await;
         result.unwrap_or_else(|error| CallToolResult::error(vec![ContentBlock::text(format!("{error}."))]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// The error of a call to a server that sends `answer` and then keeps the connection open.
+    async fn refused_by(answer: String) -> CallError {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let relay = Relay::new(&format!("http://{}", listener.local_addr().unwrap()), &ApiKey::generate()).unwrap();
+        let answering = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.read(&mut [0; 4096]).await.unwrap();
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            std::future::pending::<CallError>().await
+        };
+        tokio::select! {
+            result = relay.pass_on(CallToolRequestParams::new("setup")) => result.unwrap_err(),
+            never = answering => never,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_stops_ends_the_call() {
+        let error = refused_by("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{".to_owned()).await;
+        assert!(matches!(error, CallError::Silent { .. }), "{error}");
+    }
+
+    #[tokio::test]
+    async fn the_page_of_a_proxy_is_cut() {
+        let length = 100_000;
+        let page = format!("HTTP/1.1 502 Bad\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length));
+        let error = refused_by(page).await;
+        assert!(matches!(&error, CallError::Refused { text, .. } if text.len() == TEXT_SHOWN), "{error}");
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct CallId {
     pub(super) request: RequestId,
 }
 
-type Calls = Arc<Mutex<HashMap<CallId, CancellationToken>>>;
+type Calls = Arc<Mutex<HashMap<CallId, Arc<CancellationToken>>>>;
 
 /// The calls that are running.
 #[derive(Clone, Debug, Default)]
@@ -30,13 +30,13 @@ pub(super) struct Running(Calls);
 pub(super) struct RunningCall {
     calls: Calls,
     id: CallId,
-    cancelled: CancellationToken,
+    cancelled: Arc<CancellationToken>,
 }
 
 impl Running {
     pub(super) fn start(&self, id: CallId) -> RunningCall {
-        let cancelled = CancellationToken::new();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), cancelled.clone());
+        let cancelled = Arc::new(CancellationToken::new());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), Arc::clone(&cancelled));
         RunningCall { calls: Arc::clone(&self.0), id, cancelled }
     }
 
@@ -56,6 +56,28 @@ impl RunningCall {
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        // A later call of the same id may have taken its place.
+        if calls.get(&self.id).is_some_and(|call| Arc::ptr_eq(call, &self.cancelled)) {
+            calls.remove(&self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_outlives_an_earlier_one_of_the_same_id() {
+        let running = Running::default();
+        let id = CallId { key: KeyHash([0; 32]), session: "session".to_owned(), request: RequestId::Number(1) };
+        let earlier = running.start(id.clone());
+        let call = running.start(id.clone());
+        drop(earlier);
+        running.cancel(&id);
+        assert_eq!(call.run(std::future::pending::<()>()).await, None);
+        drop(call);
+        assert!(running.0.lock().unwrap().is_empty());
     }
 }

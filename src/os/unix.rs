@@ -1,7 +1,7 @@
 //! Unix: modes of files, the limit on descriptors, statvfs, and signals.
 
 use std::borrow::Cow;
-use std::fs::{DirBuilder, Metadata, OpenOptions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -41,6 +41,11 @@ pub(crate) fn file_identity(metadata: &Metadata) -> u64 {
 pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
     let disk = rustix::fs::statvfs(path)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Flushes the names of the files in a directory.
+pub(crate) fn flush_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
 }
 
 /// Raises the limit on open files to `wanted`, or as far as the system allows, and returns the new limit.

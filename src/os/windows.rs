@@ -39,6 +39,11 @@ pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
     fs4::available_space(path)
 }
 
+/// The file system keeps the names of files by its own journal, and a directory cannot be opened as a file.
+pub(crate) fn flush_directory(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// Handles and sockets have no limit that a process would meet.
 pub(crate) fn raise_open_files(_: u64) -> u64 {
     u64::MAX

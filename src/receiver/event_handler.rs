@@ -224,7 +224,7 @@ impl EventHandler {
             authenticated: envelope.authenticated,
         };
         Incoming {
-            reverse_path: EmailAddress::parse(envelope.reverse_path.as_str()).ok(),
+            reverse_path: envelope.reverse_path.as_str().to_owned(),
             project: self.caller.as_ref().filter(|_| envelope.authenticated).map(|caller| caller.project),
             recipients: envelope.recipients,
             trace,

@@ -13,8 +13,8 @@ const PARSED_IN_PLACE: usize = 256 * 1024;
 /// A message that was received in full.
 #[derive(Clone, Debug)]
 pub struct Incoming {
-    /// Where failures are reported; `None` for the null reverse-path.
-    pub reverse_path: Option<EmailAddress>,
+    /// Where failures are reported, as the client gave it: not every path is an [`EmailAddress`]. Empty for `<>`.
+    pub reverse_path: String,
     /// At least one, all on the mail domain. One inbox named twice gets one message.
     pub recipients: Vec<EmailAddress>,
     /// The project whose key the client authenticated with.
@@ -136,8 +136,7 @@ fn encode(incoming: Incoming) -> Result<Content, StoreError> {
     if let Some(excess) = &parsed.over_budget {
         tracing::warn!(%excess, bytes = incoming.raw.len(), "a message is read only in part");
     }
-    let reverse_path = incoming.reverse_path.map(|address| address.to_string()).unwrap_or_default();
-    let sender = parsed.from.take().unwrap_or_else(|| reverse_path.clone());
-    let origin = Origin { trace: incoming.trace, reverse_path, reception: incoming.reception };
+    let sender = parsed.from.take().unwrap_or_else(|| incoming.reverse_path.clone());
+    let origin = Origin { trace: incoming.trace, reverse_path: incoming.reverse_path, reception: incoming.reception };
     Content::encode(parsed, sender, origin, &incoming.raw)
 }

@@ -118,7 +118,7 @@ impl Service {
         let trace =
             format!("Return-Path: <>\r\nReceived: by {}; {}\r\n", self.mail_domain(), self.0.clock.now().to_rfc5322());
         let incoming = Incoming {
-            reverse_path: None,
+            reverse_path: String::new(),
             recipients: vec![recipient],
             project: None,
             trace,

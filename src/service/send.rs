@@ -180,6 +180,7 @@ impl Service {
             self.mail_domain(),
             composed_at.to_rfc5322(),
         );
-        Incoming { reverse_path: Some(sender), recipients: vec![recipient], project: None, trace, reception: None, raw }
+        let reverse_path = sender.to_string();
+        Incoming { reverse_path, recipients: vec![recipient], project: None, trace, reception: None, raw }
     }
 }

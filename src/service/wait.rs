@@ -62,7 +62,6 @@ impl Service {
             looked => looked,
         };
         let Some(slot) = self.0.wait_slots.take(&caller.key).await? else {
-            metrics::wait_refused();
             return Err(ServiceError::TooManyWaits);
         };
         let waiter = Waiter { service: self, caller, inbox, selection: &selection, deadline };

@@ -194,8 +194,15 @@ impl Memory {
             return;
         }
         self.open.remove(&record.id);
-        self.order.push_back((record.inbox.clone(), record.id));
         let ended = self.ended.entry(record.inbox.clone()).or_default();
+        // A refused wait is sent again and again. The latest stands for all, so that they displace no other waits.
+        if is_refused(&record)
+            && let Some(earlier) = ended.iter().position(is_refused).and_then(|place| ended.remove(place))
+            && let Some(place) = self.order.iter().rposition(|(_, id)| *id == earlier.id)
+        {
+            self.order.remove(place);
+        }
+        self.order.push_back((record.inbox.clone(), record.id));
         ended.push_front(record);
         ended.truncate(KEPT_OF_INBOX);
         if self.order.len() > KEPT {
@@ -248,6 +255,10 @@ impl Memory {
 fn newest_first(mut waits: Vec<WaitRecord>) -> Vec<WaitRecord> {
     waits.sort_by_key(|wait| std::cmp::Reverse(wait.id));
     waits
+}
+
+fn is_refused(wait: &WaitRecord) -> bool {
+    matches!(wait.end, Some((_, WaitEnd::TooMany)))
 }
 
 /// A wait of a node that died has no end: it ended with its node.
@@ -355,6 +366,20 @@ mod tests {
         assert!(memory.open_of(one.project).is_empty());
         let later = Inbox { created_at: START.after(Duration::from_secs(1)), ..one };
         assert!(memory.of_inbox(&later).is_empty(), "another inbox with the same address");
+    }
+
+    #[test]
+    fn refused_waits_displace_no_others() {
+        let (mut memory, one) = (Memory::default(), inbox("one"));
+        let timed_out = wait(&mut memory, &one, Some(WaitEnd::Timeout));
+        wait(&mut memory, &one, Some(WaitEnd::TooMany));
+        let left = wait(&mut memory, &one, Some(WaitEnd::Left));
+        for _ in 0..KEPT {
+            wait(&mut memory, &one, Some(WaitEnd::TooMany));
+        }
+        let refused = wait(&mut memory, &one, Some(WaitEnd::TooMany));
+        assert_eq!(memory.of_inbox(&one), [refused, left, timed_out]);
+        assert_eq!(memory.order.len(), 3);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Store {
     pub async fn attempts_of(&self, item: OutgoingId) -> Result<Vec<Attempt>, StoreError> {
         const LIST: &str =
             "SELECT attempt, attempted_at, server, reply FROM attempts WHERE outgoing_id = $1 ORDER BY attempt";
-        let rows = self.database.query(LIST, values![item]).await?;
+        let rows = self.database.look_up(LIST, values![item]).await?;
         Ok(rows.into_iter().map(|mut row| read_attempt(&mut row)).collect::<Result<_, _>>()?)
     }
 }

@@ -41,7 +41,7 @@ impl Store {
     ) -> Result<Option<InboxEnd>, StoreError> {
         const ENDED: &str =
             "SELECT expires_at, deleted_at FROM inboxes WHERE id = $1 AND project_id = $2 AND expires_at <= $3";
-        let Some(mut row) = self.database.query(ENDED, values![id, project, now]).await?.into_iter().next() else {
+        let Some(mut row) = self.database.look_up(ENDED, values![id, project, now]).await?.into_iter().next() else {
             return Ok(None);
         };
         let expired_at = Timestamp::from_millis(row.integer()?);

@@ -231,7 +231,7 @@ async fn delete_project(mut transaction: Transaction, name: Value, now: Timestam
     const ATTEMPTS: &str = "DELETE FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
     const END_INBOXES: &str = "
             UPDATE inboxes SET kind = 'temporary', expires_at = $2, deleted_at = $2, closed = 1, message_count = 0,
-                emptied_sequence = last_sequence
+                emptied_sequence = last_sequence, retention_days = NULL
             WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2) RETURNING id";
     let deleted = transaction.query(DELETE, vec![name, now.into()]).await?;
     let Some(mut row) = deleted.into_iter().next() else { return Ok(false) };

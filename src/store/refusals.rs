@@ -108,7 +108,7 @@ impl Store {
     /// If the database fails.
     pub async fn owner_of_address(&self, inbox: &InboxId) -> Result<Option<ProjectId>, StoreError> {
         const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1";
-        let rows = self.database.query(OWNER, values![inbox]).await?;
+        let rows = self.database.look_up(OWNER, values![inbox]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
     }
 }

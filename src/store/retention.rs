@@ -17,7 +17,7 @@ impl Store {
     /// If the database fails, as everywhere in the store.
     pub async fn retention_days(&self, inbox: &Inbox) -> Result<Option<i64>, StoreError> {
         const READ: &str = "SELECT retention_days FROM inboxes WHERE id = $1 AND project_id = $2";
-        let rows = self.database.query(READ, values![&inbox.id, inbox.project]).await?;
+        let rows = self.database.look_up(READ, values![&inbox.id, inbox.project]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.optional_integer()).transpose()?.flatten())
     }
 

@@ -254,6 +254,7 @@ CREATE TABLE trash (
     retention_days BIGINT,
     message_count BIGINT,
     emptied_sequence BIGINT,
+    created_at BIGINT,
     -- When it is removed for good.
     due_at BIGINT NOT NULL
 );

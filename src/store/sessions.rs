@@ -26,7 +26,7 @@ impl Store {
     /// If the database fails.
     pub async fn session_credential(&self, cookie: &KeyHash, now: Timestamp) -> Result<Option<KeyHash>, StoreError> {
         const FIND: &str = "SELECT credential FROM sessions WHERE hash = $1 AND expires_at > $2";
-        let rows = self.database.query(FIND, values![*cookie, now]).await?;
+        let rows = self.database.look_up(FIND, values![*cookie, now]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
         Ok(row.bytes()?.as_ref().try_into().ok().map(KeyHash))
     }

@@ -11,7 +11,7 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn setting(&self, name: &'static str) -> Result<Option<Bytes>, StoreError> {
-        let rows = self.database.query("SELECT value FROM settings WHERE name = $1", values![name]).await?;
+        let rows = self.database.look_up("SELECT value FROM settings WHERE name = $1", values![name]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.bytes()).transpose()?)
     }
 

@@ -65,7 +65,7 @@ impl Store {
     /// If the database fails.
     pub async fn can_restore(&self, project: ProjectId, deletion: Uuid, now: Timestamp) -> Result<bool, StoreError> {
         const FIND: &str = "SELECT 1 FROM trash WHERE deletion = $1 AND project_id = $2 AND due_at > $3 LIMIT 1";
-        Ok(!self.database.query(FIND, values![deletion, project, now]).await?.is_empty())
+        Ok(!self.database.look_up(FIND, values![deletion, project, now]).await?.is_empty())
     }
 
     /// Takes a deletion back, as far as its inboxes are still as they were; returns how many rows came back.
@@ -119,8 +119,8 @@ async fn throw_inboxes(
 ) -> Result<u64, StoreError> {
     const KEEP: &str = "
         INSERT INTO trash (deletion, project_id, inbox_number, kind, expires_at, retention_days, message_count,
-            emptied_sequence, due_at)
-        SELECT $1, project_id, number, kind, expires_at, retention_days, message_count, emptied_sequence, $4
+            emptied_sequence, created_at, due_at)
+        SELECT $1, project_id, number, kind, expires_at, retention_days, message_count, emptied_sequence, created_at, $4
         FROM inboxes WHERE id = $2 AND created_at = $3 AND closed = 0";
     const LOCK: &str = "SELECT 1 FROM inboxes WHERE id = $1 {for_update}";
     const END: &str = "
@@ -149,6 +149,7 @@ async fn restore(
         SELECT number, id FROM inboxes WHERE number IN (
             SELECT inbox_number FROM trash WHERE deletion = $1 AND project_id = $2 AND due_at > $3)
         ORDER BY id {for_update}";
+    // Mail may have created the inbox again since, and that inbox may have been deleted, too.
     const REOPEN: &str = "
         UPDATE inboxes SET closed = 0, deleted_at = NULL,
             kind = (SELECT kind FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number),
@@ -159,7 +160,8 @@ async fn restore(
                 (SELECT emptied_sequence FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number)
         WHERE number = $2 AND closed = 1 AND deleted_at IS NOT NULL
             AND EXISTS (
-                SELECT 1 FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number AND kind IS NOT NULL)";
+                SELECT 1 FROM trash
+                WHERE deletion = $1 AND inbox_number = inboxes.number AND created_at = inboxes.created_at)";
     const REFILL: &str = "
         UPDATE messages SET content_number = (
             SELECT t.content_number FROM trash t WHERE t.deletion = $1 AND t.message_number = messages.number)

@@ -1,5 +1,6 @@
 //! The recorded waits of all nodes. Writing them is a transaction of its own, on a table whose rows need no flush.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Change, Store, StoreError};
@@ -22,7 +23,8 @@ macro_rules! waits {
 }
 
 impl Store {
-    /// Stores waits as they are now, and announces them.
+    /// Stores waits as they are now, and announces them. Of the waits on an inbox that were refused because the key had
+    /// too many, only the latest is kept: clients send them again and again.
     ///
     /// # Errors
     /// If the database fails, as everywhere below.
@@ -32,9 +34,18 @@ impl Store {
                 started_at, timeout_millis, ended_at, outcome, message_id)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
             ON CONFLICT (id) DO UPDATE SET ended_at = $12, outcome = $13, message_id = $14";
+        const FORGET_REFUSED: &str = "
+            DELETE FROM waits WHERE inbox_id = $1 AND inbox_created_at = $2 AND outcome = $3 AND id < $4";
         let rows = waits.iter().map(row).collect();
+        let too_many = WaitEnd::TooMany;
+        let refused = waits.iter().filter(|wait| wait.end.is_some_and(|(_, end)| end == too_many));
+        let refused: BTreeMap<&str, &WaitRecord> = refused.rev().map(|wait| (wait.inbox.as_str(), wait)).collect();
+        let forget = refused.into_values();
+        let forget =
+            forget.map(|wait| values![&wait.inbox, wait.inbox_created_at, too_many.as_str(), wait.id]).collect();
         let record = async move |mut transaction: Transaction| {
             transaction.execute_many(RECORD, rows).await?;
+            transaction.execute_many(FORGET_REFUSED, forget).await?;
             transaction.notify(Change::Waits.key());
             Ok(transaction.commit().await?)
         };

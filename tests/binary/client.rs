@@ -1,8 +1,13 @@
 //! `restante inbox` and `restante messages`.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::process::Output;
+use std::thread;
+
 use serde_json::Value;
 
-use testkit::server::{failed, first_start};
+use testkit::server::{command, failed, first_start};
 use testkit::smtp::deliver;
 
 #[test]
@@ -55,6 +60,36 @@ fn messages_as_json_are_the_services_answer() {
     let list: Value = serde_json::from_str(&server.run_cli(&key, ["messages", "json", "--json"])).unwrap();
     assert_eq!(list["messages"][0]["subject"], "Hello");
     assert_eq!(list["messages"][0]["otp"], "123456");
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_no_success() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answer_all = move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let request: Vec<String> =
+                (&mut stream).lines().map(Result::unwrap).take_while(|line| !line.is_empty()).collect();
+            let body = if request[0].contains("/messages") {
+                r#"{"messages":[{"id""#
+            } else {
+                r#"{"id":"a","address":"a@b","kind":"temporary","created_at":"","expires_at":null}"#
+            };
+            let length = if request[0].contains("/messages") { 1_000 } else { body.len() };
+            let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+            stream.get_mut().write_all(format!("{head}{body}").as_bytes()).unwrap();
+        }
+    };
+    thread::spawn(answer_all);
+    for json in ["on", "off"] {
+        let mut messages = command(["messages", "a"]);
+        messages.env("RESTANTE_URL", &url).env("RESTANTE_API_KEY", format!("rst_live_{}", "0".repeat(32)));
+        let Output { status, stderr, .. } = messages.env("RESTANTE_JSON", json).output().unwrap();
+        let said = String::from_utf8(stderr).unwrap();
+        assert_eq!(status.code(), Some(2), "{said}");
+        assert!(said.contains("cannot reach"), "{said}");
+    }
 }
 
 #[test]

@@ -68,6 +68,25 @@ fn messages_refusals_and_waits_are_counted() {
 }
 
 #[test]
+fn a_refused_wait_is_counted_once() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let server = Server::start(data_dir.path(), &["--metrics-listen", "127.0.0.1:0", "--waits-per-key", "1"]);
+    let key = server.made_key().unwrap();
+    let inbox = server.run_cli(key, ["inbox", "create"]).split('@').next().unwrap().to_owned();
+    let mut open = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
+    let path = format!("/v1/inboxes/{inbox}/messages/wait?timeout");
+    write!(open, "GET {path}=120000 HTTP/1.1\r\nHost: restante\r\nX-Api-Key: {key}\r\n\r\n").unwrap();
+    let refused = || {
+        let answer = ureq::get(format!("{}{path}=1", server.url)).header("X-Api-Key", key).call();
+        matches!(answer, Err(ureq::Error::StatusCode(429)))
+    };
+    // Until the first wait has the only slot, this one times out.
+    while !refused() {}
+    let (_, metrics) = get(&monitor_of(&server), "/metrics");
+    assert!((value(&metrics, "restante_waits_total{outcome=\"refused\"}") - 1.0).abs() < f64::EPSILON, "{metrics}");
+}
+
+#[test]
 fn health_fails_when_the_store_does() {
     let data_dir = tempfile::tempdir().unwrap();
     let (server, monitor, _) = monitored(data_dir.path());

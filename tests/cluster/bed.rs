@@ -31,7 +31,7 @@ pub(crate) async fn service(url: &str, clock: Clock) -> Service {
 pub(crate) fn mail(inbox: &str, subject: &str) -> Incoming {
     let raw = format!("Subject: {subject}\r\n\r\nHello\r\n").into_bytes();
     let recipients = vec![EmailAddress::parse(&format!("{inbox}@restante.test")).unwrap()];
-    Incoming { reverse_path: None, recipients, project: None, trace: String::new(), reception: None, raw }
+    Incoming { reverse_path: String::new(), recipients, project: None, trace: String::new(), reception: None, raw }
 }
 
 /// A session that does not belong to a node.

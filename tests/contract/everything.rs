@@ -53,6 +53,22 @@ pub async fn the_details_say_how_a_message_came_and_what_is_in_it(engine: Engine
     assert_eq!(details["attachments"][1]["filename"], "../n\u{f6}te.txt");
 }
 
+pub async fn a_sender_that_could_have_no_inbox_is_kept_as_it_was_given(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let long = format!("bounces+{}@client.example", "x".repeat(80));
+    for sender in [r#""a b"@Client.Example"#, "app@[192.0.2.1]", &long, ""] {
+        let inbox = api.create_inbox().await;
+        let address = format!("{inbox}@{MAIL_DOMAIN}");
+        let reply = smtp.client().await.send_from(sender, &[&address], "Subject: s\r\n\r\nText").await;
+        assert!(reply.starts_with("250"), "{reply}");
+        let message = api.get(&format!("/v1/inboxes/{inbox}/messages/wait")).await;
+        assert_eq!(message.text("from"), sender);
+        let details = api.get(&format!("/v1/messages/{}/details", message.text("id"))).await.json();
+        assert_eq!(details["envelope"]["from"], sender);
+    }
+}
+
 pub async fn a_message_of_the_service_itself_came_over_no_connection(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;

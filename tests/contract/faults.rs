@@ -194,6 +194,18 @@ pub async fn each_message_meets_the_next_fault(engine: Engine) {
     assert_eq!(used(&api, &inbox).await, [1, 1, 2, 1]);
 }
 
+pub async fn a_sender_that_cannot_be_notified_gets_no_bounce(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let (inbox, address) = inbox_with(&api, json!([{"at": "data", "do": "bounce", "times": 2}])).await;
+    for (sender, queued) in [(r#""a b"@client.example"#, 0), ("app@client.example", 1)] {
+        let reply = smtp.client().await.send_from(sender, &[&address], MAIL).await;
+        assert!(reply.starts_with("250 2.0.0 OK"), "{reply}");
+        assert_eq!(api.service.queued_outgoing().await.unwrap(), queued, "{sender}");
+    }
+    assert_eq!(used(&api, &inbox).await, [2]);
+}
+
 pub async fn a_fault_ends_with_its_inbox(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;

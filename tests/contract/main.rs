@@ -71,6 +71,7 @@ cases! {
         the_contract_names_this_installation_and_the_version;
     everything:
         the_details_say_how_a_message_came_and_what_is_in_it,
+        a_sender_that_could_have_no_inbox_is_kept_as_it_was_given,
         a_message_of_the_service_itself_came_over_no_connection,
         an_attachment_is_a_download_that_nothing_can_run,
         a_page_shows_images_and_runs_nothing,
@@ -99,6 +100,7 @@ cases! {
         a_deferred_client_is_accepted_the_third_time,
         a_fault_concerns_its_own_inbox_and_its_tags,
         each_message_meets_the_next_fault,
+        a_sender_that_cannot_be_notified_gets_no_bounce,
         a_fault_ends_with_its_inbox,
         a_full_inbox_uses_no_fault,
         mail_of_the_service_meets_no_fault,

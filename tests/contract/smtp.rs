@@ -58,7 +58,11 @@ impl Client {
     }
 
     pub async fn send(&mut self, recipients: &[&str], message: &str) -> String {
-        let mut reply = self.say("MAIL FROM:<app@app.example>").await;
+        self.send_from("app@app.example", recipients, message).await
+    }
+
+    pub async fn send_from(&mut self, sender: &str, recipients: &[&str], message: &str) -> String {
+        let mut reply = self.say(&format!("MAIL FROM:<{sender}>")).await;
         for recipient in recipients {
             reply = self.say(&format!("RCPT TO:<{recipient}>")).await;
         }

@@ -81,6 +81,33 @@ async fn inboxes_are_deleted_and_come_back_on_postgresql() {
     inboxes_are_deleted_and_come_back(Engine::Postgres).await;
 }
 
+async fn a_deletion_does_not_bring_a_later_inbox_back(engine: Engine) {
+    let harness = Harness::on(engine).await;
+    let own = Visitor::of_default(&harness).await;
+    let (project, inbox) = (own.project_path().await, harness.create_inbox().await);
+    harness.deliver(&inbox, "First").await;
+    let delete = async || deletion(&own.post(&format!("{project}/delete-inboxes"), &[("inbox", &inbox)]).await);
+    let status = async || harness.get(&format!("/v1/inboxes/{inbox}")).await.status;
+    let first = delete().await;
+    harness.clock.advance(Duration::from_secs(1));
+    harness.deliver(&inbox, "Second").await;
+    let second = delete().await;
+    own.post(&format!("{project}/undo"), &[("deletion", &first)]).await;
+    assert_eq!(status().await, 404);
+    own.post(&format!("{project}/undo"), &[("deletion", &second)]).await;
+    assert_eq!(subjects(&harness, &inbox).await, ["Second"]);
+}
+
+#[tokio::test]
+async fn a_deletion_does_not_bring_a_later_inbox_back_on_sqlite() {
+    a_deletion_does_not_bring_a_later_inbox_back(Engine::Sqlite).await;
+}
+
+#[tokio::test]
+async fn a_deletion_does_not_bring_a_later_inbox_back_on_postgresql() {
+    a_deletion_does_not_bring_a_later_inbox_back(Engine::Postgres).await;
+}
+
 #[tokio::test]
 async fn after_ten_seconds_it_is_too_late() {
     let harness = Harness::start().await;

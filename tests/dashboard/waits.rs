@@ -88,6 +88,33 @@ async fn every_end_of_a_wait_is_named() {
     assert!(!shown.contains(">waiting<"), "{shown}");
 }
 
+async fn refused_waits_displace_no_others(engine: Engine) {
+    let harness = Harness::on(engine).await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let page = format!("{}/inboxes/{inbox}/waits", own.project_path().await);
+    let url = format!("/v1/inboxes/{inbox}/messages/wait?timeout");
+    harness.get(&format!("{url}=0")).await;
+    let _open: Vec<_> = (0..5).map(|_| harness.spawn_get(&format!("{url}=60000"))).collect();
+    seen(&own, &page, ">429<").await;
+    for _ in 0..60 {
+        assert_eq!(harness.get(&format!("{url}=60000")).await.status, 429);
+    }
+    harness.get(&format!("{url}=0&subject=the-last-one")).await;
+    let shown = seen(&own, &page, "the-last-one").await.body;
+    assert_eq!((shown.matches(">429<").count(), shown.matches(">no message<").count()), (1, 2), "{shown}");
+}
+
+#[tokio::test]
+async fn refused_waits_displace_no_others_on_sqlite() {
+    refused_waits_displace_no_others(Engine::Sqlite).await;
+}
+
+#[tokio::test]
+async fn refused_waits_displace_no_others_on_postgresql() {
+    refused_waits_displace_no_others(Engine::Postgres).await;
+}
+
 #[tokio::test]
 async fn a_message_that_came_too_late_is_called_late() {
     let harness = Harness::start().await;

@@ -130,6 +130,7 @@ cases! {
         a_deleted_project_takes_its_refusals_along;
     retention:
         messages_go_when_they_are_older_than_the_retention,
+        the_retention_ends_with_the_project,
         a_full_inbox_takes_mail_again_when_its_old_messages_have_gone,
         old_messages_go_in_small_steps,
         retention_is_for_live_permanent_inboxes_and_ends_with_them;

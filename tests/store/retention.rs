@@ -37,6 +37,14 @@ pub async fn messages_go_when_they_are_older_than_the_retention(bed: Bed) {
     assert_eq!(bed.store.retention_days(&inbox).await.unwrap(), Some(7));
 }
 
+pub async fn the_retention_ends_with_the_project(bed: Bed) {
+    let inbox = permanent(bed.project("shop").await, "box");
+    assert!(bed.store.create_inbox(&inbox).await.unwrap());
+    assert!(bed.store.set_retention_days(&inbox, Some(7)).await.unwrap());
+    assert!(bed.store.delete_project("shop", START).await.unwrap());
+    assert_eq!(bed.store.retention_days(&inbox).await.unwrap(), None);
+}
+
 pub async fn a_full_inbox_takes_mail_again_when_its_old_messages_have_gone(bed: Bed) {
     kept_for(&bed, "box", Some(1)).await;
     for _ in 0..FULL {

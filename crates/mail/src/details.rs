@@ -190,21 +190,28 @@ fn attached<'s, 'a>(structure: &'s Structure<'a>) -> impl Iterator<Item = (usize
 
 /// The attachments that are not shown among the text.
 pub(crate) fn count_attachments(structure: &Structure<'_>) -> usize {
-    let is_inline = |part: &Part<'_>| !part.attachment && (part.inline || part.content_id.is_some());
     attached(structure).filter(|(_, part)| !is_inline(part)).count()
 }
 
+/// Whether the part is shown within the text, as an image of the HTML is.
+fn is_inline(part: &Part<'_>) -> bool {
+    !part.attachment && (part.inline || content_id(part).is_some())
+}
+
+fn content_id(part: &Part<'_>) -> Option<String> {
+    let id = header::text(part.content_id?).trim_matches(['<', '>']).to_owned();
+    Some(id).filter(|id| !id.is_empty())
+}
+
 fn attachment((place, part): (usize, &Part<'_>)) -> Attachment {
-    let content_id = part.content_id.map(|id| header::text(id).trim_matches(['<', '>']).to_owned());
-    let content_id = content_id.filter(|id| !id.is_empty());
     let file_name = part.file_name.as_deref().map(|name| encoded_word::decode(name).replace('\0', "\u{fffd}"));
     Attachment {
         part: place,
         file_name: file_name.filter(|name| !name.trim().is_empty()),
         content_type: part.content_type.value.clone(),
         size: part.encoding.decode(part.body).len(),
-        is_inline: !part.attachment && (part.inline || content_id.is_some()),
-        content_id,
+        is_inline: is_inline(part),
+        content_id: content_id(part),
     }
 }
 
@@ -278,6 +285,13 @@ mod tests {
         let (pdf, content) = attachment_content(MESSAGE, 2).unwrap();
         assert_eq!((pdf.file_name.as_deref(), content.as_slice()), (Some("invoice.pdf"), &b"%PDF"[..]));
         assert_eq!(attachment_content(MESSAGE, 3), None);
+    }
+
+    #[test]
+    fn an_empty_content_id_is_none_wherever_attachments_are_counted() {
+        let raw = b"Content-Type: image/png\r\nContent-ID: <>\r\n\r\nx";
+        assert_eq!(crate::parse(raw).attachments, 1);
+        assert!(matches!(details(raw).attachments.as_slice(), [one] if !one.is_inline && one.content_id.is_none()));
     }
 
     #[test]

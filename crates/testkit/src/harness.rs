@@ -187,7 +187,7 @@ impl Harness {
     /// Delivers a whole message into an inbox and returns its id.
     pub async fn deliver_raw(&self, inbox: &str, raw: &str) -> String {
         let incoming = Incoming {
-            reverse_path: EmailAddress::parse("bounces@example.com").ok(),
+            reverse_path: "bounces@example.com".to_owned(),
             recipients: vec![EmailAddress::parse(&format!("{inbox}@{MAIL_DOMAIN}")).unwrap()],
             project: None,
             trace: "Return-Path: <bounces@example.com>\r\n".to_owned(),

@@ -10,6 +10,8 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
+use crate::os;
+
 /// Pages that are copied between two progress reports.
 const PAGES_A_STEP: i32 = 1_024;
 /// How long to wait while another process locks the whole database, for example to close it.
@@ -52,8 +54,9 @@ pub fn backup(source: &Path, target: &Path, mut progress: impl FnMut(u64, u64)) 
     copy.close().map_err(|(_, error)| error)?;
     let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let flush = || {
-        File::open(target)?.sync_all()?;
-        File::open(directory)?.sync_all()
+        // Windows flushes only what may be written.
+        File::options().write(true).open(target)?.sync_all()?;
+        os::flush_directory(directory)
     };
     flush().map_err(BackupError::Flush)
 }

@@ -4,7 +4,7 @@
 /// A piece of the source.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// `tag`, `name`, `value`, `note`, or nothing for text.
+    /// `tag`, `name`, `value`, `comment`, or nothing for text.
     pub(super) class: &'static str,
     pub(super) text: String,
 }
@@ -21,7 +21,7 @@ pub(super) fn pieces(html: &str) -> Vec<Piece> {
         rest = push(&mut pieces, "", rest, text);
         if rest.starts_with("<!") {
             let end = if rest.starts_with("<!--") { rest.find("-->").map(|end| end + 3) } else { end_of_tag(rest) };
-            rest = push(&mut pieces, "note", rest, end.unwrap_or(rest.len()));
+            rest = push(&mut pieces, "comment", rest, end.unwrap_or(rest.len()));
         } else if !rest.is_empty() {
             rest = tag(&mut pieces, rest);
         }
@@ -78,7 +78,7 @@ mod tests {
         let found = pieces("<!-- x --><a href=\"/\" b>é</a>");
         let found: Vec<(&str, &str)> = found.iter().map(|piece| (piece.class, piece.text.as_str())).collect();
         let expected = [
-            ("note", "<!-- x -->"),
+            ("comment", "<!-- x -->"),
             ("tag", "<a"),
             ("", " "),
             ("name", "href"),
