@@ -92,12 +92,6 @@ impl PartsJson {
         Ok(Self { bytes: serde_json::to_vec(parts)?, room: Room::default() })
     }
 
-    /// The share of the memory budget that the parts take; the messages of one page have one in common.
-    #[must_use]
-    pub fn room(&self) -> &Room {
-        &self.room
-    }
-
     /// The members of the object, without the braces.
     #[must_use]
     pub fn members(&self) -> &[u8] {

@@ -114,17 +114,6 @@ impl Service {
         if self.0.store.claim_inbox(&inbox).await? { Ok(inbox) } else { Err(ClaimError::Taken) }
     }
 
-    /// Ends an inbox of either kind: it, its messages and the waits on it are gone when this returns.
-    ///
-    /// # Errors
-    /// [`ServiceError::InboxNotFound`].
-    pub async fn delete_any_inbox(&self, caller: &Caller, id: &str) -> Result<(), ServiceError> {
-        let inbox = self.inbox(caller, id).await?;
-        let now = self.0.clock.now();
-        let ended = self.0.store.end_inbox(&inbox, now).await?;
-        if ended { Ok(()) } else { Err(ServiceError::InboxNotFound) }
-    }
-
     /// At most `limit` messages of `inbox` whose sender, subject or text contains `wanted` (case-insensitive), the
     /// newest first, older than the message `before`.
     ///
