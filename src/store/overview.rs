@@ -28,6 +28,17 @@ pub enum InboxEnd {
     Deleted(Timestamp),
 }
 
+impl InboxEnd {
+    /// Why it ended, as one word, and when.
+    #[must_use]
+    pub fn reason_and_time(self) -> (&'static str, Timestamp) {
+        match self {
+            Self::Expired(at) => ("expired", at),
+            Self::Deleted(at) => ("deleted", at),
+        }
+    }
+}
+
 impl Store {
     /// How an inbox of a project ended, if it has; its address is then reserved for the project.
     ///

@@ -65,12 +65,11 @@ impl Refusal {
     }
 
     fn new(app: &App, refused: &RefusedMail) -> Self {
-        let bare = |path: &str| path.trim_matches(['<', '>']).to_owned();
         Self {
             reply: refused.reply.clone(),
             remedy: remedy(refused, app.service.mail_domain()),
-            sender: bare(&refused.sender),
-            recipient: bare(&refused.recipient),
+            sender: refused.sender_address().to_owned(),
+            recipient: refused.recipient_address().to_owned(),
             when: When::new(refused.refused_at, app.service.clock().now()),
         }
     }

@@ -130,15 +130,11 @@ fn times(chosen: Option<&str>) -> Vec<Choice> {
 }
 
 fn row(app: &App, project: Option<String>, refused: RefusedMail) -> Row {
-    let bare = |path: &str| {
-        let address = path.strip_prefix('<').and_then(|path| path.strip_suffix('>'));
-        given(address.unwrap_or(path).to_owned())
-    };
     Row {
         remedy: remedy(&refused, app.service.mail_domain()),
         reason: refused.reason.replace('_', " "),
-        sender: bare(&refused.sender),
-        recipient: bare(&refused.recipient),
+        sender: given(refused.sender_address().to_owned()),
+        recipient: given(refused.recipient_address().to_owned()),
         reply: refused.reply,
         client: refused.peer,
         project,
