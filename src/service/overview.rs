@@ -96,7 +96,8 @@ impl Service {
     /// If the store fails.
     pub async fn inbox_end(&self, project: ProjectId, id: &str) -> Result<Option<InboxEnd>, StoreError> {
         let Ok(id) = InboxId::parse(id) else { return Ok(None) };
-        self.0.store.inbox_end(project, &id, self.0.clock.now()).await
+        let found = self.0.store.inbox_or_end(project, &id, self.0.clock.now()).await?;
+        Ok(found.and_then(|(_, end)| end))
     }
 
     /// Creates a permanent inbox with a chosen name.
