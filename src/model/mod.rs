@@ -12,7 +12,7 @@ mod timestamp;
 mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
-pub use fault::{Fault, FaultAction, FaultError, FaultFields, FaultPoint, FaultState, MOST_FAULTS};
+pub use fault::{Fault, FaultAction, FaultFields, FaultPoint, FaultState, FieldError, MOST_FAULTS};
 pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
 pub use message::{DamagedParts, Features, InvalidMessageId, Message, MessageId, Parts, PartsJson};
 pub use outgoing::{Attempt, InvalidOutgoingId, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
