@@ -61,6 +61,11 @@ impl InboxId {
         self.0.split_once('+').filter(|(base, _)| !base.is_empty()).map(|(base, _)| Self(base.to_owned()))
     }
 
+    /// The ids that a recipient may mean, in this order: with its `+tag`, and without.
+    pub fn meant(&self) -> impl Iterator<Item = Self> + use<> {
+        [Some(self.clone()), self.without_tag()].into_iter().flatten()
+    }
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

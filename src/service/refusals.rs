@@ -92,12 +92,10 @@ async fn write(store: &Store, default_project: ProjectId, batch: Vec<Report>) ->
 async fn addressed_inbox(store: &Store, recipient: &str) -> Result<(Option<InboxId>, Option<ProjectId>), StoreError> {
     let address = EmailAddress::parse(recipient);
     let Ok(inbox) = address.map(|address| InboxId::of(&address)) else { return Ok((None, None)) };
-    let owner = store.owner_of_address(&inbox).await?;
-    if owner.is_none()
-        && let Some(base) = inbox.without_tag()
-        && let Some(owner) = store.owner_of_address(&base).await?
-    {
-        return Ok((Some(base), Some(owner)));
+    for id in inbox.meant() {
+        if let Some(owner) = store.owner_of_address(&id).await? {
+            return Ok((Some(id), Some(owner)));
+        }
     }
-    Ok((Some(inbox), owner))
+    Ok((Some(inbox), None))
 }

@@ -119,15 +119,12 @@ impl Service {
 
     /// Every live inbox may receive, of any project.
     async fn check_local_recipient(&self, recipient: &EmailAddress) -> Result<(), ServiceError> {
-        let exact = InboxId::of(recipient);
-        let now = self.0.clock.now();
-        let mut found = self.0.store.live_inbox(&exact, now).await?;
-        if found.is_none()
-            && let Some(base) = exact.without_tag()
-        {
-            found = self.0.store.live_inbox(&base, now).await?;
+        for id in InboxId::of(recipient).meant() {
+            if self.0.store.live_inbox(&id, self.0.clock.now()).await?.is_some() {
+                return Ok(());
+            }
         }
-        if found.is_some() { Ok(()) } else { Err(ServiceError::RecipientNotFound) }
+        Err(ServiceError::RecipientNotFound)
     }
 
     /// Composing a large body takes time, so it runs on a blocking thread.

@@ -125,7 +125,7 @@ impl Store {
         const LEFT: &str = "
             SELECT number, COALESCE(faults_left, 0) FROM inboxes
             WHERE id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
-        for id in [Some(recipient.clone()), recipient.without_tag()].into_iter().flatten() {
+        for id in recipient.meant() {
             let rows = self.database.look_up(LEFT, values![&id, now]).await?;
             if let Some(mut row) = rows.into_iter().next() {
                 return Ok(Some((id, row.integer()?, row.integer()?)));
