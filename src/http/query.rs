@@ -27,6 +27,11 @@ impl Query {
         Some(value.into_owned()).filter(|value| !value.is_empty())
     }
 
+    /// The text to search for.
+    pub(super) fn search(&self) -> Option<String> {
+        self.first("q").map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
     /// The filters that a list and a wait share.
     ///
     /// # Errors

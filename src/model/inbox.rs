@@ -66,6 +66,12 @@ impl InboxId {
         [Some(self.clone()), self.without_tag()].into_iter().flatten()
     }
 
+    /// The address of the inbox.
+    #[must_use]
+    pub fn at(&self, mail_domain: &Domain) -> String {
+        format!("{self}@{mail_domain}")
+    }
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -125,7 +131,7 @@ impl Inbox {
     /// The recipient address.
     #[must_use]
     pub fn address(&self, mail_domain: &Domain) -> String {
-        format!("{}@{mail_domain}", self.id)
+        self.id.at(mail_domain)
     }
 }
 

@@ -73,7 +73,7 @@ impl Facts<'_> {
 
     fn neighbour(&self) -> Option<String> {
         let (is_close, similar) = self.similar?;
-        let other = format!("{}@{}", similar.id, self.mail_domain);
+        let other = similar.id.at(self.mail_domain);
         let (address, ago) = (&self.address, self.ago(similar.last_received_at));
         Some(if is_close {
             format!("No mail came for {address}, but {ago} ago for {other}. Is the address mistyped?")

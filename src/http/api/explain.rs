@@ -117,7 +117,7 @@ fn refused(refused: &RefusedMail) -> RefusedView<'_> {
 
 fn similar_view(similar: &Similar, mail_domain: &Domain) -> SimilarView {
     SimilarView {
-        address: format!("{}@{mail_domain}", similar.id),
+        address: similar.id.at(mail_domain),
         messages: similar.messages,
         last_received_at: similar.last_received_at,
     }

@@ -5,7 +5,7 @@ use askama::Template;
 use super::page::{subject, with_query};
 use super::remedy::remedy;
 use super::visit::InboxPage;
-use super::when::{When, ago};
+use super::when::{When, span};
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
@@ -109,7 +109,7 @@ impl ExplanationView {
         };
         let similar = explained.similar.iter().map(|similar| Similar {
             url: page.of.path(&format!("/inboxes/{}", path_segment(similar.id.as_str()))),
-            address: format!("{}@{domain}", similar.id),
+            address: similar.id.at(domain),
             messages: similar.messages,
             received: When::new(similar.last_received_at, now),
         });
@@ -129,7 +129,7 @@ fn late(wait: &WaitRecord, explained: &Explanation) -> Option<String> {
     let ended_at: Timestamp = wait.end?.0;
     let matching = explained.latest.iter().filter(|message| message.missed_by.is_empty());
     let first = matching.min_by_key(|message| message.received_at)?;
-    let late_by = ago(first.received_at.since(ended_at)).replace(" ago", "");
+    let late_by = span(first.received_at.since(ended_at));
     (first.received_at > ended_at).then(|| {
         let name = subject(&first.subject);
         format!("The message came too late: \"{name}\" arrived {late_by} after this wait had ended.")

@@ -82,7 +82,7 @@ pub(super) async fn all(State(app): State<Arc<App>>, viewer: SignedIn, query: Qu
 impl List {
     async fn read(app: &App, project: Option<ProjectId>, query: &Query) -> Result<Self, Error> {
         let now = app.service.clock().now();
-        let search = query.first("q").and_then(|search| given(search.trim().to_owned()));
+        let search = query.search();
         let (reason, time) = (query.first("reason"), query.first("time"));
         let hours = TIMES.iter().find(|(word, ..)| time.as_deref() == Some(*word)).map(|(.., hours)| *hours);
         let mut filter = RefusalFilter { project, ..RefusalFilter::default() };

@@ -29,7 +29,7 @@ impl Tools {
         let smtp = explanation.smtp;
         let mail_domain = self.service.mail_domain();
         let similar = explanation.similar.iter().map(|similar| output::Similar {
-            address: format!("{}@{mail_domain}", similar.id),
+            address: similar.id.at(mail_domain),
             messages: similar.messages,
             last_received_at: similar.last_received_at.to_string(),
         });
