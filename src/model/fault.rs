@@ -157,6 +157,23 @@ impl FaultFields {
     }
 }
 
+impl Fault {
+    /// Its fields, as a test would give them.
+    #[must_use]
+    pub fn fields(&self) -> FaultFields {
+        let (at, action) = (Some(self.at.as_str().to_owned()), Some(self.action.as_str().to_owned()));
+        let fields = FaultFields { at, action, times: Some(self.times), ..FaultFields::default() };
+        match &self.action {
+            FaultAction::Defer { reply } | FaultAction::Reject { reply } => {
+                FaultFields { reply: reply.as_ref().map(ToString::to_string), ..fields }
+            }
+            FaultAction::Disconnect { store } => FaultFields { store: *store, ..fields },
+            FaultAction::Delay { seconds } => FaultFields { seconds: Some(*seconds), ..fields },
+            FaultAction::Bounce | FaultAction::Duplicate => fields,
+        }
+    }
+}
+
 impl FaultPoint {
     /// The name that is stored and shown.
     #[must_use]
