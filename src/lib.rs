@@ -14,11 +14,13 @@ pub mod store;
 
 pub mod db;
 
+mod causes;
 pub mod clock;
 pub mod config;
 pub mod metrics;
 pub mod model;
 pub mod tcp;
+mod tls;
 
 pub mod memory;
 

@@ -1,7 +1,7 @@
-//! Listening for connections.
+//! Listening for connections, and telling clients apart.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};
 
@@ -21,6 +21,16 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(os::REUSES_ADDRESSES)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
+}
+
+/// The address by which a client is counted. An IPv6 client usually has a whole /64 and could use another address for
+/// each connection, so its network is counted.
+#[must_use]
+pub fn client_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address => address,
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use ureq::{Agent, Body, RequestBuilder};
 
 use super::error::CliError;
 use super::settings;
+use crate::http::path_segment;
 use crate::model::ApiKey;
 
 /// How long connecting may take.
@@ -229,7 +230,7 @@ impl ApiClient {
     }
 
     fn path(&self, segments: &[&str]) -> String {
-        segments.iter().fold(format!("{}/v1", self.url), |path, segment| format!("{path}/{}", encode_segment(segment)))
+        segments.iter().fold(format!("{}/v1", self.url), |path, segment| format!("{path}/{}", path_segment(segment)))
     }
 
     fn call(&self, request: RequestBuilder<WithoutBody>, longer: Duration) -> Result<Response<Body>, ClientError> {
@@ -279,24 +280,4 @@ fn filtered(request: RequestBuilder<WithoutBody>, filter: &FilterFlags) -> Reque
     let FilterFlags { subject, from, has, after } = filter;
     let pairs = [("subject", subject), ("from", from), ("has", has), ("after", after)];
     request.query_pairs(pairs.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))))
-}
-
-/// Percent-encodes everything but the unreserved characters (RFC 3986, section 2.3).
-fn encode_segment(segment: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    segment.bytes().map(encode).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_segment_stays_one_segment() {
-        assert_eq!(encode_segment("a0.b-c_d~e"), "a0.b-c_d~e");
-        assert_eq!(encode_segment("a/b?c#d%e+ü"), "a%2Fb%3Fc%23d%25e%2B%C3%BC");
-    }
 }

@@ -67,18 +67,3 @@ impl From<io::Error> for CliError {
         Self::Output(error)
     }
 }
-
-/// The error and its causes, each once.
-pub(super) fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let cause_text = error.to_string();
-        // Some errors already name their cause.
-        if !text.ends_with(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        cause = error.source();
-    }
-    text
-}

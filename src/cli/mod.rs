@@ -34,6 +34,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::causes::with_causes;
 use error::CliError;
 
 /// Temporary inboxes for automated end-to-end tests
@@ -132,7 +133,7 @@ fn fail(error: &CliError) -> ExitCode {
     if error.is_closed_output() {
         return ExitCode::SUCCESS;
     }
-    output::note(&format!("restante: {}", error::with_causes(error)));
+    output::note(&format!("restante: {}", with_causes(error)));
     ExitCode::from(error.exit_code())
 }
 

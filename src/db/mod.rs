@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
+use crate::causes::with_causes;
 use crate::config::DatabaseUrl;
 
 use announcer::Announcer;
@@ -55,7 +56,7 @@ pub enum DatabaseError {
     #[error("cannot encrypt the connection to the database: {0}")]
     Tls(#[source] BoxedError),
     /// The server cannot be reached, or the connection was lost during a statement, which may have been carried out.
-    #[error("the database cannot be reached: {}", chain(.0.as_ref()))]
+    #[error("the database cannot be reached: {}", with_causes(.0.as_ref()))]
     Unreachable(#[source] BoxedError),
     /// This node's own session with the server is lost and is being opened again.
     #[error("the session with the database is lost; connecting again")]
@@ -73,7 +74,7 @@ pub enum DatabaseError {
     #[error("the database is encoded in {0}, which cannot hold every mail: create it with ENCODING 'UTF8'")]
     Encoding(String),
     /// The engine ended the transaction because of a conflict with another one; it may be tried again.
-    #[error("the database ended the transaction because of a conflict with another: {}", chain(.0))]
+    #[error("the database ended the transaction because of a conflict with another: {}", with_causes(.0))]
     Conflict(#[source] tokio_postgres::Error),
     /// A newer program has changed the schema.
     #[error(
@@ -90,7 +91,7 @@ pub enum DatabaseError {
     #[error("the database failed: {0}")]
     Sqlite(#[from] rusqlite::Error),
     /// A statement failed on the server.
-    #[error("the database failed: {}", chain(.0))]
+    #[error("the database failed: {}", with_causes(.0))]
     Postgres(#[from] tokio_postgres::Error),
     /// A thread of the database could not be started.
     #[error("cannot start a database thread: {0}")]
@@ -137,15 +138,6 @@ impl DatabaseError {
                 | Self::Closed
         )
     }
-}
-
-/// An error of the driver with all its causes; its own text does not contain them.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(error.source(), |error| error.source());
-    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
-        // Some errors already name their cause.
-        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
-    })
 }
 
 /// A database. Cheap to clone; the last clone closes it.

@@ -1,11 +1,10 @@
 //! Content of a mail as a download. Names from the mail cannot inject paths or headers.
 
-use std::fmt::Write;
-
 use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::error::Error;
 
@@ -49,17 +48,9 @@ pub(super) fn safe_name(name: &str) -> String {
 }
 
 /// Percent-encodes everything but the unreserved characters (RFC 3986, section 2.3).
-pub(super) fn path_segment(id: &str) -> String {
-    let mut segment = String::with_capacity(id.len());
-    for byte in id.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            segment.push(char::from(byte));
-        } else {
-            // Writing into memory cannot fail.
-            let _ = write!(segment, "%{byte:02X}");
-        }
-    }
-    segment
+pub(crate) fn path_segment(segment: &str) -> String {
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(segment, ENCODED).to_string()
 }
 
 /// The name in ASCII for old clients, and in full (RFC 6266, section 4.3).

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::response::json;
 use crate::memory::Exhausted;
-use crate::model::FaultError;
-use crate::service::{ClaimError, DraftError, OutboxError, ProjectError, RetentionError, ServiceError};
+use crate::model::FieldError;
+use crate::service::{ClaimError, OutboxError, ProjectError, RetentionError, ServiceError};
 use crate::store::StoreError;
 
 /// An error answer; its `Display` is the text that is sent.
@@ -202,21 +202,12 @@ impl From<ProjectError> for Error {
     }
 }
 
-impl From<FaultError> for Error {
-    fn from(error: FaultError) -> Self {
+impl From<FieldError> for Error {
+    fn from(error: FieldError) -> Self {
         match error {
-            FaultError::Missing(name) => Self::MissingField(name),
-            FaultError::Invalid(name) => Self::InvalidField(name),
+            FieldError::Missing(name) => Self::MissingField(name),
+            FieldError::Invalid(name) => Self::InvalidField(name),
         }
-    }
-}
-
-impl From<DraftError> for Error {
-    fn from(error: DraftError) -> Self {
-        Self::InvalidField(match error {
-            DraftError::To => "to",
-            DraftError::Subject => "subject",
-        })
     }
 }
 

@@ -8,7 +8,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::api::health::check;
 use super::error::Error;
 use crate::metrics::Metrics;
 use crate::service::Service;
@@ -36,6 +35,6 @@ async fn show(State(monitored): State<Arc<Monitored>>) -> Result<Response, Error
 }
 
 async fn health(State(monitored): State<Arc<Monitored>>) -> Result<&'static str, Error> {
-    check(&monitored.service).await?;
+    monitored.service.check_health().await?;
     Ok("ok\n")
 }

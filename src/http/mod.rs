@@ -28,6 +28,7 @@ use axum::Router;
 use axum::middleware;
 
 pub use app::App;
+pub(crate) use download::path_segment;
 
 use error::Error;
 

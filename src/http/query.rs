@@ -7,8 +7,8 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 
 use super::error::Error;
-use crate::model::Features;
-use crate::service::{LONGEST_FILTER, LONGEST_WAIT, MessageFilter};
+use crate::model::{Features, FieldError};
+use crate::service::{LONGEST_WAIT, MessageFilter};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -27,20 +27,20 @@ impl Query {
         Some(value.into_owned()).filter(|value| !value.is_empty())
     }
 
+    /// The text to search for.
+    pub(super) fn search(&self) -> Option<String> {
+        self.first("q").map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
     /// The filters that a list and a wait share.
     ///
     /// # Errors
     /// [`Error::InvalidParameter`] for a subject or a sender that is too long, and for an unknown word in `has`.
     pub(super) fn message_filter(&self) -> Result<MessageFilter, Error> {
-        let subject = self.first("subject");
-        if subject.as_ref().is_some_and(|subject| subject.len() > LONGEST_FILTER) {
-            return Err(Error::InvalidParameter("subject"));
-        }
-        let from = self.first("from");
-        if from.as_ref().is_some_and(|from| from.len() > LONGEST_FILTER) {
-            return Err(Error::InvalidParameter("from"));
-        }
-        Ok(MessageFilter { subject, from, has: self.features()?, after: self.first("after") })
+        let filter = MessageFilter::new(self.first("subject"), self.first("from"), self.first("after"));
+        let refused = |(FieldError::Missing(name) | FieldError::Invalid(name))| Error::InvalidParameter(name);
+        let filter = filter.map_err(refused)?;
+        Ok(MessageFilter { has: self.features()?, ..filter })
     }
 
     /// What a message must have: `otp`, `link`, or both with a comma between.

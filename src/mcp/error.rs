@@ -3,8 +3,8 @@
 use restante_mail::compose::ComposeError;
 
 use crate::memory::Exhausted;
-use crate::model::FaultError;
-use crate::service::{DraftError, ServiceError};
+use crate::model::FieldError;
+use crate::service::ServiceError;
 use crate::store::StoreError;
 
 /// The failure of a tool.
@@ -114,20 +114,11 @@ impl From<Exhausted> for ToolError {
     }
 }
 
-impl From<FaultError> for ToolError {
-    fn from(error: FaultError) -> Self {
+impl From<FieldError> for ToolError {
+    fn from(error: FieldError) -> Self {
         match error {
-            FaultError::Missing(name) => Self::MissingField(name.to_owned()),
-            FaultError::Invalid(name) => Self::InvalidField(name),
+            FieldError::Missing(name) => Self::MissingField(name.to_owned()),
+            FieldError::Invalid(name) => Self::InvalidField(name),
         }
-    }
-}
-
-impl From<DraftError> for ToolError {
-    fn from(error: DraftError) -> Self {
-        Self::InvalidField(match error {
-            DraftError::To => "to",
-            DraftError::Subject => "subject",
-        })
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::catalogue;
 use super::error::ToolError;
 use crate::model::{FaultFields, Features};
-use crate::service::{LONGEST_FILTER, MessageFilter};
+use crate::service::MessageFilter;
 
 /// Reads the arguments of a call; the schema says which names there are.
 ///
@@ -222,12 +222,8 @@ impl Filter {
     /// # Errors
     /// [`ToolError::InvalidField`] for a text that is too long.
     pub(super) fn resolve(self) -> Result<MessageFilter, ToolError> {
-        for (name, text) in [("subject", &self.subject), ("from", &self.from)] {
-            if text.len() > LONGEST_FILTER {
-                return Err(ToolError::InvalidField(name));
-            }
-        }
         let has = Features { otp: self.has.contains(&Feature::Otp), link: self.has.contains(&Feature::Link) };
-        Ok(MessageFilter { subject: given(self.subject), from: given(self.from), has, after: given(self.after) })
+        let filter = MessageFilter::new(given(self.subject), given(self.from), given(self.after))?;
+        Ok(MessageFilter { has, ..filter })
     }
 }

@@ -186,7 +186,7 @@ mod tests {
         let relay = Relay::new(&format!("http://{}", listener.local_addr().unwrap()), &ApiKey::generate()).unwrap();
         let answering = async {
             let (mut stream, _) = listener.accept().await.unwrap();
-            stream.read(&mut [0; 4096]).await.unwrap();
+            assert_ne!(stream.read(&mut [0; 4096]).await.unwrap(), 0);
             stream.write_all(answer.as_bytes()).await.unwrap();
             std::future::pending::<CallError>().await
         };

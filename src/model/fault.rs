@@ -86,9 +86,9 @@ pub struct FaultFields {
     pub store: Option<bool>,
 }
 
-/// Why fields are no fault; names the field.
+/// Why the fields of a request are refused; names the first one that is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FaultError {
+pub enum FieldError {
     /// A field is missing.
     #[error("missing field: {0}")]
     Missing(&'static str),
@@ -110,13 +110,13 @@ impl FaultFields {
     /// The fault of these fields.
     ///
     /// # Errors
-    /// [`FaultError`] for the first field that is wrong.
-    pub fn fault(&self) -> Result<Fault, FaultError> {
-        let at = self.at.as_deref().ok_or(FaultError::Missing("at"))?;
-        let at = FaultPoint::of_word(at).ok_or(FaultError::Invalid("at"))?;
+    /// [`FieldError`] for the first field that is wrong.
+    pub fn fault(&self) -> Result<Fault, FieldError> {
+        let at = self.at.as_deref().ok_or(FieldError::Missing("at"))?;
+        let at = FaultPoint::of_word(at).ok_or(FieldError::Invalid("at"))?;
         let times = self.times.unwrap_or(1);
         if !(1..=MOST_TIMES).contains(&times) {
-            return Err(FaultError::Invalid("times"));
+            return Err(FieldError::Invalid("times"));
         }
         let action = self.action(at)?;
         let refuses = matches!(action, FaultAction::Defer { .. } | FaultAction::Reject { .. });
@@ -127,33 +127,50 @@ impl FaultFields {
             ("store", self.store.is_some(), may_store),
         ] {
             if is_given && !is_taken {
-                return Err(FaultError::Invalid(name));
+                return Err(FieldError::Invalid(name));
             }
         }
         Ok(Fault { at, action, times })
     }
 
-    fn action(&self, at: FaultPoint) -> Result<FaultAction, FaultError> {
-        match self.action.as_deref().ok_or(FaultError::Missing("do"))? {
+    fn action(&self, at: FaultPoint) -> Result<FaultAction, FieldError> {
+        match self.action.as_deref().ok_or(FieldError::Missing("do"))? {
             "defer" => Ok(FaultAction::Defer { reply: self.reply(false)? }),
             "reject" => Ok(FaultAction::Reject { reply: self.reply(true)? }),
             "disconnect" => Ok(FaultAction::Disconnect { store: self.store }),
             "delay" => {
-                let seconds = self.seconds.ok_or(FaultError::Missing("seconds"))?;
+                let seconds = self.seconds.ok_or(FieldError::Missing("seconds"))?;
                 let is_valid = (1..=MOST_SECONDS).contains(&seconds);
-                if is_valid { Ok(FaultAction::Delay { seconds }) } else { Err(FaultError::Invalid("seconds")) }
+                if is_valid { Ok(FaultAction::Delay { seconds }) } else { Err(FieldError::Invalid("seconds")) }
             }
-            "bounce" | "duplicate" if at != FaultPoint::Data => Err(FaultError::Invalid("at")),
+            "bounce" | "duplicate" if at != FaultPoint::Data => Err(FieldError::Invalid("at")),
             "bounce" => Ok(FaultAction::Bounce),
             "duplicate" => Ok(FaultAction::Duplicate),
-            _ => Err(FaultError::Invalid("do")),
+            _ => Err(FieldError::Invalid("do")),
         }
     }
 
-    fn reply(&self, is_permanent: bool) -> Result<Option<RequestedReply>, FaultError> {
+    fn reply(&self, is_permanent: bool) -> Result<Option<RequestedReply>, FieldError> {
         let Some(text) = &self.reply else { return Ok(None) };
         let reply = RequestedReply::parse(text).filter(|reply| reply.is_permanent() == is_permanent);
-        reply.map(Some).ok_or(FaultError::Invalid("reply"))
+        reply.map(Some).ok_or(FieldError::Invalid("reply"))
+    }
+}
+
+impl Fault {
+    /// Its fields, as a test would give them.
+    #[must_use]
+    pub fn fields(&self) -> FaultFields {
+        let (at, action) = (Some(self.at.as_str().to_owned()), Some(self.action.as_str().to_owned()));
+        let fields = FaultFields { at, action, times: Some(self.times), ..FaultFields::default() };
+        match &self.action {
+            FaultAction::Defer { reply } | FaultAction::Reject { reply } => {
+                FaultFields { reply: reply.as_ref().map(ToString::to_string), ..fields }
+            }
+            FaultAction::Disconnect { store } => FaultFields { store: *store, ..fields },
+            FaultAction::Delay { seconds } => FaultFields { seconds: Some(*seconds), ..fields },
+            FaultAction::Bounce | FaultAction::Duplicate => fields,
+        }
     }
 }
 

@@ -61,6 +61,17 @@ impl InboxId {
         self.0.split_once('+').filter(|(base, _)| !base.is_empty()).map(|(base, _)| Self(base.to_owned()))
     }
 
+    /// The ids that a recipient may mean, in this order: with its `+tag`, and without.
+    pub fn meant(&self) -> impl Iterator<Item = Self> + use<> {
+        [Some(self.clone()), self.without_tag()].into_iter().flatten()
+    }
+
+    /// The address of the inbox.
+    #[must_use]
+    pub fn at(&self, mail_domain: &Domain) -> String {
+        format!("{self}@{mail_domain}")
+    }
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -120,7 +131,7 @@ impl Inbox {
     /// The recipient address.
     #[must_use]
     pub fn address(&self, mail_domain: &Domain) -> String {
-        format!("{}@{mail_domain}", self.id)
+        self.id.at(mail_domain)
     }
 }
 

@@ -5,13 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{InboxId, Timestamp};
+use super::{InboxId, InvalidId, Timestamp, parse_id};
 use crate::memory::Room;
-
-/// The text is no message id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a message id")]
-pub struct InvalidMessageId;
 
 /// Identifies a message; a UUID of version 7, opaque to callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,13 +22,9 @@ impl MessageId {
     /// Parses an id from outside: the hyphenated form, in any case.
     ///
     /// # Errors
-    /// [`InvalidMessageId`] for anything else.
-    pub fn parse(text: &str) -> Result<Self, InvalidMessageId> {
-        // Uuid also accepts braces and URNs; an id has one spelling.
-        if text.len() != uuid::fmt::Hyphenated::LENGTH {
-            return Err(InvalidMessageId);
-        }
-        Uuid::try_parse(text).map(Self).map_err(|_| InvalidMessageId)
+    /// [`InvalidId`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        parse_id(text).map(Self)
     }
 }
 
@@ -90,12 +81,6 @@ impl PartsJson {
     /// [`DamagedParts`] if they cannot be serialized as JSON.
     pub fn of(parts: &Parts) -> Result<Self, DamagedParts> {
         Ok(Self { bytes: serde_json::to_vec(parts)?, room: Room::default() })
-    }
-
-    /// The share of the memory budget that the parts take; the messages of one page have one in common.
-    #[must_use]
-    pub fn room(&self) -> &Room {
-        &self.room
     }
 
     /// The members of the object, without the braces.

@@ -2,6 +2,7 @@
 
 mod api_key;
 mod fault;
+mod id;
 mod inbox;
 mod message;
 mod outgoing;
@@ -12,10 +13,11 @@ mod timestamp;
 mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
-pub use fault::{Fault, FaultAction, FaultError, FaultFields, FaultPoint, FaultState, MOST_FAULTS};
+pub use fault::{Fault, FaultAction, FaultFields, FaultPoint, FaultState, FieldError, MOST_FAULTS};
+pub use id::{InvalidId, parse_id};
 pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
-pub use message::{DamagedParts, Features, InvalidMessageId, Message, MessageId, Parts, PartsJson};
-pub use outgoing::{Attempt, InvalidOutgoingId, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
+pub use message::{DamagedParts, Features, Message, MessageId, Parts, PartsJson};
+pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::{Project, ProjectId};
 pub use reception::{Envelope, Reception};
 pub use refused::RefusedMail;

@@ -4,12 +4,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use super::{InboxId, ProjectId, Timestamp};
-
-/// The text is not an outgoing id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not the id of an outgoing item")]
-pub struct InvalidOutgoingId;
+use super::{InboxId, InvalidId, ProjectId, Timestamp, parse_id};
 
 /// Identifies an outgoing item; a UUID of version 7, opaque to callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,13 +20,9 @@ impl OutgoingId {
     /// Parses an id from outside: the hyphenated form, in any case.
     ///
     /// # Errors
-    /// [`InvalidOutgoingId`] for anything else.
-    pub fn parse(text: &str) -> Result<Self, InvalidOutgoingId> {
-        // Uuid also accepts braces and URNs; an id has one spelling.
-        if text.len() != uuid::fmt::Hyphenated::LENGTH {
-            return Err(InvalidOutgoingId);
-        }
-        Uuid::try_parse(text).map(Self).map_err(|_| InvalidOutgoingId)
+    /// [`InvalidId`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        parse_id(text).map(Self)
     }
 }
 

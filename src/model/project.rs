@@ -4,7 +4,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use super::Timestamp;
+use super::{InvalidId, Timestamp, parse_id};
 
 /// Identifies a project; a UUID of version 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,14 +16,13 @@ impl ProjectId {
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
     }
-}
 
-impl ProjectId {
     /// Parses an id from outside: the hyphenated form, in any case.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        // Uuid also accepts braces and URNs; an id has one spelling.
-        (text.len() == uuid::fmt::Hyphenated::LENGTH).then(|| Uuid::try_parse(text).ok().map(Self)).flatten()
+    ///
+    /// # Errors
+    /// [`InvalidId`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        parse_id(text).map(Self)
     }
 }
 

@@ -1,5 +1,7 @@
 //! A refusal over SMTP, kept so that users can find out why a mail did not arrive.
 
+use std::net::SocketAddr;
+
 use super::{InboxId, Timestamp};
 
 /// One SMTP reply that refused something.
@@ -9,7 +11,7 @@ pub struct RefusedMail {
     pub peer: String,
     /// The reverse-path as the client sent it; empty if there was none yet.
     pub sender: String,
-    /// The recipient or recipients as the client sent them; empty if there were none yet.
+    /// The recipient as the client sent it; empty if there was none yet.
     pub recipient: String,
     /// The inbox whose local part the recipient has; `None` if no recipient is known.
     pub inbox: Option<InboxId>,
@@ -19,4 +21,25 @@ pub struct RefusedMail {
     pub reply: String,
     /// The time of the reply.
     pub refused_at: Timestamp,
+}
+
+impl RefusedMail {
+    /// The client's address.
+    #[must_use]
+    pub fn client(&self) -> String {
+        let peer: Result<SocketAddr, _> = self.peer.parse();
+        peer.map_or_else(|_| self.peer.clone(), |peer| peer.ip().to_canonical().to_string())
+    }
+
+    /// The sender without the brackets of the path.
+    #[must_use]
+    pub fn sender_address(&self) -> &str {
+        self.sender.trim_matches(['<', '>'])
+    }
+
+    /// The recipient without the brackets of the path.
+    #[must_use]
+    pub fn recipient_address(&self) -> &str {
+        self.recipient.trim_matches(['<', '>'])
+    }
 }

@@ -1,10 +1,11 @@
 //! Admission: counts the open connections, in total and by client, and refuses those over a limit.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::config::Limits;
+use crate::tcp::client_of;
 
 /// The counts and their limits.
 pub(super) struct Admission {
@@ -44,15 +45,6 @@ impl Admission {
     fn open(&self) -> MutexGuard<'_, Open> {
         // Nothing panics while the counts are inconsistent, so a poisoned lock is usable.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The address by which a client is counted. An IPv6 client usually has a whole /64 and could use another address for
-/// each connection, so its network is counted.
-pub(super) fn client_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
-        address => address,
     }
 }
 

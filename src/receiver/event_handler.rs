@@ -287,12 +287,12 @@ impl EventHandler {
     }
 
     fn store_refusal(&self, refusal: Refusal, reply: &Reply) {
-        let (sender, recipient) = match reply.path() {
-            None => (self.sender.as_str(), self.recipients.as_str()),
-            Some(RefusedPath::Sender(path)) => (path.as_str(), ""),
-            Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), path.as_str()),
+        let (sender, recipients) = match reply.path() {
+            None => (self.sender.as_str(), self.recipients.split(' ').collect()),
+            Some(RefusedPath::Sender(path)) => (path.as_str(), vec![""]),
+            Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), vec![path.as_str()]),
         };
-        self.record(sender, recipient, refusal.label(), reply.to_string().trim_end());
+        self.record(sender, recipients, refusal.label(), reply.to_string().trim_end());
     }
 
     /// Stores a fault among the refusals if the mail is not stored and no reply says so.
@@ -304,20 +304,23 @@ impl EventHandler {
             FaultAction::Bounce => ("bounced_on_request", "accepted, and bounced on request"),
             _ => return,
         };
-        self.record(&self.sender, &self.recipients, reason, what);
+        self.record(&self.sender, self.recipients.split(' ').collect(), reason, what);
     }
 
-    fn record(&self, sender: &str, recipient: &str, reason: &str, reply: &str) {
-        let refused = RefusedMail {
-            peer: self.peer.to_string(),
-            sender: sender.to_owned(),
-            recipient: recipient.to_owned(),
-            inbox: None,
-            reason: reason.to_owned(),
-            reply: reply.to_owned(),
-            refused_at: self.context.clock().now(),
-        };
-        self.context.service.record_refusal(refused, self.caller.as_ref().map(|caller| caller.project));
+    /// Stores a refusal for each recipient, so that each owner sees only their own.
+    fn record(&self, sender: &str, recipients: Vec<&str>, reason: &str, reply: &str) {
+        for recipient in recipients {
+            let refused = RefusedMail {
+                peer: self.peer.to_string(),
+                sender: sender.to_owned(),
+                recipient: recipient.to_owned(),
+                inbox: None,
+                reason: reason.to_owned(),
+                reply: reply.to_owned(),
+                refused_at: self.context.clock().now(),
+            };
+            self.context.service.record_refusal(refused, self.caller.as_ref().map(|caller| caller.project));
+        }
     }
 }
 

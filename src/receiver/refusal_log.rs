@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::admission::client_of;
 use crate::clock::{Clock, Instant};
+use crate::tcp::client_of;
 
 /// The length of a window.
 const WINDOW: Duration = Duration::from_secs(10);

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use restante_mail::report::header_section;
 use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, RSA_PKCS1_SHA256, RsaKeyPair};
 use sha2::{Digest, Sha256};
@@ -136,8 +137,8 @@ type Field<'a> = (&'a str, &'a [u8]);
 
 /// The header section, and the body after the empty line.
 fn split(message: &[u8]) -> (&[u8], &[u8]) {
-    let end = message.windows(4).position(|bytes| bytes == b"\r\n\r\n");
-    end.map_or((message, &[]), |end| (&message[..end + 2], &message[end + 4..]))
+    let header = header_section(message);
+    (header, message.get(header.len() + 2..).unwrap_or_default())
 }
 
 fn fields(header: &[u8]) -> Vec<Field<'_>> {

@@ -146,7 +146,7 @@ impl Settler {
     }
 
     fn sender(&self, item: &Outgoing) -> String {
-        format!("{}@{}", item.inbox, self.service.mail_domain())
+        item.inbox.at(self.service.mail_domain())
     }
 
     fn now(&self) -> Timestamp {

@@ -60,7 +60,7 @@ impl BlockedDeliveries {
         if queues.is_empty() {
             return None;
         }
-        let mut inboxes = delivery.recipients.iter().flat_map(|id| [Some(id.clone()), id.without_tag()]).flatten();
+        let mut inboxes = delivery.recipients.iter().flat_map(InboxId::meant);
         inboxes.find(|id| queues.contains_key(id))
     }
 

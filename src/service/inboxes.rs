@@ -40,11 +40,16 @@ impl Service {
     /// # Errors
     /// [`ServiceError::InboxNotFound`], also for an invalid address or another domain.
     pub async fn inbox_by_address(&self, caller: &Caller, address: &str) -> Result<Inbox, ServiceError> {
-        let address = EmailAddress::parse(address.trim()).map_err(|_| ServiceError::InboxNotFound)?;
-        if address.domain() != self.mail_domain() {
-            return Err(ServiceError::InboxNotFound);
-        }
-        self.own_inbox(caller, &InboxId::of(&address)).await
+        self.own_inbox(caller, &self.id_of_address(address)?).await
+    }
+
+    /// The inbox id that an address names, in any case.
+    ///
+    /// # Errors
+    /// [`ServiceError::InboxNotFound`] for an invalid address or another domain.
+    pub fn id_of_address(&self, address: &str) -> Result<InboxId, ServiceError> {
+        let address = EmailAddress::parse(address.trim()).ok().filter(|address| address.domain() == self.mail_domain());
+        address.map(|address| InboxId::of(&address)).ok_or(ServiceError::InboxNotFound)
     }
 
     /// Ends the caller's inbox: it, its messages and the waits on it are gone when this returns.

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::clock::{Clock, Instant};
+use crate::tcp::client_of;
 
 /// Failures that are allowed without a wait.
 const FREE_FAILURES: u32 = 5;
@@ -69,7 +70,7 @@ impl Lockout {
     /// # Errors
     /// The time the client must wait, if it may not try now.
     pub fn attempt(&self, kind: CredentialKind, client: IpAddr) -> Result<SignInAttempt<'_>, Duration> {
-        let guesser = Guesser { kind, network: network(client) };
+        let guesser = Guesser { kind, network: client_of(client) };
         let (now, mut failures) = (self.clock.instant(), self.failures());
         failures.retain(|_, failures| now.since(failures.last) < FORGOTTEN);
         let before = failures.get(&guesser).copied();
@@ -113,14 +114,6 @@ impl Failures {
     fn wait(self) -> Duration {
         let Some(over) = self.count.checked_sub(FREE_FAILURES) else { return Duration::ZERO };
         FIRST_WAIT.saturating_mul(2_u32.saturating_pow(over)).min(LONGEST_WAIT)
-    }
-}
-
-/// A client with an IPv6 address can use its whole network of 64 bits.
-fn network(client: IpAddr) -> IpAddr {
-    match client.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => IpAddr::V6((u128::from(address) & !u128::from(u64::MAX)).into()),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Reads messages: one by its id, or a list.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{Features, Inbox, Message, MessageId};
+use crate::model::{Features, FieldError, Inbox, Message, MessageId};
 use crate::store::{Everything, Pieces, Selection, StoredMessage};
 
 /// The longest filter for a subject or a sender: as long as a line of a message may be (RFC 5322, section 2.1.1).
-pub const LONGEST_FILTER: usize = 998;
+const LONGEST_FILTER: usize = 998;
 
 /// The filter of a list or a wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +40,21 @@ pub struct MessagePages {
     /// The list continues before this sequence; `None` at its end.
     before: Option<i64>,
     left: i64,
+}
+
+impl MessageFilter {
+    /// A filter as a caller gave it, which asks for no features.
+    ///
+    /// # Errors
+    /// [`FieldError`] for a subject or a sender that is too long.
+    pub fn new(subject: Option<String>, from: Option<String>, after: Option<String>) -> Result<Self, FieldError> {
+        for (name, text) in [("subject", &subject), ("from", &from)] {
+            if text.as_ref().is_some_and(|text| text.len() > LONGEST_FILTER) {
+                return Err(FieldError::Invalid(name));
+            }
+        }
+        Ok(Self { subject, from, has: Features::default(), after })
+    }
 }
 
 impl Service {

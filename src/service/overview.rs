@@ -96,7 +96,8 @@ impl Service {
     /// If the store fails.
     pub async fn inbox_end(&self, project: ProjectId, id: &str) -> Result<Option<InboxEnd>, StoreError> {
         let Ok(id) = InboxId::parse(id) else { return Ok(None) };
-        self.0.store.inbox_end(project, &id, self.0.clock.now()).await
+        let found = self.0.store.inbox_or_end(project, &id, self.0.clock.now()).await?;
+        Ok(found.and_then(|(_, end)| end))
     }
 
     /// Creates a permanent inbox with a chosen name.
@@ -112,17 +113,6 @@ impl Service {
         let created_at = self.0.clock.now();
         let inbox = Inbox { id, project, kind: InboxKind::Permanent, created_at, expires_at: None };
         if self.0.store.claim_inbox(&inbox).await? { Ok(inbox) } else { Err(ClaimError::Taken) }
-    }
-
-    /// Ends an inbox of either kind: it, its messages and the waits on it are gone when this returns.
-    ///
-    /// # Errors
-    /// [`ServiceError::InboxNotFound`].
-    pub async fn delete_any_inbox(&self, caller: &Caller, id: &str) -> Result<(), ServiceError> {
-        let inbox = self.inbox(caller, id).await?;
-        let now = self.0.clock.now();
-        let ended = self.0.store.end_inbox(&inbox, now).await?;
-        if ended { Ok(()) } else { Err(ServiceError::InboxNotFound) }
     }
 
     /// At most `limit` messages of `inbox` whose sender, subject or text contains `wanted` (case-insensitive), the

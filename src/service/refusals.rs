@@ -82,34 +82,20 @@ async fn run(store: Store, default_project: ProjectId, mut reports: mpsc::Receiv
 async fn write(store: &Store, default_project: ProjectId, batch: Vec<Report>) -> Result<(), StoreError> {
     let mut refusals = Vec::with_capacity(batch.len());
     for Report { refused, project } in batch {
-        for refused in by_recipient(refused) {
-            let (inbox, owner) = addressed_inbox(store, &refused.recipient).await?;
-            refusals.push((project.or(owner).unwrap_or(default_project), RefusedMail { inbox, ..refused }));
-        }
+        let (inbox, owner) = addressed_inbox(store, refused.recipient_address()).await?;
+        refusals.push((project.or(owner).unwrap_or(default_project), RefusedMail { inbox, ..refused }));
     }
     store.add_refusals(&refusals).await
 }
 
-/// The refusal of a message as one of each recipient, so that each owner sees only their own.
-fn by_recipient(refused: RefusedMail) -> Vec<RefusedMail> {
-    // A path that a client wrote itself may have spaces in it.
-    if refused.recipient.starts_with('<') || !refused.recipient.contains(' ') {
-        return vec![refused];
-    }
-    let of = |recipient: &str| RefusedMail { recipient: recipient.to_owned(), ..refused.clone() };
-    refused.recipient.split_whitespace().map(of).collect()
-}
-
 /// The inbox that a recipient names, and the owner of its address. A tag counts only if an inbox has it.
 async fn addressed_inbox(store: &Store, recipient: &str) -> Result<(Option<InboxId>, Option<ProjectId>), StoreError> {
-    let address = EmailAddress::parse(recipient.trim_start_matches('<').trim_end_matches('>'));
+    let address = EmailAddress::parse(recipient);
     let Ok(inbox) = address.map(|address| InboxId::of(&address)) else { return Ok((None, None)) };
-    let owner = store.owner_of_address(&inbox).await?;
-    if owner.is_none()
-        && let Some(base) = inbox.without_tag()
-        && let Some(owner) = store.owner_of_address(&base).await?
-    {
-        return Ok((Some(base), Some(owner)));
+    for id in inbox.meant() {
+        if let Some(owner) = store.owner_of_address(&id).await? {
+            return Ok((Some(id), Some(owner)));
+        }
     }
-    Ok((Some(inbox), owner))
+    Ok((Some(inbox), None))
 }

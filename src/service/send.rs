@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::slots::Slot;
 use super::{Caller, Incoming, QUEUE_LIFETIME, Service, ServiceError};
-use crate::model::{EmailAddress, Inbox, InboxId, MessageId, OutgoingId, Timestamp};
+use crate::model::{EmailAddress, FieldError, Inbox, InboxId, MessageId, OutgoingId, Timestamp};
 use crate::store::{NewOutgoing, OutgoingChange, StoreError};
 
 /// A message to send.
@@ -21,17 +21,6 @@ pub struct Draft {
     pub html: String,
     /// The id of the message that this one replies to, as the caller gave it.
     pub in_reply_to: Option<String>,
-}
-
-/// A field of a message to send is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DraftError {
-    /// The recipient is not a bare address.
-    #[error("invalid field: to")]
-    To,
-    /// The subject is not one line.
-    #[error("invalid field: subject")]
-    Subject,
 }
 
 /// A permit for one running send of a key; dropping it frees it.
@@ -50,20 +39,20 @@ impl Draft {
     /// A message as a caller gave it.
     ///
     /// # Errors
-    /// [`DraftError`] for the first field that is invalid.
+    /// [`FieldError`] for a subject that is not one line, or a recipient that is no bare address.
     pub fn new(
         to: &str,
         subject: String,
         text: String,
         html: String,
         in_reply_to: Option<String>,
-    ) -> Result<Self, DraftError> {
+    ) -> Result<Self, FieldError> {
         // A line break would start another header field, and other control characters are not allowed (RFC 5322,
         // section 2.2).
         if subject.contains(char::is_control) {
-            return Err(DraftError::Subject);
+            return Err(FieldError::Invalid("subject"));
         }
-        let to = EmailAddress::parse(to).map_err(|_| DraftError::To)?;
+        let to = EmailAddress::parse(to).map_err(|_| FieldError::Invalid("to"))?;
         Ok(Self { to, subject, text, html, in_reply_to })
     }
 }
@@ -130,15 +119,12 @@ impl Service {
 
     /// Every live inbox may receive, of any project.
     async fn check_local_recipient(&self, recipient: &EmailAddress) -> Result<(), ServiceError> {
-        let exact = InboxId::of(recipient);
-        let now = self.0.clock.now();
-        let mut found = self.0.store.live_inbox(&exact, now).await?;
-        if found.is_none()
-            && let Some(base) = exact.without_tag()
-        {
-            found = self.0.store.live_inbox(&base, now).await?;
+        for id in InboxId::of(recipient).meant() {
+            if self.0.store.live_inbox(&id, self.0.clock.now()).await?.is_some() {
+                return Ok(());
+            }
         }
-        if found.is_some() { Ok(()) } else { Err(ServiceError::RecipientNotFound) }
+        Err(ServiceError::RecipientNotFound)
     }
 
     /// Composing a large body takes time, so it runs on a blocking thread.

@@ -67,13 +67,13 @@ impl Facts<'_> {
 
     fn refusal(&self) -> Option<String> {
         let refused = self.refused.iter().find(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))?;
-        let recipient = refused.recipient.trim_matches(['<', '>']);
+        let recipient = refused.recipient_address();
         Some(format!("Mail to {recipient} was refused {} ago: {}", self.ago(refused.refused_at), refused.reply))
     }
 
     fn neighbour(&self) -> Option<String> {
         let (is_close, similar) = self.similar?;
-        let other = format!("{}@{}", similar.id, self.mail_domain);
+        let other = similar.id.at(self.mail_domain);
         let (address, ago) = (&self.address, self.ago(similar.last_received_at));
         Some(if is_close {
             format!("No mail came for {address}, but {ago} ago for {other}. Is the address mistyped?")
@@ -92,7 +92,7 @@ impl Facts<'_> {
             return None;
         }
         let refusal = self.last_refusal.map_or_else(String::new, |refused| {
-            let recipient = refused.recipient.trim_matches(['<', '>']);
+            let recipient = refused.recipient_address();
             let of = if recipient.is_empty() { String::new() } else { format!(" of mail to {recipient}") };
             format!(" The last refusal{of}: {}", refused.reply)
         });

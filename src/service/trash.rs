@@ -5,7 +5,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{Inbox, MessageId};
+use crate::model::{Inbox, MessageId, parse_id};
 use crate::store::{Rubbish, StoreError};
 
 /// How long a deletion can be taken back.
@@ -56,7 +56,7 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn can_restore(&self, caller: &Caller, deletion: &str) -> Result<bool, StoreError> {
-        let Ok(deletion) = Uuid::try_parse(deletion) else { return Ok(false) };
+        let Ok(deletion) = parse_id(deletion) else { return Ok(false) };
         self.0.store.can_restore(caller.project, deletion, self.0.clock.now()).await
     }
 
@@ -65,7 +65,7 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn restore(&self, caller: &Caller, deletion: &str) -> Result<bool, StoreError> {
-        let Ok(deletion) = Uuid::try_parse(deletion) else { return Ok(false) };
+        let Ok(deletion) = parse_id(deletion) else { return Ok(false) };
         Ok(self.0.store.restore(caller.project, deletion, self.0.clock.now()).await? > 0)
     }
 

@@ -1,12 +1,10 @@
-//! The data for an explanation: the latest messages of an inbox with the filters that exclude them, refusals, and other
+//! The data for an explanation: how an inbox ended, its latest messages with the filters that exclude them, and other
 //! inboxes that got mail.
 
 use super::inboxes::read_inbox;
-use super::overview::InboxEnd;
-use super::refusals::read_refusal;
 use super::{Selection, Store, StoreError};
 use crate::db::{DatabaseError, Row, values};
-use crate::model::{Inbox, InboxId, MessageId, ProjectId, RefusedMail, Timestamp};
+use crate::model::{Inbox, InboxId, MessageId, ProjectId, Timestamp};
 
 /// Inboxes that are compared with the address: the newest of the project.
 const INBOXES: i64 = 1_000;
@@ -39,6 +37,26 @@ pub struct Similar {
     pub last_received_at: Timestamp,
     /// Whether it was created by mail.
     pub opened_by_mail: bool,
+}
+
+/// How an inbox ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InboxEnd {
+    /// It expired.
+    Expired(Timestamp),
+    /// It was deleted.
+    Deleted(Timestamp),
+}
+
+impl InboxEnd {
+    /// Why it ended, as one word, and when.
+    #[must_use]
+    pub fn reason_and_time(self) -> (&'static str, Timestamp) {
+        match self {
+            Self::Expired(at) => ("expired", at),
+            Self::Deleted(at) => ("deleted", at),
+        }
+    }
 }
 
 impl Store {
@@ -95,45 +113,6 @@ impl Store {
             received_at: head.received_at,
         });
         Ok(latest.collect())
-    }
-
-    /// The newest refusals since `since`: of mail to `inbox`, and of mail without a known recipient that belongs to one
-    /// of these projects.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn refusals_of(
-        &self,
-        inbox: &InboxId,
-        projects: [ProjectId; 2],
-        since: Timestamp,
-        most: usize,
-    ) -> Result<Vec<RefusedMail>, StoreError> {
-        const NAMED: &str = "
-            SELECT peer, sender, recipient, inbox_id, reason, reply, refused_at FROM refusals
-            WHERE inbox_id = $1 AND refused_at >= $2 ORDER BY id DESC LIMIT $3";
-        const UNNAMED: &str = "
-            SELECT peer, sender, recipient, inbox_id, reason, reply, refused_at FROM refusals
-            WHERE inbox_id = '' AND refused_at >= $1 AND project_id IN ($2, $3) ORDER BY id DESC LIMIT $4";
-        let named = self.database.query(NAMED, values![inbox, since, most]).await?;
-        let unnamed = self.database.query(UNNAMED, values![since, projects[0], projects[1], most]).await?;
-        let all: Result<Vec<RefusedMail>, _> = named.into_iter().chain(unnamed).map(read_refusal).collect();
-        let mut all = all?;
-        all.sort_by_key(|refused| std::cmp::Reverse(refused.refused_at));
-        all.truncate(most);
-        Ok(all)
-    }
-
-    /// The newest refusal of a project since `since`.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn last_refusal(&self, project: ProjectId, since: Timestamp) -> Result<Option<RefusedMail>, StoreError> {
-        const LAST: &str = "
-            SELECT peer, sender, recipient, inbox_id, reason, reply, refused_at FROM refusals
-            WHERE project_id = $1 AND refused_at >= $2 ORDER BY id DESC LIMIT 1";
-        let rows = self.database.query(LAST, values![project, since]).await?;
-        Ok(rows.into_iter().next().map(read_refusal).transpose()?)
     }
 
     /// Live inboxes of a project that got mail since `since`: of the newest inboxes, and of those with the newest

@@ -6,7 +6,7 @@
 
 use super::{Change, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{Fault, FaultAction, FaultPoint, FaultState, Inbox, InboxId, ProjectId, RequestedReply, Timestamp};
+use crate::model::{Fault, FaultAction, FaultFields, FaultPoint, FaultState, Inbox, InboxId, ProjectId, Timestamp};
 
 /// A fault with uses left.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ impl Store {
         const LEFT: &str = "
             SELECT number, COALESCE(faults_left, 0) FROM inboxes
             WHERE id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
-        for id in [Some(recipient.clone()), recipient.without_tag()].into_iter().flatten() {
+        for id in recipient.meant() {
             let rows = self.database.look_up(LEFT, values![&id, now]).await?;
             if let Some(mut row) = rows.into_iter().next() {
                 return Ok(Some((id, row.integer()?, row.integer()?)));
@@ -169,18 +169,11 @@ async fn replace(
     Ok(true)
 }
 
-fn fault_row(inbox_number: i64, position: i64, Fault { at, action, times }: &Fault) -> Vec<Value> {
-    let (mut reply, mut stores, mut seconds) = (None, None, None);
-    match action {
-        FaultAction::Defer { reply: given } | FaultAction::Reject { reply: given } => {
-            reply = given.as_ref().map(ToString::to_string);
-        }
-        FaultAction::Disconnect { store } => stores = *store,
-        FaultAction::Delay { seconds: given } => seconds = Some(i64::from(*given)),
-        FaultAction::Bounce | FaultAction::Duplicate => {}
-    }
-    let times = i64::from(*times);
-    values![inbox_number, position, at.as_str(), action.as_str(), reply, stores, seconds, times]
+fn fault_row(inbox_number: i64, position: i64, fault: &Fault) -> Vec<Value> {
+    let FaultFields { reply, store, seconds, .. } = fault.fields();
+    let (at, action) = (fault.at.as_str(), fault.action.as_str());
+    let (seconds, times) = (seconds.map(i64::from), i64::from(fault.times));
+    values![inbox_number, position, at, action, reply, store, seconds, times]
 }
 
 async fn use_at_rcpt(
@@ -257,23 +250,18 @@ async fn remove(transaction: &mut Transaction, inbox_number: i64) -> Result<(), 
 }
 
 fn read_pending(row: &mut Row) -> Result<Pending, StoreError> {
-    const DAMAGED: StoreError = StoreError::Damaged("a fault is none of those that this version knows");
     let number = row.integer()?;
-    let at = FaultPoint::of_word(&row.text()?).ok_or(DAMAGED)?;
-    let (word, reply) = (row.text()?, row.optional_text()?);
-    let (stores, seconds) = (row.optional_integer()?, row.optional_integer()?);
-    let reply = reply.as_deref().and_then(RequestedReply::parse);
-    let action = match word.as_str() {
-        "defer" => FaultAction::Defer { reply },
-        "reject" => FaultAction::Reject { reply },
-        "disconnect" => FaultAction::Disconnect { store: stores.map(|stores| stores == 1) },
-        "delay" => FaultAction::Delay { seconds: seconds.and_then(|seconds| seconds.try_into().ok()).unwrap_or(1) },
-        "bounce" => FaultAction::Bounce,
-        "duplicate" => FaultAction::Duplicate,
-        _ => return Err(DAMAGED),
+    let fields = FaultFields {
+        at: Some(row.text()?),
+        action: Some(row.text()?),
+        reply: row.optional_text()?,
+        store: row.optional_integer()?.map(|stores| stores == 1),
+        seconds: row.optional_integer()?.and_then(|seconds| seconds.try_into().ok()),
+        times: Some(count(row.integer()?)),
     };
-    let (times, used) = (count(row.integer()?), count(row.integer()?));
-    Ok(Pending { number, fault: Fault { at, action, times }, left: times.saturating_sub(used) })
+    let used = count(row.integer()?);
+    let fault = fields.fault().map_err(|_| StoreError::Damaged("a fault is none of those that this version knows"))?;
+    Ok(Pending { number, left: fault.times.saturating_sub(used), fault })
 }
 
 fn count(number: i64) -> u32 {

@@ -51,8 +51,6 @@ pub struct OutgoingFilter {
     pub project: Option<ProjectId>,
     /// Only those with this status.
     pub status: Option<OutgoingStatus>,
-    /// Only those older than this one.
-    pub before: Option<OutgoingId>,
 }
 
 impl NewOutgoing {
@@ -134,16 +132,12 @@ impl Store {
         const LIST: &str = concat!(
             "SELECT ",
             item_columns!(),
-            " FROM outgoing WHERE ($1 = '' OR status = $1) AND ($2 = 0 OR project_id = $3) AND ($4 = 0 OR id < $5)
-             ORDER BY id DESC LIMIT $6"
+            " FROM outgoing WHERE ($1 = '' OR status = $1) AND ($2 = 0 OR project_id = $3) ORDER BY id DESC LIMIT $4"
         );
-        let (project, before) = (filter.project.unwrap_or(ProjectId(uuid::Uuid::nil())), filter.before);
         let parameters = values![
             filter.status.map_or("", OutgoingStatus::as_str),
             filter.project.is_some(),
-            project,
-            before.is_some(),
-            before.map_or(uuid::Uuid::nil(), |before| before.0),
+            filter.project.unwrap_or(ProjectId(uuid::Uuid::nil())),
             limit,
         ];
         let rows = self.database.query(LIST, parameters).await?;

@@ -1,4 +1,4 @@
-//! The totals of the dashboard, and how an inbox ended. Also marks, which show whether a list has changed.
+//! The totals of the dashboard. Also marks, which show whether a list has changed.
 
 use uuid::Uuid;
 
@@ -19,36 +19,7 @@ pub enum Watched {
     Refused(Option<ProjectId>),
 }
 
-/// How an inbox ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InboxEnd {
-    /// It expired.
-    Expired(Timestamp),
-    /// It was deleted.
-    Deleted(Timestamp),
-}
-
 impl Store {
-    /// How an inbox of a project ended, if it has; its address is then reserved for the project.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn inbox_end(
-        &self,
-        project: ProjectId,
-        id: &InboxId,
-        now: Timestamp,
-    ) -> Result<Option<InboxEnd>, StoreError> {
-        const ENDED: &str =
-            "SELECT expires_at, deleted_at FROM inboxes WHERE id = $1 AND project_id = $2 AND expires_at <= $3";
-        let Some(mut row) = self.database.look_up(ENDED, values![id, project, now]).await?.into_iter().next() else {
-            return Ok(None);
-        };
-        let expired_at = Timestamp::from_millis(row.integer()?);
-        let deleted_at = row.optional_integer()?.map(Timestamp::from_millis);
-        Ok(Some(deleted_at.map_or(InboxEnd::Expired(expired_at), InboxEnd::Deleted)))
-    }
-
     /// The bytes of the live messages of a project, as they were received.
     ///
     /// # Errors

@@ -13,6 +13,16 @@ const KEPT: i64 = 1_000;
 /// The most refusals that one search reads.
 const SEARCHED: i64 = 5_000;
 
+/// A SELECT of the columns of a [`RefusedMail`], and after them its project.
+macro_rules! refusals {
+    ($conditions:literal) => {
+        concat!(
+            "SELECT peer, sender, recipient, inbox_id, reason, reply, refused_at, project_id FROM refusals WHERE ",
+            $conditions
+        )
+    };
+}
+
 /// Which refusals are meant.
 #[derive(Clone, Debug, Default)]
 pub struct RefusalFilter {
@@ -44,10 +54,10 @@ impl Store {
         filter: &RefusalFilter,
         limit: usize,
     ) -> Result<Vec<(ProjectId, RefusedMail)>, StoreError> {
-        const FIND: &str = "
-            SELECT project_id, peer, sender, recipient, inbox_id, reason, reply, refused_at FROM refusals
-            WHERE ($1 = 0 OR project_id = $2) AND ($3 = '' OR reason = $3) AND refused_at >= $4
-            ORDER BY id DESC LIMIT $5";
+        const FIND: &str = refusals!(
+            "($1 = 0 OR project_id = $2) AND ($3 = '' OR reason = $3) AND refused_at >= $4
+             ORDER BY id DESC LIMIT $5"
+        );
         let id = filter.project.map_or(Uuid::nil(), |project| project.0);
         let since = filter.since.map_or(0, Timestamp::as_millis);
         let reason = filter.reason.as_deref().unwrap_or_default();
@@ -55,13 +65,47 @@ impl Store {
         let rows = self.database.query(FIND, parameters).await?;
         let mut found = Vec::new();
         for mut row in rows {
-            let project = ProjectId(row.uuid()?);
-            let refused = read_refusal(row)?;
+            let (refused, project) = (read_refusal(&mut row)?, ProjectId(row.uuid()?));
             if found.len() < limit && filter.has_text_in(&refused) {
                 found.push((project, refused));
             }
         }
         Ok(found)
+    }
+
+    /// The newest refusals since `since`: of mail to `inbox`, and of mail without a known recipient that belongs to one
+    /// of these projects.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn refusals_of(
+        &self,
+        inbox: &InboxId,
+        projects: [ProjectId; 2],
+        since: Timestamp,
+        most: usize,
+    ) -> Result<Vec<RefusedMail>, StoreError> {
+        const NAMED: &str = refusals!("inbox_id = $1 AND refused_at >= $2 ORDER BY id DESC LIMIT $3");
+        const UNNAMED: &str =
+            refusals!("inbox_id = '' AND refused_at >= $1 AND project_id IN ($2, $3) ORDER BY id DESC LIMIT $4");
+        let named = self.database.query(NAMED, values![inbox, since, most]).await?;
+        let unnamed = self.database.query(UNNAMED, values![since, projects[0], projects[1], most]).await?;
+        let all: Result<Vec<RefusedMail>, _> =
+            named.into_iter().chain(unnamed).map(|mut row| read_refusal(&mut row)).collect();
+        let mut all = all?;
+        all.sort_by_key(|refused| std::cmp::Reverse(refused.refused_at));
+        all.truncate(most);
+        Ok(all)
+    }
+
+    /// The newest refusal of a project since `since`.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn last_refusal(&self, project: ProjectId, since: Timestamp) -> Result<Option<RefusedMail>, StoreError> {
+        const LAST: &str = refusals!("project_id = $1 AND refused_at >= $2 ORDER BY id DESC LIMIT 1");
+        let rows = self.database.query(LAST, values![project, since]).await?;
+        Ok(rows.into_iter().next().map(|mut row| read_refusal(&mut row)).transpose()?)
     }
 
     /// Stores refusals, each with its project, in the order in which they happened, and deletes the oldest.
@@ -113,7 +157,7 @@ impl Store {
     }
 }
 
-pub(super) fn read_refusal(mut row: Row) -> Result<RefusedMail, DatabaseError> {
+fn read_refusal(row: &mut Row) -> Result<RefusedMail, DatabaseError> {
     Ok(RefusedMail {
         peer: row.text()?,
         sender: row.text()?,

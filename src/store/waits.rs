@@ -117,17 +117,16 @@ impl Store {
 
 fn row(wait: &WaitRecord) -> Vec<Value> {
     let message = wait.end.and_then(|(_, end)| if let WaitEnd::Message(message) = end { Some(message) } else { None });
-    let text = |text: &Option<String>| text.as_ref().map(|text| text.replace('\0', "\u{fffd}"));
     values![
         wait.id,
         wait.project,
         &wait.inbox,
         wait.inbox_created_at,
-        text(&wait.subject),
-        text(&wait.from),
+        wait.subject.as_deref(),
+        wait.from.as_deref(),
         wait.has.otp,
         wait.has.link,
-        text(&wait.after),
+        wait.after.as_deref(),
         wait.started_at,
         i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX),
         wait.end.map(|(at, _)| at),

@@ -134,6 +134,7 @@ async fn everything_is_found_by_a_few_letters() {
     let found = async |visitor: &Visitor<'_>, path: String| visitor.get(&path).await.body;
     assert!(found(&own, format!("{project}/find?q=ORD")).await.contains("orders@restante.test"));
     assert!(found(&own, format!("{project}/find?q=parc")).await.contains(">Parcel<"));
+    assert!(found(&own, format!("{project}/find?q=orders@restante.test")).await.contains(">Parcel<"));
     assert!(found(&own, format!("{project}/find?q=refus")).await.contains(&format!("href=\"{project}/refused\"")));
     assert!(!found(&own, format!("{project}/find?q=other")).await.contains(">Project<"));
     assert!(found(&administrator, format!("{project}/find?q=other")).await.contains(">other<"));

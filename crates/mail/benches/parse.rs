@@ -4,7 +4,7 @@
 
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher};
-use restante_mail::{parse, recognise_code};
+use restante_mail::parse;
 
 #[global_allocator]
 static ALLOCATOR: AllocProfiler = AllocProfiler::system();
@@ -75,12 +75,4 @@ fn multipart() -> String {
 fn whole(bencher: Bencher<'_, '_>, name: &str) {
     let message = message(name);
     bencher.counter(BytesCount::of_slice(&message)).bench_local(|| parse(divan::black_box(&message)));
-}
-
-/// The search for the code, with the parsing that it needs.
-#[divan::bench(args = ["code and 2 links, 4 KB", "multipart, 30 KB"])]
-fn code(bencher: Bencher<'_, '_>, name: &str) {
-    let message = message(name);
-    assert_eq!(recognise_code(&message).unwrap().code, "481516");
-    bencher.counter(BytesCount::of_slice(&message)).bench_local(|| recognise_code(divan::black_box(&message)));
 }

@@ -126,7 +126,7 @@ pub fn attachment_content(raw: &[u8], index: usize) -> Option<(Attachment, Vec<u
 }
 
 /// The text of the message and the visible text of its HTML.
-fn texts(body: &Body) -> (&str, &str) {
+pub(crate) fn texts(body: &Body) -> (&str, &str) {
     if body.text_is_from_html { ("", &body.text) } else { (&body.text, &body.page.text) }
 }
 

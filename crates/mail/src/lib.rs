@@ -69,18 +69,6 @@ pub struct ParsedMessage {
     pub over_budget: Option<Budget>,
 }
 
-/// How the one-time code of a message was recognised, as an explanation for a person.
-#[must_use]
-pub fn recognise_code(raw: &[u8]) -> Option<Recognised> {
-    let structure = Structure::read(raw);
-    let subject = structure.fields.iter().find(|field| field.is("subject"));
-    let subject = subject.map(|field| header::text(field.bounded_value())).unwrap_or_default();
-    let body = body::choose(&structure);
-    let (own_text, page_text) =
-        if body.text_is_from_html { ("", &body.text) } else { (body.text.as_str(), &body.page.text) };
-    otp::recognise(&subject, own_text, page_text)
-}
-
 /// Parses a message. Never fails: malformed parts are read as well as possible, and missing fields are empty.
 #[must_use]
 pub fn parse(raw: &[u8]) -> ParsedMessage {
@@ -89,8 +77,7 @@ pub fn parse(raw: &[u8]) -> ParsedMessage {
     let from = fields_named("from").find_map(|field| sender::address(field.bounded_value()));
     let subject = fields_named("subject").next().map(|field| header::text(field.bounded_value())).unwrap_or_default();
     let body = body::choose(&structure);
-    let (own_text, page_text) =
-        if body.text_is_from_html { ("", &body.text) } else { (body.text.as_str(), &body.page.text) };
+    let (own_text, page_text) = details::texts(&body);
     let links = links::collect(&body.page, page_text, own_text);
     let otp = otp::find(&subject, own_text, page_text);
     let over_budget = structure.over_budget.or(body.over_budget);

@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_rustls::rustls;
 
 use crate::config::SslMode;
 use crate::db::DatabaseError;
+use crate::tls::client_config;
 
 /// The default of `sslrootcert`, as in psql, relative to the home directory.
 const DEFAULT_ROOT: &str = ".postgresql/root.crt";
@@ -23,27 +23,17 @@ const DEFAULT_ROOT: &str = ".postgresql/root.crt";
 /// # Errors
 /// [`DatabaseError::Tls`] if the authorities cannot be read.
 pub(super) fn connector(mode: SslMode, root: Option<&Path>) -> Result<MakeRustlsConnect, DatabaseError> {
-    let provider = Arc::new(ring::default_provider());
     let chain = match mode {
-        SslMode::VerifyCa | SslMode::VerifyFull => Some(chain_verifier(root, &provider)?),
+        SslMode::VerifyCa | SslMode::VerifyFull => Some(chain_verifier(root)?),
         SslMode::Disable | SslMode::Prefer | SslMode::Require => None,
     };
-    let verifier = Verifier { chain, any_host: mode != SslMode::VerifyFull, provider: Arc::clone(&provider) };
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| DatabaseError::Tls(error.into()))?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth();
+    let config = client_config(chain, mode != SslMode::VerifyFull).map_err(|error| DatabaseError::Tls(error.into()))?;
     Ok(MakeRustlsConnect::new(config))
 }
 
-fn chain_verifier(
-    root: Option<&Path>,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, DatabaseError> {
-    let roots = Arc::new(read_roots(root)?);
-    let verifier = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider)).build();
+fn chain_verifier(root: Option<&Path>) -> Result<Arc<WebPkiServerVerifier>, DatabaseError> {
+    let (roots, provider) = (Arc::new(read_roots(root)?), Arc::new(ring::default_provider()));
+    let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
     verifier.map_err(|error| DatabaseError::Tls(error.into()))
 }
 
@@ -59,53 +49,4 @@ fn read_roots(root: Option<&Path>) -> Result<RootCertStore, DatabaseError> {
         roots.add(certificate).map_err(|error| failed(path, &error))?;
     }
     Ok(roots)
-}
-
-/// Checks the certificate as far as the mode requires. The signatures of the handshake are always checked.
-#[derive(Debug)]
-struct Verifier {
-    chain: Option<Arc<WebPkiServerVerifier>>,
-    any_host: bool,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
-        match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            Err(rustls::Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if self.any_host => Ok(ServerCertVerified::assertion()),
-            verified => verified,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
 }

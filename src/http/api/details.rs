@@ -102,7 +102,7 @@ impl<'a> DetailsView<'a> {
             received_at: message.received_at,
             envelope: EnvelopeView {
                 from: &envelope.from,
-                to: format!("{}@{mail_domain}", message.inbox_id),
+                to: message.inbox_id.at(mail_domain),
                 helo: envelope.helo.as_deref(),
                 client: envelope.client.as_deref(),
                 tls: envelope.tls.as_deref(),

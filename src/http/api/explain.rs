@@ -1,6 +1,5 @@
 //! Explains why a mail did not arrive.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -80,7 +79,7 @@ impl<'a> ExplanationView<'a> {
         Self {
             summary: &explanation.summary,
             inbox,
-            ended: explanation.ended.map(end),
+            ended: explanation.ended.map(InboxEnd::reason_and_time).map(|(reason, at)| EndView { reason, at }),
             messages: MessagesView {
                 count: explanation.messages,
                 latest: explanation.latest.iter().map(latest).collect(),
@@ -96,13 +95,6 @@ impl<'a> ExplanationView<'a> {
     }
 }
 
-fn end(end: InboxEnd) -> EndView {
-    match end {
-        InboxEnd::Expired(at) => EndView { reason: "expired", at },
-        InboxEnd::Deleted(at) => EndView { reason: "deleted", at },
-    }
-}
-
 fn latest(message: &Latest) -> LatestView<'_> {
     LatestView {
         id: message.id.to_string(),
@@ -114,19 +106,18 @@ fn latest(message: &Latest) -> LatestView<'_> {
 }
 
 fn refused(refused: &RefusedMail) -> RefusedView<'_> {
-    let peer: Result<SocketAddr, _> = refused.peer.parse();
     RefusedView {
         at: refused.refused_at,
-        client: peer.map_or_else(|_| refused.peer.clone(), |peer| peer.ip().to_canonical().to_string()),
-        sender: refused.sender.trim_matches(['<', '>']),
-        recipient: refused.recipient.trim_matches(['<', '>']),
+        client: refused.client(),
+        sender: refused.sender_address(),
+        recipient: refused.recipient_address(),
         reply: &refused.reply,
     }
 }
 
 fn similar_view(similar: &Similar, mail_domain: &Domain) -> SimilarView {
     SimilarView {
-        address: format!("{}@{mail_domain}", similar.id),
+        address: similar.id.at(mail_domain),
         messages: similar.messages,
         last_received_at: similar.last_received_at,
     }

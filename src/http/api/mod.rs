@@ -3,7 +3,7 @@
 mod details;
 mod explain;
 mod faults;
-pub(super) mod health;
+mod health;
 mod inboxes;
 mod messages;
 mod outgoing;

@@ -49,7 +49,7 @@ impl MessageJson {
             id: message.id.to_string(),
             inbox_id: &message.inbox_id,
             from: &message.from,
-            to: format!("{}@{mail_domain}", message.inbox_id),
+            to: message.inbox_id.at(mail_domain),
             subject: &message.subject,
         };
         let mut head = serde_json::to_vec(&fields)?;

@@ -9,14 +9,14 @@ use axum::response::Response;
 
 use super::failure::Failure;
 use super::messages::snippet;
-use super::page::{Place, Shell, given, html, subject, with_query};
+use super::page::{Place, Shell, given, html, local_part, subject, with_query};
 use super::visit::ProjectPage;
 use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Message, Timestamp};
+use crate::model::{Domain, Message, Timestamp};
 use crate::service::ServiceError;
 use crate::store::{MailFilter, Watched};
 
@@ -63,7 +63,7 @@ struct Row {
 
 impl Filters {
     fn new(query: &Query) -> Self {
-        let (search, time) = (query.first("q").and_then(|text| given(text.trim().to_owned())), query.first("time"));
+        let (search, time) = (query.search(), query.first("time"));
         let (has_code, has_attachment) = (query.first("code").is_some(), query.first("attachment").is_some());
         let times = TIMES.map(|(word, label, _)| (word, label, time.as_deref() == Some(word))).to_vec();
         let is_timed = times.iter().any(|(.., is_current)| *is_current);
@@ -76,13 +76,10 @@ impl Filters {
         self.times.iter().find(|(.., is_current)| *is_current).map(|(word, ..)| *word)
     }
 
-    fn filter(&self, mail_domain: &str, now: Timestamp) -> MailFilter {
-        let search = self.search.clone().unwrap_or_default();
-        // A search for a whole address of ours finds its local part.
-        let local_part = search.strip_suffix(mail_domain).and_then(|rest| rest.strip_suffix('@')).map(str::to_owned);
+    fn filter(&self, mail_domain: &Domain, now: Timestamp) -> MailFilter {
         let minutes = TIMES.iter().find(|(word, ..)| self.time() == Some(*word)).map(|(.., minutes)| *minutes);
         MailFilter {
-            text: local_part.unwrap_or(search),
+            text: local_part(self.search.as_deref().unwrap_or_default(), mail_domain).to_owned(),
             has_otp: self.has_code,
             has_attachment: self.has_attachment,
             since: minutes.map(|minutes| now.before(Duration::from_secs(minutes * 60))),
@@ -108,7 +105,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     let (filters, base) = (Filters::new(&query), page.path("/mail"));
     // Read before the list, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
-    let (now, mail_domain) = (app.service.clock().now(), app.service.mail_domain().as_str());
+    let (now, mail_domain) = (app.service.clock().now(), app.service.mail_domain());
     let mail = app.service.mail(page.project.id, &filters.filter(mail_domain, now), PAGE).await.map_err(Error::from)?;
     let rows = mail.messages.iter().map(|message| row(message, &page, mail_domain, now));
     let rows: Vec<Row> = rows.collect::<Result<_, _>>().map_err(Error::from)?;
@@ -123,13 +120,13 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     Ok(html(&MailPage { shell, base, filters, rows, more, progress })?)
 }
 
-fn row(message: &Message, page: &ProjectPage, mail_domain: &str, now: Timestamp) -> Result<Row, ServiceError> {
+fn row(message: &Message, page: &ProjectPage, mail_domain: &Domain, now: Timestamp) -> Result<Row, ServiceError> {
     let parts = message.parts.read()?;
     let inbox = path_segment(message.inbox_id.as_str());
     Ok(Row {
         url: page.path(&format!("/inboxes/{inbox}/messages/{}", message.id)),
         id: message.id.to_string(),
-        address: format!("{}@{mail_domain}", message.inbox_id),
+        address: message.inbox_id.at(mail_domain),
         from: message.from.clone(),
         subject: subject(&message.subject).to_owned(),
         snippet: snippet(&parts.text),

@@ -12,7 +12,7 @@ use super::visit::{Form, InboxPage};
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{EmailAddress, Message, OutgoingId};
+use crate::model::{Message, OutgoingId};
 use crate::service::{Draft, ServiceError};
 
 /// Lines of a message that a reply quotes.
@@ -103,17 +103,9 @@ fn compose_page(app: &App, page: &InboxPage, fields: Fields) -> ComposePage {
 }
 
 fn draft(form: &Form) -> Result<Draft, Error> {
-    let subject = form.text("subject");
-    if subject.contains(char::is_control) {
-        return Err(Error::InvalidField("subject"));
-    }
-    Ok(Draft {
-        to: EmailAddress::parse(form.text("to").trim()).map_err(|_| Error::InvalidField("to"))?,
-        subject: subject.to_owned(),
-        text: form.text("text").replace("\r\n", "\n"),
-        html: String::new(),
-        in_reply_to: form.given("reply").map(str::to_owned),
-    })
+    let text = form.text("text").replace("\r\n", "\n");
+    let reply = form.given("reply").map(str::to_owned);
+    Ok(Draft::new(form.text("to").trim(), form.text("subject").to_owned(), text, String::new(), reply)?)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use askama::Template;
 use super::page::{subject, with_query};
 use super::remedy::remedy;
 use super::visit::InboxPage;
-use super::when::{When, ago};
+use super::when::{When, span};
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
@@ -65,12 +65,11 @@ impl Refusal {
     }
 
     fn new(app: &App, refused: &RefusedMail) -> Self {
-        let bare = |path: &str| path.trim_matches(['<', '>']).to_owned();
         Self {
             reply: refused.reply.clone(),
             remedy: remedy(refused, app.service.mail_domain()),
-            sender: bare(&refused.sender),
-            recipient: bare(&refused.recipient),
+            sender: refused.sender_address().to_owned(),
+            recipient: refused.recipient_address().to_owned(),
             when: When::new(refused.refused_at, app.service.clock().now()),
         }
     }
@@ -110,7 +109,7 @@ impl ExplanationView {
         };
         let similar = explained.similar.iter().map(|similar| Similar {
             url: page.of.path(&format!("/inboxes/{}", path_segment(similar.id.as_str()))),
-            address: format!("{}@{domain}", similar.id),
+            address: similar.id.at(domain),
             messages: similar.messages,
             received: When::new(similar.last_received_at, now),
         });
@@ -130,7 +129,7 @@ fn late(wait: &WaitRecord, explained: &Explanation) -> Option<String> {
     let ended_at: Timestamp = wait.end?.0;
     let matching = explained.latest.iter().filter(|message| message.missed_by.is_empty());
     let first = matching.min_by_key(|message| message.received_at)?;
-    let late_by = ago(first.received_at.since(ended_at)).replace(" ago", "");
+    let late_by = span(first.received_at.since(ended_at));
     (first.received_at > ended_at).then(|| {
         let name = subject(&first.subject);
         format!("The message came too late: \"{name}\" arrived {late_by} after this wait had ended.")

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::Failure;
-use super::page::{Place, Shell, given, html, subject};
+use super::page::{Place, Shell, html, local_part, subject};
 use super::visit::{ProjectPage, SignedIn};
 use crate::http::App;
 use crate::http::download::path_segment;
@@ -42,7 +42,7 @@ pub(super) async fn in_project(
     page: ProjectPage,
     query: Query,
 ) -> Result<Response, Failure> {
-    let search = query.first("q").and_then(|search| given(search.trim().to_owned()));
+    let search = query.search();
     let wanted = search.clone().unwrap_or_default().to_lowercase();
     let mut results = pages(Place::of_project(), &page.path(""), &wanted);
     results.extend(inboxes(&app, &page, &wanted).await?);
@@ -63,7 +63,7 @@ pub(super) async fn everywhere(
     viewer: SignedIn,
     query: Query,
 ) -> Result<Response, Failure> {
-    let search = query.first("q").and_then(|search| given(search.trim().to_owned()));
+    let search = query.search();
     let wanted = search.clone().unwrap_or_default().to_lowercase();
     let mut results = pages(Place::of_installation(), "", &wanted);
     results.extend(projects(&app, &wanted).await?);
@@ -83,22 +83,22 @@ fn pages(places: &[Place], base: &str, wanted: &str) -> Vec<Found> {
 }
 
 async fn inboxes(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Found>, Error> {
-    let domain = app.service.mail_domain().as_str();
-    let address = wanted.strip_suffix(domain).and_then(|rest| rest.strip_suffix('@')).unwrap_or(wanted);
-    let filter = InboxFilter { address: address.to_owned(), ..InboxFilter::default() };
+    let domain = app.service.mail_domain();
+    let filter = InboxFilter { address: local_part(wanted, domain).to_owned(), ..InboxFilter::default() };
     let most = i64::try_from(MOST).unwrap_or(i64::MAX);
     let found = app.service.list_inboxes(page.project.id, &filter, most).await?;
     let found = found.into_iter().map(|summary| Found {
         kind: "Inbox",
         url: page.path(&format!("/inboxes/{}", path_segment(summary.inbox.id.as_str()))),
-        text: format!("{}@{domain}", summary.inbox.id),
+        text: summary.inbox.address(domain),
         detail: summary.last_subject.unwrap_or_default(),
     });
     Ok(found.collect())
 }
 
 async fn messages(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Found>, Error> {
-    let filter = MailFilter { text: wanted.to_owned(), ..MailFilter::default() };
+    let text = local_part(wanted, app.service.mail_domain()).to_owned();
+    let filter = MailFilter { text, ..MailFilter::default() };
     let found = app.service.mail(page.project.id, &filter, MOST).await?;
     let found = found.messages.into_iter().map(|message| Found {
         kind: "Message",

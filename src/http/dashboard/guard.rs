@@ -111,7 +111,7 @@ async fn admit_to(app: &App, access: Access, session: &Session, id: Option<&str>
         return Err(Error::NotFound);
     }
     let Some(id) = id else { return Ok(None) };
-    let id = ProjectId::parse(id).filter(|id| session.may_see(*id)).ok_or(Error::NotFound)?;
+    let id = ProjectId::parse(id).ok().filter(|id| session.may_see(*id)).ok_or(Error::NotFound)?;
     let project = app.service.projects().find(id).await?;
     project.map(Some).ok_or(Error::NotFound)
 }

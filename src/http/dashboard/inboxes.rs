@@ -8,7 +8,7 @@ use axum::response::Response;
 
 use super::deletions::Undo;
 use super::failure::Failure;
-use super::page::{Place, Shell, again, html, see, subject, with_query};
+use super::page::{Place, Shell, again, html, local_part, see, subject, with_query};
 use super::start::Setup;
 use super::visit::{Form, InboxPage, ProjectPage};
 use super::waits::{OpenWait, open_waits};
@@ -17,7 +17,7 @@ use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{InboxId, InboxKind, InboxSummary, Timestamp};
+use crate::model::{Domain, InboxId, InboxKind, InboxSummary, Timestamp};
 use crate::store::{InboxFilter, InboxTotals, ListPart, Watched};
 
 /// Inboxes on one page.
@@ -94,18 +94,14 @@ impl From<&Query> for ListQuery {
             (None, Some((active_at, id))) => ListPart::Before(active_at, id),
             (None, None) => ListPart::Start,
         };
-        let search = query.first("q").map(|search| search.trim().to_owned());
-        let with_mail = query.first("mail").is_some();
-        Self { search: search.filter(|search| !search.is_empty()), kind, with_mail, part }
+        Self { search: query.search(), kind, with_mail: query.first("mail").is_some(), part }
     }
 }
 
 impl ListQuery {
-    fn filter(&self, mail_domain: &str) -> InboxFilter {
-        let search = self.search.as_deref().unwrap_or_default();
-        // A search for a whole address finds its local part.
-        let local_part = search.strip_suffix(mail_domain).and_then(|local_part| local_part.strip_suffix('@'));
-        let (address, part) = (local_part.unwrap_or(search).to_owned(), self.part.clone());
+    fn filter(&self, mail_domain: &Domain) -> InboxFilter {
+        let address = local_part(self.search.as_deref().unwrap_or_default(), mail_domain).to_owned();
+        let part = self.part.clone();
         InboxFilter { address, kind: self.kind, with_mail: self.with_mail, part }
     }
 
@@ -142,7 +138,7 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
     let project = page.project.id;
     // Read before the list, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&Watched::Inboxes(project)).await?;
-    let mail_domain = app.service.mail_domain().as_str();
+    let mail_domain = app.service.mail_domain();
     let limit = i64::try_from(PAGE + 1).unwrap_or(i64::MAX);
     let mut found = app.service.list_inboxes(project, &query.filter(mail_domain), limit).await?;
     let base = page.path("/inboxes");
@@ -165,7 +161,7 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         newer,
         more,
         setup: Setup::new(app, &page.project, None),
-        mail_domain: mail_domain.to_owned(),
+        mail_domain: mail_domain.to_string(),
         name: String::new(),
         problem: None,
         base,
@@ -215,11 +211,11 @@ fn kinds(base: &str, query: &ListQuery) -> [Kind; 4] {
     })
 }
 
-fn row(summary: InboxSummary, mail_domain: &str, now: Timestamp) -> Row {
+fn row(summary: InboxSummary, mail_domain: &Domain, now: Timestamp) -> Row {
     let received_at = summary.last_received_at.zip(summary.last_subject);
     Row {
         id: path_segment(summary.inbox.id.as_str()),
-        address: format!("{}@{mail_domain}", summary.inbox.id),
+        address: summary.inbox.address(mail_domain),
         is_permanent: summary.inbox.kind == InboxKind::Permanent,
         messages: summary.messages,
         last: received_at.map(|(received_at, text)| LastMessage {

@@ -103,7 +103,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     let open = if let Pane::Message(message) = pane { Some(message) } else { None };
     // Read before the list, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&page.watched()).await?;
-    let search = query.first("q").and_then(|search| given(search.trim().to_owned()));
+    let search = query.search();
     let wanted = search.as_deref().unwrap_or_default();
     let Found { messages, more } = app.service.search(&page.inbox, wanted, query.first("before"), PAGE).await?;
     let (base, now) = (page.path(), app.service.clock().now());

@@ -92,8 +92,7 @@ pub(super) async fn cancel(
 /// The item of the path, if the project of the path has sent it.
 async fn own_item(app: &App, page: &ProjectPage, path: &ItemPath) -> Result<OutgoingId, Error> {
     let id = OutgoingId::parse(&path.item).map_err(|_| Error::NotFound)?;
-    let item = app.service.outbox().find(id).await?;
-    if item.project == page.project.id { Ok(id) } else { Err(Error::NotFound) }
+    app.service.outbox().own(page.project.id, id).await?.map(|_| id).ok_or(Error::NotFound)
 }
 
 fn row(attempts: Vec<Attempt>, item: Outgoing, now: Timestamp) -> Row {

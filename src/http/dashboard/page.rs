@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use super::assets;
 use super::failure::sentence;
 use crate::http::error::Error;
-use crate::model::Project;
+use crate::model::{Domain, Project};
 use crate::service::Session;
 
 /// Only our own script, style sheet, images and frames; nothing inline, nothing from elsewhere, and no frame around us.
@@ -229,6 +229,11 @@ pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> Str
 /// A subject as it is shown.
 pub(super) fn subject(subject: &str) -> &str {
     if subject.trim().is_empty() { "(no subject)" } else { subject }
+}
+
+/// The text to search for: of a whole address on the mail domain, the local part.
+pub(super) fn local_part<'a>(search: &'a str, mail_domain: &Domain) -> &'a str {
+    search.strip_suffix(mail_domain.as_str()).and_then(|rest| rest.strip_suffix('@')).unwrap_or(search)
 }
 
 /// The text, or `None` if it is empty.

@@ -82,7 +82,7 @@ pub(super) async fn all(State(app): State<Arc<App>>, viewer: SignedIn, query: Qu
 impl List {
     async fn read(app: &App, project: Option<ProjectId>, query: &Query) -> Result<Self, Error> {
         let now = app.service.clock().now();
-        let search = query.first("q").and_then(|search| given(search.trim().to_owned()));
+        let search = query.search();
         let (reason, time) = (query.first("reason"), query.first("time"));
         let hours = TIMES.iter().find(|(word, ..)| time.as_deref() == Some(*word)).map(|(.., hours)| *hours);
         let mut filter = RefusalFilter { project, ..RefusalFilter::default() };
@@ -130,15 +130,11 @@ fn times(chosen: Option<&str>) -> Vec<Choice> {
 }
 
 fn row(app: &App, project: Option<String>, refused: RefusedMail) -> Row {
-    let bare = |path: &str| {
-        let address = path.strip_prefix('<').and_then(|path| path.strip_suffix('>'));
-        given(address.unwrap_or(path).to_owned())
-    };
     Row {
         remedy: remedy(&refused, app.service.mail_domain()),
         reason: refused.reason.replace('_', " "),
-        sender: bare(&refused.sender),
-        recipient: bare(&refused.recipient),
+        sender: given(refused.sender_address().to_owned()),
+        recipient: given(refused.recipient_address().to_owned()),
         reply: refused.reply,
         client: refused.peer,
         project,

@@ -7,13 +7,13 @@ use crate::model::{Domain, RefusedMail};
 /// One line that says what to change so that the mail is accepted.
 pub(super) fn remedy(refused: &RefusedMail, mail_domain: &Domain) -> String {
     if refused.reason == "relay_not_permitted" {
-        return relay(&refused.recipient, mail_domain);
+        return relay(refused.recipient_address(), mail_domain);
     }
     general(&refused.reason).to_owned()
 }
 
 fn relay(recipient: &str, mail_domain: &Domain) -> String {
-    let used = EmailAddress::parse(recipient.trim_matches(['<', '>'])).ok();
+    let used = EmailAddress::parse(recipient).ok();
     match used.as_ref().map(EmailAddress::domain) {
         Some(used) if used != mail_domain => {
             format!(

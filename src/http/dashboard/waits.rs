@@ -139,7 +139,7 @@ pub(super) async fn open_waits(app: &App, page: &ProjectPage) -> Result<Vec<Open
     let now = app.service.clock().now();
     let open = app.service.open_waits(page.project.id).await?;
     let open = open.iter().map(|wait| OpenWait {
-        address: format!("{}@{}", wait.inbox, app.service.mail_domain()),
+        address: wait.inbox.at(app.service.mail_domain()),
         url: page.path(&format!("/inboxes/{}", path_segment(wait.inbox.as_str()))),
         filters: filters(wait),
         started: When::new(wait.started_at, now),

@@ -29,7 +29,7 @@ pub(super) fn ago(duration: Duration) -> String {
 }
 
 /// One number and one unit.
-fn span(duration: Duration) -> String {
+pub(super) fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0..60 => format!("{seconds} s"),

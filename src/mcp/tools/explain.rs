@@ -1,7 +1,5 @@
 //! Explains why a message is missing.
 
-use std::net::SocketAddr;
-
 use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::output::{self, NOTICE};
@@ -31,14 +29,15 @@ impl Tools {
         let smtp = explanation.smtp;
         let mail_domain = self.service.mail_domain();
         let similar = explanation.similar.iter().map(|similar| output::Similar {
-            address: format!("{}@{mail_domain}", similar.id),
+            address: similar.id.at(mail_domain),
             messages: similar.messages,
             last_received_at: similar.last_received_at.to_string(),
         });
+        let ended = explanation.ended.map(InboxEnd::reason_and_time);
         output::Explanation {
             notice: NOTICE.to_owned(),
             inbox: explanation.ended.is_none().then(|| self.view(&explanation.inbox)),
-            ended: explanation.ended.map(end),
+            ended: ended.map(|(reason, at)| output::End { reason: reason.to_owned(), at: at.to_string() }),
             count: explanation.messages,
             latest: explanation.latest.into_iter().map(latest).collect(),
             refused: explanation.refused.into_iter().map(refused).collect(),
@@ -53,14 +52,6 @@ impl Tools {
     }
 }
 
-fn end(end: InboxEnd) -> output::End {
-    let (reason, at) = match end {
-        InboxEnd::Expired(at) => ("expired", at),
-        InboxEnd::Deleted(at) => ("deleted", at),
-    };
-    output::End { reason: reason.to_owned(), at: at.to_string() }
-}
-
 fn latest(message: Latest) -> output::Latest {
     let missed_by = message.missed_by.iter().map(ToString::to_string).collect();
     let message = output::Summary {
@@ -73,12 +64,11 @@ fn latest(message: Latest) -> output::Latest {
 }
 
 fn refused(refused: RefusedMail) -> output::Refused {
-    let peer: Result<SocketAddr, _> = refused.peer.parse();
     output::Refused {
         at: refused.refused_at.to_string(),
-        client: peer.map_or(refused.peer, |peer| peer.ip().to_canonical().to_string()),
-        sender: refused.sender.trim_matches(['<', '>']).to_owned(),
-        recipient: refused.recipient.trim_matches(['<', '>']).to_owned(),
+        client: refused.client(),
+        sender: refused.sender_address().to_owned(),
+        recipient: refused.recipient_address().to_owned(),
         reply: refused.reply,
     }
 }

@@ -3,7 +3,7 @@
 use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output, text};
-use crate::model::{FaultAction, FaultState, MOST_FAULTS};
+use crate::model::{FaultFields, FaultState, MOST_FAULTS};
 use crate::service::Caller;
 
 impl Tools {
@@ -21,17 +21,12 @@ impl Tools {
 
 fn view(state: &FaultState) -> output::Fault {
     let fault = &state.fault;
-    let (reply, seconds, store) = match &fault.action {
-        FaultAction::Defer { reply } | FaultAction::Reject { reply } => (reply.as_ref(), None, None),
-        FaultAction::Disconnect { store } => (None, None, *store),
-        FaultAction::Delay { seconds } => (None, Some(*seconds), None),
-        FaultAction::Bounce | FaultAction::Duplicate => (None, None, None),
-    };
+    let FaultFields { reply, seconds, store, .. } = fault.fields();
     output::Fault {
         at: fault.at.as_str().to_owned(),
         action: fault.action.as_str().to_owned(),
         times: fault.times,
-        reply: reply.map(ToString::to_string),
+        reply,
         seconds,
         store,
         left: state.left(),

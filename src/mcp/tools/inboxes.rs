@@ -3,7 +3,7 @@
 use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output};
-use crate::model::{EmailAddress, Inbox, InboxId};
+use crate::model::{Inbox, InboxId};
 use crate::service::{Caller, ServiceError};
 
 impl Tools {
@@ -33,15 +33,10 @@ impl Tools {
     /// The id that an id or an address names.
     pub(super) fn id_of(&self, name: &str) -> Result<InboxId, ToolError> {
         let name = name.trim();
-        let id = if name.contains('@') {
-            let address = EmailAddress::parse(name).ok();
-            address
-                .filter(|address| address.domain() == self.service.mail_domain())
-                .map(|address| InboxId::of(&address))
-        } else {
-            InboxId::parse(name).ok()
-        };
-        id.ok_or(ToolError::Service(ServiceError::InboxNotFound))
+        if name.contains('@') {
+            return Ok(self.service.id_of_address(name)?);
+        }
+        Ok(InboxId::parse(name).map_err(|_| ServiceError::InboxNotFound)?)
     }
 
     pub(super) fn view(&self, inbox: &Inbox) -> output::Inbox {

@@ -1,0 +1,18 @@
+//! Ids from outside.
+
+use uuid::Uuid;
+
+/// The text is no id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not an id")]
+pub struct InvalidId;
+
+/// Parses an id: the hyphenated form, in any case.
+///
+/// # Errors
+/// [`InvalidId`] for anything else.
+pub fn parse_id(text: &str) -> Result<Uuid, InvalidId> {
+    // Uuid also accepts braces and URNs; an id has one spelling.
+    let id = Some(text).filter(|text| text.len() == uuid::fmt::Hyphenated::LENGTH);
+    id.and_then(|text| Uuid::try_parse(text).ok()).ok_or(InvalidId)
+}
