@@ -1,4 +1,4 @@
-//! The use of SMTP: counted in memory at this node, and on a shared database reported to the other nodes.
+//! Counts the use of SMTP in memory at this node, and on a shared database reports it to the other nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -21,7 +21,7 @@ const ALIVE: Duration = Duration::from_secs(30);
 /// A node that has not reported for this long is deleted.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The use of SMTP at this node. Clones share it.
+/// The use of SMTP at this node. Clones share the same state.
 #[derive(Clone, Debug)]
 pub(super) struct Activity(Arc<Inner>);
 
@@ -43,7 +43,7 @@ struct Inner {
 #[derive(Debug)]
 pub struct SmtpConnection(Activity);
 
-/// The use of SMTP at all nodes, and the time since when they count it.
+/// The use of SMTP at all nodes, and the time at which counting started.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TotalSmtpUse {
     pub(super) used: SmtpUse,
@@ -107,7 +107,7 @@ impl Activity {
         Ok(TotalSmtpUse { used: own.used.and(others), since: since.map_or(own.since, |since| since.min(own.since)) })
     }
 
-    /// Reports to the other nodes, for as long as it is polled. The first change is reported at once.
+    /// Reports to the other nodes while it is polled. The first change is reported immediately.
     pub(super) async fn report(self, store: Store) {
         loop {
             let is_change = tokio::time::timeout(HEARTBEAT, self.0.changed.notified()).await.is_ok();
@@ -133,7 +133,7 @@ impl Drop for SmtpConnection {
 }
 
 impl Service {
-    /// Counts an SMTP connection as open until the answer is dropped.
+    /// Counts an SMTP connection as open until the returned value is dropped.
     #[must_use]
     pub fn smtp_connected(&self) -> SmtpConnection {
         self.0.activity.connect()

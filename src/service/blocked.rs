@@ -1,7 +1,7 @@
-//! Deliveries that wait because another transaction holds their inbox. Each is written alone, so that it does not delay
-//! other deliveries.
+//! Deliveries to inboxes that another transaction has locked. Each is written in its own transaction, so that it does
+//! not delay other deliveries.
 //!
-//! For each inbox one delivery at a time waits in the database, so that an inbox that is held for long does not delay
+//! At most one delivery per inbox waits in the database, so that an inbox that is locked for long does not delay
 //! deliveries to other inboxes.
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ const PLACES: usize = 4;
 /// How long a delivery waits for its inbox; SMTP clients wait longer.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// The deliveries that wait for their inboxes. Cheap to clone.
+/// The deliveries that wait for their inboxes. Cheap to clone; clones share the same state.
 #[derive(Clone, Debug)]
 pub(super) struct BlockedDeliveries {
     store: Store,
@@ -38,11 +38,11 @@ type Queues = Arc<Mutex<HashMap<InboxId, Queue>>>;
 #[derive(Debug)]
 struct Queue {
     length: usize,
-    /// One permit, held by the delivery that is being written.
+    /// Has one permit; the delivery that is being written has it.
     turn: Arc<Semaphore>,
 }
 
-/// A delivery in a queue, which it leaves when this is dropped.
+/// A delivery in a queue. Dropping this removes the delivery from the queue.
 struct Queued {
     queues: Queues,
     inbox: InboxId,
@@ -54,7 +54,7 @@ impl BlockedDeliveries {
         Self { store, tasks, places: Arc::new(Semaphore::new(PLACES)), queues: Arc::default() }
     }
 
-    /// An inbox of this delivery that other deliveries already wait for.
+    /// Returns an inbox of this delivery that other deliveries already wait for.
     pub(super) fn busy_inbox(&self, delivery: &Delivery) -> Option<InboxId> {
         let queues = lock(&self.queues);
         if queues.is_empty() {
@@ -64,8 +64,8 @@ impl BlockedDeliveries {
         inboxes.find(|id| queues.contains_key(id))
     }
 
-    /// Writes a delivery alone, after those that wait for the same inbox. If its caller stops waiting before the
-    /// commit, the transaction is rolled back.
+    /// Writes a delivery in its own transaction, after those that wait for the same inbox. If its caller stops waiting
+    /// before the commit, the transaction is rolled back.
     pub(super) fn write(&self, inbox: InboxId, delivery: Delivery, policy: Policy, mut reply: Responder) {
         let (store, places) = (self.store.clone(), Arc::clone(&self.places));
         let queued = Queued::new(&self.queues, inbox);
@@ -80,7 +80,7 @@ impl BlockedDeliveries {
                 () = reply.abandoned() => return,
                 written = timeout(PATIENCE, write) => written.unwrap_or(Err(DeliverError::Unavailable)),
             };
-            // Before the answer, so that the caller's next delivery does not wait.
+            // Released before the caller gets its result, so that its next delivery does not wait.
             drop(queued);
             reply.send(answer);
         });
@@ -110,7 +110,7 @@ impl Drop for Queued {
 }
 
 fn lock(queues: &Queues) -> MutexGuard<'_, HashMap<InboxId, Queue>> {
-    // Nothing panics while the mutex is held.
+    // The mutex is not poisoned: no code panics while it is locked.
     queues.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! Bounces on request: the delivery status notification for the sender of a message that a fault makes bounce.
+//! Injected bounces: creates the delivery status notification for the sender of a message that a fault bounces.
 
 use restante_mail::report::{FailedRecipient, Report, header_section};
 use uuid::Uuid;
@@ -8,7 +8,7 @@ use crate::model::{EmailAddress, InboxId, RequestedReply};
 use crate::store::{Delivery, NewOutgoing};
 
 impl Service {
-    /// The delivery with a notification, which is queued if the delivery bounces at `inbox`.
+    /// Adds to the delivery a notification that is queued if the delivery bounces at `inbox`.
     pub(super) async fn with_bounce(&self, delivery: Delivery, inbox: InboxId) -> Result<Delivery, DeliverError> {
         let now = self.0.clock.now();
         // If the inbox has ended since, the delivery does not bounce.

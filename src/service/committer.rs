@@ -1,7 +1,8 @@
-//! Writes deliveries, many in one transaction, so that a flush is needed once per batch and not once per message.
+//! Writes deliveries in batches: one transaction, and so one flush, for many messages.
 //!
-//! One task receives deliveries, takes all that are waiting, writes them and answers each. While one batch is written,
-//! the next one collects. Deliveries whose inbox another transaction holds wait in [`BlockedDeliveries`].
+//! A single task writes all queued deliveries in one transaction and sends each caller its result. New deliveries are
+//! queued while a batch is being written. If another transaction has locked an inbox, its deliveries are handed to
+//! [`BlockedDeliveries`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{self, Duration};
@@ -17,7 +18,7 @@ use crate::clock::{Clock, Instant};
 use crate::metrics;
 use crate::store::{BusyInbox, Delivery, DeliveryError, Outcomes, Policy, Store};
 
-/// The most deliveries in one batch. As many may be queued for the next one; further callers wait.
+/// The most deliveries in one batch. Also the capacity of the queue; when it is full, callers wait.
 const BATCH: usize = 512;
 /// How long a batch may take before the committer counts as stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(5);
@@ -31,7 +32,7 @@ pub(super) struct Committer {
     waiting_since: WaitingSince,
 }
 
-/// The time since when deliveries wait without a commit.
+/// When the first batch that has not been committed was started; `None` if there is none.
 type WaitingSince = Arc<Mutex<Option<Instant>>>;
 
 struct Job {
@@ -51,13 +52,13 @@ impl Committer {
         Self { queue, stop, clock, waiting_since }
     }
 
-    /// Whether deliveries are waiting and none has been committed for a while.
+    /// Whether deliveries have been waiting for [`STALLED_AFTER`] without a commit.
     pub(super) fn is_stalled(&self) -> bool {
         lock(&self.waiting_since).is_some_and(|since| self.clock.instant() >= since.after(STALLED_AFTER))
     }
 
-    /// Stores a delivery; when this returns, it is on stable storage. If the caller stops waiting, the delivery is not
-    /// written, unless its transaction has started.
+    /// Stores a delivery. When this returns `Ok`, the delivery is on stable storage. If the future is dropped before
+    /// the transaction starts, the delivery is not written. `held` is dropped when the delivery has ended.
     pub(super) async fn deliver(&self, delivery: Delivery, policy: Policy, held: Held) -> Answer {
         let (reply, answer) = Responder::new(held);
         let job = Job { delivery, policy, reply };
@@ -67,7 +68,7 @@ impl Committer {
         answer.await.map_err(|_| DeliverError::Stopping)?
     }
 
-    /// Refuses new deliveries. Queued ones are still written.
+    /// Rejects new deliveries. Queued ones are still written.
     pub(super) fn close(&self) {
         self.stop.cancel();
     }
@@ -82,7 +83,7 @@ struct BatchWriter {
 }
 
 impl BatchWriter {
-    /// Writes one batch after another until `stop`, and then the rest of the queue.
+    /// Writes one batch after another until `stop` is cancelled, and then the rest of the queue.
     async fn run(self, mut jobs: mpsc::Receiver<Job>, stop: CancellationToken) {
         let mut batch = Vec::new();
         loop {
@@ -102,8 +103,8 @@ impl BatchWriter {
         }
     }
 
-    /// The jobs for the next batch, without those whose caller stopped waiting or whose inbox other deliveries wait
-    /// for.
+    /// Removes jobs whose caller has stopped waiting, passes jobs for inboxes that other deliveries wait for to
+    /// `blocked`, and returns the rest.
     fn select(&self, jobs: Vec<Job>) -> Vec<Job> {
         let wanted = jobs.into_iter().filter(|job| !job.reply.is_abandoned());
         let selected = wanted.filter_map(|job| {
@@ -114,8 +115,9 @@ impl BatchWriter {
         selected.collect()
     }
 
-    /// Returns whether the database has committed or refused the batch.
+    /// Writes a batch and answers its callers. Returns `false` if the database was unavailable.
     async fn write(&self, jobs: Vec<Job>) -> bool {
+        // All deliveries of a batch use the newest policy, because it has the current time.
         let Some(policy) = jobs.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return true };
         lock(&self.waiting_since).get_or_insert(self.clock.instant());
         let (deliveries, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
@@ -144,7 +146,7 @@ impl BatchWriter {
         }
     }
 
-    /// Answers each delivery, or lets it wait for its inbox.
+    /// Sends each caller its result, or queues the delivery if its inbox is locked.
     fn answer(&self, deliveries: &[Delivery], policy: Policy, replies: Vec<Responder>, outcomes: Outcomes) {
         for ((delivery, reply), outcome) in deliveries.iter().zip(replies).zip(outcomes) {
             match outcome {
@@ -156,7 +158,7 @@ impl BatchWriter {
 }
 
 fn lock(since: &WaitingSince) -> MutexGuard<'_, Option<Instant>> {
-    // Nothing panics while the mutex is held.
+    // The mutex is not poisoned: no code panics while it is locked.
     since.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,5 +1,6 @@
-//! Polls for projects that another process on the same SQLite file deleted, as `restante project delete` does, and
-//! wakes every wait. Deletions by this process, and by other nodes on PostgreSQL, are announced and need no polling.
+//! Polls for projects that another process on the same SQLite file has deleted, for example `restante project delete`,
+//! and then wakes every wait. Deletions by this process, and by other nodes on PostgreSQL, are announced and need no
+//! polling.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::store::{Change, Store};
 /// The time between two polls.
 const REFRESH: Duration = Duration::from_secs(2);
 
-/// Runs for as long as it is polled.
+/// Runs while it is polled.
 pub(super) async fn watch(store: Store, hub: Hub, clock: Clock) {
     let mut known = None;
     loop {

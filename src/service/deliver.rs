@@ -15,13 +15,13 @@ const PARSED_IN_PLACE: usize = 256 * 1024;
 pub struct Incoming {
     /// Where failures are reported, as the client gave it: not every path is an [`EmailAddress`]. Empty for `<>`.
     pub reverse_path: String,
-    /// At least one, all on the mail domain. One inbox named twice gets one message.
+    /// At least one, all on the mail domain. If two recipients have the same inbox, it gets one message.
     pub recipients: Vec<EmailAddress>,
     /// The project whose key the client authenticated with.
     pub project: Option<ProjectId>,
     /// The `Return-Path` and `Received` fields that this server adds, each with CR LF at its end.
     pub trace: String,
-    /// The connection that it came over; nothing for what this service has composed itself.
+    /// The connection over which the message arrived; `None` for messages that this service composed.
     pub reception: Option<Reception>,
     /// The message, byte for byte.
     pub raw: Vec<u8>,
@@ -34,7 +34,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Keeps `held` until the delivery has ended, even if its caller leaves before.
+    /// Keeps `held` until the delivery has ended, even if its caller is dropped before.
     #[must_use]
     pub fn holding(self, held: impl Send + 'static) -> Self {
         Self { held: Some(Box::new(held)), ..self }
@@ -42,8 +42,8 @@ impl Prepared {
 }
 
 impl Service {
-    /// Whether mail to `recipient` would be accepted now. Uses the fault that its inbox has for the moment at which it
-    /// is named, and returns it.
+    /// Returns an error if mail to `recipient` would be rejected now. Uses up a fault of its inbox for RCPT TO, and
+    /// returns it.
     ///
     /// # Errors
     /// [`DeliverError`], as [`Service::deliver`] would return.
@@ -66,8 +66,8 @@ impl Service {
         Ok(None)
     }
 
-    /// Stores a message in the inboxes of all its recipients, opening those that do not exist. When this returns, it is
-    /// on stable storage and the waits on these inboxes have been woken.
+    /// Stores a message in the inboxes of all its recipients, and creates inboxes that do not exist. When this returns,
+    /// the message is on stable storage and the waits on these inboxes have been woken.
     ///
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
@@ -93,7 +93,8 @@ impl Service {
         Ok(delivered)
     }
 
-    /// Delivers a message that this service composed, together with the change of its outgoing item. Creates no inbox.
+    /// Delivers a message that this service composed, and changes its outgoing item in the same transaction. Creates no
+    /// inbox.
     pub(super) async fn deliver_own(
         &self,
         incoming: Incoming,
@@ -115,7 +116,7 @@ impl Service {
 /// Parses and compresses a message.
 ///
 /// # Errors
-/// [`DeliverError::Store`], which does not depend on the message.
+/// [`DeliverError::Store`]; the cause is never the message.
 pub async fn prepare(incoming: Incoming) -> Result<Prepared, DeliverError> {
     let recipients = incoming.recipients.iter().map(InboxId::of).collect();
     let project = incoming.project;

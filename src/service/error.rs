@@ -1,4 +1,4 @@
-//! Why requests of callers, mail clients and administrators are refused. The HTTP and SMTP layers choose the codes.
+//! Why requests of callers, SMTP clients and administrators are rejected. The HTTP and SMTP layers choose the codes.
 
 use crate::model::{DamagedParts, InboxId};
 use crate::store::{Delivery, DeliveryError, StoreError};
@@ -18,7 +18,7 @@ pub enum ServiceError {
     /// The inbox of a recipient on the mail domain is full.
     #[error("recipient inbox is full")]
     RecipientFull,
-    /// A wait with a timeout of zero found nothing.
+    /// A wait with a timeout of zero found no message.
     #[error("no matching message")]
     NoMatchingMessage,
     /// A wait ended without a match.
@@ -33,16 +33,16 @@ pub enum ServiceError {
     /// A caller may not delete a permanent inbox.
     #[error("permanent inboxes are managed in the dashboard")]
     PermanentInbox,
-    /// The key has the most open waits that are allowed.
+    /// The key has as many open waits as are allowed.
     #[error("too many concurrent waits")]
     TooManyWaits,
-    /// The key has the most running sends that are allowed.
+    /// The key has as many running sends as are allowed.
     #[error("too many concurrent sends")]
     TooManySends,
-    /// The dashboard session has the most open live streams that are allowed.
-    #[error("too many live streams: close some of this dashboard's pages")]
+    /// The dashboard session has as many live streams as are allowed.
+    #[error("too many open dashboard pages: close some")]
     TooManyStreams,
-    /// The caller's key has stopped working.
+    /// The caller's key is no longer valid.
     #[error("unauthorized")]
     Unauthorized,
     /// The service is stopping.
@@ -80,7 +80,7 @@ impl From<DeliverError> for ServiceError {
     }
 }
 
-/// Why a recipient or a message is refused.
+/// Why a recipient or a message is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliverError {
     /// The inbox is full.
@@ -89,11 +89,11 @@ pub enum DeliverError {
     /// The address is reserved for a project that was deleted.
     #[error("the project that owned {0} was deleted")]
     Disabled(InboxId),
-    /// There is no such live inbox, and messages from this service create none.
+    /// There is no such live inbox, and messages from this service do not create one.
     #[error("there is no inbox {0}")]
     NoInbox(InboxId),
-    /// Another transaction holds the inbox.
-    #[error("inbox {0} is held by another transaction")]
+    /// Another transaction has locked the inbox.
+    #[error("inbox {0} is locked by another transaction")]
     InboxBusy(InboxId),
     /// The database is unavailable.
     #[error("the database is unavailable")]
@@ -130,22 +130,22 @@ impl From<DeliveryError> for DeliverError {
     }
 }
 
-/// Why a change to the projects was refused.
+/// Why a change to the projects was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    /// The name is taken.
+    /// Another project has the name.
     #[error("there is already a project named {0}")]
     Exists(String),
     /// No project has the name.
     #[error("there is no project named {0}")]
     NotFound(String),
     /// The default project cannot be deleted.
-    #[error("the default project cannot be deleted: it owns the inboxes that mail opens by itself")]
+    #[error("the default project cannot be deleted: it owns the inboxes that incoming mail creates")]
     Default,
-    /// The name is too long, empty, or has characters that cannot be shown or typed.
-    #[error("a project's name has 1 to 100 characters, no control characters, and no space at its ends")]
+    /// The name is too long, empty, or has characters that cannot be displayed or typed.
+    #[error("a project name must have 1 to 100 characters, without control characters or leading or trailing spaces")]
     InvalidName,
-    /// The chosen key is in use.
+    /// Another project uses the chosen key.
     #[error("this API key belongs to another project: choose a different one")]
     KeyTaken,
     /// The store failed.

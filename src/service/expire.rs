@@ -1,5 +1,5 @@
-//! The sweeper: removes expired inboxes, messages and sessions in the background. Each node has one; one works at a
-//! time.
+//! The sweeper: removes expired inboxes, messages and sessions in the background. Every node has a sweeper; only one of
+//! them works at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) struct Sweeper {
 }
 
 impl Sweeper {
-    /// Runs for as long as it is polled. After a failure it tries again.
+    /// Runs while it is polled. Retries after a failure.
     pub(super) async fn run(self) {
         loop {
             match self.step().await {

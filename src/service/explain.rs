@@ -1,4 +1,4 @@
-//! Explains why a mail did not arrive, from the state of the inbox, of similar inboxes and of SMTP.
+//! Explains why a message did not arrive, from the state of the inbox, of similar inboxes and of SMTP.
 
 use super::summary::Facts;
 use super::{Caller, MessageFilter, Service, ServiceError};
@@ -12,10 +12,10 @@ const SIMILAR: usize = 5;
 /// The most edits between a local part and a mistyped one.
 const EDITS: usize = 2;
 
-/// The explanation for mail that did not arrive.
+/// The explanation for a message that did not arrive.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// One sentence for a person.
+    /// One sentence for people.
     pub summary: String,
     /// The inbox.
     pub inbox: Inbox,
@@ -25,16 +25,16 @@ pub struct Explanation {
     pub messages: i64,
     /// The newest of them.
     pub latest: Vec<Latest>,
-    /// The refusals since the inbox was created, newest first.
+    /// The rejections since the inbox was created, newest first.
     pub refused: Vec<RefusedMail>,
-    /// Other inboxes of the project that got mail since, the most similar first.
+    /// Other inboxes of the project that received mail since then, the most similar first.
     pub similar: Vec<Similar>,
     /// The use of SMTP.
     pub smtp: SmtpUse,
 }
 
 impl Service {
-    /// Explains why no message that passes `filter` has arrived. Callers reach SMTP at `smtp_address`.
+    /// Explains why no message that matches `filter` has arrived. `smtp_address` is the SMTP server as callers know it.
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`] for an inbox that never belonged to the caller, or ended more than 30 days ago;
@@ -81,8 +81,8 @@ impl Service {
     }
 }
 
-/// The inboxes whose address may be meant, each with its distance: at most two edits, or any distance if mail created
-/// it.
+/// The inboxes whose address was possibly meant, each with its distance: at most two edits, or any distance if incoming
+/// mail created the inbox.
 fn most_similar(id: &InboxId, others: Vec<Similar>) -> Vec<(usize, Similar)> {
     let others = others.into_iter().filter(|other| other.id != *id);
     let mut similar: Vec<(usize, Similar)> = others
@@ -95,7 +95,7 @@ fn most_similar(id: &InboxId, others: Vec<Similar>) -> Vec<(usize, Similar)> {
     similar
 }
 
-/// The insertions, deletions and replacements that turn one text into the other.
+/// The number of insertions, deletions and replacements that turn one text into the other.
 fn edits(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
     for (index, left) in one.chars().enumerate() {

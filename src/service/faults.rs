@@ -1,4 +1,4 @@
-//! Faults on request: a test makes the mail server misbehave for one of its own inboxes.
+//! Fault injection: a test makes the mail server fail for one of its inboxes.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::store::StoreError;
 const ANNOUNCED_WITHIN: Duration = Duration::from_secs(1);
 
 impl Service {
-    /// Replaces the faults of an inbox, and returns the new ones. When this returns, they apply to the next mail.
+    /// Replaces the faults of an inbox, and returns the new ones. When this returns, they apply to the next message.
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`] if the inbox has ended.

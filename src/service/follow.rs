@@ -1,8 +1,8 @@
-//! Following a page of the dashboard: a follower is notified when what the page shows has changed.
+//! Live updates of the dashboard: a follower is notified when the content of its page has changed.
 //!
-//! A follower has the mark (version) that its page shows. It subscribes to changes before it compares marks, so that no
-//! change is missed. It also compares at intervals, because an inbox that expires is not announced. Before each event
-//! it checks that its session is still valid. Followers of the same page share one look-up.
+//! A follower has the mark of its page: the version of the content that the page shows. It subscribes to changes before
+//! it compares marks, so that no change is missed. It also compares at intervals, because the expiry of an inbox is not
+//! announced. Before each event it checks that its session is still valid. Followers of the same page share one query.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,7 +21,7 @@ use crate::store::Watched;
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Changes within this time are announced together.
 const TOGETHER: Duration = Duration::from_millis(100);
-/// A heartbeat may use another follower's look-up up to this age.
+/// A heartbeat may use the result of another follower's query up to this age.
 const RECENT: Duration = Duration::from_secs(5);
 /// The most followers of one session.
 const FOLLOWERS: usize = 20;
@@ -73,7 +73,7 @@ impl Default for OpenSession {
 }
 
 impl Service {
-    /// The current mark.
+    /// The current mark: the version of the page's content.
     ///
     /// # Errors
     /// If the store fails.
@@ -88,7 +88,7 @@ impl Service {
         Ok(format!("{mark}-{waits}"))
     }
 
-    /// Follows `watched` from the mark `seen` on, for as long as `session` is valid.
+    /// Follows `watched`, starting with the mark `seen`, as long as `session` is valid.
     ///
     /// # Errors
     /// [`ServiceError::TooManyStreams`].
@@ -109,14 +109,14 @@ impl Service {
         })
     }
 
-    /// Ends every follower, so that no open stream delays a stop.
+    /// Ends every follower, so that no open stream delays the shutdown.
     pub fn end_followers(&self) {
         self.0.followers.end.cancel();
     }
 }
 
 impl Follower {
-    /// The next news; `None` once the session is no longer valid or the service stops.
+    /// Waits for the next event; `None` once the session is no longer valid or the service stops.
     ///
     /// # Errors
     /// If the store fails.
@@ -152,7 +152,8 @@ impl Follower {
                     }
                 }
             }
-            // Drop changes announced so far: the look-up below sees them. Later ones wake the follower again.
+            // Drops the changes announced so far, because the query below sees them. Later ones wake the follower
+            // again.
             self.changes = self.changes.resubscribe();
             self.woken = Instant::now();
             tokio::time::sleep(TOGETHER).await;
@@ -195,7 +196,7 @@ impl<K: Clone + Eq + Hash, V: Default> WeakMap<K, V> {
     }
 }
 
-/// The result of the latest look-up and when that look-up was started.
+/// The result of the latest query, and when that query was started.
 #[derive(Debug)]
 struct LatestResult<T>(tokio::sync::Mutex<Option<(Instant, T)>>);
 
@@ -206,8 +207,8 @@ impl<T> Default for LatestResult<T> {
 }
 
 impl<T: Clone> LatestResult<T> {
-    /// A result that is not older than `not_before`. If several callers need one at the same time, only one runs its
-    /// `look_up`.
+    /// Returns a result that is not older than `not_before`. If several callers need one at the same time, only one of
+    /// them runs its query (`look_up`).
     async fn since<E>(&self, not_before: Instant, look_up: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let mut latest = self.0.lock().await;
         if let Some((started, result)) = &*latest

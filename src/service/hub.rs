@@ -1,6 +1,7 @@
-//! Wakes waits when their inbox has changed. It passes no messages; the waiter reads them from the store.
+//! Wakes waits when their inbox has changed. It only signals changes; waits read messages from the store.
 //!
-//! A wait registers before it reads the store, so that no message is missed. An entry is removed with its last waiter.
+//! A wait registers before it reads the store, so that no message is missed. The entry of an inbox is removed when its
+//! last waiter is dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,11 +13,10 @@ use crate::store::Change;
 
 type Entries = HashMap<InboxId, Entry>;
 
-/// Changes that are kept for a slow listener to all inboxes. After more than that, it is notified once that it missed
-/// some.
+/// Capacity of the channel for listeners to all inboxes. A listener that is too slow gets one `Lagged` error.
 const KEPT: usize = 16;
 
-/// The waits by inbox, and the listeners to all changes. Clones share it.
+/// The registered waits per inbox, and the listeners to all changes. Clones share the same state.
 #[derive(Clone, Debug)]
 pub(super) struct Hub {
     entries: Arc<Mutex<Entries>>,
@@ -44,7 +44,7 @@ pub(super) struct Interest {
 }
 
 impl Hub {
-    /// Changes of `inbox` from now on wake the holder of the registration.
+    /// Registers interest in `inbox`: each later change wakes the holder.
     pub(super) fn register(&self, inbox: &InboxId) -> Interest {
         let mut entries = self.entries();
         let entry =
@@ -53,14 +53,14 @@ impl Hub {
         Interest { hub: self.clone(), inbox: inbox.clone(), changes: entry.changes.subscribe() }
     }
 
-    /// All changes from now on.
+    /// Subscribes to the changes of all inboxes.
     pub(super) fn register_all(&self) -> broadcast::Receiver<()> {
         self.all.subscribe()
     }
 
-    /// Wakes the waits that these changes concern.
+    /// Wakes the waits on the changed inboxes, and notifies the listeners to all changes.
     pub(super) fn announce(&self, changes: &[Change]) {
-        // An error means that nobody listens to all changes.
+        // An error means that there are no listeners to all changes.
         let _ = self.all.send(());
         let entries = self.entries();
         for change in changes {
@@ -73,7 +73,7 @@ impl Hub {
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
-        // Nothing panics while the lock is held.
+        // The mutex is not poisoned: no code panics while it is locked.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

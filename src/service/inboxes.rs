@@ -4,7 +4,7 @@ use super::{Caller, Service, ServiceError};
 use crate::model::{EmailAddress, Inbox, InboxId, InboxKind};
 
 impl Service {
-    /// Creates a temporary inbox with an address that was never used.
+    /// Creates a temporary inbox with an address that was never used before.
     ///
     /// # Errors
     /// If the store fails.
@@ -18,15 +18,15 @@ impl Service {
                 created_at,
                 expires_at: Some(created_at.after(self.0.options.inbox_lifetime)),
             };
-            // With 10^23 ids, a second round practically never happens; it guarantees that a taken id is never
-            // returned.
+            // There are 10^23 ids, so a second attempt is practically never needed. It guarantees that an id in use is
+            // never returned.
             if self.0.store.create_inbox(&inbox).await? {
                 return Ok(inbox);
             }
         }
     }
 
-    /// The caller's live inbox `id`, in any case.
+    /// Returns the caller's live inbox `id` (case-insensitive).
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`].
@@ -35,10 +35,10 @@ impl Service {
         self.own_inbox(caller, &id).await
     }
 
-    /// The caller's live inbox with this address, in any case.
+    /// Returns the caller's live inbox with this address (case-insensitive).
     ///
     /// # Errors
-    /// [`ServiceError::InboxNotFound`], also for an invalid address or another domain.
+    /// [`ServiceError::InboxNotFound`], even for an invalid address or another domain.
     pub async fn inbox_by_address(&self, caller: &Caller, address: &str) -> Result<Inbox, ServiceError> {
         self.own_inbox(caller, &self.id_of_address(address)?).await
     }
@@ -52,7 +52,8 @@ impl Service {
         address.map(|address| InboxId::of(&address)).ok_or(ServiceError::InboxNotFound)
     }
 
-    /// Ends the caller's inbox: it, its messages and the waits on it are gone when this returns.
+    /// Deletes a temporary inbox of the caller. When this returns, its messages are deleted and its waits have been
+    /// woken.
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`], [`ServiceError::PermanentInbox`].

@@ -1,5 +1,5 @@
-//! Slows down the guessing of keys and tokens: after a few failed attempts, a client must wait before the next one,
-//! twice as long each time.
+//! Slows down the guessing of keys and tokens: after a few failed attempts, a client must wait before the next one, and
+//! each wait is twice as long as the last.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::clock::{Clock, Instant};
 use crate::tcp::client_of;
 
-/// Failures that are allowed without a wait.
+/// Failures that are allowed before a client has to wait.
 const FREE_FAILURES: u32 = 5;
 /// The first wait and the longest wait.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ pub enum CredentialKind {
     AdminToken,
 }
 
-/// The failed attempts by kind of credential and client.
+/// The failed attempts by credential kind and client.
 #[derive(Debug)]
 pub struct Lockout {
     clock: Clock,
@@ -48,7 +48,7 @@ struct Failures {
     last: Instant,
 }
 
-/// An attempt that is already counted as failed, so that simultaneous guesses cannot slip past the count.
+/// An attempt that is already counted as failed, so that the limit also holds for simultaneous guesses.
 #[derive(Debug)]
 #[must_use = "an attempt counts as failed until it has succeeded"]
 pub struct SignInAttempt<'a> {
@@ -68,7 +68,7 @@ impl Lockout {
     /// Counts an attempt of `client`; called before the secret is compared.
     ///
     /// # Errors
-    /// The time the client must wait, if it may not try now.
+    /// How long the client must wait before its next attempt.
     pub fn attempt(&self, kind: CredentialKind, client: IpAddr) -> Result<SignInAttempt<'_>, Duration> {
         let guesser = Guesser { kind, network: client_of(client) };
         let (now, mut failures) = (self.clock.instant(), self.failures());
@@ -96,15 +96,15 @@ impl Lockout {
 }
 
 impl SignInAttempt<'_> {
-    /// Uncounts this attempt. Earlier failures stay, so that a client with one valid credential cannot reset the count
-    /// while it guesses another.
+    /// Subtracts this attempt. Earlier failures remain counted, so that a client with one valid credential cannot reset
+    /// the count while it guesses another.
     pub fn succeeded(self) {
         let mut failures = self.lockout.failures();
         let Some(entry) = failures.get_mut(&self.guesser) else { return };
         match self.before {
             Some(before) if *entry == self.counted => *entry = before,
             None if *entry == self.counted => drop(failures.remove(&self.guesser)),
-            // There were other attempts since.
+            // There were other attempts in the meantime.
             _ => entry.count = entry.count.saturating_sub(1),
         }
     }

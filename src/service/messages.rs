@@ -4,7 +4,7 @@ use super::{Caller, Service, ServiceError};
 use crate::model::{Features, FieldError, Inbox, Message, MessageId};
 use crate::store::{Everything, Pieces, Selection, StoredMessage};
 
-/// The longest filter for a subject or a sender: as long as a line of a message may be (RFC 5322, section 2.1.1).
+/// The longest filter for a subject or a sender. The limit is that of a message line (RFC 5322, section 2.1.1).
 const LONGEST_FILTER: usize = 998;
 
 /// The filter of a list or a wait.
@@ -12,7 +12,7 @@ const LONGEST_FILTER: usize = 998;
 pub struct MessageFilter {
     /// A substring of the subject, case-insensitive.
     pub subject: Option<String>,
-    /// A substring of the sender's address, in any case.
+    /// A substring of the sender's address, case-insensitive.
     pub from: Option<String>,
     /// What the message must have.
     pub has: Features,
@@ -58,15 +58,15 @@ impl MessageFilter {
 }
 
 impl Service {
-    /// A message in one of the caller's live inboxes, with all its parts.
+    /// Reads a message in one of the caller's live inboxes, with all its parts.
     ///
     /// # Errors
-    /// [`ServiceError::MessageNotFound`], as below.
+    /// [`ServiceError::MessageNotFound`].
     pub async fn message(&self, caller: &Caller, id: &str) -> Result<Message, ServiceError> {
         self.open_message(caller, id).await?.load().await?.ok_or(ServiceError::MessageNotFound)
     }
 
-    /// The same message, its parts to be read piece by piece.
+    /// Like [`Self::message`], but the parts are read in pieces.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
@@ -75,7 +75,7 @@ impl Service {
         found.ok_or(ServiceError::MessageNotFound)
     }
 
-    /// The bytes of the message as they were received, to be read piece by piece.
+    /// Reads the bytes of the message as received, in pieces.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
@@ -84,7 +84,7 @@ impl Service {
         found.ok_or(ServiceError::MessageNotFound)
     }
 
-    /// The message with its envelope and its bytes.
+    /// Reads the message with its envelope and its bytes.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
@@ -93,7 +93,7 @@ impl Service {
         found.ok_or(ServiceError::MessageNotFound)
     }
 
-    /// Deletes the message. Its id stays a cursor for as long as its inbox lives.
+    /// Deletes the message. Its id remains valid as a cursor until its inbox ends.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
@@ -102,7 +102,7 @@ impl Service {
         if deleted { Ok(()) } else { Err(ServiceError::MessageNotFound) }
     }
 
-    /// Checks the cursors of a list; its pages are read as they are asked for.
+    /// Checks the cursors of a list. The pages are read later, one by one.
     ///
     /// # Errors
     /// [`ServiceError::InvalidAfter`], [`ServiceError::InvalidBefore`].
@@ -133,7 +133,7 @@ impl Service {
 }
 
 impl MessagePages {
-    /// Whether the last page has been read; a page that was not full was the last.
+    /// Whether the last page has been read. A page that is not full is the last one.
     #[must_use]
     pub fn are_over(&self) -> bool {
         self.next_before().is_none()
@@ -144,7 +144,7 @@ impl MessagePages {
         self.before.filter(|_| self.left > 0)
     }
 
-    /// The next messages, few enough to fit into memory; `None` after the last.
+    /// Reads the next messages, as many as fit into memory; `None` after the last.
     ///
     /// # Errors
     /// If the store fails.

@@ -1,4 +1,4 @@
-//! The use cases of callers, mail clients and administrators.
+//! The use cases of callers, SMTP clients and administrators.
 //!
 //! This layer does not depend on HTTP or SMTP. All use cases are methods of [`Service`], which is cheap to clone and
 //! shared by all connections. Its background tasks (the committer, the sweeper, the hub's listener) run on the runtime
@@ -65,7 +65,7 @@ pub use trash::UNDO_TIME;
 pub use wait::{LONGEST_WAIT, pause_before_retry};
 pub use wait_log::Waits;
 
-/// How long the database may take to answer whether it is healthy.
+/// How long the health check waits for the database.
 const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// The settings of the service.
@@ -77,7 +77,7 @@ pub struct Options {
     pub inbox_lifetime: Duration,
     /// Messages that one inbox may hold.
     pub inbox_messages: u64,
-    /// Bytes that requests and their answers may hold in memory.
+    /// Bytes of memory for requests and their responses.
     pub request_memory: u64,
     /// Waits that one key may have open at once; at most 128.
     pub waits_per_key: u8,
@@ -112,10 +112,10 @@ struct Inner {
 }
 
 impl Service {
-    /// Migrates the database, creates the default project if there is none, and starts the background work.
+    /// Migrates the database, creates the default project if there is none, and starts the background tasks.
     ///
     /// # Errors
-    /// If the database fails or was made by a newer program.
+    /// If the database fails or its schema is newer than this program.
     pub async fn start(database: Database, clock: Clock, options: Options) -> Result<Self, StoreError> {
         let projects = Projects::open(database, clock.clone()).await?;
         let store = projects.store().clone().with_budget(Budget::new(options.request_memory));
@@ -137,8 +137,8 @@ impl Service {
         let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
         let committer = committer::Committer::start(store.clone(), clock.clone(), &tasks);
-        // This is not a task of the tracker: it ends when the last clone of the service is dropped, and a stop does not
-        // wait for that.
+        // The tracker does not include this task: it ends when the last clone of the service is dropped, and a shutdown
+        // does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project);
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
         let wait_log = wait_log::WaitLog::new(hub.clone(), clock.clone(), store.is_shared());
@@ -183,7 +183,7 @@ impl Service {
         &self.0.clock
     }
 
-    /// The memory budget of requests and their answers.
+    /// The memory budget of requests and their responses.
     #[must_use]
     pub fn budget(&self) -> &Budget {
         self.0.store.budget()
@@ -203,17 +203,17 @@ impl Service {
         self.0.projects.authenticate(key).await
     }
 
-    /// Whether the database answers and commits queued deliveries. Returns within two seconds.
+    /// Checks that the database answers and that queued deliveries are committed. Returns within two seconds.
     ///
     /// # Errors
-    /// [`DatabaseError::Silent`] if it does not; otherwise the error of the database.
+    /// [`DatabaseError::Silent`] if the check takes too long; otherwise the error of the database.
     pub async fn check_health(&self) -> Result<(), StoreError> {
         let answer = tokio::time::timeout(HEALTH_TIMEOUT, self.0.store.check()).await;
         answer.map_err(|_| DatabaseError::Silent)??;
         if self.0.committer.is_stalled() { Err(DatabaseError::Silent.into()) } else { Ok(()) }
     }
 
-    /// The number of queued outgoing items; counted up to 100,000.
+    /// The number of queued outgoing items, counted up to 100,000.
     ///
     /// # Errors
     /// If the store fails.
@@ -221,12 +221,12 @@ impl Service {
         self.0.store.queued_outgoing().await
     }
 
-    /// Ends every open wait with [`ServiceError::Stopping`], when the grace time of a stop is over.
+    /// Ends every open wait with [`ServiceError::Stopping`], at the end of the grace time of a shutdown.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }
 
-    /// Refuses new messages, stores those that were accepted, and ends the background tasks.
+    /// Rejects new messages, stores those that were accepted, and ends the background tasks.
     pub async fn stop(&self) {
         self.0.committer.close();
         self.0.stop.cancel();
@@ -234,7 +234,7 @@ impl Service {
         self.0.tasks.wait().await;
     }
 
-    /// Closes the database, as the last step. A SQLite database is then one file.
+    /// Closes the database, as the last step. A SQLite database then consists of one file.
     pub async fn close(&self) {
         self.0.store.close().await;
     }

@@ -11,17 +11,17 @@ use crate::store::{OutgoingFilter, Store, StoreError};
 /// How long the mail worker retries an item, from the send or from an administrator's retry.
 pub const QUEUE_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Why a change to an outgoing item was refused.
+/// Why a change to an outgoing item was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
     /// There is no such item.
     #[error("there is no outgoing item {0}")]
     NotFound(OutgoingId),
-    /// An attempt to send it is running.
-    #[error("{0} is being sent right now: look at it again in a minute")]
+    /// An attempt to send it is running now.
+    #[error("{0} is being sent now: try again in a minute")]
     BeingSent(OutgoingId),
     /// Its state does not allow the change.
-    #[error("{id} is {status} already")]
+    #[error("{id} is already {status}")]
     Settled {
         /// The item.
         id: OutgoingId,
@@ -33,7 +33,7 @@ pub enum OutboxError {
     Store(#[from] StoreError),
 }
 
-/// The outgoing items; commands also use them without a server. Cheap to clone.
+/// The outgoing items. Commands also use them without a server. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Outbox {
     pub(super) store: Store,
@@ -41,15 +41,15 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Brings the database up to date.
+    /// Opens the outgoing items and migrates the database.
     ///
     /// # Errors
-    /// If the database fails or was made by a newer program.
+    /// If the database fails or its schema is newer than this program.
     pub async fn open(database: Database, clock: Clock) -> Result<Self, StoreError> {
         Ok(Self { store: Store::open(database).await?, clock })
     }
 
-    /// At most `limit` items, the newest first.
+    /// At most `limit` items, newest first.
     ///
     /// # Errors
     /// If the store fails.
@@ -57,7 +57,7 @@ impl Outbox {
         Ok(self.store.list_outgoing(filter, i64::from(limit)).await?)
     }
 
-    /// The attempts of the `limit` newest items of a project, for each item in the order in which they were made.
+    /// The attempts of the `limit` newest items of a project, in chronological order for each item.
     ///
     /// # Errors
     /// If the store fails.
@@ -69,7 +69,7 @@ impl Outbox {
         Ok(self.store.attempts(project, i64::from(limit)).await?)
     }
 
-    /// An item of a project with its attempts, in the order in which they were made; nothing for another project's.
+    /// An item of a project with its attempts in chronological order; `None` if it belongs to another project.
     ///
     /// # Errors
     /// If the store fails.

@@ -1,5 +1,5 @@
-//! The use cases that only the dashboard has: listing inboxes, creating and deleting permanent ones, searching
-//! messages, and viewing projects.
+//! The use cases of the dashboard only: listing inboxes, creating and deleting permanent ones, searching messages, and
+//! viewing projects.
 
 use super::{Caller, ListFilter, ProjectError, Projects, Service, ServiceError};
 use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, Message, MessageId, Parts, PartsJson, Project, ProjectId};
@@ -23,7 +23,7 @@ pub struct Holdings {
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
     /// The name cannot be the local part of an address.
-    #[error("a name has letters, digits, dots, hyphens and underscores, and at most 64 of them")]
+    #[error("a name may contain letters, digits, dots, hyphens and underscores, 64 characters at most")]
     InvalidName,
     /// The address is in use, or reserved for another project.
     #[error("this address is taken")]
@@ -33,7 +33,7 @@ pub enum ClaimError {
     Store(#[from] StoreError),
 }
 
-/// A part of a list of messages, newest first.
+/// One page of a list of messages, newest first.
 #[derive(Debug)]
 pub struct Found {
     /// The messages.
@@ -42,7 +42,7 @@ pub struct Found {
     pub more: Option<MessageId>,
 }
 
-/// A part of the mail of a project, newest first.
+/// One page of the messages of a project, newest first.
 #[derive(Debug)]
 pub struct Mail {
     /// The messages.
@@ -67,7 +67,7 @@ impl Service {
         self.0.store.list_inboxes(project, filter, limit, self.0.clock.now()).await
     }
 
-    /// The live inboxes of a project in numbers.
+    /// The number of live inboxes of a project, and other totals.
     ///
     /// # Errors
     /// If the store fails.
@@ -115,8 +115,8 @@ impl Service {
         if self.0.store.claim_inbox(&inbox).await? { Ok(inbox) } else { Err(ClaimError::Taken) }
     }
 
-    /// At most `limit` messages of `inbox` whose sender, subject or text contains `wanted` (case-insensitive), the
-    /// newest first, older than the message `before`.
+    /// At most `limit` messages of `inbox` whose sender, subject or text contains `wanted` (case-insensitive) and that
+    /// are older than the message `before`, newest first.
     ///
     /// # Errors
     /// [`ServiceError::InvalidBefore`].
@@ -157,7 +157,7 @@ impl Service {
     }
 }
 
-/// The message with only the start of its parts, as a list shows it: a page of full messages may not fit into memory.
+/// Cuts the parts of a message to the start that a list shows. A page of full messages may not fit into memory.
 fn abridged(mut message: Message) -> Result<Message, ServiceError> {
     if message.parts.members().len() > ABRIDGED {
         let mut parts = message.parts.read()?;

@@ -1,7 +1,7 @@
 //! Projects and keys: authentication, and the administrator's use cases.
 //!
-//! A valid key is cached for two seconds, so that a busy caller costs no query. A key that was rotated or deleted, even
-//! by another process, therefore stops working within that time.
+//! A valid key is cached for two seconds, so that a busy caller does not cost a query per request. A key that was
+//! rotated or deleted, even by another process, therefore stops working within that time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,13 +22,13 @@ const NAME_CHARACTERS: usize = 100;
 /// The caller of the API, identified by the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The project whose inboxes and messages they may use.
+    /// The project whose inboxes and messages the caller may use.
     pub project: ProjectId,
-    /// The key; limits are per key.
+    /// The key, because limits are per key.
     pub key: KeyHash,
 }
 
-/// The projects and their keys; commands also use them without a server. Cheap to clone.
+/// The projects and their keys. Commands also use them without a server. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Projects {
     store: Store,
@@ -40,10 +40,10 @@ pub struct Projects {
 #[derive(Clone, Copy, Debug)]
 struct Remembered {
     project: ProjectId,
-    /// When the store is read again.
+    /// When the store has to be read again.
     recheck_at: Instant,
-    /// When the overlap after a rotation ends: as stored, and on the monotonic clock, so that a step of the wall clock
-    /// does not lengthen it.
+    /// When the overlap after a rotation ends, as stored and on the monotonic clock. The latter prevents a change of
+    /// the wall clock from lengthening the overlap.
     end: Option<(Timestamp, Instant)>,
 }
 
@@ -57,7 +57,7 @@ impl Projects {
     /// Migrates the database and creates the default project if there is none.
     ///
     /// # Errors
-    /// If the database fails or was made by a newer program.
+    /// If the database fails or its schema is newer than this program.
     pub async fn open(database: Database, clock: Clock) -> Result<Self, StoreError> {
         let store = Store::open(database).await?;
         let projects = Self { store, clock, remembered: Arc::default() };
@@ -73,7 +73,7 @@ impl Projects {
         self.store.default_project(DEFAULT_NAME, self.clock.now()).await
     }
 
-    /// Creates a project and its first key, which is returned only here.
+    /// Creates a project and its first key. The key is not stored, so it cannot be read again.
     ///
     /// # Errors
     /// [`ProjectError::InvalidName`], [`ProjectError::Exists`].
@@ -84,7 +84,7 @@ impl Projects {
         made.map(|_| key).ok_or_else(|| ProjectError::Exists(name.to_owned()))
     }
 
-    /// All projects, the oldest first.
+    /// All projects, oldest first.
     ///
     /// # Errors
     /// If the store fails.
@@ -92,7 +92,7 @@ impl Projects {
         Ok(self.store.projects(self.clock.now()).await?)
     }
 
-    /// The live inboxes of a project, or of the default project, the newest first.
+    /// The live inboxes of a project, or of the default project, newest first.
     ///
     /// # Errors
     /// [`ProjectError::NotFound`].
@@ -107,7 +107,7 @@ impl Projects {
         Ok(self.store.list_inboxes(project, &InboxFilter::default(), i64::MAX, self.clock.now()).await?)
     }
 
-    /// Gives a project a new key; its others end after `overlap`.
+    /// Creates a new key for a project. Its other keys end after `overlap`.
     ///
     /// # Errors
     /// [`ProjectError::NotFound`].
@@ -119,8 +119,8 @@ impl Projects {
         Ok(key)
     }
 
-    /// Deletes a project with its keys, inboxes and messages. Its addresses stay reserved: late mail for them is
-    /// refused and never reaches another project.
+    /// Deletes a project with its keys, inboxes and messages. Its addresses remain reserved: late mail for them is
+    /// rejected.
     ///
     /// # Errors
     /// [`ProjectError::NotFound`], [`ProjectError::Default`].
@@ -134,8 +134,8 @@ impl Projects {
         Err(if exists { ProjectError::Default } else { ProjectError::NotFound(name.to_owned()) })
     }
 
-    /// Makes sure that the default project has a key. `chosen` becomes its only one; without it, a key is made if there
-    /// is none, and returned only here.
+    /// Ensures that the default project has a key. If `chosen` is given, it becomes the only key. Otherwise, if there
+    /// is no key, one is generated and returned; it cannot be read again.
     ///
     /// # Errors
     /// [`ProjectError::KeyTaken`].
@@ -156,7 +156,7 @@ impl Projects {
         Ok(self.working_key(&key).await?.map(|found| Caller { project: found.project, key }))
     }
 
-    /// Whether the key still works.
+    /// Whether the key is still valid.
     ///
     /// # Errors
     /// If the store fails.
@@ -190,14 +190,14 @@ impl Projects {
         Ok(Some(found))
     }
 
-    /// Makes every key be read from the store at its next use.
+    /// Forces every key to be read from the store at its next use.
     fn recheck_all(&self) {
         self.remembered().values_mut().for_each(|known| known.recheck_at = Instant::default());
     }
 
     async fn replace_key(&self, project: ProjectId, key: &ApiKey, overlap: Duration) -> Result<(), ProjectError> {
         let now = self.clock.now();
-        // Timestamp zero, so that an expired key stays expired if the wall clock is set back.
+        // With timestamp zero, an expired key remains expired even if the wall clock is set back.
         let others_end = if overlap.is_zero() { Timestamp::from_millis(0) } else { now.after(overlap) };
         let replaced = self.store.replace_key(project, key, others_end, now).await?;
         self.recheck_all();
@@ -205,7 +205,7 @@ impl Projects {
     }
 
     fn remembered(&self) -> MutexGuard<'_, HashMap<KeyHash, Remembered>> {
-        // Nothing panics while the lock is held, and the map would stay valid.
+        // The mutex is not poisoned: no code panics while it is locked, and the map would remain valid.
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

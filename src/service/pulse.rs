@@ -1,4 +1,4 @@
-//! The last hour of a project: arrivals and refusals in each minute, and how fast waits were answered.
+//! The last hour of a project: arrivals and rejections per minute, and how fast waits were answered.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// The last hour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pulse {
-    /// The messages that arrived in each minute, the oldest minute first.
+    /// The number of messages that arrived in each minute, oldest minute first.
     pub arrivals: [i64; MINUTES],
-    /// The refusals in each minute.
+    /// The number of rejections in each minute.
     pub refusals: [i64; MINUTES],
-    /// The times from the arrival of a message to the answer of the wait for it, ascending. Only waits that were open
-    /// when the message arrived have one.
+    /// The times from the arrival of a message to the response of its wait, ascending. Only waits that were open when
+    /// the message arrived are included.
     pub answers: Vec<Duration>,
 }
 
@@ -51,7 +51,7 @@ fn by_minute(counts: &[(i64, i64)], now: Timestamp) -> [i64; MINUTES] {
     minutes
 }
 
-/// The id of a message has the time of its arrival.
+/// The time between the arrival of the message and the end of the wait. The id of a message contains its arrival time.
 fn answer_time(wait: &WaitRecord) -> Option<Duration> {
     let (ended_at, WaitEnd::Message(MessageId(id))) = wait.end? else { return None };
     let (seconds, nanos) = id.get_timestamp()?.to_unix();

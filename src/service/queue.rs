@@ -1,5 +1,5 @@
-//! The queue of the mail worker: finds due items, leases them, and stores the result, with a bounce to the sender's
-//! inbox after a failure.
+//! The queue of the mail worker: finds due items, leases them, and stores the result. If an item fails permanently, a
+//! bounce goes to the inbox that sent it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::store::{Change, Claim, Claimed, Due, OutgoingChange, Settlement, Stor
 const LEASE: Duration = Duration::from_secs(30);
 
 impl Outbox {
-    /// Notified each time the queue may have changed, from now on.
+    /// Returns a watch that is notified whenever the queue may have changed.
     #[must_use]
     pub fn changes(&self) -> Arc<Notify> {
         let changed = Arc::new(Notify::new());
@@ -31,7 +31,7 @@ impl Outbox {
     /// Items that are due and not leased, those that have been due longest first.
     ///
     /// # Errors
-    /// If the store fails, as everywhere here.
+    /// If the store fails.
     pub async fn due(&self, a_domain: usize, limit: usize, now: Timestamp) -> Result<Vec<Due>, StoreError> {
         let bounded = |number| i64::try_from(number).unwrap_or(i64::MAX);
         self.store.due_outgoing(bounded(a_domain), bounded(limit), now).await
@@ -45,7 +45,7 @@ impl Outbox {
         self.store.next_outgoing(now).await
     }
 
-    /// Leases items for one attempt each. When this returns, the attempt is on stable storage.
+    /// Leases items for one attempt each. When this returns, the attempts are on stable storage.
     ///
     /// # Errors
     /// If the store fails.
@@ -62,7 +62,7 @@ impl Outbox {
         self.store.renew_leases(worker, items, self.clock.now().after(LEASE)).await
     }
 
-    /// Releases all leases of the worker, when it stops.
+    /// Releases all leases of the worker when it stops.
     ///
     /// # Errors
     /// If the store fails.
@@ -70,7 +70,7 @@ impl Outbox {
         self.store.release_leases(worker).await
     }
 
-    /// Stores the result of an attempt; `false` if the lease was lost and nothing was written.
+    /// Stores the result of an attempt. Returns `false` if the lease was lost; then nothing was written.
     ///
     /// # Errors
     /// If the store fails.
@@ -86,8 +86,9 @@ impl Service {
         Outbox { store: self.0.store.clone(), clock: self.0.clock.clone() }
     }
 
-    /// Settles an item that failed permanently and delivers `bounce` to the inbox that sent it, in one transaction.
-    /// There is no bounce if that inbox has ended or is full. `false` if the lease was lost and nothing was written.
+    /// Settles an item that failed permanently and delivers `bounce` to the inbox that sent it, in one transaction. If
+    /// that inbox has ended or is full, the item is settled without a bounce. Returns `false` if the lease was lost;
+    /// then nothing was written.
     ///
     /// # Errors
     /// If the store fails, or the service stops.
@@ -104,8 +105,8 @@ impl Service {
         }
     }
 
-    /// Delivers a delivery status notification to a live inbox and settles its item, in one transaction. `false` if the
-    /// lease was lost and nothing was written.
+    /// Delivers a delivery status notification to a live inbox and settles its item, in one transaction. Returns
+    /// `false` if the lease was lost; then nothing was written.
     ///
     /// # Errors
     /// [`DeliverError`]; then nothing was written.

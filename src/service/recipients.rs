@@ -1,8 +1,8 @@
-//! Remembers which recipients may have to be refused, so that most need no database query.
+//! Keeps the recipients that may have to be rejected in memory, so that most recipients need no database query.
 //!
 //! Almost every recipient is accepted at RCPT TO, and the delivery's transaction checks again. The exceptions are full
-//! inboxes, addresses of deleted projects, and inboxes with faults. Only if one of these is possible is the database
-//! read.
+//! inboxes, addresses of deleted projects, and inboxes with faults. The database is queried only if one of these is
+//! possible.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,15 +11,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::model::InboxId;
 use crate::store::Change;
 
-/// The most full inboxes that are remembered. Beyond that all are forgotten, and a delivery to one is refused after
-/// DATA.
+/// The most full inboxes that are remembered. With more, all are forgotten, and mail to a full inbox is rejected only
+/// after DATA.
 const REMEMBERED: usize = 10_000;
-/// The most inboxes with faults that are remembered. With more, the database is read for every recipient.
+/// The most inboxes with faults that are remembered. With more, the database is queried for every recipient.
 const REMEMBERED_FAULTS: usize = 100_000;
-/// So many new inboxes with faults are a reason to read them from the database, because some will have ended.
+/// After this many new inboxes with faults, the list is read again from the database, because some of them will have
+/// ended.
 const NEW_FAULTS: usize = 1_000;
 
-/// The recipients that may have to be refused.
+/// The recipients that may have to be rejected.
 #[derive(Debug)]
 pub(super) struct Exceptions {
     full: Mutex<HashSet<InboxId>>,
@@ -31,23 +32,23 @@ pub(super) struct Exceptions {
 /// The inboxes that may have faults.
 #[derive(Debug, Default)]
 struct Faults {
-    /// Each with the count of changes when it was last known to have some.
+    /// Each inbox, with the number of changes when it was last known to have faults.
     inboxes: HashMap<InboxId, u64>,
     changes: u64,
-    /// Any inbox may have some, as was noticed at this count of changes.
+    /// If set, any inbox may have faults. The value is the number of changes when that was noticed.
     everywhere: Option<u64>,
-    /// How many inboxes there were when they were last read from the database.
+    /// The number of inboxes with faults when they were last read from the database.
     read: usize,
 }
 
-/// How much was known of the faults at a moment: what changes after it is not forgotten.
+/// What was known of the faults at one moment. Later changes are not forgotten.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownFaults {
     changes: u64,
 }
 
 impl Exceptions {
-    /// Nothing is full or has faults; `deleted_projects` says whether a project was deleted whose addresses are still
+    /// Starts with no full inboxes and no faults. `deleted_projects`: whether addresses of deleted projects are still
     /// reserved.
     pub(super) fn new(deleted_projects: bool) -> Self {
         Self { full: Mutex::default(), deleted_projects: deleted_projects.into(), faults: Mutex::default() }
@@ -85,12 +86,12 @@ impl Exceptions {
         self.full().remove(id);
     }
 
-    /// Whether the database must be read for this recipient.
+    /// Whether the database must be queried for this recipient.
     pub(super) fn may_concern(&self, id: &InboxId) -> bool {
         self.deleted_projects.load(Ordering::Relaxed) || self.full().contains(id)
     }
 
-    /// The inbox may have faults.
+    /// Records that the inbox may have faults.
     pub(super) fn inbox_has_faults(&self, id: &InboxId) {
         let mut faults = self.faults();
         if faults.inboxes.len() >= REMEMBERED_FAULTS {
@@ -101,7 +102,7 @@ impl Exceptions {
         faults.inboxes.insert(id.clone(), changes);
     }
 
-    /// What is known, if mail to this recipient may go to an inbox with faults.
+    /// Returns what is known if mail to this recipient may go to an inbox with faults.
     pub(super) fn faults_of(&self, recipient: &InboxId) -> Option<KnownFaults> {
         let faults = self.faults();
         if faults.inboxes.is_empty() && faults.everywhere.is_none() {
@@ -114,7 +115,7 @@ impl Exceptions {
         may_have.then_some(KnownFaults { changes: faults.changes })
     }
 
-    /// The inbox has no faults any more, unless it has got new ones since `known`.
+    /// Records that the inbox has no more faults, unless it got new ones after `known`.
     pub(super) fn forget_faults(&self, inbox: &InboxId, known: KnownFaults) {
         let mut faults = self.faults();
         if faults.inboxes.get(inbox).is_some_and(|change| *change <= known.changes) {
@@ -122,14 +123,14 @@ impl Exceptions {
         }
     }
 
-    /// What is known, if it has to be read from the database again.
+    /// Returns what is known if the list has to be read from the database again.
     pub(super) fn outdated_faults(&self) -> Option<KnownFaults> {
         let faults = self.faults();
         let is_outdated = faults.everywhere.is_some() || faults.inboxes.len() > faults.read + NEW_FAULTS;
         is_outdated.then_some(KnownFaults { changes: faults.changes })
     }
 
-    /// The inboxes with faults as they were read from the database after `known`.
+    /// Records the inboxes with faults as read from the database after `known`.
     pub(super) fn set_faults(&self, inboxes: Vec<InboxId>, known: KnownFaults) {
         let mut faults = self.faults();
         faults.inboxes.retain(|_, change| *change > known.changes);
@@ -144,12 +145,12 @@ impl Exceptions {
     }
 
     fn full(&self) -> MutexGuard<'_, HashSet<InboxId>> {
-        // Nothing panics while the lock is held.
+        // The mutex is not poisoned: no code panics while it is locked.
         self.full.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn faults(&self) -> MutexGuard<'_, Faults> {
-        // Nothing panics while the lock is held.
+        // The mutex is not poisoned: no code panics while it is locked.
         self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -188,7 +189,7 @@ mod tests {
         exceptions.follow(&[Change::Faults(id("a"))]);
         assert!(exceptions.faults_of(&id("b")).is_none());
         let known = exceptions.faults_of(&id("a+tag")).unwrap();
-        // New faults that come during the look-up are not forgotten.
+        // New faults that arrive during the query are not forgotten.
         exceptions.follow(&[Change::Faults(id("a"))]);
         exceptions.forget_faults(&id("a"), known);
         let known = exceptions.faults_of(&id("a")).unwrap();

@@ -1,7 +1,7 @@
-//! Stores refusals over SMTP, so that users can find out why a mail did not arrive.
+//! Stores rejections over SMTP, so that users can find out why a message did not arrive.
 //!
-//! Recording never waits: refusals are written in the background, in batches with a pause between them. If the queue is
-//! full, they are dropped.
+//! Callers never wait for the database: refusals are written in the background, in batches with a pause between them.
+//! If the queue is full, they are dropped.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ const QUEUE: usize = 1_024;
 const BATCH: usize = 256;
 /// The pause between two batches, so that deliveries are not delayed.
 const REST: Duration = Duration::from_millis(200);
-/// The most refusals that are shown.
+/// The most refusals that are returned.
 const SHOWN: usize = 200;
-/// The most that are shown of one inbox.
+/// The most refusals that are returned for one inbox.
 const SHOWN_OF_INBOX: usize = 20;
 
 /// A refusal, and the project of the client's key.
@@ -43,13 +43,13 @@ impl Recorder {
 
 impl Service {
     /// Stores a refusal. It belongs to `project`, whose key the client authenticated with; if `None`, to the owner of
-    /// the recipient's address; if there is none, to the default project.
+    /// the recipient's address; if the address has no owner, to the default project.
     pub fn record_refusal(&self, refused: RefusedMail, project: Option<ProjectId>) {
-        // If the queue is full, there are enough refusals to see.
+        // If the queue is full, there are already enough refusals to see the cause.
         let _ = self.0.refusals.0.try_send(Report { refused, project });
     }
 
-    /// The latest refusals that a filter finds, the newest first, each with its project.
+    /// The latest refusals that match a filter, newest first, each with its project.
     ///
     /// # Errors
     /// If the store fails.
@@ -57,7 +57,7 @@ impl Service {
         self.0.store.find_refusals(filter, SHOWN).await
     }
 
-    /// The latest refusals of mail to an inbox since it was created, the newest first.
+    /// The latest refusals of mail to an inbox since it was created, newest first.
     ///
     /// # Errors
     /// If the store fails.
@@ -88,7 +88,7 @@ async fn write(store: &Store, default_project: ProjectId, batch: Vec<Report>) ->
     store.add_refusals(&refusals).await
 }
 
-/// The inbox that a recipient names, and the owner of its address. A tag counts only if an inbox has it.
+/// The inbox to which a recipient address leads, and the owner of the address. A tag counts only if an inbox has it.
 async fn addressed_inbox(store: &Store, recipient: &str) -> Result<(Option<InboxId>, Option<ProjectId>), StoreError> {
     let address = EmailAddress::parse(recipient);
     let Ok(inbox) = address.map(|address| InboxId::of(&address)) else { return Ok((None, None)) };

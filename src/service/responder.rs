@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use super::DeliverError;
 use crate::store::Delivered;
 
-/// The result of a delivery, or why it was refused.
+/// The result of a delivery, or why it was rejected.
 pub(super) type Answer = Result<Delivered, DeliverError>;
 
 /// Something a delivery holds until it has ended, such as memory.
@@ -18,7 +18,7 @@ pub(super) struct Responder {
 }
 
 impl Responder {
-    /// A responder and the receiver of its answer.
+    /// Creates a responder and the receiver of its answer.
     pub(super) fn new(held: Held) -> (Self, oneshot::Receiver<Answer>) {
         let (sender, answer) = oneshot::channel();
         (Self { sender, held }, answer)

@@ -10,8 +10,8 @@ const MOST_RETENTION_DAYS: i64 = 3_650;
 /// Why a retention was not set.
 #[derive(Debug, thiserror::Error)]
 pub enum RetentionError {
-    /// The number cannot be used.
-    #[error("write a number of days from 1 to {MOST_RETENTION_DAYS}, or leave the field empty to keep all messages")]
+    /// The text is not a number in the range.
+    #[error("enter a number of days from 1 to {MOST_RETENTION_DAYS}, or leave the field empty to keep all messages")]
     InvalidDays,
     /// There is no such inbox, or it is temporary.
     #[error(transparent)]
@@ -22,7 +22,7 @@ pub enum RetentionError {
 }
 
 impl Service {
-    /// How many days the messages of an inbox are kept; `None` for as long as the inbox.
+    /// How many days the messages of an inbox are kept; `None` if they are kept until the inbox ends.
     ///
     /// # Errors
     /// If the store fails.
@@ -30,8 +30,8 @@ impl Service {
         self.0.store.retention_days(inbox).await
     }
 
-    /// Sets how many days the messages of a permanent inbox are kept, from the text of a form; empty for as long as the
-    /// inbox. The sweeper removes older messages.
+    /// Sets how many days the messages of a permanent inbox are kept, from the text of a form. An empty text keeps them
+    /// until the inbox ends. The sweeper removes older messages.
     ///
     /// # Errors
     /// [`RetentionError`].

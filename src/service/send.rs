@@ -1,4 +1,4 @@
-//! Sends from an inbox: to a local inbox at once, or to the queue of the mail worker.
+//! Sends from an inbox. Mail to a local inbox is stored immediately; other mail goes to the queue of the mail worker.
 
 use restante_mail::{Threading, compose};
 use uuid::Uuid;
@@ -23,7 +23,7 @@ pub struct Draft {
     pub in_reply_to: Option<String>,
 }
 
-/// A permit for one running send of a key; dropping it frees it.
+/// One running send of a key occupies a slot; dropping this frees it.
 #[derive(Debug)]
 pub struct SendPlace(Slot);
 
@@ -58,7 +58,7 @@ impl Draft {
 }
 
 impl Service {
-    /// Takes one of the key's permits. Called before the body of the request is read, which may be large.
+    /// Takes one of the key's slots for sends. Called before the request body is read, which may be large.
     ///
     /// # Errors
     /// [`ServiceError::TooManySends`].
@@ -67,7 +67,7 @@ impl Service {
         slot.map(SendPlace).ok_or(ServiceError::TooManySends)
     }
 
-    /// Sends a message from `inbox`. When this returns, it is stored in the local inbox, or durably queued.
+    /// Sends a message from `inbox`. When this returns, the message is stored in the local inbox or durably queued.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`] for `in_reply_to`, [`ServiceError::RecipientNotFound`] for a local recipient.
@@ -117,7 +117,7 @@ impl Service {
         Ok(restante_mail::threading(&raw.ok_or(ServiceError::MessageNotFound)?))
     }
 
-    /// Every live inbox may receive, of any project.
+    /// Checks that the recipient is a live inbox. It may belong to any project.
     async fn check_local_recipient(&self, recipient: &EmailAddress) -> Result<(), ServiceError> {
         for id in InboxId::of(recipient).meant() {
             if self.0.store.live_inbox(&id, self.0.clock.now()).await?.is_some() {

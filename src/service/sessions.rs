@@ -1,6 +1,6 @@
 //! Dashboard sessions. An API key opens a session for its project, the administrator's token one for all projects.
 //!
-//! The cookie is a random token; the store has only its hash. A session is valid only as long as its credential: once a
+//! The cookie is a random token; only its hash is stored. A session is valid only while its credential is valid: if a
 //! key is rotated or the administrator's token is replaced, the sessions opened with it end.
 
 use std::fmt::Write;
@@ -36,19 +36,19 @@ pub enum Viewer {
 /// An open session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// What it may see.
+    /// What the session may see.
     pub viewer: Viewer,
-    /// Required in every form that changes something; a page of another origin cannot know it.
+    /// Required in every form that changes something. Pages of other origins cannot know it.
     pub csrf_token: String,
     credential: KeyHash,
     pub(super) cookie: KeyHash,
 }
 
-/// Why a sign-in was refused.
+/// Why a sign-in was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum SignInError {
     /// The secret is neither an API key nor the administrator's token.
-    #[error("this is neither an API key nor the administrator's token")]
+    #[error("invalid API key or administrator token")]
     WrongSecret,
     /// The client has failed too often and must wait this long.
     #[error("too many attempts")]
@@ -59,7 +59,7 @@ pub enum SignInError {
 }
 
 impl Session {
-    /// Whether it may see `project`.
+    /// Whether this viewer may see `project`.
     #[must_use]
     pub fn may_see(&self, project: ProjectId) -> bool {
         match self.viewer {
@@ -68,7 +68,7 @@ impl Session {
         }
     }
 
-    /// Whether it may see all projects.
+    /// Whether this viewer may see all projects.
     #[must_use]
     pub fn is_administrator(&self) -> bool {
         self.viewer == Viewer::Administrator
@@ -102,7 +102,7 @@ impl Service {
         Ok(cookie)
     }
 
-    /// The session of a cookie, while it and its credential are valid.
+    /// Returns the session of a cookie if both it and its credential are valid.
     ///
     /// # Errors
     /// If the store fails.
@@ -117,7 +117,7 @@ impl Service {
         }))
     }
 
-    /// Whether a session that was open is still valid.
+    /// Whether an open session is still valid.
     pub(super) async fn is_valid(&self, session: &Session) -> Result<bool, StoreError> {
         Ok(self.viewer_of(&session.cookie).await? == Some((session.viewer, session.credential)))
     }
@@ -155,8 +155,8 @@ impl Service {
 }
 
 impl Projects {
-    /// Makes sure that there is an administrator's token. `chosen` replaces the current one; without it, one is made if
-    /// there is none, and returned only here. Only its SHA-256 is stored.
+    /// Ensures that there is an administrator's token. `chosen` replaces the current one. Otherwise, if there is none,
+    /// one is generated and returned; it cannot be read again, because only its SHA-256 is stored.
     ///
     /// # Errors
     /// If the store fails.
@@ -186,7 +186,7 @@ fn digest(secret: &str) -> KeyHash {
     KeyHash(Sha256::digest(secret.as_bytes()).into())
 }
 
-/// Derived from the cookie, so nothing more is stored; the cookie cannot be derived from it.
+/// Derived from the cookie, so that nothing else is stored. The cookie cannot be computed from it.
 fn csrf_token(cookie: &str) -> String {
     let digest = Sha256::new().chain_update(b"csrf ").chain_update(cookie.as_bytes()).finalize();
     digest.iter().fold(String::new(), |mut token, byte| {

@@ -1,7 +1,6 @@
-//! What one API key may do at once, over all nodes: a few numbered slots a key. A guard gives its slot back when it is
-//! dropped.
+//! Limits what one API key may do at once on all nodes: a few numbered slots per key. Dropping a guard frees its slot.
 //!
-//! A slot is a lock of the installation, so that it is free again when its node dies.
+//! A slot is a lock of the installation, so that it becomes free if its node dies.
 
 use super::ServiceError;
 use crate::db::{Lock, Locks};
@@ -15,24 +14,24 @@ pub(super) struct Slots {
     most: u8,
 }
 
-/// What the slots are for; each purpose has its own.
+/// What the slots limit. Each purpose has its own slots.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     Wait = 0,
     Send = 1,
 }
 
-/// A taken slot; dropping it frees it.
+/// A slot in use; dropping it frees it.
 #[derive(Debug)]
 pub(super) struct Slot(Lock);
 
 impl Slots {
-    /// `most` slots for each key, at most 128.
+    /// Creates `most` slots for each key, at most 128.
     pub(super) fn new(locks: Locks, purpose: Purpose, most: u8) -> Self {
         Self { locks, purpose, most }
     }
 
-    /// Takes a slot; `None` if all slots of the key are taken.
+    /// Takes a slot; `None` if all slots of the key are in use.
     ///
     /// # Errors
     /// [`ServiceError::Unavailable`] if this node has too many slots open, or the database does not answer.

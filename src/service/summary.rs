@@ -1,4 +1,4 @@
-//! The sentence that says why a mail did not arrive: the first cause that fits.
+//! The sentence that explains why a message did not arrive: the first cause that applies.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use super::activity::TotalSmtpUse;
 use crate::model::{Domain, Inbox, RefusedMail, Timestamp};
 use crate::store::{InboxEnd, Latest, Similar};
 
-/// Messages that are named.
+/// The most messages that the sentence lists.
 const NAMED: usize = 3;
-/// Characters of a subject that are repeated.
+/// The most characters of a subject in the sentence.
 const SUBJECT_CHARACTERS: usize = 80;
 
-/// What the sentence is made from.
+/// What the sentence is based on.
 pub(super) struct Facts<'a> {
     pub(super) address: String,
     pub(super) mail_domain: &'a Domain,
@@ -19,7 +19,7 @@ pub(super) struct Facts<'a> {
     pub(super) ended: Option<InboxEnd>,
     pub(super) latest: &'a [Latest],
     pub(super) refused: &'a [RefusedMail],
-    /// The most similar inbox that got mail, and whether its name is only a few edits away.
+    /// The most similar inbox that received mail, and whether its name is only a few edits away.
     pub(super) similar: Option<(bool, &'a Similar)>,
     /// The newest refusal in the project, for any recipient.
     pub(super) last_refusal: Option<&'a RefusedMail>,
@@ -49,7 +49,7 @@ impl Facts<'_> {
     fn messages(&self) -> Option<String> {
         if let Some(message) = self.latest.iter().find(|message| message.missed_by.is_empty()) {
             let ago = self.ago(message.received_at);
-            return Some(format!("A message that matches is here: {}, received {ago} ago.", named(message)));
+            return Some(format!("A matching message is in the inbox: {}, received {ago} ago.", named(message)));
         }
         let first = self.latest.first()?;
         let mut filters = first.missed_by.clone();
@@ -61,14 +61,17 @@ impl Facts<'_> {
         let filters = filters.join(", ");
         let messages = self.latest.iter().take(NAMED).map(named).collect::<Vec<_>>().join(", ");
         let more = if self.latest.len() > NAMED { " and others" } else { "" };
-        let came = if self.latest.len() == 1 { "A message" } else { "Messages" };
-        Some(format!("{came} came, but not one that passes the filters ({filters}): {messages}{more}."))
+        let arrived = match self.latest.len() {
+            1 => "A message arrived, but it does not match",
+            _ => "Messages arrived, but none matches",
+        };
+        Some(format!("{arrived} the filters ({filters}): {messages}{more}."))
     }
 
     fn refusal(&self) -> Option<String> {
         let refused = self.refused.iter().find(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))?;
         let recipient = refused.recipient_address();
-        Some(format!("Mail to {recipient} was refused {} ago: {}", self.ago(refused.refused_at), refused.reply))
+        Some(format!("Mail to {recipient} was rejected {} ago: {}", self.ago(refused.refused_at), refused.reply))
     }
 
     fn neighbour(&self) -> Option<String> {
@@ -76,10 +79,11 @@ impl Facts<'_> {
         let other = similar.id.at(self.mail_domain);
         let (address, ago) = (&self.address, self.ago(similar.last_received_at));
         Some(if is_close {
-            format!("No mail came for {address}, but {ago} ago for {other}. Is the address mistyped?")
+            format!("No message arrived for {address}, but one arrived for {other} {ago} ago. Is the address mistyped?")
         } else {
             format!(
-                "No mail came for {address}, but {ago} ago a mail opened the inbox {other}. Is that the address used?"
+                "No message arrived for {address}, but {ago} ago a message created the inbox {other}. \
+                 Does the application use that address?"
             )
         })
     }
@@ -94,10 +98,12 @@ impl Facts<'_> {
         let refusal = self.last_refusal.map_or_else(String::new, |refused| {
             let recipient = refused.recipient_address();
             let of = if recipient.is_empty() { String::new() } else { format!(" of mail to {recipient}") };
-            format!(" The last refusal{of}: {}", refused.reply)
+            format!(" The last rejection{of}: {}", refused.reply)
         });
         let (address, ago) = (&self.address, self.ago(self.inbox.created_at));
-        Some(format!("SMTP is in use, but no mail was for {address} since this inbox was created {ago} ago.{refusal}"))
+        Some(format!(
+            "Clients use SMTP, but sent nothing to {address} since this inbox was created {ago} ago.{refusal}"
+        ))
     }
 
     fn silence(&self) -> String {
@@ -124,7 +130,7 @@ fn named(message: &Latest) -> String {
     format!("\"{subject}\" from {}", message.from)
 }
 
-/// A duration for people.
+/// A duration as text.
 fn spoken(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ 0..=119 => format!("{seconds} s"),

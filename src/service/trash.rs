@@ -1,4 +1,4 @@
-//! Deletions by a person in the dashboard, which can be taken back for ten seconds.
+//! Deletions in the dashboard, which can be undone for ten seconds.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use super::{Caller, Service, ServiceError};
 use crate::model::{Inbox, MessageId, parse_id};
 use crate::store::{Rubbish, StoreError};
 
-/// How long a deletion can be taken back.
+/// How long a deletion can be undone.
 pub const UNDO_TIME: Duration = Duration::from_secs(10);
 
 impl Service {
-    /// Deletes one message of an inbox; the answer takes it back.
+    /// Deletes one message of an inbox. Returns the id with which the deletion can be undone.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
@@ -24,7 +24,7 @@ impl Service {
         }
     }
 
-    /// Deletes all messages of an inbox; the answer takes that back.
+    /// Deletes all messages of an inbox. Returns the id with which the deletion can be undone.
     ///
     /// # Errors
     /// If the store fails.
@@ -32,10 +32,11 @@ impl Service {
         Ok(self.throw_away(inbox.project, Rubbish::Messages(inbox.clone())).await?.0)
     }
 
-    /// Deletes inboxes of the caller, and their messages; the answer takes that back. Unknown ones are left out.
+    /// Deletes inboxes of the caller and their messages, and skips unknown ones. Returns the id with which the deletion
+    /// can be undone.
     ///
     /// # Errors
-    /// [`ServiceError::InboxNotFound`] if there is none of them.
+    /// [`ServiceError::InboxNotFound`] if none of them exists.
     pub async fn throw_inboxes_away(&self, caller: &Caller, ids: &[&str]) -> Result<Uuid, ServiceError> {
         let mut inboxes = Vec::new();
         for id in ids {
@@ -51,7 +52,7 @@ impl Service {
         Ok(self.throw_away(caller.project, Rubbish::Inboxes(inboxes)).await?.0)
     }
 
-    /// Whether a deletion can still be taken back.
+    /// Whether a deletion can still be undone.
     ///
     /// # Errors
     /// If the store fails.
@@ -60,7 +61,7 @@ impl Service {
         self.0.store.can_restore(caller.project, deletion, self.0.clock.now()).await
     }
 
-    /// Takes a deletion back; `false` if it was too late.
+    /// Undoes a deletion; returns `false` if it was too late.
     ///
     /// # Errors
     /// If the store fails.

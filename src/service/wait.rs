@@ -1,8 +1,9 @@
-//! The wait: one open request until a message arrives.
+//! Implements the wait: a request that remains open until a matching message arrives.
 //!
-//! The waiter registers with the hub before it reads the store, so that a message that is committed after the read
-//! wakes it. Only a request that has to stay open takes a slot. It then waits until the inbox changes, the deadline
-//! passes, the inbox ends or the service stops, and reads again each time.
+//! A wait registers with the hub before it reads the store, so that a message that is committed after the read wakes
+//! it. Only a request that has to stay open takes a slot. It then reads again whenever the inbox changes, until it
+//! finds a message, the deadline passes, the inbox ends or the service stops. Dropping the future (the client
+//! disconnects) ends the wait.
 
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ use crate::metrics;
 use crate::model::{Inbox, WaitEnd};
 use crate::store::{Selection, StoredMessage};
 
-/// The longest wait; callers that want to wait longer send several.
+/// The longest wait. For a longer one, callers send several requests.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(120);
-/// How long a caller pauses at least, and at most, after a wait that was refused because of others.
+/// The shortest and the longest pause before a caller retries after [`ServiceError::TooManyWaits`].
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The pause before a wait reads again if the database is unavailable.
@@ -24,13 +25,16 @@ const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(200);
 type Looked = Result<Option<StoredMessage>, ServiceError>;
 
 impl Service {
-    /// The oldest message of `inbox` that matches, as soon as there is one. With a `timeout` of zero, the store is read
-    /// once. Dropping the future frees the key's slot.
+    /// Returns the oldest matching message of `inbox`, and waits for it if necessary. A `timeout` of zero reads the
+    /// store once. Dropping the future frees the key's slot.
     ///
     /// # Errors
-    /// [`ServiceError::InvalidAfter`], [`ServiceError::TooManyWaits`]; [`ServiceError::Timeout`], or
-    /// [`ServiceError::NoMatchingMessage`] for a timeout of zero; [`ServiceError::InboxNotFound`] once the inbox has
-    /// ended; [`ServiceError::Unauthorized`] once the key has; [`ServiceError::Stopping`].
+    /// - [`ServiceError::InvalidAfter`] if the cursor is not a message of the inbox
+    /// - [`ServiceError::TooManyWaits`] if all slots of the key are in use
+    /// - [`ServiceError::Timeout`], or [`ServiceError::NoMatchingMessage`] for a timeout of zero
+    /// - [`ServiceError::InboxNotFound`] if the inbox ends
+    /// - [`ServiceError::Unauthorized`] if the key is no longer valid
+    /// - [`ServiceError::Stopping`] if the service stops
     pub async fn wait(
         &self,
         caller: &Caller,
@@ -66,7 +70,7 @@ impl Service {
         };
         let waiter = Waiter { service: self, caller, inbox, selection: &selection, deadline };
         let result = waiter.wait(interest, looked).await;
-        // Before the answer, so that a caller that has read it finds the slot free on every node.
+        // Freed before the response, so that the caller can start another wait on any node immediately.
         slot.release().await;
         result
     }
@@ -80,7 +84,7 @@ impl Service {
         Ok(found)
     }
 
-    /// If the inbox was deleted and new mail created it again, the wait ends: it is another inbox.
+    /// Fails if the inbox has ended, or was deleted and created again: then it is another inbox.
     async fn check_same_life(&self, inbox: &Inbox) -> Result<(), ServiceError> {
         let present = self.0.store.live_inbox(&inbox.id, self.0.clock.now()).await?;
         let same = present.is_some_and(|present| present.created_at == inbox.created_at);
@@ -135,12 +139,13 @@ impl Waiter<'_> {
     }
 }
 
-/// How long a caller pauses after [`ServiceError::TooManyWaits`] before it waits again: a tenth of the time waited so
-/// far, so that it is late by no more than that; jittered, so that parallel callers do not come at once.
+/// How long a caller pauses after [`ServiceError::TooManyWaits`] before it waits again. The pause is a tenth of the
+/// time waited so far, between 50 ms and 1 s, so that it adds little delay. Jitter spreads parallel callers.
 pub fn pause_before_retry(waited: Duration) -> Duration {
     (waited / 10).clamp(SHORTEST_PAUSE, LONGEST_PAUSE).mul_f64(rand::random_range(0.5..1.0))
 }
 
+/// The result as the dashboard's record of the wait has it.
 fn end(result: &Result<StoredMessage, ServiceError>) -> WaitEnd {
     match result {
         Ok(message) => WaitEnd::Message(message.id),
@@ -151,6 +156,7 @@ fn end(result: &Result<StoredMessage, ServiceError>) -> WaitEnd {
     }
 }
 
+/// The result as the metrics have it.
 fn outcome(result: &Result<StoredMessage, ServiceError>) -> &'static str {
     match result {
         Ok(_) => "found",

@@ -1,8 +1,8 @@
 //! Records waits, so that the dashboard can show what tests wait for and how their last waits ended.
 //!
-//! Recording never waits for the database. On SQLite the records are in memory, bounded. On a database that nodes
-//! share they are written in the background, some together, to a table that needs no flush; pages read that table, so
-//! each node shows the waits of all.
+//! A wait is never delayed by its record. On SQLite the records are in memory, and their number is limited. On
+//! PostgreSQL each node writes its records in the background, in batches, to a table that needs no flush. Pages read
+//! this table, so every node shows the waits on all nodes.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,17 +17,17 @@ use crate::clock::Clock;
 use crate::model::{Inbox, InboxId, ProjectId, Timestamp, WaitEnd, WaitRecord};
 use crate::store::{Store, StoreError};
 
-/// The ended waits that are kept of one inbox, and of all inboxes in memory.
+/// The most ended waits that are kept per inbox, and of all inboxes in memory.
 const KEPT_OF_INBOX: usize = 50;
 const KEPT: usize = 20_000;
-/// Open waits that a page shows.
+/// The most open waits that a page shows.
 const OPEN_SHOWN: usize = 200;
-/// Answered waits whose times are shown.
+/// The most answered waits whose times are shown.
 const ANSWERED: usize = 200;
 /// The pause between two writes to a shared database, and the most waits in one.
 const PAUSE: Duration = Duration::from_millis(200);
 const BATCH: usize = 256;
-/// Waits that are to be written at most; further ones are not recorded.
+/// The most waits in the queue. More are not recorded.
 const QUEUE: usize = 10_000;
 /// The number of writes after which old waits are deleted.
 const WRITES_PER_SWEEP: u32 = 100;
@@ -37,13 +37,13 @@ const GRACE: Duration = Duration::from_secs(10);
 /// The waits of an inbox, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
-    /// Those that are open.
+    /// The open waits.
     pub open: Vec<WaitRecord>,
-    /// The latest that have ended.
+    /// The latest waits that have ended.
     pub ended: Vec<WaitRecord>,
 }
 
-/// The records. Clones share them.
+/// The records. Clones share the same state.
 #[derive(Clone, Debug)]
 pub(super) struct WaitLog {
     hub: Hub,
@@ -53,9 +53,9 @@ pub(super) struct WaitLog {
 
 #[derive(Debug)]
 enum Records {
-    /// All of them, in memory.
+    /// All records, in memory.
     Memory(Mutex<Memory>),
-    /// Those that are still to be written.
+    /// The records that are not written yet.
     Shared { queue: Mutex<HashMap<Uuid, WaitRecord>>, added: Notify },
 }
 
@@ -63,14 +63,14 @@ enum Records {
 struct Memory {
     open: HashMap<Uuid, WaitRecord>,
     ended: HashMap<InboxId, VecDeque<WaitRecord>>,
-    /// The inboxes of the ended waits, the oldest first.
+    /// The inboxes of the ended waits, oldest first.
     order: VecDeque<(InboxId, Uuid)>,
-    /// Changes so far, and the last one of each project.
+    /// The number of changes so far, and the last change of each project.
     changes: u64,
     last_changes: HashMap<ProjectId, u64>,
 }
 
-/// An open wait. Dropped without an end, its client has left.
+/// An open wait. If it is dropped without an end, its client has disconnected.
 pub(super) struct OpenRecord {
     log: WaitLog,
     record: WaitRecord,
@@ -127,7 +127,7 @@ impl WaitLog {
         }
     }
 
-    /// Writes records to a shared database, for as long as it is polled.
+    /// Writes records to a shared database while it is polled.
     pub(super) async fn write(self, store: Store) {
         let Records::Shared { queue, added } = &*self.records else { return };
         for writes in 1_u32.. {
@@ -171,7 +171,7 @@ impl WaitLog {
         Ok(open.into_iter().filter(|wait| without_lost(wait.clone(), now).end.is_none()).collect())
     }
 
-    /// A text that differs after the waits of a project, or of one of its inboxes, have changed.
+    /// The mark of the waits of a project, or of one of its inboxes: it changes when they change.
     pub(super) async fn mark(
         &self,
         store: &Store,
@@ -261,7 +261,7 @@ fn is_refused(wait: &WaitRecord) -> bool {
     matches!(wait.end, Some((_, WaitEnd::TooMany)))
 }
 
-/// A wait of a node that died has no end: it ended with its node.
+/// Shows an open wait of a node that died as ended.
 fn without_lost(wait: WaitRecord, now: Timestamp) -> WaitRecord {
     let deadline = wait.deadline();
     let is_lost = wait.end.is_none() && deadline.after(GRACE) < now;
@@ -270,12 +270,12 @@ fn without_lost(wait: WaitRecord, now: Timestamp) -> WaitRecord {
 
 fn take_some(queue: &mut HashMap<Uuid, WaitRecord>) -> Vec<WaitRecord> {
     let ids: Vec<Uuid> = queue.keys().take(BATCH).copied().collect();
-    // In one order, so that two nodes do not wait for each other.
+    // In a fixed order, so that two nodes do not deadlock.
     newest_first(ids.into_iter().filter_map(|id| queue.remove(&id)).collect())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while the lock is held.
+    // The mutex is not poisoned: no code panics while it is locked.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -294,7 +294,7 @@ impl Drop for OpenRecord {
 }
 
 impl Service {
-    /// The waits on an inbox: those that are open, and the latest that have ended.
+    /// The waits on an inbox: the open ones, and the latest that have ended.
     ///
     /// # Errors
     /// If the store fails.

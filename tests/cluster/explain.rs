@@ -21,7 +21,7 @@ fn a_node_explains_what_happened_at_another() {
 
     // The connection was opened before the inbox was created, but is still open.
     eventually("the other node's connection is known", || explained(&inbox)["smtp"]["connections_open"] == 1);
-    assert!(says(&inbox, "SMTP is in use, but no mail was for"));
+    assert!(says(&inbox, "Clients use SMTP, but sent nothing to"));
 
     let typo = format!("{inbox}x");
     assert!(smtp.send(&format!("{typo}@restante.test"), "Welcome", "text").unwrap().starts_with("250"));
@@ -35,5 +35,5 @@ fn a_node_explains_what_happened_at_another() {
     smtp.say("RSET").unwrap();
 
     assert!(smtp.send(&format!("{inbox}@restante.test"), "Welcome", "text").unwrap().starts_with("250"));
-    assert!(says(&inbox, "A message came, but not one that passes the filters (subject): \"Welcome\""));
+    assert!(says(&inbox, "A message arrived, but it does not match the filters (subject): \"Welcome\""));
 }

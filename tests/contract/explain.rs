@@ -71,7 +71,7 @@ pub async fn messages_came_but_the_filters_exclude_them(engine: Engine) {
         smtp.send(&address(&inbox), "From: bank@app.example\r\nSubject: Code 482913\r\n\r\n").await.starts_with("250")
     );
     let explained = explain(&api, &inbox, "?subject=receipt&has=otp").await;
-    assert_summary(&explained, "Messages came, but not one that passes the filters (has, subject)");
+    assert_summary(&explained, "Messages arrived, but none matches the filters (has, subject)");
     assert_summary(&explained, "\"Code 482913\" from bank@app.example, \"Welcome\" from shop@app.example");
     let latest = explained["messages"]["latest"].as_array().unwrap();
     let missed: Vec<_> = latest.iter().map(|message| &message["missed_by"]).collect();
@@ -82,7 +82,7 @@ pub async fn messages_came_but_the_filters_exclude_them(engine: Engine) {
     let explained = explain(&api, &inbox, &format!("?after={newest}&from=shop")).await;
     assert_summary(&explained, "(after, from)");
     let explained = explain(&api, &inbox, "?subject=WELCOME").await;
-    assert_summary(&explained, "A message that matches is here: \"Welcome\" from shop@app.example");
+    assert_summary(&explained, "A matching message is in the inbox: \"Welcome\" from shop@app.example");
     assert_eq!(api.get(&format!("/v1/inboxes/{inbox}/explain?after=x")).await.error().1, "invalid after");
 }
 
@@ -94,7 +94,7 @@ pub async fn mail_was_refused(engine: Engine) {
         let refused = smtp.send(&address(&inbox), message).await;
         assert!(refused.starts_with(reply), "{refused}");
         let explained = explain_refused(&api, &inbox, 1).await;
-        assert_summary(&explained, &format!("Mail to {} was refused 0 s ago: {reply}", address(&inbox)));
+        assert_summary(&explained, &format!("Mail to {} was rejected 0 s ago: {reply}", address(&inbox)));
         let refused = &explained["refused"][0];
         assert_eq!((&refused["client"], &refused["sender"]), (&json!("127.0.0.1"), &json!("app@app.example")));
         assert_eq!(refused["recipient"], address(&inbox));
@@ -140,7 +140,7 @@ pub async fn a_recipient_was_refused(engine: Engine) {
     let relayed = smtp.send(&format!("{abroad}@else.example"), MAIL).await;
     assert!(relayed.starts_with("550 5.7.1"), "{relayed}");
     let explained = explain_refused(&api, &abroad, 1).await;
-    assert_summary(&explained, &format!("Mail to {abroad}@else.example was refused 0 s ago: 550 5.7.1"));
+    assert_summary(&explained, &format!("Mail to {abroad}@else.example was rejected 0 s ago: 550 5.7.1"));
 }
 
 pub async fn the_address_was_mistyped(engine: Engine) {
@@ -169,7 +169,7 @@ pub async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
 pub async fn mail_opened_another_inbox(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send("somebody@restante.test", MAIL).await.starts_with("250"));
-    assert_summary(&explain(&api, &inbox, "").await, "a mail opened the inbox somebody@restante.test");
+    assert_summary(&explain(&api, &inbox, "").await, "a message created the inbox somebody@restante.test");
 }
 
 pub async fn mail_went_to_another_domain(engine: Engine) {
@@ -186,8 +186,8 @@ pub async fn mail_went_to_another_domain(engine: Engine) {
         }
     };
     let explained = within(explained).await;
-    assert_summary(&explained, &format!("SMTP is in use, but no mail was for {}", address(&inbox)));
-    assert_summary(&explained, "The last refusal of mail to somebody@else.example: 550 5.7.1");
+    assert_summary(&explained, &format!("Clients use SMTP, but sent nothing to {}", address(&inbox)));
+    assert_summary(&explained, "The last rejection of mail to somebody@else.example: 550 5.7.1");
     assert_eq!(explained["refused"], json!([]));
     assert_eq!(explained["smtp"]["connections_open"], 1);
     assert_eq!(explained["smtp"]["last_connection_at"], "2026-11-20T09:30:00.123Z");

@@ -46,7 +46,7 @@ fn the_filter_does_not_fit() {
     let failed = Failed::start();
     failed.site.mail(&failed.address, "From: a@shop.example\nSubject: Confirm your address\n\nHello\n");
     failed.times_out("subject=welcome");
-    failed.is_told("A message came, but not one that passes the filters (subject)");
+    failed.is_told("A message arrived, but it does not match the filters (subject)");
     failed.browser.sees(".evidence", "Confirm your address");
 }
 
