@@ -288,6 +288,8 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus();
   else if (event.key === "ArrowUp") (at > 0 ? links[at - 1] : $("input", palette)).focus();
   else if (event.key === "Enter" && at < 0) links[0]?.click();
+  // A browser would only clear the field at the first press.
+  else if (event.key === "Escape") palette.close();
   else return;
   event.preventDefault();
 });

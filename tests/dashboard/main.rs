@@ -11,6 +11,7 @@ mod keyboard;
 mod live;
 mod mail;
 mod pages;
+mod palette;
 mod projects;
 mod reading;
 mod reasons;

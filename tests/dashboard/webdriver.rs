@@ -70,7 +70,14 @@ impl Browser {
 
     /// Presses a key in the focused element.
     pub fn press(&self, key: &str) {
-        let strokes = json!([{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]);
+        self.press_together(&[key]);
+    }
+
+    /// Presses several keys one after another, and then releases them.
+    pub fn press_together(&self, keys: &[&str]) {
+        let down = keys.iter().map(|key| json!({"type": "keyDown", "value": key}));
+        let up = keys.iter().rev().map(|key| json!({"type": "keyUp", "value": key}));
+        let strokes: Vec<Value> = down.chain(up).collect();
         self.call("POST", "/actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]}));
     }
 
@@ -119,6 +126,27 @@ impl Browser {
     /// Switches back to the page.
     pub fn leave(&self) {
         self.call("POST", "/frame", &json!({"id": null}));
+    }
+
+    /// Minimizes the window, and waits until the page is hidden.
+    pub fn hide(&self) {
+        self.call("POST", "/window/minimize", &json!({}));
+        self.wait_until("document.hidden");
+    }
+
+    /// Shows the window again.
+    pub fn show(&self) {
+        self.call("POST", "/window/maximize", &json!({}));
+        self.wait_until("!document.hidden");
+    }
+
+    /// Waits until `condition` is true after a change of visibility.
+    fn wait_until(&self, condition: &str) {
+        self.run_until_done(&format!(
+            "const look = () => ({condition}) && done();
+             document.addEventListener('visibilitychange', look);
+             look();"
+        ));
     }
 
     pub fn devtools(&self, command: &str, parameters: &Value) {

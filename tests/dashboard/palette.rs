@@ -1,0 +1,77 @@
+//! The command palette, and mail that arrives while the page is hidden, in a browser on a running server.
+
+use serde_json::json;
+
+use super::journeys::sign_in;
+use super::site::{KEY, Site};
+use super::webdriver::Browser;
+
+const ARROW_DOWN: &str = "\u{e015}";
+const ARROW_UP: &str = "\u{e013}";
+const CONTROL: &str = "\u{e009}";
+const ENTER: &str = "\u{e007}";
+const ESCAPE: &str = "\u{e00c}";
+
+fn mail(site: &Site, recipient: &str, subject: &str) {
+    let message = format!("From: shop@shop.example\nSubject: {subject}\n\nHello\n");
+    assert!(site.mail(recipient, &message).starts_with("250"));
+}
+
+/// Whether `css` selects the element that has the focus.
+fn focused(browser: &Browser, css: &str) -> bool {
+    browser.run(&format!("return document.activeElement.matches({})", json!(css))) == true
+}
+
+#[test]
+fn the_palette_finds_inboxes_and_messages_and_opens_one() {
+    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    mail(&site, "invoices@restante.test", "Your invoice");
+    mail(&site, "welcome@restante.test", "Nice to meet you");
+    sign_in(&browser, &site, KEY);
+    browser.press_together(&[CONTROL, "k"]);
+    assert!(focused(&browser, ".palette input"));
+    for key in ["i", "n", "v", "o", "i"] {
+        browser.press(key);
+    }
+    browser.waits_for(".palette-results:has([href*='/invoices']):not(:has([href*='/welcome']))");
+    browser.sees(".palette-results", "invoices@restante.test");
+    browser.sees(".palette-results", "Your invoice");
+    browser.press(ARROW_DOWN);
+    assert!(focused(&browser, ".palette .row-link"));
+    browser.press(ARROW_UP);
+    assert!(focused(&browser, ".palette input"));
+    browser.press(ENTER);
+    browser.sees(".message-row", "Your invoice");
+    browser.waits_for(".palette:not([open])");
+
+    browser.press_together(&[CONTROL, "k"]);
+    browser.waits_for(".palette[open]");
+    browser.press(ESCAPE);
+    browser.waits_for(".palette:not([open])");
+}
+
+#[test]
+fn mail_that_arrives_while_the_page_is_hidden_is_counted_and_shown_as_a_notification() {
+    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    mail(&site, "hidden@restante.test", "Before");
+    sign_in(&browser, &site, KEY);
+    browser.devtools("Browser.grantPermissions", &json!({"permissions": ["notifications"], "origin": site.url("")}));
+    browser.click(".inbox-row .row-link");
+    browser.sees(".message-row", "Before");
+    browser.click("[data-notify]");
+    browser.sees("button", "Stop notifications");
+    browser.run(
+        "window.shown = [];
+         window.Notification = class extends Notification {
+             constructor(title, options) { super(title, options); window.shown.push([title, options.body]); }
+         }",
+    );
+    browser.hide();
+    mail(&site, "hidden@restante.test", "Meanwhile");
+    browser.sees(".message-row", "Meanwhile");
+    let title = browser.run("return document.title");
+    assert!(title.as_str().is_some_and(|title| title.starts_with("(1) ")), "{title}");
+    assert_eq!(browser.run("return window.shown"), json!([["shop@shop.example", "Meanwhile"]]));
+    browser.show();
+    assert_eq!(browser.run("return document.title.startsWith('(')"), false);
+}
