@@ -1,11 +1,11 @@
-"""Sign up with a code that comes by mail."""
+"""Sign up with a code from an email."""
 
 import smtplib
 from email.message import EmailMessage
 
 
 def sign_up(smtp, email):
-    """Stands for the application under test, which mails a code."""
+    """Simulates the application under test, which sends a code by email."""
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = "shop@app.example", email, "Confirm your account"
     message.set_content("Your code is 482913, or open https://app.example/confirm?token=c7d1")
