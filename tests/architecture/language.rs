@@ -53,7 +53,7 @@ const WORDS_OF_DOCUMENTS: [(&str, &str); 14] = [
     (r"\btime-outs?\b", "timeout"),
     (r"\bby (itself|themselves)\b", "automatically"),
     (r"\bof (its|their) own([.,;:)]|$| (and|on|in|that|for|with)\b)", "its own, a separate"),
-    (r"\b(inbox|inboxes|messages?|µs|files?) a (test|second|message|command)\b", "per test, per second"),
+    (r"\b(inbox|inboxes|messages?|files?) a (test|second|message|command)\b", "per test, per second"),
     (r"\banswered with 4\d\d\b", "returns 404"),
     (r"\b(without|with) a script\b", "JavaScript"),
     (r"\bfaults? on request\b", "fault injection"),
