@@ -26,7 +26,7 @@ const LOG_LINES_DROPPED: &str = "restante_log_lines_dropped_total";
 
 /// The upper bounds of the histograms, in seconds: from a flush on a fast disk to a long wait of a client.
 const SECONDS: &[f64] = &[0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0];
-const BATCHES: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+const BATCHES: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
 
 /// Renders the metrics.
 #[derive(Clone, Debug)]

@@ -91,7 +91,7 @@ async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError>
             let overlap = overlap.unwrap_or_default();
             let key = projects.rotate_key(name, *overlap).await.map_err(ProjectCommandError::Refused)?;
             output::line(key.as_str())?;
-            let old = if overlap.is_zero() { "stops now".to_owned() } else { format!("stops in {overlap}") };
+            let old = if overlap.is_zero() { "stops within 2 s".to_owned() } else { format!("stops in {overlap}") };
             output::note(&format!("The project {name} has a new API key, shown only now. The old one {old}."));
         }
         Action::Delete { name } => {
