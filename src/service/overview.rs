@@ -146,7 +146,7 @@ impl Service {
         Ok(Found { messages, more: None })
     }
 
-    /// The trace fields that this server added to a message, and its bytes as received.
+    /// The bytes of a message as received.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
