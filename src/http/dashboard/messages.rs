@@ -117,7 +117,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     let address = page.inbox.address(app.service.mail_domain());
     let title = open.as_ref().map_or(address.as_str(), |open| subject(&open.subject));
     let shell = page.of.shell(title, Place::Inboxes).live(format!("{base}/events"), seen);
-    let waits = WaitsView::read(app, page, query.first("explain").as_deref()).await?;
+    let waits = WaitsView::read(app, page, query.first("explain").as_deref(), open.is_none()).await?;
     let notices = Notices::read(app, &page.inbox, &waits).await?;
     let message = match open {
         Some(message) => {
