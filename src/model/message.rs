@@ -75,6 +75,12 @@ impl PartsJson {
         (bytes.len() > 2 && bytes.starts_with(b"{") && bytes.ends_with(b"}")).then_some(Self { bytes, room })
     }
 
+    /// The share of the memory budget that the parts take; the messages of one page have one in common.
+    #[must_use]
+    pub fn room(&self) -> &Room {
+        &self.room
+    }
+
     /// Parts that do not come from the database.
     ///
     /// # Errors

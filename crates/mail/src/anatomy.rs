@@ -129,6 +129,12 @@ pub fn with_images(raw: &[u8], html: &str) -> String {
     shown
 }
 
+/// Whether `html` may refer to parts of its message, so that [`with_images`] has something to replace.
+#[must_use]
+pub fn refers_to_parts(html: &str) -> bool {
+    find_scheme(html).is_some()
+}
+
 /// The position of the next `cid:`.
 fn find_scheme(html: &str) -> Option<usize> {
     html.as_bytes().windows(4).position(|window| window.eq_ignore_ascii_case(b"cid:"))
