@@ -1,23 +1,16 @@
 //! The use cases of the dashboard only: listing inboxes, creating and deleting permanent ones, searching messages, and
 //! viewing projects.
 
+use std::collections::HashMap;
+
 use super::{Caller, ListFilter, ProjectError, Projects, Service, ServiceError};
 use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, Message, MessageId, Parts, PartsJson, Project, ProjectId};
-use crate::store::{InboxEnd, InboxFilter, InboxTotals, MailFilter, Source, StoreError};
+use crate::store::{Holdings, InboxEnd, InboxFilter, InboxTotals, MailFilter, Source, StoreError};
 
 /// The most messages that one step of a search reads.
 const SEARCHED: usize = 2_000;
 /// The most bytes of a message's text that a list needs.
 const ABRIDGED: usize = 4_096;
-
-/// The live messages of a project.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Holdings {
-    /// Their number.
-    pub messages: i64,
-    /// Their size in bytes, as received.
-    pub bytes: i64,
-}
 
 /// Why a permanent inbox was not created.
 #[derive(Debug, thiserror::Error)]
@@ -181,14 +174,12 @@ impl Projects {
         Ok(self.store().project(id, self.clock.now()).await?)
     }
 
-    /// The live messages of a project.
+    /// The live messages of a project, or of each that has any.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn holdings(&self, id: ProjectId) -> Result<Holdings, ProjectError> {
-        let now = self.clock.now();
-        let messages = self.store().project_messages(id, now).await?;
-        Ok(Holdings { messages, bytes: self.store().project_bytes(id, now).await? })
+    pub async fn holdings(&self, project: Option<ProjectId>) -> Result<HashMap<ProjectId, Holdings>, ProjectError> {
+        Ok(self.store().holdings(project, self.clock.now()).await?)
     }
 
     /// Renames a project.

@@ -55,7 +55,7 @@ pub use mail::{MailFilter, MailPage};
 pub use messages::{Cursor, Page, Source, StoredMessage};
 pub use nodes::SmtpUse;
 pub use outgoing::{NewOutgoing, OutgoingFilter};
-pub use overview::Watched;
+pub use overview::{Holdings, Watched};
 pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
