@@ -195,7 +195,7 @@ impl Memory {
         }
         self.open.remove(&record.id);
         let ended = self.ended.entry(record.inbox.clone()).or_default();
-        // A refused wait is sent again and again. The latest stands for all, so that they displace no other waits.
+        // Clients repeat a refused wait. The latest stands for all, so that they displace no other waits.
         if is_refused(&record)
             && let Some(earlier) = ended.iter().position(is_refused).and_then(|place| ended.remove(place))
             && let Some(place) = self.order.iter().rposition(|(_, id)| *id == earlier.id)
