@@ -79,15 +79,6 @@ impl Room {
     }
 }
 
-/// The share is not part of a value's identity, so all shares are equal.
-impl PartialEq for Room {
-    fn eq(&self, _other: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Room {}
-
 impl AsRef<[u8]> for HeldBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes

@@ -42,9 +42,13 @@ impl Images {
 
 /// The message as a page: its HTML, or its text if it has none.
 pub(super) async fn page(app: &App, caller: &Caller, id: &str, images: Images) -> Result<Response, Error> {
-    let parts = app.service.message(caller, id).await?.parts;
-    let parts = parts.read().map_err(ServiceError::from)?;
-    let Source { raw, room, .. } = app.service.message_source(caller, id).await?;
+    let stored = app.service.message(caller, id).await?.parts;
+    let parts = stored.read().map_err(ServiceError::from)?;
+    let Source { raw, room } = if anatomy::refers_to_parts(&parts.html) {
+        app.service.message_source(caller, id).await?
+    } else {
+        Source { raw: Vec::new(), room: stored.room().clone() }
+    };
     let making = tokio::task::spawn_blocking(move || match parts.html.as_str() {
         "" => text_page(&parts.text),
         html => anatomy::with_images(&raw, &displayed(html)),

@@ -105,9 +105,8 @@ impl Signer {
             tracing::error!("cannot sign a message");
             return message;
         };
-        let mut whole = format!("DKIM-Signature: {unsigned}{}\r\n", folded(&BASE64_STANDARD.encode(signature)));
-        whole.reserve(message.len());
-        [whole.into_bytes(), message].concat()
+        let field = format!("DKIM-Signature: {unsigned}{}\r\n", folded(&BASE64_STANDARD.encode(signature)));
+        [field.into_bytes(), message].concat()
     }
 }
 

@@ -55,7 +55,7 @@ pub use explain::Explanation;
 pub use follow::{Follower, News};
 pub use messages::{ListFilter, MessageFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
-pub use overview::{ClaimError, Found, Holdings, Mail};
+pub use overview::{ClaimError, Found, ListedMessage, Mail};
 pub use projects::{Caller, Projects};
 pub use pulse::{MINUTES, Pulse};
 pub use retention::RetentionError;

@@ -1,23 +1,16 @@
 //! The use cases of the dashboard only: listing inboxes, creating and deleting permanent ones, searching messages, and
 //! viewing projects.
 
+use std::collections::HashMap;
+
 use super::{Caller, ListFilter, ProjectError, Projects, Service, ServiceError};
-use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, Message, MessageId, Parts, PartsJson, Project, ProjectId};
-use crate::store::{InboxEnd, InboxFilter, InboxTotals, MailFilter, Source, StoreError};
+use crate::model::{Inbox, InboxId, InboxKind, InboxSummary, Message, MessageId, Parts, Project, ProjectId, Timestamp};
+use crate::store::{Holdings, InboxEnd, InboxFilter, InboxTotals, MailFilter, Source, StoreError, fold_case};
 
 /// The most messages that one step of a search reads.
 const SEARCHED: usize = 2_000;
 /// The most bytes of a message's text that a list needs.
 const ABRIDGED: usize = 4_096;
-
-/// The live messages of a project.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Holdings {
-    /// Their number.
-    pub messages: i64,
-    /// Their size in bytes, as received.
-    pub bytes: i64,
-}
 
 /// Why a permanent inbox was not created.
 #[derive(Debug, thiserror::Error)]
@@ -33,11 +26,32 @@ pub enum ClaimError {
     Store(#[from] StoreError),
 }
 
+/// What a list shows of a message. A page of full messages may not fit into memory.
+#[derive(Debug)]
+pub struct ListedMessage {
+    /// Identifies it.
+    pub id: MessageId,
+    /// The inbox that has it.
+    pub inbox_id: InboxId,
+    /// The sender's address; empty if there is none.
+    pub from: String,
+    /// The subject, decoded; empty if there is none.
+    pub subject: String,
+    /// The start of its text.
+    pub text: String,
+    /// The one-time code; empty if there is none.
+    pub otp: String,
+    /// When it was accepted.
+    pub received_at: Timestamp,
+    /// Its attachments, without images that its HTML shows.
+    pub attachments: i64,
+}
+
 /// One page of a list of messages, newest first.
 #[derive(Debug)]
 pub struct Found {
     /// The messages.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ListedMessage>,
     /// The list continues before this message.
     pub more: Option<MessageId>,
 }
@@ -46,7 +60,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Mail {
     /// The messages.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ListedMessage>,
     /// The list continues before this number.
     pub next: Option<i64>,
     /// The messages that were compared with the filter.
@@ -84,7 +98,8 @@ impl Service {
         let mut messages = Vec::with_capacity(page.messages.len());
         for message in page.messages {
             if let Some(message) = message.load().await? {
-                messages.push(abridged(message)?);
+                let parts = message.parts.read()?;
+                messages.push(ListedMessage::new(message, parts));
             }
         }
         Ok(Mail { messages, next: page.next, compared: page.compared })
@@ -127,16 +142,16 @@ impl Service {
         before: Option<String>,
         limit: usize,
     ) -> Result<Found, ServiceError> {
-        let wanted = wanted.to_lowercase();
+        let wanted = fold_case(wanted);
         let mut pages = self.list(inbox, &ListFilter { before, ..ListFilter::default() }).await?;
         let (mut messages, mut read) = (Vec::new(), 0);
         while let Some(page) = pages.next_page().await? {
             for message in page {
                 let Some(message) = message.load().await? else { continue };
-                let id = message.id;
+                let (id, parts) = (message.id, message.parts.read()?);
                 read += 1;
-                if contains(&message, &wanted)? {
-                    messages.push(abridged(message)?);
+                if contains(&message, &parts.text, &wanted) {
+                    messages.push(ListedMessage::new(message, parts));
                 }
                 if messages.len() >= limit || read >= SEARCHED {
                     return Ok(Found { messages, more: Some(id) });
@@ -146,7 +161,7 @@ impl Service {
         Ok(Found { messages, more: None })
     }
 
-    /// The trace fields that this server added to a message, and its bytes as received.
+    /// The bytes of a message as received.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
@@ -157,19 +172,18 @@ impl Service {
     }
 }
 
-/// Cuts the parts of a message to the start that a list shows. A page of full messages may not fit into memory.
-fn abridged(mut message: Message) -> Result<Message, ServiceError> {
-    if message.parts.members().len() > ABRIDGED {
-        let mut parts = message.parts.read()?;
-        parts.text.truncate(parts.text.floor_char_boundary(ABRIDGED));
-        message.parts = PartsJson::of(&Parts { html: String::new(), links: Vec::new(), ..parts })?;
+impl ListedMessage {
+    fn new(message: Message, parts: Parts) -> Self {
+        let Message { id, inbox_id, from, subject, received_at, attachments, .. } = message;
+        let text = parts.text[..parts.text.floor_char_boundary(ABRIDGED)].to_owned();
+        Self { id, inbox_id, from, subject, text, otp: parts.otp, received_at, attachments }
     }
-    Ok(message)
 }
 
-fn contains(message: &Message, wanted: &str) -> Result<bool, ServiceError> {
-    let has = |text: &str| text.to_lowercase().contains(wanted);
-    Ok(wanted.is_empty() || has(&message.subject) || has(&message.from) || has(&message.parts.read()?.text))
+/// Whether a message with this text contains `wanted`, which is folded.
+fn contains(message: &Message, text: &str, wanted: &str) -> bool {
+    let has = |text: &str| fold_case(text).contains(wanted);
+    wanted.is_empty() || has(&message.subject) || has(&message.from) || has(text)
 }
 
 impl Projects {
@@ -181,14 +195,12 @@ impl Projects {
         Ok(self.store().project(id, self.clock.now()).await?)
     }
 
-    /// The live messages of a project.
+    /// The live messages of a project, or of each that has any.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn holdings(&self, id: ProjectId) -> Result<Holdings, ProjectError> {
-        let now = self.clock.now();
-        let messages = self.store().project_messages(id, now).await?;
-        Ok(Holdings { messages, bytes: self.store().project_bytes(id, now).await? })
+    pub async fn holdings(&self, project: Option<ProjectId>) -> Result<HashMap<ProjectId, Holdings>, ProjectError> {
+        Ok(self.store().holdings(project, self.clock.now()).await?)
     }
 
     /// Renames a project.

@@ -1,12 +1,16 @@
 //! Sends from an inbox. Mail to a local inbox is stored immediately; other mail goes to the queue of the mail worker.
 
+use restante_mail::report::header_section;
 use restante_mail::{Threading, compose};
 use uuid::Uuid;
 
 use super::slots::Slot;
 use super::{Caller, Incoming, QUEUE_LIFETIME, Service, ServiceError};
-use crate::model::{EmailAddress, FieldError, Inbox, InboxId, MessageId, OutgoingId, Timestamp};
+use crate::model::{EmailAddress, FieldError, Inbox, InboxId, OutgoingId, Timestamp};
 use crate::store::{NewOutgoing, OutgoingChange, StoreError};
+
+/// What is read of a message at most to find the end of its header.
+const LONGEST_HEADER: usize = 1024 * 1024;
 
 /// A message to send.
 #[derive(Clone, Debug)]
@@ -112,9 +116,16 @@ impl Service {
     }
 
     async fn threading(&self, caller: &Caller, id: &str) -> Result<Threading, ServiceError> {
-        let id = MessageId::parse(id).map_err(|_| ServiceError::MessageNotFound)?;
-        let raw = self.0.store.raw_message(caller.project, id, self.0.clock.now()).await?;
-        Ok(restante_mail::threading(&raw.ok_or(ServiceError::MessageNotFound)?))
+        let mut pieces = self.raw_message(caller, id).await?;
+        let mut header = Vec::new();
+        // The message may be large, so only its header is read.
+        while header.len() < LONGEST_HEADER
+            && header_section(&header).len() == header.len()
+            && let Some(piece) = pieces.next().await?
+        {
+            header.extend_from_slice(&piece);
+        }
+        Ok(restante_mail::threading(&header))
     }
 
     /// Checks that the recipient is a live inbox. It may belong to any project.

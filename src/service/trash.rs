@@ -5,7 +5,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{Inbox, MessageId, parse_id};
+use crate::model::{Inbox, InboxId, MessageId, parse_id};
 use crate::store::{Rubbish, StoreError};
 
 /// How long a deletion can be undone.
@@ -38,18 +38,11 @@ impl Service {
     /// # Errors
     /// [`ServiceError::InboxNotFound`] if none of them exists.
     pub async fn throw_inboxes_away(&self, caller: &Caller, ids: &[&str]) -> Result<Uuid, ServiceError> {
-        let mut inboxes = Vec::new();
-        for id in ids {
-            match self.inbox(caller, id).await {
-                Ok(inbox) => inboxes.push(inbox),
-                Err(ServiceError::InboxNotFound) => {}
-                Err(error) => return Err(error),
-            }
+        let ids = ids.iter().filter_map(|id| InboxId::parse(id).ok()).collect();
+        match self.throw_away(caller.project, Rubbish::Inboxes(ids)).await? {
+            (_, 0) => Err(ServiceError::InboxNotFound),
+            (deletion, _) => Ok(deletion),
         }
-        if inboxes.is_empty() {
-            return Err(ServiceError::InboxNotFound);
-        }
-        Ok(self.throw_away(caller.project, Rubbish::Inboxes(inboxes)).await?.0)
     }
 
     /// Whether a deletion can still be undone.

@@ -168,7 +168,7 @@ impl WaitLog {
             Records::Shared { .. } => store.open_waits(project, OPEN_SHOWN).await?,
         };
         let now = self.clock.now();
-        Ok(open.into_iter().filter(|wait| without_lost(wait.clone(), now).end.is_none()).collect())
+        Ok(open.into_iter().filter(|wait| !is_lost(wait, now)).collect())
     }
 
     /// The mark of the waits of a project, or of one of its inboxes: it changes when they change.
@@ -195,7 +195,7 @@ impl Memory {
         }
         self.open.remove(&record.id);
         let ended = self.ended.entry(record.inbox.clone()).or_default();
-        // A refused wait is sent again and again. The latest stands for all, so that they displace no other waits.
+        // Clients repeat a refused wait. The latest stands for all, so that they displace no other waits.
         if is_refused(&record)
             && let Some(earlier) = ended.iter().position(is_refused).and_then(|place| ended.remove(place))
             && let Some(place) = self.order.iter().rposition(|(_, id)| *id == earlier.id)
@@ -261,11 +261,17 @@ fn is_refused(wait: &WaitRecord) -> bool {
     matches!(wait.end, Some((_, WaitEnd::TooMany)))
 }
 
+/// Whether the node of an open wait has died.
+fn is_lost(wait: &WaitRecord, now: Timestamp) -> bool {
+    wait.end.is_none() && wait.deadline().after(GRACE) < now
+}
+
 /// Shows an open wait of a node that died as ended.
 fn without_lost(wait: WaitRecord, now: Timestamp) -> WaitRecord {
-    let deadline = wait.deadline();
-    let is_lost = wait.end.is_none() && deadline.after(GRACE) < now;
-    if is_lost { WaitRecord { end: Some((deadline, WaitEnd::Failed)), ..wait } } else { wait }
+    if is_lost(&wait, now) {
+        return WaitRecord { end: Some((wait.deadline(), WaitEnd::Failed)), ..wait };
+    }
+    wait
 }
 
 fn take_some(queue: &mut HashMap<Uuid, WaitRecord>) -> Vec<WaitRecord> {

@@ -153,7 +153,7 @@ pub(super) const CUT_OFF: &str = "it is cut off";
 
 /// Folds case for case-insensitive search, in every script: `Straße` and `STRASSE` fold alike, as do the two small
 /// sigmas, and `İ` and `i`.
-pub(super) fn fold_case(text: &str) -> String {
+pub(crate) fn fold_case(text: &str) -> String {
     const DOT_ABOVE: char = '\u{307}';
     if text.is_ascii() {
         return text.to_ascii_lowercase();

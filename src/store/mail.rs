@@ -12,7 +12,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use memchr::memmem;
 use serde::Deserialize;
 
-use super::content::{decode, fold_case, on_blocking_thread};
+use super::content::{ORDINARY, decode, fold_case, on_blocking_thread};
 use super::messages::{CONTENTS_AT_ONCE, Head};
 use super::{Form, Store, StoreError, StoredMessage};
 use crate::db::{DatabaseError, Row, Value, values};
@@ -103,7 +103,10 @@ impl Store {
                 (true, true) => BATCH,
                 (true, false) => TEXT_BATCH,
             };
+            // Until they are read, the sizes of the contents are not known.
+            let mut room = self.room_for(if wanted.is_empty() { 0 } else { most * ORDINARY }).await?;
             let (batch, live) = self.candidates(project, before, most, !wanted.is_empty(), now).await?;
+            room.shrink(batch.iter().filter_map(|candidate| candidate.data.as_ref()).map(Bytes::len).sum());
             let Some(last) = batch.last().map(|candidate| candidate.number) else { break None };
             let is_end = batch.len() < most;
             let is_past = filter.since.is_some_and(|since| batch.iter().any(|one| one.head.received_at < since));
@@ -168,7 +171,11 @@ impl Store {
         if wanted.is_empty() || chosen.is_empty() {
             return Ok(chosen);
         }
-        on_blocking_thread(move || chosen.into_iter().filter(|candidate| candidate.contains(&wanted)).collect()).await
+        on_blocking_thread(move || {
+            let found = chosen.into_iter().filter(|candidate| candidate.contains(&wanted));
+            found.map(|candidate| Candidate { data: None, ..candidate }).collect()
+        })
+        .await
     }
 }
 

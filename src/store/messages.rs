@@ -29,8 +29,6 @@ pub struct Cursor(pub i64);
 /// A message as it was received.
 #[derive(Debug)]
 pub struct Source {
-    /// The header fields that this server added in front of it.
-    pub trace: String,
     /// Its bytes.
     pub raw: Vec<u8>,
     /// The share of the memory budget that the bytes take.
@@ -134,34 +132,15 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::message`].
-    pub async fn raw_message(
-        &self,
-        project: ProjectId,
-        id: MessageId,
-        now: Timestamp,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
-        let _room = self.room_for(head.raw_size).await?;
-        self.read_form(&head, Form::Raw).await
-    }
-
-    /// The trace that this server added to a message, and its bytes as they were received, if `project` owns it.
-    ///
-    /// # Errors
-    /// As [`Store::message`].
     pub async fn message_source(
         &self,
         project: ProjectId,
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<Source>, StoreError> {
-        const TRACE: &str = "SELECT trace FROM contents WHERE number = $1";
         let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
-        let rows = self.database.look_up(TRACE, values![head.content_number]).await?;
-        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
-        let trace = row.text()?;
         let room = self.room_for(head.raw_size).await?;
-        Ok(self.read_form(&head, Form::Raw).await?.map(|raw| Source { trace, raw, room }))
+        Ok(self.read_form(&head, Form::Raw).await?.map(|raw| Source { raw, room }))
     }
 
     /// The position of the message `id` in `inbox`; `None` if it is not there.

@@ -43,8 +43,8 @@ use crate::memory::{Budget, Exhausted};
 use crate::model::DamagedParts;
 
 pub use change::Change;
-pub(crate) use content::on_blocking_thread;
 pub use content::{Content, Form, Origin};
+pub(crate) use content::{fold_case, on_blocking_thread};
 pub use copy::{CopyError, Progress};
 pub use deliveries::{BusyInbox, Delivered, Delivery, DeliveryError, Outcome, Outcomes, OutgoingChange, Policy};
 pub use details::Everything;
@@ -55,7 +55,7 @@ pub use mail::{MailFilter, MailPage};
 pub use messages::{Cursor, Page, Source, StoredMessage};
 pub use nodes::SmtpUse;
 pub use outgoing::{NewOutgoing, OutgoingFilter};
-pub use overview::Watched;
+pub use overview::{Holdings, Watched};
 pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;

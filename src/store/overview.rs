@@ -1,9 +1,11 @@
 //! The totals of the dashboard. Also marks, which show whether a list has changed.
 
+use std::collections::HashMap;
+
 use uuid::Uuid;
 
 use super::{Store, StoreError};
-use crate::db::{DatabaseError, values};
+use crate::db::{DatabaseError, Row, values};
 use crate::model::{InboxId, ProjectId, Timestamp};
 
 /// What a page shows.
@@ -19,31 +21,39 @@ pub enum Watched {
     Refused(Option<ProjectId>),
 }
 
-impl Store {
-    /// The bytes of the live messages of a project, as they were received.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn project_bytes(&self, project: ProjectId, now: Timestamp) -> Result<i64, StoreError> {
-        const SUM: &str = "
-            SELECT CAST(COALESCE(SUM(m.raw_size), 0) AS BIGINT)
-            FROM messages m JOIN inboxes i ON i.number = m.inbox_number
-            WHERE i.project_id = $1 AND i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $2)
-                AND m.sequence > i.emptied_sequence";
-        let rows = self.database.query(SUM, values![project, now]).await?;
-        Ok(rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer()?)
-    }
+/// The live messages of a project.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// Their number.
+    pub messages: i64,
+    /// Their size in bytes, as received.
+    pub bytes: i64,
+}
 
-    /// The live messages of a project.
+impl Store {
+    /// The live messages of a project, or of each: projects without messages are left out.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn project_messages(&self, project: ProjectId, now: Timestamp) -> Result<i64, StoreError> {
-        const COUNT: &str = "
-            SELECT CAST(COALESCE(SUM(message_count), 0) AS BIGINT) FROM inboxes
-            WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
-        let rows = self.database.query(COUNT, values![project, now]).await?;
-        Ok(rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer()?)
+    pub async fn holdings(
+        &self,
+        project: Option<ProjectId>,
+        now: Timestamp,
+    ) -> Result<HashMap<ProjectId, Holdings>, StoreError> {
+        // A range, because an index serves it for one project, too.
+        const HELD: &str = "
+            SELECT i.project_id, COUNT(m.content_number), CAST(SUM(m.raw_size) AS BIGINT)
+            FROM messages m JOIN inboxes i ON i.number = m.inbox_number
+            WHERE i.project_id >= $1 AND i.project_id <= $2 AND i.closed = 0
+                AND (i.expires_at IS NULL OR i.expires_at > $3) AND m.sequence > i.emptied_sequence
+            GROUP BY i.project_id";
+        let (first, last) = project.map_or((Uuid::nil(), Uuid::max()), |project| (project.0, project.0));
+        let rows = self.database.query(HELD, values![first, last, now]).await?;
+        let read = |mut row: Row| {
+            let project = ProjectId(row.uuid()?);
+            Ok((project, Holdings { messages: row.integer()?, bytes: row.integer()? }))
+        };
+        rows.into_iter().map(read).collect()
     }
 
     /// A text that differs after `watched` has changed.

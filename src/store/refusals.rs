@@ -11,7 +11,7 @@ use crate::model::{InboxId, ProjectId, RefusedMail, Timestamp};
 const KEPT: i64 = 1_000;
 
 /// The most refusals that one search reads.
-const SEARCHED: i64 = 5_000;
+const SEARCHED: usize = 5_000;
 
 /// A SELECT of the columns of a [`RefusedMail`], and after them its project.
 macro_rules! refusals {
@@ -36,14 +36,6 @@ pub struct RefusalFilter {
     pub since: Option<Timestamp>,
 }
 
-impl RefusalFilter {
-    fn has_text_in(&self, refused: &RefusedMail) -> bool {
-        let wanted = fold_case(&self.text);
-        let fields = [&refused.peer, &refused.sender, &refused.recipient, &refused.reason, &refused.reply];
-        fields.into_iter().any(|field| fold_case(field).contains(&wanted))
-    }
-}
-
 impl Store {
     /// The latest refusals that `filter` finds, the newest first, each with its project: at most `limit`.
     ///
@@ -61,13 +53,18 @@ impl Store {
         let id = filter.project.map_or(Uuid::nil(), |project| project.0);
         let since = filter.since.map_or(0, Timestamp::as_millis);
         let reason = filter.reason.as_deref().unwrap_or_default();
-        let parameters = values![filter.project.is_some(), id, reason, since, SEARCHED];
+        let wanted = fold_case(&filter.text);
+        let most = if wanted.is_empty() { limit } else { SEARCHED };
+        let parameters = values![filter.project.is_some(), id, reason, since, most];
         let rows = self.database.query(FIND, parameters).await?;
         let mut found = Vec::new();
         for mut row in rows {
             let (refused, project) = (read_refusal(&mut row)?, ProjectId(row.uuid()?));
-            if found.len() < limit && filter.has_text_in(&refused) {
+            if wanted.is_empty() || contains(&refused, &wanted) {
                 found.push((project, refused));
+            }
+            if found.len() >= limit {
+                break;
             }
         }
         Ok(found)
@@ -155,6 +152,12 @@ impl Store {
         let rows = self.database.look_up(OWNER, values![inbox]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
     }
+}
+
+/// Whether one of its fields contains `wanted`, which is folded.
+fn contains(refused: &RefusedMail, wanted: &str) -> bool {
+    let fields = [&refused.peer, &refused.sender, &refused.recipient, &refused.reason, &refused.reply];
+    fields.into_iter().any(|field| fold_case(field).contains(wanted))
 }
 
 fn read_refusal(row: &mut Row) -> Result<RefusedMail, DatabaseError> {

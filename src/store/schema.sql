@@ -252,7 +252,6 @@ CREATE TABLE trash (
     kind TEXT,
     expires_at BIGINT,
     retention_days BIGINT,
-    message_count BIGINT,
     emptied_sequence BIGINT,
     created_at BIGINT,
     -- When it is removed for good.

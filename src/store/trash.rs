@@ -18,8 +18,8 @@ pub enum Rubbish {
     Message(Inbox, MessageId),
     /// All messages of an inbox.
     Messages(Inbox),
-    /// Inboxes with their messages.
-    Inboxes(Vec<Inbox>),
+    /// Inboxes with their messages. Unknown ones are left out.
+    Inboxes(Vec<InboxId>),
 }
 
 impl Store {
@@ -46,8 +46,8 @@ impl Store {
                     Rubbish::Messages(inbox) => {
                         throw_messages(&mut transaction, deletion, &inbox, None, due_at).await?
                     }
-                    Rubbish::Inboxes(inboxes) => {
-                        throw_inboxes(&mut transaction, deletion, inboxes, now, due_at).await?
+                    Rubbish::Inboxes(ids) => {
+                        throw_inboxes(&mut transaction, deletion, project, ids, now, due_at).await?
                     }
                 };
                 transaction.commit().await?;
@@ -113,30 +113,36 @@ async fn throw_messages(
 async fn throw_inboxes(
     transaction: &mut Transaction,
     deletion: Uuid,
-    mut inboxes: Vec<Inbox>,
+    project: ProjectId,
+    mut ids: Vec<InboxId>,
     now: Timestamp,
     due_at: Timestamp,
 ) -> Result<u64, StoreError> {
+    const LOCK: &str = "
+        SELECT number, id FROM inboxes
+        WHERE id = $1 AND project_id = $2 AND closed = 0 AND (expires_at IS NULL OR expires_at > $3) {for_update}";
     const KEEP: &str = "
-        INSERT INTO trash (deletion, project_id, inbox_number, kind, expires_at, retention_days, message_count,
-            emptied_sequence, created_at, due_at)
-        SELECT $1, project_id, number, kind, expires_at, retention_days, message_count, emptied_sequence, created_at, $4
-        FROM inboxes WHERE id = $2 AND created_at = $3 AND closed = 0";
-    const LOCK: &str = "SELECT 1 FROM inboxes WHERE id = $1 {for_update}";
+        INSERT INTO trash (deletion, project_id, inbox_number, kind, expires_at, retention_days, emptied_sequence,
+            created_at, due_at)
+        SELECT $1, project_id, number, kind, expires_at, retention_days, emptied_sequence, created_at, $3
+        FROM inboxes WHERE number = $2";
     const END: &str = "
-        UPDATE inboxes SET kind = 'temporary', expires_at = $3, deleted_at = $3, closed = 1, message_count = 0,
+        UPDATE inboxes SET kind = 'temporary', expires_at = $2, deleted_at = $2, closed = 1, message_count = 0,
             emptied_sequence = last_sequence, retention_days = NULL
-        WHERE id = $1 AND created_at = $2 AND closed = 0";
+        WHERE number = $1";
     // In one order, as deliveries do.
-    inboxes.sort_by(|one, other| one.id.cmp(&other.id));
-    let mut count = 0;
-    for inbox in inboxes {
-        transaction.query(LOCK, values![&inbox.id]).await?;
-        transaction.execute(KEEP, values![deletion, &inbox.id, inbox.created_at, due_at]).await?;
-        count += transaction.execute(END, values![&inbox.id, inbox.created_at, now]).await?;
-        transaction.notify(Change::Inbox(inbox.id.clone()).key());
+    ids.sort();
+    ids.dedup();
+    let wanted = ids.iter().map(|id| values![id, project, now]).collect();
+    let (mut keep, mut end) = (Vec::new(), Vec::new());
+    for mut row in transaction.query_many(LOCK, wanted).await?.into_iter().flatten() {
+        let number = row.integer()?;
+        keep.push(values![deletion, number, due_at]);
+        end.push(values![number, now]);
+        transaction.notify(Change::Inbox(InboxId::from_stored(row.text()?)).key());
     }
-    Ok(count)
+    transaction.execute_many(KEEP, keep).await?;
+    Ok(transaction.execute_many(END, end).await?)
 }
 
 async fn restore(
@@ -155,7 +161,6 @@ async fn restore(
             kind = (SELECT kind FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number),
             expires_at = (SELECT expires_at FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number),
             retention_days = (SELECT retention_days FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number),
-            message_count = (SELECT message_count FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number),
             emptied_sequence =
                 (SELECT emptied_sequence FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number)
         WHERE number = $2 AND closed = 1 AND deleted_at IS NOT NULL
@@ -168,22 +173,27 @@ async fn restore(
         WHERE inbox_number = $2 AND content_number IS NULL
             AND number IN (SELECT message_number FROM trash WHERE deletion = $1 AND inbox_number = $2)
             AND sequence > (SELECT emptied_sequence FROM inboxes WHERE number = $2 AND closed = 0)";
-    const COUNT: &str = "UPDATE inboxes SET message_count = message_count + $2 WHERE number = $1";
+    const COUNT: &str = "
+        UPDATE inboxes SET message_count = (
+            SELECT COUNT(content_number) FROM messages
+            WHERE inbox_number = $1 AND sequence > inboxes.emptied_sequence)
+        WHERE number = $1 AND closed = 0";
     const FORGET: &str = "
         DELETE FROM trash WHERE deletion = $1 AND (message_number IS NULL OR message_number IN (
             SELECT number FROM messages WHERE content_number IS NOT NULL))";
-    let mut count = 0;
+    let (mut numbers, mut named) = (Vec::new(), Vec::new());
     for mut row in transaction.query(INBOXES, values![deletion, project, now]).await? {
-        let (number, id) = (row.integer()?, InboxId::from_stored(row.text()?));
-        count += transaction.execute(REOPEN, values![deletion, number]).await?;
-        let messages = transaction.execute(REFILL, values![deletion, number]).await?;
-        transaction.execute(COUNT, values![number, i64::try_from(messages).unwrap_or(0)]).await?;
-        count += messages;
-        transaction.notify(Change::Inbox(id).key());
+        let number = row.integer()?;
+        numbers.push(values![number]);
+        named.push(values![deletion, number]);
+        transaction.notify(Change::Inbox(InboxId::from_stored(row.text()?)).key());
     }
+    let inboxes = transaction.execute_many(REOPEN, named.clone()).await?;
+    let messages = transaction.execute_many(REFILL, named).await?;
+    transaction.execute_many(COUNT, numbers).await?;
     transaction.execute(FORGET, values![deletion]).await?;
     transaction.commit().await?;
-    Ok(count)
+    Ok(inboxes + messages)
 }
 
 /// Removes for good what can no longer be restored. Returns whether there was any.

@@ -24,7 +24,7 @@ macro_rules! waits {
 
 impl Store {
     /// Stores waits as they are now, and announces them. Of the waits on an inbox that were refused because the key had
-    /// too many, only the latest is kept: clients send them again and again.
+    /// too many, only the latest is kept: clients repeat them.
     ///
     /// # Errors
     /// If the database fails, as everywhere below.

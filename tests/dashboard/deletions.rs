@@ -19,6 +19,12 @@ async fn subjects(harness: &Harness, inbox: &str) -> Vec<String> {
     messages.map(|message| message["subject"].as_str().unwrap().to_owned()).collect()
 }
 
+/// How many messages the default project has, as its inboxes count them.
+async fn count(harness: &Harness) -> i64 {
+    let caller = harness.service.authenticate(harness.key.as_str()).await.unwrap().unwrap();
+    harness.service.inbox_totals(caller.project).await.unwrap().messages
+}
+
 async fn a_message_is_deleted_and_comes_back(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
@@ -42,6 +48,7 @@ async fn a_message_is_deleted_and_comes_back(engine: Engine) {
     harness.deliver(&inbox, "Third").await;
     own.post(&format!("{project}/undo"), &[("deletion", &undo)]).await;
     assert_eq!(subjects(&harness, &inbox).await, ["Third", "Second", "First"]);
+    assert_eq!(count(&harness).await, 3);
 }
 
 #[tokio::test]
@@ -60,7 +67,7 @@ async fn inboxes_are_deleted_and_come_back(engine: Engine) {
     let (one, two, kept) = (harness.create_inbox().await, harness.create_inbox().await, harness.create_inbox().await);
     harness.deliver(&one, "Hello").await;
     let project = own.project_path().await;
-    let chosen = [("inbox", one.as_str()), ("inbox", two.as_str()), ("inbox", "unknown")];
+    let chosen = [("inbox", one.as_str()), ("inbox", two.as_str()), ("inbox", "unknown"), ("inbox", one.as_str())];
     let undo = deletion(&own.post(&format!("{project}/delete-inboxes"), &chosen).await);
     let status = async |inbox: &str| harness.get(&format!("/v1/inboxes/{inbox}")).await.status;
     assert_eq!((status(&one).await, status(&two).await, status(&kept).await), (404, 404, 200));
@@ -69,6 +76,7 @@ async fn inboxes_are_deleted_and_come_back(engine: Engine) {
     assert_eq!(own.post(&format!("{project}/undo"), &[("deletion", &undo)]).await.status, 303);
     assert_eq!(subjects(&harness, &one).await, ["Hello"]);
     assert_eq!(subjects(&harness, &two).await, ["New"]);
+    assert_eq!(count(&harness).await, 2);
 }
 
 #[tokio::test]

@@ -143,8 +143,8 @@ impl Server {
         let mut raw = Vec::new();
         while let Some(page) = pages.next_page().await.unwrap() {
             for message in page {
-                let bytes = self.store.raw_message(caller.project, message.id, self.clock.now()).await.unwrap();
-                raw.push(bytes.unwrap());
+                let source = self.store.message_source(caller.project, message.id, self.clock.now()).await.unwrap();
+                raw.push(source.unwrap().raw);
             }
         }
         raw.reverse();

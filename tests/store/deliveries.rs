@@ -170,8 +170,8 @@ pub async fn bytes_that_text_cannot_hold_are_stored(bed: Bed) {
     let raw = b"From: \"a\0b\" <a\0b@else.example>\r\nSubject: x\0y\xff\r\n\r\n\0\xff\r\n";
     let delivery = Delivery { content: super::bed::content(raw), ..delivery(&["box"], "") };
     let outcomes = bed.store(&[delivery], START).await;
-    let stored = bed.store.raw_message(bed.default_project, outcomes[0][0].message, START).await.unwrap();
-    assert_eq!(stored.unwrap(), raw);
+    let stored = bed.store.message_source(bed.default_project, outcomes[0][0].message, START).await.unwrap();
+    assert_eq!(stored.unwrap().raw, raw);
     assert_eq!(bed.subjects("box", START).await.len(), 1);
 }
 

@@ -1,7 +1,7 @@
 //! The lists of the dashboard, and the marks that show whether they have changed.
 
 use restante::model::{InboxKind, RefusedMail, Timestamp};
-use restante::store::{InboxFilter, InboxTotals, ListPart, Watched};
+use restante::store::{Holdings, InboxFilter, InboxTotals, ListPart, Watched};
 
 use super::bed::{Bed, HOUR, START, id};
 use super::inboxes::permanent;
@@ -59,8 +59,10 @@ pub async fn inboxes_with_the_latest_mail_come_first(bed: Bed) {
 
 pub async fn a_project_s_messages_and_bytes_are_those_that_live(bed: Bed) {
     let holdings = async |now| {
-        let messages = bed.store.project_messages(bed.default_project, now).await.unwrap();
-        (messages, bed.store.project_bytes(bed.default_project, now).await.unwrap())
+        let one = bed.store.holdings(Some(bed.default_project), now).await.unwrap();
+        assert_eq!(bed.store.holdings(None, now).await.unwrap(), one);
+        let Holdings { messages, bytes } = one.get(&bed.default_project).copied().unwrap_or_default();
+        (messages, bytes)
     };
     assert_eq!(holdings(START).await, (0, 0));
     bed.mail(&["one", "two"], "Shared", START).await;
@@ -69,6 +71,11 @@ pub async fn a_project_s_messages_and_bytes_are_those_that_live(bed: Bed) {
     bed.mail(&["one"], "More", START).await;
     assert!(holdings(START).await.1 > bytes);
     assert_eq!(holdings(START.after(HOUR)).await, (0, 0));
+    let other = bed.project("other").await;
+    bed.inbox(other, "theirs").await;
+    bed.mail(&["theirs", "three"], "More", START).await;
+    let all = bed.store.holdings(None, START).await.unwrap();
+    assert_eq!((all.len(), all[&other].messages, all[&bed.default_project].messages), (2, 1, 4));
 }
 
 pub async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {

@@ -61,12 +61,15 @@ pub struct PartContent {
 /// Reads the structure of a message. Never fails, as [`super::parse`] never does.
 #[must_use]
 pub fn dissect(raw: &[u8]) -> Anatomy {
-    let structure = Structure::read(raw);
+    of(&Structure::read(raw))
+}
+
+pub(crate) fn of(structure: &Structure<'_>) -> Anatomy {
     let fields = structure.fields.iter().map(|field| {
         let name = charset::decode_unlabelled(field.name).into_owned();
         (name, header::text(field.bounded_value()))
     });
-    let depths = depths(&structure);
+    let depths = depths(structure);
     let parts = structure.parts.iter().zip(depths).map(|(part, depth)| PartSummary {
         depth,
         content_type: part.content_type.value.clone(),
@@ -124,6 +127,12 @@ pub fn with_images(raw: &[u8], html: &str) -> String {
     }
     shown.push_str(rest);
     shown
+}
+
+/// Whether `html` may refer to parts of its message, so that [`with_images`] has something to replace.
+#[must_use]
+pub fn refers_to_parts(html: &str) -> bool {
+    find_scheme(html).is_some()
 }
 
 /// The position of the next `cid:`.

@@ -4,6 +4,7 @@
 use mail_parser::parsers::MessageStream;
 use mail_parser::{Address, HeaderValue};
 
+use crate::anatomy::{self, Anatomy};
 use crate::body::{self, Body};
 use crate::header::{self, Field};
 use crate::links::{self, Origin};
@@ -95,24 +96,34 @@ pub struct ListUnsubscribe {
 /// Reads the details of a message. Never fails.
 #[must_use]
 pub fn details(raw: &[u8]) -> Details {
+    of(&Structure::read(raw))
+}
+
+/// The structure and the details of a message, which is read once for both.
+#[must_use]
+pub fn with_anatomy(raw: &[u8]) -> (Anatomy, Details) {
     let structure = Structure::read(raw);
+    (anatomy::of(&structure), of(&structure))
+}
+
+fn of(structure: &Structure<'_>) -> Details {
     let field = |name: &str| structure.fields.iter().find(|field| field.is(name)).copied();
     let first_id = |name: &str| field(name).and_then(|field| ids(field).into_iter().next());
     let subject = field("subject").map(|field| header::text(field.bounded_value())).unwrap_or_default();
-    let body = body::choose(&structure);
+    let body = body::choose(structure);
     let (own_text, page_text) = texts(&body);
     Details {
         headers: structure.fields.iter().map(header_line).collect(),
-        from: mailboxes(&structure, "from"),
-        to: mailboxes(&structure, "to"),
-        cc: mailboxes(&structure, "cc"),
-        reply_to: mailboxes(&structure, "reply-to"),
+        from: mailboxes(structure, "from"),
+        to: mailboxes(structure, "to"),
+        cc: mailboxes(structure, "cc"),
+        reply_to: mailboxes(structure, "reply-to"),
         message_id: first_id("message-id"),
         in_reply_to: first_id("in-reply-to"),
         date: field("date").and_then(date),
         code: otp::recognise(&subject, own_text, page_text),
         links: all_links(&body, own_text, page_text),
-        attachments: attached(&structure).map(attachment).collect(),
+        attachments: all_attachments(structure),
         list_unsubscribe: list_unsubscribe(field("list-unsubscribe"), field("list-unsubscribe-post")),
     }
 }
@@ -122,7 +133,14 @@ pub fn details(raw: &[u8]) -> Details {
 pub fn attachment_content(raw: &[u8], index: usize) -> Option<(Attachment, Vec<u8>)> {
     let structure = Structure::read(raw);
     let (place, part) = attached(&structure).nth(index)?;
-    Some((attachment((place, part)), part.encoding.decode(part.body).into_owned()))
+    let content = part.encoding.decode(part.body).into_owned();
+    Some((attachment(place, part, content.len()), content))
+}
+
+/// [`Details::attachments`] alone.
+#[must_use]
+pub fn attachments(raw: &[u8]) -> Vec<Attachment> {
+    all_attachments(&Structure::read(raw))
 }
 
 /// The text of the message and the visible text of its HTML.
@@ -203,13 +221,19 @@ fn content_id(part: &Part<'_>) -> Option<String> {
     Some(id).filter(|id| !id.is_empty())
 }
 
-fn attachment((place, part): (usize, &Part<'_>)) -> Attachment {
+fn all_attachments(structure: &Structure<'_>) -> Vec<Attachment> {
+    let size = |part: &Part<'_>| part.encoding.decode(part.body).len();
+    attached(structure).map(|(place, part)| attachment(place, part, size(part))).collect()
+}
+
+/// An attachment whose decoded content has `size` bytes.
+fn attachment(place: usize, part: &Part<'_>, size: usize) -> Attachment {
     let file_name = part.file_name.as_deref().map(|name| encoded_word::decode(name).replace('\0', "\u{fffd}"));
     Attachment {
         part: place,
         file_name: file_name.filter(|name| !name.trim().is_empty()),
         content_type: part.content_type.value.clone(),
-        size: part.encoding.decode(part.body).len(),
+        size,
         is_inline: is_inline(part),
         content_id: content_id(part),
     }

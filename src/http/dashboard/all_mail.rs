@@ -16,8 +16,8 @@ use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Domain, Message, Timestamp};
-use crate::service::ServiceError;
+use crate::model::{Domain, Timestamp};
+use crate::service::ListedMessage;
 use crate::store::{MailFilter, Watched};
 
 /// Messages on one page.
@@ -107,8 +107,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let (now, mail_domain) = (app.service.clock().now(), app.service.mail_domain());
     let mail = app.service.mail(page.project.id, &filters.filter(mail_domain, now), PAGE).await.map_err(Error::from)?;
-    let rows = mail.messages.iter().map(|message| row(message, &page, mail_domain, now));
-    let rows: Vec<Row> = rows.collect::<Result<_, _>>().map_err(Error::from)?;
+    let rows: Vec<Row> = mail.messages.into_iter().map(|message| row(message, &page, mail_domain, now)).collect();
     let progress = mail
         .next
         .filter(|_| rows.len() < PAGE)
@@ -120,18 +119,17 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     Ok(html(&MailPage { shell, base, filters, rows, more, progress })?)
 }
 
-fn row(message: &Message, page: &ProjectPage, mail_domain: &Domain, now: Timestamp) -> Result<Row, ServiceError> {
-    let parts = message.parts.read()?;
+fn row(message: ListedMessage, page: &ProjectPage, mail_domain: &Domain, now: Timestamp) -> Row {
     let inbox = path_segment(message.inbox_id.as_str());
-    Ok(Row {
+    Row {
         url: page.path(&format!("/inboxes/{inbox}/messages/{}", message.id)),
         id: message.id.to_string(),
         address: message.inbox_id.at(mail_domain),
-        from: message.from.clone(),
+        from: message.from,
         subject: subject(&message.subject).to_owned(),
-        snippet: snippet(&parts.text),
-        code: given(parts.otp),
+        snippet: snippet(&message.text),
+        code: given(message.otp),
         attachments: message.attachments,
         received: When::new(message.received_at, now),
-    })
+    }
 }

@@ -21,7 +21,7 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{InboxKind, Message, Timestamp};
-use crate::service::{Found, ServiceError};
+use crate::service::{Found, ListedMessage};
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -110,14 +110,16 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     let open_id = open.as_ref().map(|open| open.id);
     // The next message is shown in the same tab.
     let tab = query.first("tab");
-    let row =
-        |message: &Message| row(message, &base, search.as_deref(), tab.as_deref(), open_id == Some(message.id), now);
-    let rows = messages.iter().map(row).collect::<Result<_, _>>()?;
+    let row = |message: ListedMessage| {
+        let is_open = open_id == Some(message.id);
+        row(message, &base, search.as_deref(), tab.as_deref(), is_open, now)
+    };
+    let rows = messages.into_iter().map(row).collect();
     let more = more.map(|id| with_query(&base, &[("q", search.as_deref()), ("before", Some(&id.to_string()))]));
     let address = page.inbox.address(app.service.mail_domain());
     let title = open.as_ref().map_or(address.as_str(), |open| subject(&open.subject));
     let shell = page.of.shell(title, Place::Inboxes).live(format!("{base}/events"), seen);
-    let waits = WaitsView::read(app, page, query.first("explain").as_deref()).await?;
+    let waits = WaitsView::read(app, page, query.first("explain").as_deref(), open.is_none()).await?;
     let notices = Notices::read(app, &page.inbox, &waits).await?;
     let message = match open {
         Some(message) => {
@@ -158,23 +160,22 @@ pub(super) fn snippet(text: &str) -> String {
 }
 
 fn row(
-    message: &Message,
+    message: ListedMessage,
     base: &str,
     search: Option<&str>,
     tab: Option<&str>,
     is_open: bool,
     now: Timestamp,
-) -> Result<Row, ServiceError> {
-    let parts = message.parts.read()?;
-    Ok(Row {
+) -> Row {
+    Row {
         url: with_query(&format!("{base}/messages/{}", message.id), &[("q", search), ("tab", tab)]),
         id: message.id.to_string(),
         is_open,
-        from: message.from.clone(),
+        from: message.from,
         subject: subject(&message.subject).to_owned(),
-        snippet: snippet(&parts.text),
-        code: given(parts.otp),
+        snippet: snippet(&message.text),
+        code: given(message.otp),
         attachments: message.attachments,
         received: When::new(message.received_at, now),
-    })
+    }
 }

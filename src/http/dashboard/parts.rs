@@ -67,7 +67,7 @@ pub(super) async fn eml(
     page: ProjectPage,
     Params(MessagePath { message }): Params<MessagePath>,
 ) -> Result<Response, Failure> {
-    let Source { raw, room, .. } = app.service.message_source(&page.caller(), &message).await?;
+    let Source { raw, room } = app.service.message_source(&page.caller(), &message).await?;
     let name = format!("{}.eml", message.to_ascii_lowercase());
     Ok(attachment("message/rfc822", &name, room.hold(raw))?)
 }
@@ -95,7 +95,7 @@ pub(super) async fn image(
 }
 
 async fn find(app: &App, page: &ProjectPage, path: &PartPath) -> Result<(PartContent, Room), Error> {
-    let Source { raw, room, .. } = app.service.message_source(&page.caller(), &path.message).await?;
+    let Source { raw, room } = app.service.message_source(&page.caller(), &path.message).await?;
     let index = path.part;
     let reading = tokio::task::spawn_blocking(move || anatomy::part(&raw, index));
     Ok((reading.await.map_err(Error::internal)?.ok_or(Error::NotFound)?, room))

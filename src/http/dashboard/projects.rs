@@ -1,5 +1,6 @@
 //! The administrator's pages to list, create, rename and delete projects, and to rotate their keys.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use super::visit::{Form, ProjectPage, SignedIn};
 use super::when::{When, size};
 use crate::http::App;
 use crate::http::error::Error;
-use crate::model::{ApiKey, Project};
+use crate::model::{ApiKey, Project, ProjectId};
+use crate::store::Holdings;
 
 /// How long the former keys of a project still work if the form asks for an overlap.
 const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
@@ -116,17 +118,17 @@ pub(super) async fn delete(State(app): State<Arc<App>>, page: ProjectPage, form:
 }
 
 async fn projects_page(app: &App, viewer: &SignedIn) -> Result<ProjectsPage, Error> {
-    let mut projects = Vec::new();
-    for project in app.service.projects().list().await? {
-        projects.push(row(app, project).await?);
-    }
+    let projects = app.service.projects().list().await?;
+    let holdings = app.service.projects().holdings(None).await?;
+    let projects = projects.into_iter().map(|project| row(app, project, &holdings)).collect();
     let shell = viewer.shell("Projects", Place::Projects);
     Ok(ProjectsPage { shell, projects, name: String::new(), problem: None })
 }
 
 async fn settings_page(app: &App, page: &ProjectPage) -> Result<SettingsPage, Error> {
     let shell = page.shell(format!("Settings of {}", page.project.name), Place::Settings);
-    Ok(SettingsPage { shell, project: row(app, page.project.clone()).await?, problem: None })
+    let holdings = app.service.projects().holdings(Some(page.project.id)).await?;
+    Ok(SettingsPage { shell, project: row(app, page.project.clone(), &holdings), problem: None })
 }
 
 /// The settings again, with the reason why nothing was changed.
@@ -153,9 +155,9 @@ fn show_key(
     })
 }
 
-async fn row(app: &App, project: Project) -> Result<Row, Error> {
-    let holdings = app.service.projects().holdings(project.id).await?;
-    Ok(Row {
+fn row(app: &App, project: Project, holdings: &HashMap<ProjectId, Holdings>) -> Row {
+    let holdings = holdings.get(&project.id).copied().unwrap_or_default();
+    Row {
         id: project.id.to_string(),
         name: project.name,
         is_default: project.is_default,
@@ -164,5 +166,5 @@ async fn row(app: &App, project: Project) -> Result<Row, Error> {
         messages: holdings.messages,
         size: size(u64::try_from(holdings.bytes).unwrap_or_default()),
         created: When::new(project.created_at, app.service.clock().now()),
-    })
+    }
 }

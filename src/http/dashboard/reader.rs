@@ -217,8 +217,8 @@ impl Opened {
         let mut everything = app.service.whole_message(&page.of.caller(), &message.id.to_string()).await?;
         let raw = std::mem::take(&mut everything.raw);
         // A large message takes a while, so it is parsed on a blocking thread.
-        let reading = tokio::task::spawn_blocking(move || (anatomy::dissect(&raw), details::details(&raw), raw));
-        let (anatomy, details, raw) = reading.await.map_err(Error::internal)?;
+        let reading = tokio::task::spawn_blocking(move || (details::with_anatomy(&raw), raw));
+        let ((anatomy, details), raw) = reading.await.map_err(Error::internal)?;
         Ok(Self {
             url: format!("{}/messages/{}", page.path(), message.id),
             parts_url: page.of.path(&format!("/messages/{}", message.id)),

@@ -90,16 +90,12 @@ impl List {
         filter.text = search.clone().unwrap_or_default();
         filter.reason.clone_from(&reason);
         filter.since = hours.map(|hours| now.before(Duration::from_secs(hours * 3_600)));
+        let is_filtered = search.is_some() || reason.is_some() || hours.is_some();
+        let reasons = reasons(&known, reason.as_deref());
         let names = if project.is_none() { names(app).await? } else { HashMap::new() };
-        let found = app.service.refusals(&filter).await?;
+        let found = if is_filtered { app.service.refusals(&filter).await? } else { known };
         let rows = found.into_iter().map(|(project, refused)| row(app, names.get(&project.0).cloned(), refused));
-        Ok(Self {
-            is_filtered: search.is_some() || reason.is_some() || hours.is_some(),
-            rows: rows.collect(),
-            reasons: reasons(&known, reason.as_deref()),
-            times: times(time.as_deref()),
-            search,
-        })
+        Ok(Self { is_filtered, rows: rows.collect(), reasons, times: times(time.as_deref()), search })
     }
 }
 

@@ -75,13 +75,19 @@ pub(super) struct Outcome {
 }
 
 impl WaitsView {
-    /// The waits on the inbox of the page. The one called `explained` is explained, else the newest if it timed out.
-    pub(super) async fn read(app: &App, page: &InboxPage, explained: Option<&str>) -> Result<Self, Error> {
+    /// The waits on the inbox of the page. The one called `explained` is explained, else the newest if it timed out and
+    /// the page shows them. An explanation takes several statements.
+    pub(super) async fn read(
+        app: &App,
+        page: &InboxPage,
+        explained: Option<&str>,
+        is_shown: bool,
+    ) -> Result<Self, Error> {
         let (base, now) = (page.path(), app.service.clock().now());
         let waits = app.service.waits_of_inbox(&page.inbox).await?;
         let chosen = match explained {
             Some(id) => waits.ended.iter().position(|wait| wait.id.to_string() == id),
-            None => Some(0).filter(|_| waits.open.is_empty()),
+            None => Some(0).filter(|_| is_shown && waits.open.is_empty()),
         };
         let mut ended: Vec<WaitRow> = waits.ended.iter().map(|wait| WaitRow::new(wait, &base, now)).collect();
         let is_timeout = |wait: &&WaitRecord| wait.end.is_some_and(|(_, end)| end == WaitEnd::Timeout);

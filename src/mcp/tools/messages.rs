@@ -116,7 +116,7 @@ impl Tools {
         // A large message takes a while, so it is parsed on a blocking thread, which holds its memory.
         let reading = tokio::task::spawn_blocking(move || {
             let _room = room;
-            details::details(&raw).attachments
+            details::attachments(&raw)
         });
         let attachments = reading.await.map_err(ToolError::internal)?;
         Ok(attachments.iter().take(MOST_ATTACHMENTS).enumerate().map(|(index, found)| head(index, found)).collect())
