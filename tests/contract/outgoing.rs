@@ -76,6 +76,19 @@ pub async fn a_reply_names_a_message_of_the_same_project(engine: Engine) {
     }
 }
 
+pub async fn a_reply_to_a_large_message_names_it(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let (inbox, other) = (api.create_inbox().await, api.create_inbox().await);
+    let fields = "References: <1@a.example>\r\nMessage-ID: <2@a.example>\r\n";
+    let large = api.deliver_raw(&inbox, &format!("{fields}\r\n{}", "0123456789abcde\r\n".repeat(100_000))).await;
+    let reply = json!({"to": format!("{other}@{MAIL_DOMAIN}"), "subject": "Re: s", "in_reply_to": large});
+    assert_accepted(&send(&api, &inbox, reply).await);
+    let id = api.get(&format!("/v1/inboxes/{other}/messages/wait")).await.text("id");
+    let raw = api.get(&format!("/v1/messages/{id}/raw")).await.body;
+    assert!(raw.contains("In-Reply-To: <2@a.example>\r\n"), "{raw}");
+    assert!(raw.contains("References: <1@a.example>\r\n <2@a.example>\r\n"), "{raw}");
+}
+
 pub async fn an_unknown_local_recipient_is_not_found(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;

@@ -46,6 +46,24 @@ async fn hostile_text_stays_text_in_every_tab() {
 }
 
 #[tokio::test]
+async fn a_search_in_texts_stays_within_the_memory_budget() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    harness.deliver(&inbox, "Found").await;
+    let page = format!("{}/mail?q=hello", own.project_path().await);
+    let budget = harness.service.budget();
+    let all = budget.take(budget.free() as u64).await.unwrap();
+    tokio::time::pause();
+    assert_eq!(own.get(&page).await.status, 503);
+    tokio::time::resume();
+    drop(all);
+    let free = budget.free();
+    assert!(own.get(&page).await.body.contains("Found"));
+    assert_eq!(budget.free(), free);
+}
+
+#[tokio::test]
 async fn the_trace_of_this_server_leads_the_headers() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
