@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use testkit::server::{Server, serve};
+use testkit::smtp::read_message;
 
 const KEY: &str = "rst_live_0123456789abcdef";
 const KILLS: usize = 3;
@@ -177,16 +178,4 @@ fn converse(
             taken.lock().unwrap().push((round, message_id));
         }
     }
-}
-
-/// The Message-ID of a message that was received completely.
-fn read_message(lines: &mut impl Iterator<Item = std::io::Result<String>>) -> std::io::Result<Option<String>> {
-    let mut message_id = None;
-    for line in lines {
-        match line? {
-            line if line == "." => return Ok(message_id),
-            line => message_id = message_id.or_else(|| line.strip_prefix("Message-ID: ").map(str::to_owned)),
-        }
-    }
-    Ok(None)
 }
