@@ -13,15 +13,17 @@ use std::time::Duration;
 
 use divan::Bencher;
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, Outbound, Sending, Settings, SmtpAuth};
+use restante::config::Settings;
 use restante::db::Database;
 use restante::http;
-use restante::model::{ApiKey, Domain};
+use restante::model::ApiKey;
 use restante::receiver::Receiver;
-use restante::service::{Options, Service};
+use restante::service::Service;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
+
+use testkit::{app, options, settings};
 
 fn main() {
     divan::main();
@@ -94,57 +96,16 @@ impl Server {
     }
 }
 
-fn settings(directory: &std::path::Path) -> Settings {
-    Settings {
-        http_listen: "127.0.0.1:0".parse().unwrap(),
-        smtp_listen: "127.0.0.1:0".parse().unwrap(),
-        smtps_listen: None,
-        smtp_auth: SmtpAuth::Any,
-        smtp_plaintext_auth: false,
-        metrics_listen: None,
-        sending: Sending { outbound: Outbound::Off, hello: Domain::parse("restante.test").unwrap(), dkim: None },
-        mail_domain: Domain::parse("restante.test").unwrap(),
-        base_url: None,
-        mcp: true,
-        trusted_proxies: Vec::new(),
-        data_dir: directory.to_owned(),
-        database: DatabaseUrl::Sqlite(directory.join("restante.db")),
-        api_key: None,
-        admin_token: None,
-        tls: None,
-        inbox_lifetime: Duration::from_secs(3_600),
-        limits: Limits::default(),
-    }
-}
-
 async fn serve(settings: Settings, key: ApiKey) -> (SocketAddr, SocketAddr) {
     let database = Database::open(&settings.database).await.unwrap();
-    let options = Options {
-        mail_domain: settings.mail_domain.clone(),
-        inbox_lifetime: settings.inbox_lifetime,
-        inbox_messages: settings.limits.inbox_messages,
-        request_memory: 256 << 20,
-        waits_per_key: 4,
-        sends_per_key: 8,
-    };
-    let service = Service::start(database, Clock::system(), options).await.unwrap();
+    let service = Service::start(database, Clock::system(), options(settings.limits.inbox_messages)).await.unwrap();
     service.projects().prepare_default(Some(&key)).await.unwrap();
     let receiver = Receiver::bind(&settings, service.clone()).await.unwrap();
     let listener = TcpListener::bind(settings.http_listen).await.unwrap();
     let addresses = (receiver.local_addr(), listener.local_addr().unwrap());
-    let app = http::App {
-        service: service.clone(),
-        limits: settings.limits,
-        base_url: String::new(),
-        smtp_port: 0,
-        smtps_port: None,
-        self_signed: true,
-        mcp: true,
-        trusted_proxies: Vec::new(),
-    };
     let never = CancellationToken::new();
     tokio::spawn(receiver.run(never.clone(), Duration::ZERO));
-    tokio::spawn(http::server::serve(listener, http::router(app), service, 1_000, never, Duration::ZERO));
+    tokio::spawn(http::server::serve(listener, http::router(app(&service)), service, 1_000, never, Duration::ZERO));
     addresses
 }
 

@@ -233,7 +233,7 @@ impl From<ClaimError> for Error {
 impl From<RetentionError> for Error {
     fn from(error: RetentionError) -> Self {
         match error {
-            RetentionError::Inbox(error) => error.into(),
+            RetentionError::InboxNotFound => Self::InboxNotFound,
             RetentionError::Store(error) => error.into(),
             refused @ RetentionError::InvalidDays => Self::Refused(refused.to_string()),
         }

@@ -1,7 +1,22 @@
-//! Creates, finds and deletes inboxes of a caller.
+//! Creates, finds, lists and deletes inboxes.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{EmailAddress, Inbox, InboxId, InboxKind};
+use crate::model::{EmailAddress, Inbox, InboxId, InboxKind, InboxSummary, ProjectId};
+use crate::store::{InboxEnd, InboxFilter, InboxTotals, StoreError};
+
+/// Why a permanent inbox was not created.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimError {
+    /// The name cannot be the local part of an address.
+    #[error("a name may contain letters, digits, dots, hyphens and underscores, 64 characters at most")]
+    InvalidName,
+    /// The address is in use, or reserved for another project.
+    #[error("this address is taken")]
+    Taken,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 impl Service {
     /// Creates a temporary inbox with an address that was never used before.
@@ -50,6 +65,52 @@ impl Service {
     pub fn id_of_address(&self, address: &str) -> Result<InboxId, ServiceError> {
         let address = EmailAddress::parse(address.trim()).ok().filter(|address| address.domain() == self.mail_domain());
         address.map(|address| InboxId::of(&address)).ok_or(ServiceError::InboxNotFound)
+    }
+
+    /// At most `limit` live inboxes of a project, those with the latest activity first.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn list_inboxes(
+        &self,
+        project: ProjectId,
+        filter: &InboxFilter,
+        limit: i64,
+    ) -> Result<Vec<InboxSummary>, StoreError> {
+        self.0.store.list_inboxes(project, filter, limit, self.0.clock.now()).await
+    }
+
+    /// The number of live inboxes of a project, and other totals.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn inbox_totals(&self, project: ProjectId) -> Result<InboxTotals, StoreError> {
+        self.0.store.inbox_totals(project, self.0.clock.now()).await
+    }
+
+    /// How the inbox `id` of a project ended, if it has ended and its address is still reserved.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn inbox_end(&self, project: ProjectId, id: &str) -> Result<Option<InboxEnd>, StoreError> {
+        let Ok(id) = InboxId::parse(id) else { return Ok(None) };
+        let found = self.0.store.inbox_or_end(project, &id, self.0.clock.now()).await?;
+        Ok(found.and_then(|(_, end)| end))
+    }
+
+    /// Creates a permanent inbox with a chosen name.
+    ///
+    /// # Errors
+    /// [`ClaimError`].
+    pub async fn create_permanent_inbox(&self, project: ProjectId, name: &str) -> Result<Inbox, ClaimError> {
+        let plain = |character: char| character.is_ascii_alphanumeric() || ".-_+".contains(character);
+        if !name.chars().all(plain) {
+            return Err(ClaimError::InvalidName);
+        }
+        let id = InboxId::parse(name).map_err(|_| ClaimError::InvalidName)?;
+        let created_at = self.0.clock.now();
+        let inbox = Inbox { id, project, kind: InboxKind::Permanent, created_at, expires_at: None };
+        if self.0.store.claim_inbox(&inbox).await? { Ok(inbox) } else { Err(ClaimError::Taken) }
     }
 
     /// Deletes a temporary inbox of the caller. When this returns, its messages are deleted and its waits have been

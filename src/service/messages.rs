@@ -2,7 +2,7 @@
 
 use super::{Caller, Service, ServiceError};
 use crate::model::{Features, FieldError, Inbox, Message, MessageId};
-use crate::store::{Everything, Pieces, Selection, StoredMessage};
+use crate::store::{Everything, Pieces, Selection, Source, StoredMessage};
 
 /// The longest filter for a subject or a sender. The limit is that of a message line (RFC 5322, section 2.1.1).
 const LONGEST_FILTER: usize = 998;
@@ -91,6 +91,15 @@ impl Service {
     pub async fn whole_message(&self, caller: &Caller, id: &str) -> Result<Everything, ServiceError> {
         let found = self.0.store.everything(caller.project, parse(id)?, self.0.clock.now()).await?;
         found.ok_or(ServiceError::MessageNotFound)
+    }
+
+    /// The bytes of a message as received.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`].
+    pub async fn message_source(&self, caller: &Caller, id: &str) -> Result<Source, ServiceError> {
+        let source = self.0.store.message_source(caller.project, parse(id)?, self.0.clock.now()).await?;
+        source.ok_or(ServiceError::MessageNotFound)
     }
 
     /// Deletes the message. Its id remains valid as a cursor until its inbox ends.

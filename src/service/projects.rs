@@ -11,7 +11,7 @@ use super::ProjectError;
 use crate::clock::{Clock, Instant};
 use crate::db::Database;
 use crate::model::{ApiKey, InboxSummary, KeyHash, Project, ProjectId, Timestamp};
-use crate::store::{InboxFilter, Store, StoreError};
+use crate::store::{Holdings, InboxFilter, Store, StoreError};
 
 /// The name of the default project.
 const DEFAULT_NAME: &str = "default";
@@ -208,9 +208,37 @@ impl Projects {
         // The mutex is not poisoned: no code panics while it is locked, and the map would remain valid.
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The live project `id`.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn find(&self, id: ProjectId) -> Result<Option<Project>, ProjectError> {
+        Ok(self.store().project(id, self.clock.now()).await?)
+    }
+
+    /// The live messages of a project, or of each that has any.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn holdings(&self, project: Option<ProjectId>) -> Result<HashMap<ProjectId, Holdings>, ProjectError> {
+        Ok(self.store().holdings(project, self.clock.now()).await?)
+    }
+
+    /// Renames a project.
+    ///
+    /// # Errors
+    /// [`ProjectError::InvalidName`], [`ProjectError::Exists`].
+    pub async fn rename(&self, project: &Project, name: &str) -> Result<(), ProjectError> {
+        check_name(name)?;
+        if name == project.name || self.store().rename_project(project.id, name).await? {
+            return Ok(());
+        }
+        Err(ProjectError::Exists(name.to_owned()))
+    }
 }
 
-pub(super) fn check_name(name: &str) -> Result<(), ProjectError> {
+fn check_name(name: &str) -> Result<(), ProjectError> {
     let length_ok = (1..=NAME_CHARACTERS).contains(&name.chars().count());
     if !length_ok || name.chars().any(char::is_control) || name.trim() != name {
         return Err(ProjectError::InvalidName);

@@ -1,6 +1,6 @@
 //! The retention of permanent inboxes, as the dashboard sets it.
 
-use super::{Service, ServiceError};
+use super::Service;
 use crate::model::Inbox;
 use crate::store::StoreError;
 
@@ -10,12 +10,12 @@ const MOST_RETENTION_DAYS: i64 = 3_650;
 /// Why a retention was not set.
 #[derive(Debug, thiserror::Error)]
 pub enum RetentionError {
-    /// The text is not a number in the range.
+    /// The number is not in the range.
     #[error("enter a number of days from 1 to {MOST_RETENTION_DAYS}, or leave the field empty to keep all messages")]
     InvalidDays,
     /// There is no such inbox, or it is temporary.
-    #[error(transparent)]
-    Inbox(#[from] ServiceError),
+    #[error("inbox not found")]
+    InboxNotFound,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -30,20 +30,16 @@ impl Service {
         self.0.store.retention_days(inbox).await
     }
 
-    /// Sets how many days the messages of a permanent inbox are kept, from the text of a form. An empty text keeps them
-    /// until the inbox ends. The sweeper removes older messages.
+    /// Sets how many days the messages of a permanent inbox are kept; `None` keeps them until the inbox ends. The sweeper
+    /// removes older messages.
     ///
     /// # Errors
     /// [`RetentionError`].
-    pub async fn set_retention(&self, inbox: &Inbox, days: &str) -> Result<(), RetentionError> {
-        let days = match days.trim() {
-            "" => None,
-            days => {
-                let days = days.parse().ok().filter(|days| (1..=MOST_RETENTION_DAYS).contains(days));
-                Some(days.ok_or(RetentionError::InvalidDays)?)
-            }
-        };
+    pub async fn set_retention(&self, inbox: &Inbox, days: Option<i64>) -> Result<(), RetentionError> {
+        if days.is_some_and(|days| !(1..=MOST_RETENTION_DAYS).contains(&days)) {
+            return Err(RetentionError::InvalidDays);
+        }
         let set = self.0.store.set_retention_days(inbox, days).await?;
-        if set { Ok(()) } else { Err(ServiceError::InboxNotFound.into()) }
+        if set { Ok(()) } else { Err(RetentionError::InboxNotFound) }
     }
 }

@@ -17,12 +17,13 @@ use restante::clock::Clock;
 use restante::config::{DatabaseUrl, Outbound, Sending};
 use restante::db::Database;
 use restante::model::{Domain, OutgoingId, OutgoingStatus};
-use restante::service::{Options, Outbox, Service};
+use restante::service::{Outbox, Service};
 use restante::store::OutgoingFilter;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use testkit::server::{Server, serve};
+use testkit::smtp::read_message;
 
 const KEY: &str = "rst_live_0123456789abcdef";
 const KILLS: usize = 3;
@@ -95,18 +96,9 @@ fn send(url: &str) -> Vec<OutgoingId> {
 async fn send_the_rest(data_dir: &Path, relay: SocketAddr) -> HashMap<OutgoingId, String> {
     let clock = Clock::manual(Clock::system().now());
     let database = Database::open(&DatabaseUrl::Sqlite(data_dir.join("restante.db"))).await.unwrap();
-    let mail_domain = Domain::parse("restante.test").unwrap();
-    let options = Options {
-        mail_domain: mail_domain.clone(),
-        inbox_lifetime: Duration::from_secs(1),
-        inbox_messages: 1,
-        request_memory: 256 << 20,
-        waits_per_key: 4,
-        sends_per_key: 8,
-    };
-    let service = Service::start(database, clock.clone(), options).await.unwrap();
+    let service = Service::start(database, clock.clone(), testkit::options(1)).await.unwrap();
     let outbound = Outbound::Relay(format!("smtp://{relay}").parse().unwrap());
-    let settings = Sending { outbound, hello: mail_domain, dkim: None };
+    let settings = Sending { outbound, hello: Domain::parse("restante.test").unwrap(), dkim: None };
     let sender = restante::sender::Sender::new(&settings, service.clone()).unwrap();
     let stop = CancellationToken::new();
     let worker = tokio::spawn(sender.run(stop.clone(), Duration::from_secs(10)));
@@ -186,16 +178,4 @@ fn converse(
             taken.lock().unwrap().push((round, message_id));
         }
     }
-}
-
-/// The Message-ID of a message that was received completely.
-fn read_message(lines: &mut impl Iterator<Item = std::io::Result<String>>) -> std::io::Result<Option<String>> {
-    let mut message_id = None;
-    for line in lines {
-        match line? {
-            line if line == "." => return Ok(message_id),
-            line => message_id = message_id.or_else(|| line.strip_prefix("Message-ID: ").map(str::to_owned)),
-        }
-    }
-    Ok(None)
 }

@@ -1,11 +1,9 @@
 //! A node in the test's process, and a separate PostgreSQL session for locks that the node needs.
 
-use std::time::Duration;
-
 use restante::clock::Clock;
 use restante::db::Database;
-use restante::model::{Domain, EmailAddress, Timestamp};
-use restante::service::{Incoming, Options, Service};
+use restante::model::{EmailAddress, Timestamp};
+use restante::service::{Incoming, Service};
 use tokio_postgres::{Client, NoTls};
 
 use testkit::postgres::TestDatabase;
@@ -16,15 +14,7 @@ pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 /// The service of a node on the database at `url`.
 pub(crate) async fn service(url: &str, clock: Clock) -> Service {
     let database = Database::open(&url.parse().unwrap()).await.unwrap();
-    let options = Options {
-        mail_domain: Domain::parse("restante.test").unwrap(),
-        inbox_lifetime: Duration::from_secs(3_600),
-        inbox_messages: 10_000_000,
-        request_memory: 256 << 20,
-        waits_per_key: 4,
-        sends_per_key: 8,
-    };
-    Service::start(database, clock, options).await.unwrap()
+    Service::start(database, clock, testkit::options(10_000_000)).await.unwrap()
 }
 
 /// A message for one inbox.

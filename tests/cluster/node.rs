@@ -1,10 +1,11 @@
 //! One node of an installation, and an HTTP client for it.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
+pub(crate) use testkit::eventually;
 use testkit::server::{Server, serve};
 use testkit::smtp::Smtp;
 
@@ -131,14 +132,5 @@ impl Sender {
             }
         }
         connection.say(&format!("From: app@example.com\r\nSubject: {subject}\r\n\r\ntext\r\n."))
-    }
-}
-
-/// Polls until the condition is true; fails the test if it does not become true.
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < LONG, "{what}: not within {LONG:?}");
-        std::thread::yield_now();
     }
 }

@@ -1,10 +1,12 @@
 //! An SMTP relay that accepts everything, records the sender of each message, and can delay its answer to one node.
 
-use std::io::{BufRead, BufReader, Lines, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
+
+use testkit::smtp::read_message;
 
 /// Longer than any pause of the load.
 const LONG: Duration = Duration::from_secs(60);
@@ -121,16 +123,4 @@ impl Shared {
         self.more.notify_all();
         held
     }
-}
-
-/// The Message-ID of a message that was received completely.
-fn read_message(lines: &mut Lines<BufReader<TcpStream>>) -> std::io::Result<Option<String>> {
-    let mut message_id = None;
-    for line in lines {
-        match line? {
-            line if line == "." => return Ok(message_id),
-            line => message_id = message_id.or_else(|| line.strip_prefix("Message-ID: ").map(str::to_owned)),
-        }
-    }
-    Ok(None)
 }

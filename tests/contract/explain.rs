@@ -24,7 +24,7 @@ async fn explain(api: &Harness, inbox: &str, query: &str) -> Value {
 }
 
 /// Repeats the request until this many refusals are known, because they are stored in the background.
-async fn explain_refused(api: &Harness, inbox: &str, count: usize) -> Value {
+pub async fn explain_refused(api: &Harness, inbox: &str, count: usize) -> Value {
     let known = async {
         loop {
             let explained = explain(api, inbox, "").await;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::explain::explain_refused;
 use crate::smtp::Smtp;
 use testkit::{Answer, Engine, Harness, MAIL_DOMAIN};
 
@@ -262,22 +263,8 @@ pub async fn a_refused_message_is_explained(engine: Engine) {
         let (inbox, address) = inbox_with(&api, json!([fault])).await;
         let answer = smtp.send(&address, MAIL).await;
         assert!(answer.starts_with(reply) && answer.is_empty() == reply.is_empty(), "{answer}");
-        let explanation = explain_refused(&api, &inbox).await;
+        let explanation = explain_refused(&api, &inbox, 1).await;
         assert_eq!(explanation["refused"][0]["reply"], shown);
         assert!(explanation["summary"].as_str().unwrap().contains(shown), "{explanation}");
     }
-}
-
-/// The explanation, once a refusal is known: they are stored in the background.
-async fn explain_refused(api: &Harness, inbox: &str) -> Value {
-    let explanation = testkit::within(async {
-        loop {
-            let explanation = api.get(&format!("/v1/inboxes/{inbox}/explain")).await.json();
-            if explanation["refused"].as_array().is_some_and(|refused| !refused.is_empty()) {
-                return explanation;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    });
-    explanation.await
 }

@@ -1,17 +1,15 @@
 //! A receiver for the service of a test, and a client that sends the lines of a test.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use restante::config::{DatabaseUrl, Limits, Outbound, Sending, Settings, SmtpAuth};
-use restante::model::Domain;
+use restante::config::{Limits, Settings};
 use restante::receiver::Receiver;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use testkit::{Harness, MAIL_DOMAIN, within};
+use testkit::{Harness, within};
 
 /// The receiver; it stops when this is dropped.
 pub struct Smtp {
@@ -21,7 +19,8 @@ pub struct Smtp {
 
 impl Smtp {
     pub async fn start(api: &Harness) -> Self {
-        let settings = settings(api.directory.path().to_owned());
+        let limits = Limits { message_size: 100_000, free_disk: 0, recipients: 2, ..Limits::default() };
+        let settings = Settings { limits, ..testkit::settings(api.directory.path()) };
         let receiver = Receiver::bind(&settings, api.service.clone()).await.unwrap();
         let (address, stop) = (receiver.local_addr(), CancellationToken::new());
         tokio::spawn(receiver.run(stop.clone(), Duration::from_secs(1)));
@@ -81,28 +80,5 @@ impl Client {
                 return reply;
             }
         }
-    }
-}
-
-fn settings(data_dir: PathBuf) -> Settings {
-    Settings {
-        http_listen: "127.0.0.1:0".parse().unwrap(),
-        smtp_listen: "127.0.0.1:0".parse().unwrap(),
-        smtps_listen: None,
-        smtp_auth: SmtpAuth::Any,
-        smtp_plaintext_auth: false,
-        metrics_listen: None,
-        mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
-        base_url: None,
-        mcp: true,
-        trusted_proxies: Vec::new(),
-        database: DatabaseUrl::Sqlite(data_dir.join("unused.db")),
-        data_dir,
-        api_key: None,
-        admin_token: None,
-        tls: None,
-        inbox_lifetime: Duration::from_secs(3_600),
-        sending: Sending { outbound: Outbound::Off, hello: Domain::parse(MAIL_DOMAIN).unwrap(), dkim: None },
-        limits: Limits { message_size: 100_000, free_disk: 0, recipients: 2, ..Limits::default() },
     }
 }

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use restante::config::Limits;
 use restante::http::server::Peer;
 use restante::http::{App, router};
 
 use super::visitor::{ADMIN, Visitor, request, sign_in_request};
-use testkit::{Answer, BASE_URL, Harness, answer};
+use testkit::{Answer, Harness, answer};
 
 #[tokio::test]
 async fn the_cookie_is_kept_from_scripts_and_other_sites() {
@@ -109,16 +108,7 @@ async fn a_guesser_cannot_choose_an_address() {
 
 /// A sign-in on a connection from `peer`, which reports `client`; 10.0.0.0/8 is trusted.
 async fn sign_in_through(harness: &Harness, peer: &str, client: &str, secret: &str) -> Answer {
-    let app = App {
-        service: harness.service.clone(),
-        limits: Limits::default(),
-        base_url: BASE_URL.to_owned(),
-        smtp_port: 1025,
-        smtps_port: None,
-        self_signed: true,
-        mcp: true,
-        trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
-    };
+    let app = App { trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()], ..testkit::app(&harness.service) };
     let mut request = sign_in_request(secret, "");
     request.extensions_mut().insert(Peer(peer.parse().unwrap()));
     request.headers_mut().insert("x-forwarded-for", format!("203.0.113.9, {client}").parse().unwrap());

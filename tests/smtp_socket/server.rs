@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, MIB, Outbound, Sending, Settings, SmtpAuth};
+use restante::config::{DatabaseUrl, MIB, Settings};
 use restante::db::Database;
-use restante::model::{ApiKey, Domain, EmailAddress, Fault, FaultAction, FaultPoint, InboxId, Timestamp};
+use restante::model::{ApiKey, EmailAddress, Fault, FaultAction, FaultPoint, InboxId, Timestamp};
 use restante::receiver::Receiver;
-use restante::service::{ListFilter, Options, Service};
+use restante::service::{ListFilter, Service};
 use restante::store::Store;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -19,7 +18,7 @@ use tokio_rustls::rustls::SupportedProtocolVersion;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
-use restante_dialogs::{API_KEY, MAIL_DOMAIN};
+use restante_dialogs::API_KEY;
 
 /// How long running sessions may take to end.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
@@ -45,20 +44,15 @@ impl Server {
     /// Starts with settings that a test changes.
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut settings = settings(directory.path().to_owned());
+        let mut settings = testkit::settings(directory.path());
+        // The disk of a test machine may be small.
+        settings.limits.free_disk = MIB;
         change(&mut settings);
         let clock = Clock::manual(Timestamp::from_millis(1_800_000_000_000));
         let database = Database::open(&settings.database).await.unwrap();
         let store = Store::open(database.clone()).await.unwrap();
-        let options = Options {
-            mail_domain: settings.mail_domain.clone(),
-            inbox_lifetime: settings.inbox_lifetime,
-            inbox_messages: settings.limits.inbox_messages,
-            request_memory: 256 << 20,
-            waits_per_key: 4,
-            sends_per_key: 8,
-        };
-        let service = Service::start(database, clock.clone(), options).await.unwrap();
+        let service =
+            Service::start(database, clock.clone(), testkit::options(settings.limits.inbox_messages)).await.unwrap();
         service.projects().prepare_default(Some(&API_KEY.parse().unwrap())).await.unwrap();
         let receiver = Receiver::bind(&settings, service.clone()).await.unwrap();
         let (address, tls_address) = (receiver.local_addr(), receiver.tls_addr());
@@ -187,28 +181,4 @@ fn fault_of(fault: &restante_dialogs::Fault) -> Fault {
         restante_dialogs::FaultAction::Duplicate => FaultAction::Duplicate,
     };
     Fault { at: if fault.at_data { FaultPoint::Data } else { FaultPoint::Rcpt }, action, times: 1 }
-}
-
-fn settings(data_dir: PathBuf) -> Settings {
-    Settings {
-        http_listen: "127.0.0.1:0".parse().unwrap(),
-        smtp_listen: "127.0.0.1:0".parse().unwrap(),
-        smtps_listen: None,
-        smtp_auth: SmtpAuth::Any,
-        smtp_plaintext_auth: false,
-        metrics_listen: None,
-        sending: Sending { outbound: Outbound::Off, hello: Domain::parse("restante.test").unwrap(), dkim: None },
-        mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
-        base_url: None,
-        mcp: true,
-        database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),
-        trusted_proxies: Vec::new(),
-        data_dir,
-        api_key: None,
-        admin_token: None,
-        tls: None,
-        inbox_lifetime: Duration::from_secs(3_600),
-        // The disk of a test machine may be small.
-        limits: Limits { free_disk: MIB, ..Limits::default() },
-    }
 }

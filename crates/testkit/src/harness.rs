@@ -2,14 +2,15 @@
 //! projects, and the router without a port.
 
 use std::future::Future;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use http_body_util::BodyExt;
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits};
+use restante::config::{DatabaseUrl, Limits, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
 use restante::http::{App, router};
 use restante::model::{ApiKey, Domain, EmailAddress, MessageId, Timestamp};
@@ -96,29 +97,12 @@ impl Harness {
             }
         };
         let database = Database::open(&url).await.unwrap();
-        let options = Options {
-            mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
-            inbox_lifetime: Duration::from_secs(3600),
-            inbox_messages: 1_000,
-            request_memory: 256 << 20,
-            waits_per_key: 4,
-            sends_per_key: 8,
-        };
-        let service = Service::start(database, clock.clone(), options).await.unwrap();
+        let service = Service::start(database, clock.clone(), options(1_000)).await.unwrap();
         let key = ApiKey::generate();
         service.projects().prepare_default(Some(&key)).await.unwrap();
         let other_key = service.projects().create("other").await.unwrap();
-        let app = App {
-            service: service.clone(),
-            limits: Limits::default(),
-            base_url: BASE_URL.to_owned(),
-            smtp_port: 1025,
-            smtps_port: None,
-            self_signed: true,
-            mcp: true,
-            trusted_proxies: Vec::new(),
-        };
-        Self { service, clock, router: router(app), key, other_key, directory, database: test_database }
+        let router = router(app(&service));
+        Self { service, clock, router, key, other_key, directory, database: test_database }
     }
 
     /// Sends this request.
@@ -212,6 +196,56 @@ impl Harness {
     }
 }
 
+/// The options of a service whose inboxes hold this many messages.
+pub fn options(inbox_messages: u64) -> Options {
+    Options {
+        mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
+        inbox_lifetime: Duration::from_secs(3_600),
+        inbox_messages,
+        request_memory: 256 << 20,
+        waits_per_key: 4,
+        sends_per_key: 8,
+    }
+}
+
+/// The settings of a server on free ports, with SQLite in this directory.
+pub fn settings(data_dir: &Path) -> Settings {
+    Settings {
+        http_listen: "127.0.0.1:0".parse().unwrap(),
+        smtp_listen: "127.0.0.1:0".parse().unwrap(),
+        smtps_listen: None,
+        smtp_auth: SmtpAuth::Any,
+        smtp_plaintext_auth: false,
+        metrics_listen: None,
+        sending: Sending { outbound: Outbound::Off, hello: Domain::parse(MAIL_DOMAIN).unwrap(), dkim: None },
+        mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
+        base_url: None,
+        mcp: true,
+        trusted_proxies: Vec::new(),
+        data_dir: data_dir.to_owned(),
+        database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),
+        api_key: None,
+        admin_token: None,
+        tls: None,
+        inbox_lifetime: Duration::from_secs(3_600),
+        limits: Limits::default(),
+    }
+}
+
+/// The application over HTTP of this service.
+pub fn app(service: &Service) -> App {
+    App {
+        service: service.clone(),
+        limits: Limits::default(),
+        base_url: BASE_URL.to_owned(),
+        smtp_port: 1025,
+        smtps_port: None,
+        self_signed: true,
+        mcp: true,
+        trusted_proxies: Vec::new(),
+    }
+}
+
 /// A request with a key.
 pub fn request(key: &ApiKey, method: &str, path: &str, body: impl Into<Body>) -> Request<Body> {
     let request = Request::builder().method(method).uri(path);
@@ -221,6 +255,16 @@ pub fn request(key: &ApiKey, method: &str, path: &str, body: impl Into<Body>) ->
 /// Fails the test if `future` takes longer than anything in a test should.
 pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
+}
+
+/// Polls until the condition is true; fails the test if it does not become true.
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    const LONG: Duration = Duration::from_secs(60);
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < LONG, "{what}: not within {LONG:?}");
+        std::thread::yield_now();
+    }
 }
 
 pub async fn answer(router: Router, request: Request<Body>) -> Answer {

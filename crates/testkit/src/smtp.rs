@@ -68,3 +68,15 @@ pub fn deliver(address: &str, to: &str, subject: &str, text: &str) {
     let reply = Smtp::connect(address).unwrap().send(to, subject, text).unwrap();
     assert!(reply.starts_with("250"), "{reply}");
 }
+
+/// The Message-ID of a message that was received completely.
+pub fn read_message(lines: &mut impl Iterator<Item = io::Result<String>>) -> io::Result<Option<String>> {
+    let mut message_id = None;
+    for line in lines {
+        match line? {
+            line if line == "." => return Ok(message_id),
+            line => message_id = message_id.or_else(|| line.strip_prefix("Message-ID: ").map(str::to_owned)),
+        }
+    }
+    Ok(None)
+}

@@ -185,7 +185,9 @@ pub(super) async fn create(State(app): State<Arc<App>>, page: ProjectPage, form:
 
 /// Sets how many days the messages of a permanent inbox are kept.
 pub(super) async fn retain(State(app): State<Arc<App>>, page: InboxPage, form: Form) -> Result<Response, Failure> {
-    app.service.set_retention(&page.inbox, form.text("days")).await.map_err(Error::from)?;
+    // A text that is no number is refused as 0 is.
+    let days = Some(form.text("days").trim()).filter(|days| !days.is_empty()).map(|days| days.parse().unwrap_or(0));
+    app.service.set_retention(&page.inbox, days).await.map_err(Error::from)?;
     Ok(see(&page.path()))
 }
 
