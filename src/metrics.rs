@@ -126,9 +126,9 @@ pub fn committed(deliveries: u32, elapsed: Duration) {
 
 /// A wait, counted as open until it is dropped. If it is dropped without an outcome, the client disconnected.
 #[derive(Debug)]
-pub struct OpenWait(&'static str);
+pub struct WaitGauge(&'static str);
 
-impl OpenWait {
+impl WaitGauge {
     /// A wait has started.
     #[must_use]
     pub fn begin() -> Self {
@@ -142,7 +142,7 @@ impl OpenWait {
     }
 }
 
-impl Drop for OpenWait {
+impl Drop for WaitGauge {
     fn drop(&mut self) {
         gauge!(WAITS_OPEN).decrement(1);
         counter!(WAITS, "outcome" => self.0).increment(1);

@@ -17,7 +17,7 @@ use super::error::CliError;
 use super::flags::boolean;
 use super::settings;
 use super::stop::StopRequests;
-use crate::mcp::{Protocol, Relay, RelayError};
+use crate::mcp::{Protocol, RelayError, ServerRelay};
 use crate::model::ApiKey;
 
 /// Which server to use.
@@ -67,7 +67,7 @@ pub(super) fn run(flags: &McpFlags) -> Result<(), CliError> {
         Some(own) => (own.url.clone(), own.key.clone()),
         None => flags.client.access()?,
     };
-    let relay = Relay::new(&url, &key).map_err(McpError::Relay)?;
+    let relay = ServerRelay::new(&url, &key).map_err(McpError::Relay)?;
     let runtime = Runtime::new().map_err(McpError::Runtime)?;
     let result = runtime.block_on(speak(relay));
     // A read of standard input cannot be cancelled, and is not waited for.
@@ -75,7 +75,7 @@ pub(super) fn run(flags: &McpFlags) -> Result<(), CliError> {
     Ok(result?)
 }
 
-async fn speak(relay: Relay) -> Result<(), McpError> {
+async fn speak(relay: ServerRelay) -> Result<(), McpError> {
     let mut stop = StopRequests::listen(false).map_err(McpError::Runtime)?;
     let speaking = async {
         let stdio = (tokio::io::stdin(), tokio::io::stdout());
@@ -107,7 +107,7 @@ struct OwnServer {
 
 /// What is read of the line of `--print-json`.
 #[derive(Deserialize)]
-struct Greeting {
+struct GreetingLine {
     url: String,
 }
 
@@ -154,5 +154,5 @@ fn first_line(child: &mut Child) -> Result<String, McpError> {
     if let Some(output) = child.stdout.as_mut() {
         BufReader::new(output).read_line(&mut line).map_err(McpError::Start)?;
     }
-    serde_json::from_str(&line).map(|Greeting { url }| url).map_err(|_| McpError::NotStarted)
+    serde_json::from_str(&line).map(|GreetingLine { url }| url).map_err(|_| McpError::NotStarted)
 }

@@ -1,9 +1,9 @@
 //! MCP (Model Context Protocol): tools with which a coding agent tests mail.
 //!
 //! [`catalogue`] says which tools there are; [`Protocol`] speaks MCP with rmcp and knows no tool's work. A [`Backend`]
-//! does the work: [`Tools`] calls the service, and [`Relay`] passes a call on to a server's `/mcp`, for `restante mcp`.
-//! [`Endpoint`] is the streamable HTTP transport without sessions; the HTTP layer checks the host, the origin and the
-//! key before it.
+//! does the work: [`Tools`] calls the service, and [`ServerRelay`] passes a call on to a server's `/mcp`, for
+//! `restante mcp`. [`Endpoint`] is the streamable HTTP transport without sessions; the HTTP layer checks the host, the
+//! origin and the key before it.
 //!
 //! Mail is written by strangers. [`text`] puts it between delimiters that it cannot forge, and nothing in a mail gets
 //! into a description, an instruction or an error.
@@ -22,7 +22,7 @@ mod tools;
 
 pub use endpoint::Endpoint;
 pub use protocol::{Backend, Protocol};
-pub use relay::{Relay, RelayError};
+pub use relay::{RelayError, ServerRelay};
 pub use setup::Installation;
 pub use tools::Tools;
 

@@ -42,7 +42,7 @@ const TEXT_SHOWN: usize = 300;
 
 /// The server of the relay.
 #[derive(Clone, Debug)]
-pub struct Relay {
+pub struct ServerRelay {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     url: String,
     endpoint: Uri,
@@ -94,7 +94,7 @@ struct ReplyError {
     message: String,
 }
 
-impl Relay {
+impl ServerRelay {
     /// A relay to the server at `url`, without a slash at its end.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ fn complete(mut result: CallToolResult) -> CallToolResult {
     result
 }
 
-impl Backend for Relay {
+impl Backend for ServerRelay {
     async fn call(&self, request: CallToolRequestParams, _context: &RequestContext<RoleServer>) -> CallToolResult {
         let result = self.pass_on(request).await;
         result.unwrap_or_else(|error| CallToolResult::error(vec![ContentBlock::text(format!("{error}."))]))
@@ -183,7 +183,8 @@ mod tests {
     /// The error of a call to a server that sends `answer` and then keeps the connection open.
     async fn refused_by(answer: String) -> CallError {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let relay = Relay::new(&format!("http://{}", listener.local_addr().unwrap()), &ApiKey::generate()).unwrap();
+        let relay =
+            ServerRelay::new(&format!("http://{}", listener.local_addr().unwrap()), &ApiKey::generate()).unwrap();
         let answering = async {
             let (mut stream, _) = listener.accept().await.unwrap();
             assert_ne!(stream.read(&mut [0; 4096]).await.unwrap(), 0);

@@ -7,30 +7,30 @@ use crate::clock::{Clock, Instant};
 
 pub(super) struct Alarm {
     clock: Clock,
-    running: Option<Running>,
+    timer: Option<Timer>,
 }
 
-struct Running {
+struct Timer {
     until: Instant,
     sleep: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl Alarm {
     pub(super) fn new(clock: Clock) -> Self {
-        Self { clock, running: None }
+        Self { clock, timer: None }
     }
 
     /// Waits until `deadline`. Dropping the future leaves the timer running for the next call.
     pub(super) async fn wait_until(&mut self, deadline: Instant) {
         loop {
             let clock = &self.clock;
-            let running = match &mut self.running {
-                Some(running) if running.until <= deadline => running,
-                unfit => unfit.insert(Running::start(clock.clone(), deadline)),
+            let timer = match &mut self.timer {
+                Some(timer) if timer.until <= deadline => timer,
+                unfit => unfit.insert(Timer::start(clock.clone(), deadline)),
             };
-            let until = running.until;
-            running.sleep.as_mut().await;
-            self.running = None;
+            let until = timer.until;
+            timer.sleep.as_mut().await;
+            self.timer = None;
             if until >= deadline {
                 return;
             }
@@ -38,7 +38,7 @@ impl Alarm {
     }
 }
 
-impl Running {
+impl Timer {
     fn start(clock: Clock, until: Instant) -> Self {
         Self { until, sleep: Box::pin(async move { clock.sleep_until(until).await }) }
     }

@@ -16,7 +16,7 @@ use super::blocked::BlockedDeliveries;
 use super::responder::{Answer, Held, Responder};
 use crate::clock::{Clock, Instant};
 use crate::metrics;
-use crate::store::{BusyInbox, Delivery, DeliveryError, Outcomes, Policy, Store};
+use crate::store::{BusyInbox, Delivery, Outcomes, Policy, RefusedDelivery, Store};
 
 /// The most deliveries in one batch. Also the capacity of the queue; when it is full, callers wait.
 const BATCH: usize = 512;
@@ -150,7 +150,7 @@ impl BatchWriter {
     fn answer(&self, deliveries: &[Delivery], policy: Policy, replies: Vec<Responder>, outcomes: Outcomes) {
         for ((delivery, reply), outcome) in deliveries.iter().zip(replies).zip(outcomes) {
             match outcome {
-                Err(DeliveryError::InboxBusy(inbox)) => self.blocked.write(inbox, delivery.clone(), policy, reply),
+                Err(RefusedDelivery::InboxBusy(inbox)) => self.blocked.write(inbox, delivery.clone(), policy, reply),
                 outcome => reply.send(outcome.map_err(Into::into)),
             }
         }

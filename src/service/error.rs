@@ -1,7 +1,7 @@
 //! Why requests of callers, SMTP clients and administrators are rejected. The HTTP and SMTP layers choose the codes.
 
 use crate::model::{DamagedParts, InboxId};
-use crate::store::{Delivery, DeliveryError, StoreError};
+use crate::store::{Delivery, RefusedDelivery, StoreError};
 
 /// Why a request of a caller failed.
 #[derive(Debug, thiserror::Error)]
@@ -117,15 +117,15 @@ pub enum DeliverError {
     Store(#[from] StoreError),
 }
 
-impl From<DeliveryError> for DeliverError {
-    fn from(error: DeliveryError) -> Self {
+impl From<RefusedDelivery> for DeliverError {
+    fn from(error: RefusedDelivery) -> Self {
         match error {
-            DeliveryError::InboxFull(inbox) => Self::InboxFull(inbox),
-            DeliveryError::ProjectDeleted(inbox) => Self::Disabled(inbox),
-            DeliveryError::NoInbox(inbox) => Self::NoInbox(inbox),
-            DeliveryError::InboxBusy(inbox) => Self::InboxBusy(inbox),
-            DeliveryError::BounceWanted { inbox, delivery } => Self::BounceWanted { inbox, delivery },
-            DeliveryError::LeaseLost => Self::LeaseLost,
+            RefusedDelivery::InboxFull(inbox) => Self::InboxFull(inbox),
+            RefusedDelivery::ProjectDeleted(inbox) => Self::Disabled(inbox),
+            RefusedDelivery::NoInbox(inbox) => Self::NoInbox(inbox),
+            RefusedDelivery::InboxBusy(inbox) => Self::InboxBusy(inbox),
+            RefusedDelivery::BounceWanted { inbox, delivery } => Self::BounceWanted { inbox, delivery },
+            RefusedDelivery::LeaseLost => Self::LeaseLost,
         }
     }
 }

@@ -60,7 +60,7 @@ pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
 pub use pulse::{MINUTES, Pulse};
 pub use retention::RetentionError;
-pub use search::{Found, ListedMessage, Mail};
+pub use search::{FoundMail, FoundMessages, ListedMessage};
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;

@@ -30,8 +30,8 @@ impl Service {
         self.0.store.retention_days(inbox).await
     }
 
-    /// Sets how many days the messages of a permanent inbox are kept; `None` keeps them until the inbox ends. The sweeper
-    /// removes older messages.
+    /// Sets how many days the messages of a permanent inbox are kept; `None` keeps them until the inbox ends. The
+    /// sweeper removes older messages.
     ///
     /// # Errors
     /// [`RetentionError`].

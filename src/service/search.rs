@@ -32,7 +32,7 @@ pub struct ListedMessage {
 
 /// One page of a list of messages, newest first.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundMessages {
     /// The messages.
     pub messages: Vec<ListedMessage>,
     /// The list continues before this message.
@@ -41,7 +41,7 @@ pub struct Found {
 
 /// One page of the messages of a project, newest first.
 #[derive(Debug)]
-pub struct Mail {
+pub struct FoundMail {
     /// The messages.
     pub messages: Vec<ListedMessage>,
     /// The list continues before this number.
@@ -55,7 +55,7 @@ impl Service {
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn mail(&self, project: ProjectId, filter: &MailFilter, limit: usize) -> Result<Mail, ServiceError> {
+    pub async fn mail(&self, project: ProjectId, filter: &MailFilter, limit: usize) -> Result<FoundMail, ServiceError> {
         let page = self.0.store.mail(project, filter, limit, self.0.clock.now()).await?;
         let mut messages = Vec::with_capacity(page.messages.len());
         for message in page.messages {
@@ -64,7 +64,7 @@ impl Service {
                 messages.push(ListedMessage::new(message, parts));
             }
         }
-        Ok(Mail { messages, next: page.next, compared: page.compared })
+        Ok(FoundMail { messages, next: page.next, compared: page.compared })
     }
 
     /// At most `limit` messages of `inbox` whose sender, subject or text contains `wanted` (case-insensitive) and that
@@ -78,7 +78,7 @@ impl Service {
         wanted: &str,
         before: Option<String>,
         limit: usize,
-    ) -> Result<Found, ServiceError> {
+    ) -> Result<FoundMessages, ServiceError> {
         let wanted = fold_case(wanted);
         let mut pages = self.list(inbox, &ListFilter { before, ..ListFilter::default() }).await?;
         let (mut messages, mut read) = (Vec::new(), 0);
@@ -91,11 +91,11 @@ impl Service {
                     messages.push(ListedMessage::new(message, parts));
                 }
                 if messages.len() >= limit || read >= SEARCHED {
-                    return Ok(Found { messages, more: Some(id) });
+                    return Ok(FoundMessages { messages, more: Some(id) });
                 }
             }
         }
-        Ok(Found { messages, more: None })
+        Ok(FoundMessages { messages, more: None })
     }
 }
 

@@ -42,7 +42,7 @@ impl Service {
         filter: &MessageFilter,
         timeout: Duration,
     ) -> Result<StoredMessage, ServiceError> {
-        let mut open = metrics::OpenWait::begin();
+        let mut open = metrics::WaitGauge::begin();
         let record = self.0.wait_log.start(caller, inbox, filter, timeout);
         let result = self.look_or_wait(caller, inbox, filter, timeout).await;
         open.ends(outcome(&result));

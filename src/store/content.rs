@@ -18,7 +18,7 @@ const MOST_RATIO: usize = 255;
 
 /// One of the two forms of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ContentForm {
     /// The parsed parts, a JSON object.
     Parsed,
     /// The bytes as they were received.
@@ -58,7 +58,7 @@ pub struct Origin {
 /// A piece of a large message.
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
-    pub(super) form: Form,
+    pub(super) form: ContentForm,
     pub(super) position: i64,
     pub(super) data: Bytes,
 }
@@ -78,7 +78,7 @@ impl Content {
             parsed.extend_from_slice(raw);
             (compress(&parsed), Vec::new())
         } else {
-            let both = [(Form::Parsed, parsed.as_slice()), (Form::Raw, raw)];
+            let both = [(ContentForm::Parsed, parsed.as_slice()), (ContentForm::Raw, raw)];
             (Bytes::new(), both.into_iter().flat_map(|(form, bytes)| chunks(form, bytes)).collect())
         };
         let (subject_folded, attachments) = (fold_case(&message.subject), message.attachments);
@@ -93,9 +93,9 @@ impl Content {
     /// # Errors
     /// [`StoreError::Damaged`], which cannot happen to what [`Content::encode`] has made.
     pub fn beginning(&self) -> Result<Vec<u8>, StoreError> {
-        match self.chunks.iter().find(|chunk| chunk.form == Form::Raw) {
+        match self.chunks.iter().find(|chunk| chunk.form == ContentForm::Raw) {
             Some(chunk) => decompress(&chunk.data),
-            None => decode(&self.data, self.parsed_size, Form::Raw),
+            None => decode(&self.data, self.parsed_size, ContentForm::Raw),
         }
     }
 
@@ -112,7 +112,7 @@ impl Content {
     }
 }
 
-fn chunks(form: Form, bytes: &[u8]) -> impl Iterator<Item = Chunk> {
+fn chunks(form: ContentForm, bytes: &[u8]) -> impl Iterator<Item = Chunk> {
     let pieces = bytes.chunks(PIECE).zip(0..);
     pieces.map(move |(piece, position)| Chunk { form, position, data: compress(piece) })
 }
@@ -125,14 +125,14 @@ pub(crate) async fn on_blocking_thread<T: Send + 'static>(
 }
 
 /// One form of an ordinary message.
-pub(super) fn decode(data: &[u8], parsed_size: usize, form: Form) -> Result<Vec<u8>, StoreError> {
+pub(super) fn decode(data: &[u8], parsed_size: usize, form: ContentForm) -> Result<Vec<u8>, StoreError> {
     let mut both = decompress(data)?;
     if parsed_size > both.len() {
         return Err(StoreError::Damaged("it is shorter than its parts"));
     }
     match form {
-        Form::Parsed => both.truncate(parsed_size),
-        Form::Raw => drop(both.drain(..parsed_size)),
+        ContentForm::Parsed => both.truncate(parsed_size),
+        ContentForm::Raw => drop(both.drain(..parsed_size)),
     }
     Ok(both)
 }
@@ -199,8 +199,8 @@ mod tests {
         for size in [0, 1, 4_096, ORDINARY - 100] {
             let content = content(&noise(size));
             assert!(content.chunks.is_empty());
-            assert_eq!(decode(&content.data, content.parsed_size, Form::Raw).unwrap(), noise(size));
-            let parsed = decode(&content.data, content.parsed_size, Form::Parsed).unwrap();
+            assert_eq!(decode(&content.data, content.parsed_size, ContentForm::Raw).unwrap(), noise(size));
+            let parsed = decode(&content.data, content.parsed_size, ContentForm::Parsed).unwrap();
             assert_eq!(serde_json::from_slice::<Parts>(&parsed).unwrap().text, "text");
         }
     }
@@ -209,7 +209,7 @@ mod tests {
     fn a_large_message_comes_back_from_its_pieces() {
         for size in [ORDINARY, PIECE, 3 * PIECE + 1] {
             let content = content(&noise(size));
-            let raw: Vec<&Chunk> = content.chunks.iter().filter(|chunk| chunk.form == Form::Raw).collect();
+            let raw: Vec<&Chunk> = content.chunks.iter().filter(|chunk| chunk.form == ContentForm::Raw).collect();
             assert!(raw.iter().map(|chunk| chunk.position).eq(0..i64::try_from(size.div_ceil(PIECE)).unwrap()));
             let bytes: Vec<u8> = raw.iter().flat_map(|chunk| decompress(&chunk.data).unwrap()).collect();
             assert!(content.data.is_empty() && bytes == noise(size));

@@ -3,7 +3,7 @@
 //! A batch of deliveries takes a few statements, independent of its size, in three steps: the inboxes are locked and
 //! read, [`Plan`] decides which deliveries are stored and where, and the rows are written. The row of an inbox stays
 //! locked until the commit, so its messages are committed in the order of their sequences. An inbox that another
-//! transaction holds for long is not waited for: its deliveries are skipped ([`DeliveryError::InboxBusy`]) and the
+//! transaction holds for long is not waited for: its deliveries are skipped ([`RefusedDelivery::InboxBusy`]) and the
 //! others are stored.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +81,7 @@ pub struct Delivered {
 
 /// Why a delivery was not stored, for any of its recipients.
 #[derive(Debug, thiserror::Error)]
-pub enum DeliveryError {
+pub enum RefusedDelivery {
     /// The inbox is full.
     #[error("inbox {0} is full")]
     InboxFull(InboxId),
@@ -109,7 +109,7 @@ pub enum DeliveryError {
 }
 
 /// The deliveries of a batch, in their order: the result of each, or why it was refused.
-pub type Outcomes = Vec<Result<Delivered, DeliveryError>>;
+pub type Outcomes = Vec<Result<Delivered, RefusedDelivery>>;
 
 /// What a batch does about an inbox that another transaction holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl Store {
         &self,
         recipient: &InboxId,
         policy: &Policy,
-    ) -> Result<Result<(), DeliveryError>, StoreError> {
+    ) -> Result<Result<(), RefusedDelivery>, StoreError> {
         const STATE: &str = inbox_state!("");
         let rows = self.database.look_up(STATE, values![recipient, policy.now]).await?;
         let Some(row) = rows.into_iter().next() else { return Ok(Ok(())) };
@@ -185,7 +185,7 @@ impl Store {
     async fn deliver_and_wait(&self, batch: &Arc<Vec<Delivery>>, policy: Policy) -> Result<Outcomes, StoreError> {
         for _ in 1..ATTEMPTS {
             let outcomes = self.deliver_once(batch, policy, Locking::Wait).await?;
-            if !outcomes.iter().any(|outcome| matches!(outcome, Err(DeliveryError::InboxBusy(_)))) {
+            if !outcomes.iter().any(|outcome| matches!(outcome, Err(RefusedDelivery::InboxBusy(_)))) {
                 return Ok(outcomes);
             }
         }
@@ -383,7 +383,7 @@ async fn change_outgoing(transaction: &mut Transaction, plan: &mut Plan<'_>) -> 
         match change {
             OutgoingChange::Add(item) => added.push(item),
             OutgoingChange::Settle(settlement) if queue::settle(transaction, settlement).await? => {}
-            OutgoingChange::Settle(_) => plan.refuse(index, DeliveryError::LeaseLost),
+            OutgoingChange::Settle(_) => plan.refuse(index, RefusedDelivery::LeaseLost),
             #[cfg(test)]
             OutgoingChange::Panic => panic!("as a test wants it"),
         }

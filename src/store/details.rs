@@ -1,7 +1,7 @@
 //! All stored data of one message: its bytes and its envelope.
 
 use super::messages::Head;
-use super::{Form, Store, StoreError};
+use super::{ContentForm, Store, StoreError};
 use crate::db::values;
 use crate::memory::Room;
 use crate::model::{Envelope, InboxId, MessageId, ProjectId, Timestamp};
@@ -50,7 +50,7 @@ impl Store {
             authenticated: row.optional_integer()?.map(|truth| truth == 1),
         };
         let room = self.room_for(2 * head.raw_size).await?;
-        let Some(raw) = self.read_form(&head, Form::Raw).await? else { return Ok(None) };
+        let Some(raw) = self.read_form(&head, ContentForm::Raw).await? else { return Ok(None) };
         let Head { inbox_id, received_at, .. } = head;
         Ok(Some(Everything { id, inbox_id, received_at, trace, envelope, raw, room }))
     }

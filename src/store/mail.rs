@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::content::{ORDINARY, decode, fold_case, on_blocking_thread};
 use super::messages::{CONTENTS_AT_ONCE, Head};
-use super::{Form, Store, StoreError, StoredMessage};
+use super::{ContentForm, Store, StoreError, StoredMessage};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{ProjectId, Timestamp};
 
@@ -190,7 +190,7 @@ impl Candidate {
             return true;
         }
         let Some(data) = self.data.as_ref().filter(|data| !data.is_empty()) else { return false };
-        let Ok(parsed) = decode(data, head.parsed_size, Form::Parsed) else { return false };
+        let Ok(parsed) = decode(data, head.parsed_size, ContentForm::Parsed) else { return false };
         let Ok(TextOnly { text }) = serde_json::from_slice::<TextOnly<'_>>(&parsed) else { return false };
         has(&text[..text.floor_char_boundary(TEXT_BYTES)])
     }

@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::content::ORDINARY;
 use super::reading::Pieces;
-use super::{Form, Selection, Store, StoreError};
+use super::{ContentForm, Selection, Store, StoreError};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::memory::{Exhausted, Room};
 use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
@@ -122,10 +122,10 @@ impl Store {
     ) -> Result<Option<Pieces>, StoreError> {
         let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
         if head.is_large() {
-            return Ok(Some(self.pieces(&head, Form::Raw)));
+            return Ok(Some(self.pieces(&head, ContentForm::Raw)));
         }
         let room = self.room_for(head.raw_size).await?;
-        Ok(self.read_form(&head, Form::Raw).await?.map(|raw| Pieces::whole(self, raw, room)))
+        Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Pieces::whole(self, raw, room)))
     }
 
     /// The bytes of a message as they were received, if `project` owns it.
@@ -140,7 +140,7 @@ impl Store {
     ) -> Result<Option<Source>, StoreError> {
         let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
         let room = self.room_for(head.raw_size).await?;
-        Ok(self.read_form(&head, Form::Raw).await?.map(|raw| Source { raw, room }))
+        Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Source { raw, room }))
     }
 
     /// The position of the message `id` in `inbox`; `None` if it is not there.
@@ -300,9 +300,9 @@ impl Store {
     /// The same, in memory that was taken for [`Head::held`].
     async fn with_parts(&self, head: Head, room: Room) -> Result<Option<StoredMessage>, StoreError> {
         let parts = if head.is_large() {
-            self.pieces(&head, Form::Parsed)
+            self.pieces(&head, ContentForm::Parsed)
         } else {
-            let Some(parsed) = self.read_form(&head, Form::Parsed).await? else { return Ok(None) };
+            let Some(parsed) = self.read_form(&head, ContentForm::Parsed).await? else { return Ok(None) };
             Pieces::whole(self, parsed, room)
         };
         let Head { id, inbox_id, sequence, sender: from, subject, received_at, attachments, .. } = head;

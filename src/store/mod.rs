@@ -43,10 +43,10 @@ use crate::memory::{Budget, Exhausted};
 use crate::model::DamagedParts;
 
 pub use change::Change;
-pub use content::{Content, Form, Origin};
+pub use content::{Content, ContentForm, Origin};
 pub(crate) use content::{fold_case, on_blocking_thread};
 pub use copy::{CopyError, Progress};
-pub use deliveries::{BusyInbox, Delivered, Delivery, DeliveryError, Outcome, Outcomes, OutgoingChange, Policy};
+pub use deliveries::{BusyInbox, Delivered, Delivery, Outcome, Outcomes, OutgoingChange, Policy, RefusedDelivery};
 pub use details::Everything;
 pub use explanation::{InboxEnd, Latest, Similar};
 pub use faults::RecipientFault;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::Change;
-use super::deliveries::{Delivered, Delivery, DeliveryError, Outcome, Outcomes, Policy};
+use super::deliveries::{Delivered, Delivery, Outcome, Outcomes, Policy, RefusedDelivery};
 use super::faults::{Pending, Use};
 use crate::model::{EmailAddress, FaultAction, FaultPoint, InboxId, MessageId, ProjectId};
 
@@ -118,19 +118,19 @@ impl InboxState {
         sender: Option<ProjectId>,
         copies: u64,
         policy: &Policy,
-    ) -> Result<(), DeliveryError> {
+    ) -> Result<(), RefusedDelivery> {
         if self.is_busy {
-            return Err(DeliveryError::InboxBusy(id.clone()));
+            return Err(RefusedDelivery::InboxBusy(id.clone()));
         }
         // A project that authenticates with its own key takes over the address.
         if self.is_disabled && sender.is_none() {
-            return Err(DeliveryError::ProjectDeleted(id.clone()));
+            return Err(RefusedDelivery::ProjectDeleted(id.clone()));
         }
         if !self.is_live && !opens {
-            return Err(DeliveryError::NoInbox(id.clone()));
+            return Err(RefusedDelivery::NoInbox(id.clone()));
         }
         if self.total() + copies > policy.inbox_messages {
-            return Err(DeliveryError::InboxFull(id.clone()));
+            return Err(RefusedDelivery::InboxFull(id.clone()));
         }
         Ok(())
     }
@@ -218,13 +218,13 @@ impl<'a> Plan<'a> {
     }
 
     /// Counts a fault as used, unless the delivery lacks the notification that it needs.
-    fn use_fault(&mut self, index: usize, faulty: Faulty, action: FaultAction) -> Result<(), DeliveryError> {
+    fn use_fault(&mut self, index: usize, faulty: Faulty, action: FaultAction) -> Result<(), RefusedDelivery> {
         let delivery = &self.deliveries[index];
         // The sending side can send a notification to no other path.
         let has_sender = || EmailAddress::parse(&delivery.content.origin.reverse_path).is_ok();
         let bounces = action == FaultAction::Bounce && has_sender();
         if bounces && delivery.bounce.is_none() {
-            return Err(DeliveryError::BounceWanted { inbox: faulty.inbox, delivery: Box::new(delivery.clone()) });
+            return Err(RefusedDelivery::BounceWanted { inbox: faulty.inbox, delivery: Box::new(delivery.clone()) });
         }
         if let Some(state) = self.states.get_mut(&faulty.inbox) {
             state.use_fault();
@@ -247,7 +247,7 @@ impl<'a> Plan<'a> {
             if let Some(id) = busy.cloned()
                 && self.is_stored(index)
             {
-                self.refuse(index, DeliveryError::InboxBusy(id));
+                self.refuse(index, RefusedDelivery::InboxBusy(id));
             }
         }
     }
@@ -272,7 +272,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Refuses a delivery that was admitted. It uses no fault.
-    pub(super) fn refuse(&mut self, index: usize, error: DeliveryError) {
+    pub(super) fn refuse(&mut self, index: usize, error: RefusedDelivery) {
         let faulty = self.faulty.remove(&index);
         for id in &self.targets[index] {
             if let Some(state) = self.states.get_mut(id) {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::content::{PIECE, decode, decompress};
 use super::messages::Head;
-use super::{Form, Store, StoreError};
+use super::{ContentForm, Store, StoreError};
 use crate::db::values;
 use crate::memory::Room;
 
@@ -30,7 +30,7 @@ enum Rest {
     /// A large message from this piece on.
     From {
         content: i64,
-        form: Form,
+        form: ContentForm,
         position: usize,
         room: Option<Room>,
     },
@@ -39,7 +39,7 @@ enum Rest {
 
 impl Store {
     /// One form of a message, whole; `None` if the message was removed meanwhile.
-    pub(super) async fn read_form(&self, head: &Head, form: Form) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(super) async fn read_form(&self, head: &Head, form: ContentForm) -> Result<Option<Vec<u8>>, StoreError> {
         const DATA: &str = "SELECT data FROM contents WHERE number = $1";
         let rows = self.database.look_up(DATA, values![head.content_number]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
@@ -48,8 +48,8 @@ impl Store {
             return decode(&data, head.parsed_size, form).map(Some);
         }
         let size = match form {
-            Form::Parsed => head.parsed_size,
-            Form::Raw => head.raw_size,
+            ContentForm::Parsed => head.parsed_size,
+            ContentForm::Raw => head.raw_size,
         };
         let mut whole = Vec::with_capacity(size);
         for position in 0..size.div_ceil(PIECE) {
@@ -60,17 +60,22 @@ impl Store {
     }
 
     /// One form of a large message.
-    pub(super) fn pieces(&self, head: &Head, form: Form) -> Pieces {
+    pub(super) fn pieces(&self, head: &Head, form: ContentForm) -> Pieces {
         let size = match form {
-            Form::Parsed => head.parsed_size,
-            Form::Raw => head.raw_size,
+            ContentForm::Parsed => head.parsed_size,
+            ContentForm::Raw => head.raw_size,
         };
         let rest = Rest::From { content: head.content_number, form, position: 0, room: None };
         Pieces { store: self.clone(), size, rest }
     }
 
     /// A piece of a large message, at most [`PIECE`] bytes; `None` if the message was removed meanwhile.
-    async fn read_piece(&self, content: i64, form: Form, position: usize) -> Result<Option<Vec<u8>>, StoreError> {
+    async fn read_piece(
+        &self,
+        content: i64,
+        form: ContentForm,
+        position: usize,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
         const PIECE_OF: &str = "SELECT data FROM chunks WHERE content_number = $1 AND form = $2 AND position = $3";
         let rows = self.database.look_up(PIECE_OF, values![content, form, position]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };

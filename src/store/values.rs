@@ -1,6 +1,6 @@
 //! The domain's types as values of a statement.
 
-use super::content::Form;
+use super::content::ContentForm;
 use crate::db::Value;
 use crate::model::{
     InboxId, InboxKind, KeyHash, MessageId, OutgoingId, OutgoingStatus, ProjectId, Timestamp, WorkerId,
@@ -60,11 +60,11 @@ impl From<InboxKind> for Value {
     }
 }
 
-impl From<Form> for Value {
-    fn from(form: Form) -> Self {
+impl From<ContentForm> for Value {
+    fn from(form: ContentForm) -> Self {
         Self::Integer(match form {
-            Form::Parsed => 0,
-            Form::Raw => 1,
+            ContentForm::Parsed => 0,
+            ContentForm::Raw => 1,
         })
     }
 }

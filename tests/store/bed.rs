@@ -7,7 +7,7 @@ use restante::config::DatabaseUrl;
 use restante::db::Database;
 use restante::model::{ApiKey, Inbox, InboxId, InboxKind, MessageId, ProjectId, Timestamp};
 use restante::store::{
-    BusyInbox, Change, Content, Delivery, DeliveryError, Origin, Outcome, Outcomes, Policy, Selection, Store, Swept,
+    BusyInbox, Change, Content, Delivery, Origin, Outcome, Outcomes, Policy, RefusedDelivery, Selection, Store, Swept,
 };
 
 use tokio::sync::mpsc;
@@ -115,7 +115,7 @@ impl Bed {
 
     /// Delivers a batch in which every delivery must be stored.
     pub async fn store(&self, deliveries: &[Delivery], now: Timestamp) -> Vec<Vec<Outcome>> {
-        let outcomes: Result<Vec<_>, DeliveryError> = self.deliver(deliveries, now).await.into_iter().collect();
+        let outcomes: Result<Vec<_>, RefusedDelivery> = self.deliver(deliveries, now).await.into_iter().collect();
         outcomes.unwrap().into_iter().map(|delivered| delivered.messages).collect()
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use restante::model::Timestamp;
-use restante::store::{BusyInbox, Change, Delivery, DeliveryError};
+use restante::store::{BusyInbox, Change, Delivery, RefusedDelivery};
 
 use super::bed::{Bed, FULL, HOUR, START, delivery, id};
 
@@ -60,14 +60,15 @@ pub async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) 
         delivery(&["full"], "z"),
     ];
     let outcomes = bed.deliver(&batch, START).await;
-    let full = |index: usize| matches!(&outcomes[index], Err(DeliveryError::InboxFull(inbox)) if *inbox == id("full"));
+    let full =
+        |index: usize| matches!(&outcomes[index], Err(RefusedDelivery::InboxFull(inbox)) if *inbox == id("full"));
     assert!(outcomes[0].is_ok() && full(1) && outcomes[2].is_ok() && full(3));
     // PostgreSQL may announce earlier deliveries only now.
     while changes.recv().await.unwrap() != Change::InboxFull(id("full")) {}
     assert_eq!(bed.subjects("other", START).await, ["y"]);
     assert_eq!(bed.live("third", START).await, None, "nothing is left of what was refused");
     let check = bed.store.check_recipient(&id("full"), &bed.policy(START)).await.unwrap();
-    assert!(matches!(check, Err(DeliveryError::InboxFull(_))));
+    assert!(matches!(check, Err(RefusedDelivery::InboxFull(_))));
     bed.store.check_recipient(&id("full"), &bed.policy(LATER)).await.unwrap().unwrap();
     bed.mail(&["full"], "again", LATER).await;
     assert_eq!(bed.subjects("full", LATER).await, ["again"]);
@@ -116,9 +117,9 @@ pub async fn mail_for_a_deleted_project_is_refused(bed: Bed) {
     bed.inbox(project, "box").await;
     assert!(bed.store.delete_project("gone", START).await.unwrap());
     let outcomes = bed.deliver(&[delivery(&["box"], "late")], START).await;
-    assert!(matches!(outcomes[..], [Err(DeliveryError::ProjectDeleted(_))]));
+    assert!(matches!(outcomes[..], [Err(RefusedDelivery::ProjectDeleted(_))]));
     let check = bed.store.check_recipient(&id("box"), &bed.policy(START)).await.unwrap();
-    assert!(matches!(check, Err(DeliveryError::ProjectDeleted(_))));
+    assert!(matches!(check, Err(RefusedDelivery::ProjectDeleted(_))));
 }
 
 pub async fn concurrent_writers_leave_no_gap(bed: Bed) {
@@ -194,8 +195,8 @@ pub async fn what_the_service_sends_itself_opens_no_inbox(bed: Bed) {
     assert!(bed.store.end_inbox(&bed.live("deleted", START).await.unwrap(), START).await.unwrap());
     let own = |name| Delivery { opens_inboxes: false, ..delivery(&[name], "bounce") };
     let outcomes = bed.deliver(&[own("deleted"), own("absent"), own("box")], START).await;
-    assert!(matches!(&outcomes[0], Err(DeliveryError::NoInbox(inbox)) if *inbox == id("deleted")));
-    assert!(matches!(&outcomes[1], Err(DeliveryError::NoInbox(inbox)) if *inbox == id("absent")));
+    assert!(matches!(&outcomes[0], Err(RefusedDelivery::NoInbox(inbox)) if *inbox == id("deleted")));
+    assert!(matches!(&outcomes[1], Err(RefusedDelivery::NoInbox(inbox)) if *inbox == id("absent")));
     assert!(outcomes[2].is_ok());
     assert_eq!(bed.live("deleted", START).await, None);
 }

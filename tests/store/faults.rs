@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use restante::model::{Fault, FaultAction, FaultPoint, Inbox, Timestamp};
-use restante::store::{Delivered, DeliveryError, Origin, RecipientFault};
+use restante::store::{Delivered, Origin, RecipientFault, RefusedDelivery};
 
 use super::bed::{Bed, HOUR, START, delivery, id};
 
@@ -30,7 +30,7 @@ async fn uses(bed: &Bed, inbox: &Inbox, now: Timestamp) -> Vec<Vec<Timestamp>> {
 }
 
 /// The result of each delivery: the fault that it used, and how often it was stored.
-fn outcomes(delivered: Vec<Result<Delivered, DeliveryError>>) -> Vec<(Option<FaultAction>, usize)> {
+fn outcomes(delivered: Vec<Result<Delivered, RefusedDelivery>>) -> Vec<(Option<FaultAction>, usize)> {
     delivered.into_iter().map(|delivered| delivered.unwrap()).map(|it| (it.fault, it.messages.len())).collect()
 }
 
@@ -88,7 +88,7 @@ pub async fn a_bounce_needs_a_notification_unless_there_is_no_sender(bed: Bed) {
         delivery
     };
     let wanted = bed.deliver(&[from("app@client.example")], START).await.pop().unwrap();
-    assert!(matches!(wanted, Err(DeliveryError::BounceWanted { inbox, .. }) if inbox == id("a")));
+    assert!(matches!(wanted, Err(RefusedDelivery::BounceWanted { inbox, .. }) if inbox == id("a")));
     assert_eq!(uses(&bed, &inbox, START).await, [vec![]]);
     assert_eq!(outcomes(bed.deliver(&[from("")], START).await), [(Some(FaultAction::Bounce), 0)]);
     assert_eq!(uses(&bed, &inbox, START).await, [vec![START]]);

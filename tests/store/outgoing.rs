@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use restante::model::{EmailAddress, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
 use restante::store::{
-    Claim, Claimed, Delivery, DeliveryError, NewOutgoing, OutgoingChange, OutgoingFilter, Settlement, Store,
+    Claim, Claimed, Delivery, NewOutgoing, OutgoingChange, OutgoingFilter, RefusedDelivery, Settlement, Store,
 };
 
 use super::bed::{Bed, HOUR, START, content, id};
@@ -116,7 +116,7 @@ pub async fn a_bounce_and_the_failure_are_one_transaction(bed: Bed) {
         bounce: None,
     };
     let outcomes = bed.deliver(&[bounce(2)], START).await;
-    assert!(matches!(outcomes[..], [Err(DeliveryError::LeaseLost)]), "{outcomes:?}");
+    assert!(matches!(outcomes[..], [Err(RefusedDelivery::LeaseLost)]), "{outcomes:?}");
     assert!(bed.subjects("a", START).await.is_empty());
     bed.store(&[bounce(1)], START).await;
     assert_eq!(bed.subjects("a", START).await, ["Undelivered"]);

@@ -7,9 +7,9 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::Failure;
+use super::failure::PageError;
 use super::messages::snippet;
-use super::page::{Place, Shell, given, html, local_part, subject, with_query};
+use super::page::{NavPlace, Shell, given, html, local_part, subject, with_query};
 use super::visit::ProjectPage;
 use super::when::When;
 use crate::http::App;
@@ -28,11 +28,11 @@ const TIMES: [(&str, &str, u64); 3] =
 
 #[derive(Template)]
 #[template(path = "all_mail.html")]
-struct MailPage {
+struct AllMailPage {
     shell: Shell,
     base: String,
     filters: Filters,
-    rows: Vec<Row>,
+    rows: Vec<MailRow>,
     /// The next page.
     more: Option<String>,
     /// Says how far a search has come that has not reached the end.
@@ -49,7 +49,7 @@ struct Filters {
     before: Option<i64>,
 }
 
-struct Row {
+struct MailRow {
     url: String,
     id: String,
     address: String,
@@ -101,27 +101,27 @@ impl Filters {
     }
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, Failure> {
+pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, PageError> {
     let (filters, base) = (Filters::new(&query), page.path("/mail"));
     // Read before the list, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let (now, mail_domain) = (app.service.clock().now(), app.service.mail_domain());
     let mail = app.service.mail(page.project.id, &filters.filter(mail_domain, now), PAGE).await.map_err(Error::from)?;
-    let rows: Vec<Row> = mail.messages.into_iter().map(|message| row(message, &page, mail_domain, now)).collect();
+    let rows: Vec<MailRow> = mail.messages.into_iter().map(|message| row(message, &page, mail_domain, now)).collect();
     let progress = mail
         .next
         .filter(|_| rows.len() < PAGE)
         .map(|_| format!("{} messages were searched, {} found. There are older ones.", mail.compared, rows.len()));
-    let shell = page.shell(format!("Mail of {}", page.project.name), Place::Mail);
+    let shell = page.shell(format!("Mail of {}", page.project.name), NavPlace::Mail);
     // A later page does not change when mail arrives.
     let shell = if filters.before.is_none() { shell.live(page.path("/inboxes/events"), seen) } else { shell };
     let more = mail.next.map(|before| filters.url(&base, before));
-    Ok(html(&MailPage { shell, base, filters, rows, more, progress })?)
+    Ok(html(&AllMailPage { shell, base, filters, rows, more, progress })?)
 }
 
-fn row(message: ListedMessage, page: &ProjectPage, mail_domain: &Domain, now: Timestamp) -> Row {
+fn row(message: ListedMessage, page: &ProjectPage, mail_domain: &Domain, now: Timestamp) -> MailRow {
     let inbox = path_segment(message.inbox_id.as_str());
-    Row {
+    MailRow {
         url: page.path(&format!("/inboxes/{inbox}/messages/{}", message.id)),
         id: message.id.to_string(),
         address: message.inbox_id.at(mail_domain),

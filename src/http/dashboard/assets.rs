@@ -9,7 +9,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
-use super::failure::Failure;
+use super::failure::PageError;
 use crate::http::error::Error;
 
 const STYLE_SHEET: &str = include_str!("../../../static/dashboard.css");
@@ -29,7 +29,7 @@ pub(super) fn script_url() -> String {
     format!("/static/{}", *SCRIPT_NAME)
 }
 
-pub(super) async fn serve(Path(file): Path<String>) -> Result<Response, Failure> {
+pub(super) async fn serve(Path(file): Path<String>) -> Result<Response, PageError> {
     let (content_type, body) = match file.as_str() {
         file if file == *STYLE_SHEET_NAME => ("text/css; charset=utf-8", STYLE_SHEET),
         file if file == *SCRIPT_NAME => ("text/javascript; charset=utf-8", SCRIPT),

@@ -6,8 +6,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::Failure;
-use super::page::{Place, Shell, again, html, see};
+use super::failure::PageError;
+use super::page::{NavPlace, Shell, again, html, see};
 use super::visit::{Form, InboxPage};
 use crate::http::App;
 use crate::http::error::Error;
@@ -39,7 +39,7 @@ struct Fields {
     reply: Option<String>,
 }
 
-pub(super) async fn show(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, Failure> {
+pub(super) async fn show(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, PageError> {
     let fields = match query.first("reply") {
         Some(id) => Fields::reply_to(&app.service.message(&page.of.caller(), &id).await?)?,
         None => Fields::default(),
@@ -47,7 +47,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, page: InboxPage, query: Qu
     Ok(html(&compose_page(&app, &page, fields))?)
 }
 
-pub(super) async fn send(State(app): State<Arc<App>>, page: InboxPage, form: Form) -> Result<Response, Failure> {
+pub(super) async fn send(State(app): State<Arc<App>>, page: InboxPage, form: Form) -> Result<Response, PageError> {
     let sent = match draft(&form) {
         Ok(draft) => send_draft(&app, &page, draft).await,
         Err(error) => Err(error),
@@ -93,7 +93,7 @@ fn quoted(from: &str, text: &str) -> String {
 fn compose_page(app: &App, page: &InboxPage, fields: Fields) -> ComposePage {
     let title = if fields.reply.is_some() { "Reply" } else { "Send a message" };
     ComposePage {
-        shell: page.of.shell(title, Place::Inboxes),
+        shell: page.of.shell(title, NavPlace::Inboxes),
         title,
         base: page.path(),
         from: page.inbox.address(app.service.mail_domain()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::Failure;
+use super::failure::PageError;
 use super::page::{see, with_query};
 use super::parts::MessagePath;
 use super::visit::{Form, InboxPage, Params, ProjectPage};
@@ -36,22 +36,22 @@ pub(super) async fn message(
     State(app): State<Arc<App>>,
     page: InboxPage,
     Params(MessagePath { message }): Params<MessagePath>,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     let deletion = app.service.throw_message_away(&page.inbox, &message).await?;
     Ok(see(&with_query(&page.path(), &[("undo", Some(&deletion.to_string()))])))
 }
 
-pub(super) async fn messages(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, Failure> {
+pub(super) async fn messages(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, PageError> {
     let deletion = app.service.throw_messages_away(&page.inbox).await?;
     Ok(see(&with_query(&page.path(), &[("undo", Some(&deletion.to_string()))])))
 }
 
-pub(super) async fn inbox(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, Failure> {
+pub(super) async fn inbox(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, PageError> {
     let deletion = app.service.throw_inboxes_away(&page.of.caller(), &[page.inbox.id.as_str()]).await?;
     Ok(see(&with_query(&page.of.path("/inboxes"), &[("undo", Some(&deletion.to_string()))])))
 }
 
-pub(super) async fn inboxes(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, Failure> {
+pub(super) async fn inboxes(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {
     let chosen = form.all("inbox");
     if chosen.is_empty() {
         return Ok(see(&page.path("/inboxes")));
@@ -61,7 +61,7 @@ pub(super) async fn inboxes(State(app): State<Arc<App>>, page: ProjectPage, form
 }
 
 /// Takes a deletion back.
-pub(super) async fn undo(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, Failure> {
+pub(super) async fn undo(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {
     if !app.service.restore(&page.caller(), form.text("deletion")).await? {
         let text = "it is too late to take this back, or the address is in use again";
         return Err(Error::Refused(text.to_owned()).into());

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::response::{IntoResponse, Response};
 
-use super::failure::{Failure, sentence};
+use super::failure::{PageError, sentence};
 use super::page::{Shell, html};
 use super::visit::Visit;
 use super::when::ago;
@@ -20,7 +20,7 @@ struct FailurePage {
 }
 
 /// The page for an error of this visit.
-pub(super) async fn render(app: &App, visit: &Visit, Failure(error): Failure) -> Response {
+pub(super) async fn render(app: &App, visit: &Visit, PageError(error): PageError) -> Response {
     let title = if error.status() == Error::NotFound.status() { "Not found" } else { "Not possible" };
     let shell = shell(app, visit, title).await.unwrap_or_else(|_| Shell::bare(title));
     let page = FailurePage { shell, message: message(app, visit, &error).await };

@@ -16,7 +16,7 @@ use crate::store::Latest;
 /// An explanation.
 #[derive(Template)]
 #[template(path = "explanation.html")]
-pub(super) struct ExplanationView {
+pub(super) struct ExplanationPanel {
     summary: String,
     messages: Vec<MissedMessage>,
     refused: Vec<Refusal>,
@@ -75,7 +75,7 @@ impl Refusal {
     }
 }
 
-impl ExplanationView {
+impl ExplanationPanel {
     /// Explains a wait on the inbox of the page.
     pub(super) async fn of_wait(app: &App, page: &InboxPage, wait: &WaitRecord) -> Result<Self, Error> {
         let filter = MessageFilter {

@@ -8,15 +8,15 @@ use crate::http::error::Error;
 
 /// Why a handler failed; the guard reads it from the extensions of the response.
 #[derive(Clone, Debug)]
-pub(super) struct Failure(pub(super) Arc<Error>);
+pub(super) struct PageError(pub(super) Arc<Error>);
 
-impl<E: Into<Error>> From<E> for Failure {
+impl<E: Into<Error>> From<E> for PageError {
     fn from(error: E) -> Self {
         Self(Arc::new(error.into()))
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let mut response = self.0.status().into_response();
         response.extensions_mut().insert(self);

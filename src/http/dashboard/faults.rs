@@ -9,7 +9,7 @@ use crate::model::{Fault, FaultState, Inbox, Timestamp};
 const SHOWN: usize = 10;
 
 /// The faults of an inbox.
-pub(super) struct FaultsView {
+pub(super) struct FaultsPanel {
     pub(super) rows: Vec<FaultRow>,
     /// How often they still apply.
     pub(super) left: u32,
@@ -24,7 +24,7 @@ pub(super) struct FaultRow {
     pub(super) is_used_up: bool,
 }
 
-impl FaultsView {
+impl FaultsPanel {
     pub(super) async fn read(app: &App, inbox: &Inbox, now: Timestamp) -> Result<Self, Error> {
         let faults = app.service.faults(inbox).await?;
         let left = faults.iter().map(FaultState::left).sum();

@@ -7,8 +7,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::Failure;
-use super::page::{Place, Shell, html, local_part, subject};
+use super::failure::PageError;
+use super::page::{NavPlace, Shell, html, local_part, subject};
 use super::visit::{ProjectPage, SignedIn};
 use crate::http::App;
 use crate::http::download::path_segment;
@@ -41,19 +41,19 @@ pub(super) async fn in_project(
     State(app): State<Arc<App>>,
     page: ProjectPage,
     query: Query,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     let search = query.search();
     let wanted = search.clone().unwrap_or_default().to_lowercase();
-    let mut results = pages(Place::of_project(), &page.path(""), &wanted);
+    let mut results = pages(NavPlace::of_project(), &page.path(""), &wanted);
     results.extend(inboxes(&app, &page, &wanted).await?);
     if !wanted.is_empty() {
         results.extend(messages(&app, &page, &wanted).await?);
     }
     if page.session.is_administrator() {
-        results.extend(pages(Place::of_installation(), "", &wanted));
+        results.extend(pages(NavPlace::of_installation(), "", &wanted));
         results.extend(projects(&app, &wanted).await?);
     }
-    let (shell, base) = (page.shell("Find", Place::Inboxes), page.path("/find"));
+    let (shell, base) = (page.shell("Find", NavPlace::Inboxes), page.path("/find"));
     Ok(html(&FindPage { shell, base, search, results })?)
 }
 
@@ -62,16 +62,16 @@ pub(super) async fn everywhere(
     State(app): State<Arc<App>>,
     viewer: SignedIn,
     query: Query,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     let search = query.search();
     let wanted = search.clone().unwrap_or_default().to_lowercase();
-    let mut results = pages(Place::of_installation(), "", &wanted);
+    let mut results = pages(NavPlace::of_installation(), "", &wanted);
     results.extend(projects(&app, &wanted).await?);
-    let shell = viewer.shell("Find", Place::Projects);
+    let shell = viewer.shell("Find", NavPlace::Projects);
     Ok(html(&FindPage { shell, base: "/find".to_owned(), search, results })?)
 }
 
-fn pages(places: &[Place], base: &str, wanted: &str) -> Vec<Found> {
+fn pages(places: &[NavPlace], base: &str, wanted: &str) -> Vec<Found> {
     let named = places.iter().filter(|place| place.label().to_lowercase().contains(wanted));
     let found = named.map(|place| Found {
         kind: "Page",

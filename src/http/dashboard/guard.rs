@@ -13,7 +13,7 @@ use axum::{RequestExt, body::Body};
 
 use super::access::Access;
 use super::error_page;
-use super::failure::Failure;
+use super::failure::PageError;
 use super::page::with_query;
 use super::visit::{Form, Visit};
 use crate::http::App;
@@ -46,7 +46,7 @@ pub(super) async fn guard(
         Ok(()) => {
             request.extensions_mut().insert(Arc::new(visit.clone()));
             let mut response = next.run(request).await;
-            let Some(failure) = response.extensions_mut().remove::<Failure>() else { return response };
+            let Some(failure) = response.extensions_mut().remove::<PageError>() else { return response };
             failure
         }
         // For a page, the visitor signs in first and then continues there.

@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::deletions::Undo;
-use super::failure::Failure;
-use super::page::{Place, Shell, again, html, local_part, see, subject, with_query};
+use super::failure::PageError;
+use super::page::{NavPlace, Shell, again, html, local_part, see, subject, with_query};
 use super::start::Setup;
 use super::visit::{Form, InboxPage, ProjectPage};
 use super::waits::{OpenWait, open_waits};
@@ -39,7 +39,7 @@ struct InboxesPage {
     /// The open waits of the project.
     waits: Vec<OpenWait>,
     undo: Option<Undo>,
-    rows: Vec<Row>,
+    rows: Vec<InboxRow>,
     /// The pages before and after this one.
     newer: Option<String>,
     more: Option<String>,
@@ -56,7 +56,7 @@ struct Kind {
     is_current: bool,
 }
 
-struct Row {
+struct InboxRow {
     id: String,
     address: String,
     is_permanent: bool,
@@ -128,7 +128,7 @@ impl ListQuery {
     }
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, Failure> {
+pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, PageError> {
     let undo = Undo::read(&app, &page, &query, &page.path("/inboxes")).await?;
     let list = list_page(&app, &page, ListQuery::from(&query)).await?;
     Ok(html(&InboxesPage { undo, ..list })?)
@@ -148,7 +148,7 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
     let now = app.service.clock().now();
     let title = format!("Inboxes of {}", page.project.name);
     Ok(InboxesPage {
-        shell: page.shell(title, Place::Inboxes).live(format!("{base}/events"), seen),
+        shell: page.shell(title, NavPlace::Inboxes).live(format!("{base}/events"), seen),
         kinds: kinds(&base, &query),
         kind: query.kind.map(kind_word),
         with_mail: query.with_mail,
@@ -168,7 +168,7 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
     })
 }
 
-pub(super) async fn create(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, Failure> {
+pub(super) async fn create(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {
     let name = form.text("name").trim();
     let created = match form.text("kind") {
         "permanent" => app.service.create_permanent_inbox(page.project.id, name).await.map_err(Error::from),
@@ -184,7 +184,7 @@ pub(super) async fn create(State(app): State<Arc<App>>, page: ProjectPage, form:
 }
 
 /// Sets how many days the messages of a permanent inbox are kept.
-pub(super) async fn retain(State(app): State<Arc<App>>, page: InboxPage, form: Form) -> Result<Response, Failure> {
+pub(super) async fn retain(State(app): State<Arc<App>>, page: InboxPage, form: Form) -> Result<Response, PageError> {
     // A text that is no number is refused as 0 is.
     let days = Some(form.text("days").trim()).filter(|days| !days.is_empty()).map(|days| days.parse().unwrap_or(0));
     app.service.set_retention(&page.inbox, days).await.map_err(Error::from)?;
@@ -213,9 +213,9 @@ fn kinds(base: &str, query: &ListQuery) -> [Kind; 4] {
     })
 }
 
-fn row(summary: InboxSummary, mail_domain: &Domain, now: Timestamp) -> Row {
+fn row(summary: InboxSummary, mail_domain: &Domain, now: Timestamp) -> InboxRow {
     let received_at = summary.last_received_at.zip(summary.last_subject);
-    Row {
+    InboxRow {
         id: path_segment(summary.inbox.id.as_str()),
         address: summary.inbox.address(mail_domain),
         is_permanent: summary.inbox.kind == InboxKind::Permanent,

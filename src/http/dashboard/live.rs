@@ -14,7 +14,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 
-use super::failure::Failure;
+use super::failure::PageError;
 use super::visit::{InboxPage, ProjectPage, SignedIn};
 use crate::http::App;
 use crate::http::query::Query;
@@ -28,28 +28,32 @@ const OPENING: &str = "retry: 1000\n\n";
 pub(super) struct Seen(Option<String>);
 
 impl<S: Sync> FromRequestParts<S> for Seen {
-    type Rejection = Failure;
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PageError> {
         let last = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
         Ok(Self(last.or(Query::from_request_parts(parts, state).await?.first("seen"))))
     }
 }
 
-pub(super) async fn inboxes(State(app): State<Arc<App>>, page: ProjectPage, seen: Seen) -> Result<Response, Failure> {
+pub(super) async fn inboxes(State(app): State<Arc<App>>, page: ProjectPage, seen: Seen) -> Result<Response, PageError> {
     events(&app, page.session, Watched::Inboxes(page.project.id), seen)
 }
 
-pub(super) async fn inbox(State(app): State<Arc<App>>, page: InboxPage, seen: Seen) -> Result<Response, Failure> {
+pub(super) async fn inbox(State(app): State<Arc<App>>, page: InboxPage, seen: Seen) -> Result<Response, PageError> {
     let watched = page.watched();
     events(&app, page.of.session, watched, seen)
 }
 
-pub(super) async fn outgoing(State(app): State<Arc<App>>, page: ProjectPage, seen: Seen) -> Result<Response, Failure> {
+pub(super) async fn outgoing(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    seen: Seen,
+) -> Result<Response, PageError> {
     events(&app, page.session, Watched::Outgoing(page.project.id), seen)
 }
 
-pub(super) async fn refused(State(app): State<Arc<App>>, page: ProjectPage, seen: Seen) -> Result<Response, Failure> {
+pub(super) async fn refused(State(app): State<Arc<App>>, page: ProjectPage, seen: Seen) -> Result<Response, PageError> {
     events(&app, page.session, Watched::Refused(Some(page.project.id)), seen)
 }
 
@@ -57,11 +61,11 @@ pub(super) async fn all_refused(
     State(app): State<Arc<App>>,
     SignedIn(session): SignedIn,
     seen: Seen,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     events(&app, session, Watched::Refused(None), seen)
 }
 
-fn events(app: &App, session: Session, watched: Watched, Seen(seen): Seen) -> Result<Response, Failure> {
+fn events(app: &App, session: Session, watched: Watched, Seen(seen): Seen) -> Result<Response, PageError> {
     let follower = app.service.follow(session, watched, seen)?;
     let news = stream::unfold((follower, true), |(mut follower, is_first)| async move {
         let event = if is_first { OPENING.to_owned() } else { next_event(&mut follower).await? };

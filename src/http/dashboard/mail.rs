@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::Failure;
+use super::failure::PageError;
 use super::parts::MessagePath;
 use super::visit::{Params, ProjectPage};
 use crate::http::App;
@@ -17,7 +17,7 @@ pub(super) async fn html(
     page: ProjectPage,
     Params(MessagePath { message }): Params<MessagePath>,
     query: Query,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     let images = if query.first("images").as_deref() == Some("show") { Images::All } else { Images::Own };
     Ok(frame::page(&app, &page.caller(), &message, images).await?)
 }

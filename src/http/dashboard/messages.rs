@@ -7,10 +7,10 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::deletions::Undo;
-use super::failure::Failure;
-use super::faults::FaultsView;
+use super::failure::PageError;
+use super::faults::FaultsPanel;
 use super::notices::Notices;
-use super::page::{Place, Shell, given, html, subject, with_query};
+use super::page::{NavPlace, Shell, given, html, subject, with_query};
 use super::parts::MessagePath;
 use super::reader::{MessageView, ReaderQuery};
 use super::start::Setup;
@@ -21,7 +21,7 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{InboxKind, Message, Timestamp};
-use crate::service::{Found, ListedMessage};
+use crate::service::{FoundMessages, ListedMessage};
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -35,9 +35,9 @@ struct MessagesPage {
     base: String,
     /// All inboxes of the project.
     inboxes: String,
-    inbox: InboxView,
+    inbox: InboxPanel,
     search: Option<String>,
-    rows: Vec<Row>,
+    rows: Vec<MessageRow>,
     /// The next page of the list.
     more: Option<String>,
     setup: Setup,
@@ -46,7 +46,7 @@ struct MessagesPage {
     waits: WaitsView,
     /// Whether the waits were asked for.
     is_waits: bool,
-    faults: FaultsView,
+    faults: FaultsPanel,
     message: Option<MessageView>,
 }
 
@@ -57,14 +57,14 @@ enum Pane {
     Message(Message),
 }
 
-struct InboxView {
+struct InboxPanel {
     address: String,
     is_permanent: bool,
     expires: Option<When>,
     retention_days: Option<i64>,
 }
 
-struct Row {
+struct MessageRow {
     url: String,
     id: String,
     is_open: bool,
@@ -76,7 +76,7 @@ struct Row {
     received: When,
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, Failure> {
+pub(super) async fn list(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, PageError> {
     respond(&app, &page, &query, Pane::Idle).await
 }
 
@@ -85,7 +85,7 @@ pub(super) async fn show(
     page: InboxPage,
     Params(MessagePath { message }): Params<MessagePath>,
     query: Query,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     let message = app.service.message(&page.of.caller(), &message).await?;
     if message.inbox_id != page.inbox.id {
         return Err(Error::MessageNotFound.into());
@@ -94,18 +94,18 @@ pub(super) async fn show(
 }
 
 /// The waits on the inbox, next to its messages.
-pub(super) async fn waits(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, Failure> {
+pub(super) async fn waits(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, PageError> {
     respond(&app, &page, &query, Pane::Waits).await
 }
 
-async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Result<Response, Failure> {
+async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Result<Response, PageError> {
     let is_waits = matches!(pane, Pane::Waits);
     let open = if let Pane::Message(message) = pane { Some(message) } else { None };
     // Read before the list, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&page.watched()).await?;
     let search = query.search();
     let wanted = search.as_deref().unwrap_or_default();
-    let Found { messages, more } = app.service.search(&page.inbox, wanted, query.first("before"), PAGE).await?;
+    let FoundMessages { messages, more } = app.service.search(&page.inbox, wanted, query.first("before"), PAGE).await?;
     let (base, now) = (page.path(), app.service.clock().now());
     let open_id = open.as_ref().map(|open| open.id);
     // The next message is shown in the same tab.
@@ -118,7 +118,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     let more = more.map(|id| with_query(&base, &[("q", search.as_deref()), ("before", Some(&id.to_string()))]));
     let address = page.inbox.address(app.service.mail_domain());
     let title = open.as_ref().map_or(address.as_str(), |open| subject(&open.subject));
-    let shell = page.of.shell(title, Place::Inboxes).live(format!("{base}/events"), seen);
+    let shell = page.of.shell(title, NavPlace::Inboxes).live(format!("{base}/events"), seen);
     let waits = WaitsView::read(app, page, query.first("explain").as_deref(), open.is_none()).await?;
     let notices = Notices::read(app, &page.inbox, &waits).await?;
     let message = match open {
@@ -131,9 +131,9 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     Ok(html(&MessagesPage {
         shell,
         inboxes: page.of.path("/inboxes"),
-        inbox: inbox_view(app, page, address, now).await?,
+        inbox: inbox_panel(app, page, address, now).await?,
         setup: Setup::new(app, &page.of.project, Some(&page.inbox)),
-        faults: FaultsView::read(app, &page.inbox, now).await?,
+        faults: FaultsPanel::read(app, &page.inbox, now).await?,
         base,
         search,
         rows,
@@ -146,11 +146,11 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     })?)
 }
 
-async fn inbox_view(app: &App, page: &InboxPage, address: String, now: Timestamp) -> Result<InboxView, Error> {
+async fn inbox_panel(app: &App, page: &InboxPage, address: String, now: Timestamp) -> Result<InboxPanel, Error> {
     let expires = page.inbox.expires_at.map(|expires_at| When::new(expires_at, now));
     let is_permanent = page.inbox.kind == InboxKind::Permanent;
     let retention_days = if is_permanent { app.service.retention_days(&page.inbox).await? } else { None };
-    Ok(InboxView { address, is_permanent, expires, retention_days })
+    Ok(InboxPanel { address, is_permanent, expires, retention_days })
 }
 
 /// The start of a text on one line.
@@ -166,8 +166,8 @@ fn row(
     tab: Option<&str>,
     is_open: bool,
     now: Timestamp,
-) -> Row {
-    Row {
+) -> MessageRow {
+    MessageRow {
         url: with_query(&format!("{base}/messages/{}", message.id), &[("q", search), ("tab", tab)]),
         id: message.id.to_string(),
         is_open,

@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::failure::Failure;
-use super::page::{Place, Shell, html, see, subject};
+use super::failure::PageError;
+use super::page::{NavPlace, Shell, html, see, subject};
 use super::visit::{Params, ProjectPage};
 use super::when::When;
 use crate::http::App;
@@ -25,10 +25,10 @@ const SHOWN: u32 = 200;
 struct OutgoingPage {
     shell: Shell,
     base: String,
-    rows: Vec<Row>,
+    rows: Vec<OutgoingRow>,
 }
 
-struct Row {
+struct OutgoingRow {
     id: String,
     inbox: String,
     inbox_path: String,
@@ -57,7 +57,7 @@ pub(super) struct ItemPath {
     item: String,
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, Failure> {
+pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, PageError> {
     let project = page.project.id;
     // Read before the list, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&Watched::Outgoing(project)).await?;
@@ -67,7 +67,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage) -> Resu
     let mut attempts = outbox.attempts(project, SHOWN).await?;
     let items = outbox.list(&filter, SHOWN).await?.into_iter();
     let rows = items.map(|item| row(attempts.remove(&item.id).unwrap_or_default(), item, now)).collect();
-    let shell = page.shell("Outgoing mail", Place::Outgoing).live(page.path("/outgoing/events"), seen);
+    let shell = page.shell("Outgoing mail", NavPlace::Outgoing).live(page.path("/outgoing/events"), seen);
     Ok(html(&OutgoingPage { shell, base: page.path(""), rows })?)
 }
 
@@ -75,7 +75,7 @@ pub(super) async fn retry(
     State(app): State<Arc<App>>,
     page: ProjectPage,
     Params(path): Params<ItemPath>,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     app.service.outbox().retry(own_item(&app, &page, &path).await?).await?;
     Ok(see(&page.path("/outgoing")))
 }
@@ -84,7 +84,7 @@ pub(super) async fn cancel(
     State(app): State<Arc<App>>,
     page: ProjectPage,
     Params(path): Params<ItemPath>,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     app.service.outbox().cancel(own_item(&app, &page, &path).await?).await?;
     Ok(see(&page.path("/outgoing")))
 }
@@ -95,9 +95,9 @@ async fn own_item(app: &App, page: &ProjectPage, path: &ItemPath) -> Result<Outg
     app.service.outbox().own(page.project.id, id).await?.map(|_| id).ok_or(Error::NotFound)
 }
 
-fn row(attempts: Vec<Attempt>, item: Outgoing, now: Timestamp) -> Row {
+fn row(attempts: Vec<Attempt>, item: Outgoing, now: Timestamp) -> OutgoingRow {
     let is_queued = item.status == OutgoingStatus::Queued;
-    Row {
+    OutgoingRow {
         id: item.id.to_string(),
         inbox_path: path_segment(item.inbox.as_str()),
         inbox: item.inbox.to_string(),

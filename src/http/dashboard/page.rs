@@ -20,7 +20,7 @@ const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefet
 
 /// An entry of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum NavPlace {
     Inboxes,
     Mail,
     Waits,
@@ -32,7 +32,7 @@ pub(super) enum Place {
     AllRefused,
 }
 
-impl Place {
+impl NavPlace {
     const OF_PROJECT: [Self; 6] = [Self::Inboxes, Self::Mail, Self::Waits, Self::Outgoing, Self::Refused, Self::Start];
     const OF_INSTALLATION: [Self; 2] = [Self::Projects, Self::AllRefused];
 
@@ -140,7 +140,7 @@ impl Shell {
         session: &Session,
         project: Option<&Project>,
         title: impl Into<String>,
-        place: Option<Place>,
+        place: Option<NavPlace>,
     ) -> Self {
         Self { navigation: Some(Navigation::new(session, project, place)), ..Self::bare(title) }
     }
@@ -157,18 +157,18 @@ impl Shell {
 }
 
 impl Navigation {
-    fn new(session: &Session, project: Option<&Project>, current: Option<Place>) -> Self {
+    fn new(session: &Session, project: Option<&Project>, current: Option<NavPlace>) -> Self {
         let base = project.map(|project| project_path(project, ""));
-        let of_project = |base: &String| Place::OF_PROJECT.map(|place| place.entry(base, current)).into();
+        let of_project = |base: &String| NavPlace::OF_PROJECT.map(|place| place.entry(base, current)).into();
         let settings = base.as_deref().filter(|_| session.is_administrator());
         let is_administrator = session.is_administrator();
-        let of_installation = Place::OF_INSTALLATION.iter().filter(|_| session.is_administrator());
+        let of_installation = NavPlace::OF_INSTALLATION.iter().filter(|_| session.is_administrator());
         Self {
             csrf: session.csrf_token.clone(),
             project: project.map(|project| project.name.clone()),
             find: base.as_ref().map(|base| format!("{base}/find")).or(is_administrator.then(|| "/find".to_owned())),
             of_project: base.as_ref().map(of_project).unwrap_or_default(),
-            settings: settings.map(|base| Place::Settings.entry(base, current)),
+            settings: settings.map(|base| NavPlace::Settings.entry(base, current)),
             of_installation: of_installation.map(|place| place.entry("", current)).collect(),
         }
     }

@@ -8,7 +8,7 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::failure::Failure;
+use super::failure::PageError;
 use super::page::given;
 use super::visit::{Params, ProjectPage};
 use super::when::size;
@@ -66,7 +66,7 @@ pub(super) async fn eml(
     State(app): State<Arc<App>>,
     page: ProjectPage,
     Params(MessagePath { message }): Params<MessagePath>,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     let Source { raw, room } = app.service.message_source(&page.caller(), &message).await?;
     let name = format!("{}.eml", message.to_ascii_lowercase());
     Ok(attachment("message/rfc822", &name, room.hold(raw))?)
@@ -76,7 +76,7 @@ pub(super) async fn download(
     State(app): State<Arc<App>>,
     page: ProjectPage,
     Params(path): Params<PartPath>,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     let (part, room) = find(&app, &page, &path).await?;
     let name = part.file_name.as_deref().map(safe_name).and_then(given);
     let name = name.unwrap_or_else(|| format!("part-{}", path.part));
@@ -87,7 +87,7 @@ pub(super) async fn image(
     State(app): State<Arc<App>>,
     page: ProjectPage,
     Params(path): Params<PartPath>,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     let (part, room) = find(&app, &page, &path).await?;
     let content_type = part.image_type.ok_or(Error::NotFound)?;
     let headers = [(CONTENT_TYPE, content_type), (CONTENT_SECURITY_POLICY, POLICY)];

@@ -8,8 +8,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::Failure;
-use super::page::{Place, Shell, again, html, see};
+use super::failure::PageError;
+use super::page::{NavPlace, Shell, again, html, see};
 use super::visit::{Form, ProjectPage, SignedIn};
 use super::when::{When, size};
 use crate::http::App;
@@ -24,13 +24,13 @@ const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 #[template(path = "projects.html")]
 struct ProjectsPage {
     shell: Shell,
-    projects: Vec<Row>,
+    projects: Vec<ProjectRow>,
     /// A project that was refused, and why.
     name: String,
     problem: Option<String>,
 }
 
-struct Row {
+struct ProjectRow {
     id: String,
     name: String,
     is_default: bool,
@@ -45,7 +45,7 @@ struct Row {
 #[template(path = "settings.html")]
 struct SettingsPage {
     shell: Shell,
-    project: Row,
+    project: ProjectRow,
     problem: Option<String>,
 }
 
@@ -62,15 +62,15 @@ struct KeyPage {
     back: String,
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, viewer: SignedIn) -> Result<Response, Failure> {
+pub(super) async fn list(State(app): State<Arc<App>>, viewer: SignedIn) -> Result<Response, PageError> {
     Ok(html(&projects_page(&app, &viewer).await?)?)
 }
 
-pub(super) async fn create(State(app): State<Arc<App>>, viewer: SignedIn, form: Form) -> Result<Response, Failure> {
+pub(super) async fn create(State(app): State<Arc<App>>, viewer: SignedIn, form: Form) -> Result<Response, PageError> {
     let name = form.text("name").trim();
     match app.service.projects().create(name).await {
         Ok(key) => {
-            let shell = viewer.shell(format!("API key of {name}"), Place::Projects);
+            let shell = viewer.shell(format!("API key of {name}"), NavPlace::Projects);
             Ok(show_key(&app, shell, name, &key, None, "/projects".to_owned())?)
         }
         Err(error) => {
@@ -82,30 +82,30 @@ pub(super) async fn create(State(app): State<Arc<App>>, viewer: SignedIn, form: 
     }
 }
 
-pub(super) async fn settings(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, Failure> {
+pub(super) async fn settings(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, PageError> {
     Ok(html(&settings_page(&app, &page).await?)?)
 }
 
-pub(super) async fn rename(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, Failure> {
+pub(super) async fn rename(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {
     match app.service.projects().rename(&page.project, form.text("name").trim()).await {
         Ok(()) => Ok(see(&page.path("/settings"))),
         Err(error) => refused(&app, &page, error.into()).await,
     }
 }
 
-pub(super) async fn rotate(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, Failure> {
+pub(super) async fn rotate(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {
     let name = &page.project.name;
     let (overlap, former) = match form.given("overlap") {
         None => (Duration::ZERO, "The former keys have stopped working."),
         Some(_) => (OVERLAP, "The former keys work for another 24 hours."),
     };
     let key = app.service.projects().rotate_key(name, overlap).await?;
-    let shell = page.shell(format!("API key of {name}"), Place::Settings);
+    let shell = page.shell(format!("API key of {name}"), NavPlace::Settings);
     Ok(show_key(&app, shell, name, &key, Some(former), page.path("/settings"))?)
 }
 
 /// Deletes the project if the form repeats its name.
-pub(super) async fn delete(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, Failure> {
+pub(super) async fn delete(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {
     let name = &page.project.name;
     if form.text("name") != name {
         let error = Error::Refused("type the name of the project exactly to delete it".to_owned());
@@ -121,18 +121,18 @@ async fn projects_page(app: &App, viewer: &SignedIn) -> Result<ProjectsPage, Err
     let projects = app.service.projects().list().await?;
     let holdings = app.service.projects().holdings(None).await?;
     let projects = projects.into_iter().map(|project| row(app, project, &holdings)).collect();
-    let shell = viewer.shell("Projects", Place::Projects);
+    let shell = viewer.shell("Projects", NavPlace::Projects);
     Ok(ProjectsPage { shell, projects, name: String::new(), problem: None })
 }
 
 async fn settings_page(app: &App, page: &ProjectPage) -> Result<SettingsPage, Error> {
-    let shell = page.shell(format!("Settings of {}", page.project.name), Place::Settings);
+    let shell = page.shell(format!("Settings of {}", page.project.name), NavPlace::Settings);
     let holdings = app.service.projects().holdings(Some(page.project.id)).await?;
     Ok(SettingsPage { shell, project: row(app, page.project.clone(), &holdings), problem: None })
 }
 
 /// The settings again, with the reason why nothing was changed.
-async fn refused(app: &App, page: &ProjectPage, error: Error) -> Result<Response, Failure> {
+async fn refused(app: &App, page: &ProjectPage, error: Error) -> Result<Response, PageError> {
     let page = settings_page(app, page).await?;
     Ok(again(error, |problem| SettingsPage { problem: Some(problem), ..page })?)
 }
@@ -155,9 +155,9 @@ fn show_key(
     })
 }
 
-fn row(app: &App, project: Project, holdings: &HashMap<ProjectId, Holdings>) -> Row {
+fn row(app: &App, project: Project, holdings: &HashMap<ProjectId, Holdings>) -> ProjectRow {
     let holdings = holdings.get(&project.id).copied().unwrap_or_default();
-    Row {
+    ProjectRow {
         id: project.id.to_string(),
         name: project.name,
         is_default: project.is_default,

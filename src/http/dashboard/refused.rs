@@ -8,8 +8,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::Failure;
-use super::page::{Place, Shell, given, html};
+use super::failure::PageError;
+use super::page::{NavPlace, Shell, given, html};
 use super::remedy::remedy;
 use super::visit::{ProjectPage, SignedIn};
 use super::when::When;
@@ -37,7 +37,7 @@ struct List {
     reasons: Vec<Choice>,
     times: Vec<Choice>,
     is_filtered: bool,
-    rows: Vec<Row>,
+    rows: Vec<RefusedRow>,
 }
 
 /// An option of a filter.
@@ -47,7 +47,7 @@ struct Choice {
     is_current: bool,
 }
 
-struct Row {
+struct RefusedRow {
     reason: String,
     reply: String,
     remedy: String,
@@ -64,18 +64,18 @@ pub(super) async fn of_project(
     State(app): State<Arc<App>>,
     page: ProjectPage,
     query: Query,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     let seen = app.service.mark(&Watched::Refused(Some(page.project.id))).await?;
     let list = List::read(&app, Some(page.project.id), &query).await?;
     let base = page.path("/refused");
-    let shell = page.shell("Refused mail", Place::Refused).live(format!("{base}/events"), seen);
+    let shell = page.shell("Refused mail", NavPlace::Refused).live(format!("{base}/events"), seen);
     Ok(html(&RefusedPage { shell, base, list })?)
 }
 
-pub(super) async fn all(State(app): State<Arc<App>>, viewer: SignedIn, query: Query) -> Result<Response, Failure> {
+pub(super) async fn all(State(app): State<Arc<App>>, viewer: SignedIn, query: Query) -> Result<Response, PageError> {
     let seen = app.service.mark(&Watched::Refused(None)).await?;
     let list = List::read(&app, None, &query).await?;
-    let shell = viewer.shell("Refused mail", Place::AllRefused).live("/refused/events", seen);
+    let shell = viewer.shell("Refused mail", NavPlace::AllRefused).live("/refused/events", seen);
     Ok(html(&RefusedPage { shell, base: "/refused".to_owned(), list })?)
 }
 
@@ -125,8 +125,8 @@ fn times(chosen: Option<&str>) -> Vec<Choice> {
     TIMES.into_iter().map(choice).collect()
 }
 
-fn row(app: &App, project: Option<String>, refused: RefusedMail) -> Row {
-    Row {
+fn row(app: &App, project: Option<String>, refused: RefusedMail) -> RefusedRow {
+    RefusedRow {
         remedy: remedy(&refused, app.service.mail_domain()),
         reason: refused.reason.replace('_', " "),
         sender: given(refused.sender_address().to_owned()),

@@ -10,7 +10,7 @@ use axum::http::header::SET_COOKIE;
 use axum::response::Response;
 
 use super::client::Client;
-use super::failure::Failure;
+use super::failure::PageError;
 use super::guard::COOKIE_NAME;
 use super::page::{Shell, again, html, see};
 use super::visit::{Form, SignedIn, Visit};
@@ -28,7 +28,7 @@ struct SignInPage {
     problem: Option<String>,
 }
 
-pub(super) async fn show(Extension(visit): Extension<Arc<Visit>>, query: Query) -> Result<Response, Failure> {
+pub(super) async fn show(Extension(visit): Extension<Arc<Visit>>, query: Query) -> Result<Response, PageError> {
     if visit.session.is_some() {
         return Ok(see("/"));
     }
@@ -39,7 +39,7 @@ pub(super) async fn sign_in(
     State(app): State<Arc<App>>,
     Client(client): Client,
     form: Form,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     let next = form.given("next");
     let error = match app.service.sign_in(form.text("secret").trim(), client).await {
         Ok(cookie) => {
@@ -58,7 +58,7 @@ pub(super) async fn sign_in(
     Ok(again(error, |problem| SignInPage { shell, next, problem: Some(problem) })?)
 }
 
-pub(super) async fn sign_out(State(app): State<Arc<App>>, SignedIn(session): SignedIn) -> Result<Response, Failure> {
+pub(super) async fn sign_out(State(app): State<Arc<App>>, SignedIn(session): SignedIn) -> Result<Response, PageError> {
     app.service.sign_out(&session).await?;
     signed_out(&app)
 }
@@ -66,12 +66,12 @@ pub(super) async fn sign_out(State(app): State<Arc<App>>, SignedIn(session): Sig
 pub(super) async fn sign_out_everywhere(
     State(app): State<Arc<App>>,
     SignedIn(session): SignedIn,
-) -> Result<Response, Failure> {
+) -> Result<Response, PageError> {
     app.service.sign_out_everywhere(&session).await?;
     signed_out(&app)
 }
 
-fn signed_out(app: &App) -> Result<Response, Failure> {
+fn signed_out(app: &App) -> Result<Response, PageError> {
     let mut response = see("/sign-in");
     set_cookie(app, &mut response, "", "; Max-Age=0")?;
     Ok(response)

@@ -7,8 +7,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::failure::Failure;
-use super::page::{Place, Shell, html};
+use super::failure::PageError;
+use super::page::{NavPlace, Shell, html};
 use super::visit::{InboxPage, ProjectPage};
 use crate::http::App;
 use crate::model::{Inbox, InboxId, Project};
@@ -56,21 +56,21 @@ impl Setup {
     }
 }
 
-pub(super) async fn show(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, Failure> {
+pub(super) async fn show(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, PageError> {
     respond(&app, &page, None).await
 }
 
 /// The same with an inbox filled in.
-pub(super) async fn show_for_inbox(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, Failure> {
+pub(super) async fn show_for_inbox(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, PageError> {
     respond(&app, &page.of, Some(&page)).await
 }
 
-async fn respond(app: &App, page: &ProjectPage, inbox: Option<&InboxPage>) -> Result<Response, Failure> {
+async fn respond(app: &App, page: &ProjectPage, inbox: Option<&InboxPage>) -> Result<Response, PageError> {
     let inboxes = page.path("/inboxes");
     // Read before the messages are counted, so that a change in between is announced again and never missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let messages = app.service.inbox_totals(page.project.id).await?.messages;
-    let shell = page.shell("Getting started", Place::Start).live(format!("{inboxes}/events"), seen);
+    let shell = page.shell("Getting started", NavPlace::Start).live(format!("{inboxes}/events"), seen);
     let setup = Setup::new(app, &page.project, inbox.map(|page| &page.inbox));
     Ok(html(&StartPage { shell, setup, inboxes, inbox: inbox.map(InboxPage::path), messages })?)
 }

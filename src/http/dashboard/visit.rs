@@ -6,8 +6,8 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use super::failure::Failure;
-use super::page::{Place, Shell, project_path};
+use super::failure::PageError;
+use super::page::{NavPlace, Shell, project_path};
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
@@ -54,13 +54,13 @@ pub(super) struct Form {
 }
 
 impl SignedIn {
-    pub(super) fn shell(&self, title: impl Into<String>, place: Place) -> Shell {
+    pub(super) fn shell(&self, title: impl Into<String>, place: NavPlace) -> Shell {
         Shell::new(&self.0, None, title, Some(place))
     }
 }
 
 impl ProjectPage {
-    pub(super) fn shell(&self, title: impl Into<String>, place: Place) -> Shell {
+    pub(super) fn shell(&self, title: impl Into<String>, place: NavPlace) -> Shell {
         Shell::new(&self.session, Some(&self.project), title, Some(place))
     }
 
@@ -107,22 +107,22 @@ impl Form {
     }
 }
 
-fn visit(parts: &Parts) -> Result<&Visit, Failure> {
+fn visit(parts: &Parts) -> Result<&Visit, PageError> {
     Ok(parts.extensions.get::<Arc<Visit>>().ok_or(Error::Unauthorized)?)
 }
 
 impl<S: Sync> FromRequestParts<S> for SignedIn {
-    type Rejection = Failure;
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, PageError> {
         Ok(Self(visit(parts)?.session.clone().ok_or(Error::Unauthorized)?))
     }
 }
 
 impl<S: Sync> FromRequestParts<S> for ProjectPage {
-    type Rejection = Failure;
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, PageError> {
         let visit = visit(parts)?;
         let session = visit.session.clone().ok_or(Error::Unauthorized)?;
         Ok(Self { session, project: visit.project.clone().ok_or(Error::NotFound)? })
@@ -130,9 +130,9 @@ impl<S: Sync> FromRequestParts<S> for ProjectPage {
 }
 
 impl FromRequestParts<Arc<App>> for InboxPage {
-    type Rejection = Failure;
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
         let of = ProjectPage::from_request_parts(parts, app).await?;
         let id = visit(parts)?.inbox.as_deref().ok_or(Error::NotFound)?;
         let inbox = app.service.inbox(&of.caller(), id).await?;
@@ -141,18 +141,18 @@ impl FromRequestParts<Arc<App>> for InboxPage {
 }
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Params<T> {
-    type Rejection = Failure;
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PageError> {
         let Path(params) = Path::from_request_parts(parts, state).await.map_err(|_| Error::NotFound)?;
         Ok(Self(params))
     }
 }
 
 impl<S: Sync> FromRequestParts<S> for Form {
-    type Rejection = Failure;
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, PageError> {
         Ok(parts.extensions.get::<Self>().cloned().ok_or(Error::StaleForm)?)
     }
 }

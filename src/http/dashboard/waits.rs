@@ -6,9 +6,9 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::explained::{ExplanationView, explain_url};
-use super::failure::Failure;
-use super::page::{Place, Shell, html};
+use super::explained::{ExplanationPanel, explain_url};
+use super::failure::PageError;
+use super::page::{NavPlace, Shell, html};
 use super::pulse::PulseView;
 use super::visit::{InboxPage, ProjectPage};
 use super::when::When;
@@ -51,8 +51,8 @@ pub(super) struct WaitRow {
     pub(super) started: When,
     pub(super) deadline: When,
     pub(super) timeout: String,
-    pub(super) outcome: Option<Outcome>,
-    explanation: Option<ExplanationView>,
+    pub(super) outcome: Option<WaitOutcome>,
+    explanation: Option<ExplanationPanel>,
 }
 
 /// A filter of a wait: its name and its value.
@@ -62,7 +62,7 @@ pub(super) struct Filter {
 }
 
 /// How a wait ended.
-pub(super) struct Outcome {
+pub(super) struct WaitOutcome {
     pub(super) label: &'static str,
     /// The class of its badge.
     class: &'static str,
@@ -93,7 +93,7 @@ impl WaitsView {
         let is_timeout = |wait: &&WaitRecord| wait.end.is_some_and(|(_, end)| end == WaitEnd::Timeout);
         if let Some((index, wait)) = chosen.and_then(|index| Some((index, waits.ended.get(index).filter(is_timeout)?)))
         {
-            ended[index].explanation = Some(ExplanationView::of_wait(app, page, wait).await?);
+            ended[index].explanation = Some(ExplanationPanel::of_wait(app, page, wait).await?);
         }
         Ok(Self { open: waits.open.iter().map(|wait| WaitRow::new(wait, &base, now)).collect(), ended })
     }
@@ -110,13 +110,13 @@ impl WaitRow {
             started: When::new(wait.started_at, now),
             deadline: When::new(wait.deadline(), now),
             timeout: format!("{} s", wait.timeout.as_secs_f64()),
-            outcome: wait.end.map(|(at, end)| Outcome::new(wait, end, at, base, now)),
+            outcome: wait.end.map(|(at, end)| WaitOutcome::new(wait, end, at, base, now)),
             explanation: None,
         }
     }
 }
 
-impl Outcome {
+impl WaitOutcome {
     fn new(wait: &WaitRecord, end: WaitEnd, at: Timestamp, base: &str, now: Timestamp) -> Self {
         let (label, class, note) = match end {
             WaitEnd::Message(_) => ("message", "sent", None),
@@ -163,10 +163,10 @@ fn filters(wait: &WaitRecord) -> Vec<Filter> {
     filters.into_iter().filter_map(|(name, value)| Some(Filter { name, value: value? })).collect()
 }
 
-pub(super) async fn of_project(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, Failure> {
+pub(super) async fn of_project(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, PageError> {
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let open = open_waits(&app, &page).await?;
-    let shell = page.shell("Waits", Place::Waits).live(page.path("/inboxes/events"), seen);
+    let shell = page.shell("Waits", NavPlace::Waits).live(page.path("/inboxes/events"), seen);
     let pulse = PulseView::read(&app, page.project.id).await?;
     Ok(html(&ProjectWaitsPage { shell, open, pulse, most: app.limits.waits_per_key })?)
 }

@@ -72,7 +72,7 @@ pub struct Recognised {
 }
 
 /// A code and the place where it was found.
-struct Found {
+struct FoundCode {
     code: String,
     rule: Rule,
     /// Which of the texts that were searched has it.
@@ -89,14 +89,14 @@ pub(super) fn find(subject: &str, text: &str, page_text: &str) -> String {
 /// The same, with the reason and the line that shows it.
 pub(super) fn recognise(subject: &str, text: &str, page_text: &str) -> Option<Recognised> {
     let sources = [subject, text, page_text];
-    let Found { code, rule, source, lines: (first, last) } = search(sources)?;
+    let FoundCode { code, rule, source, lines: (first, last) } = search(sources)?;
     // Normalising does not change the number of lines.
     let lines = sources[source].split(normalize::LINE_ENDS).skip(first).take(last + 1 - first);
     let line = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
     Some(Recognised { code, rule, line })
 }
 
-fn search(sources: [&str; 3]) -> Option<Found> {
+fn search(sources: [&str; 3]) -> Option<FoundCode> {
     let sources = sources.map(searched);
     if let Some(found) = domain_bound(sources) {
         return Some(found);
@@ -106,28 +106,28 @@ fn search(sources: [&str; 3]) -> Option<Found> {
 }
 
 /// The code in the last line `@example.com #123456`.
-fn domain_bound(sources: [&str; 3]) -> Option<Found> {
+fn domain_bound(sources: [&str; 3]) -> Option<FoundCode> {
     let (source, code) = (1..3).find_map(|source| Some((source, normalize::domain_bound(sources[source])?)))?;
     let last = sources[source].trim_end().matches(normalize::LINE_ENDS).count();
-    Some(Found { code, rule: Rule::DomainBound, source, lines: (last, last) })
+    Some(FoundCode { code, rule: Rule::DomainBound, source, lines: (last, last) })
 }
 
 /// The best labelled code of all sources; of equal ones the one in the earlier source.
-fn labelled(sources: &[String; 3]) -> Option<Found> {
+fn labelled(sources: &[String; 3]) -> Option<FoundCode> {
     let best = |text: &String| Labelled::new(text, &VOCABULARY, numbers::candidates(text)).best();
     let found = sources.iter().enumerate().filter_map(|(source, text)| Some((source, best(text)?)));
     let (source, (pairing, number)) = found.min_by_key(|&(_, (pairing, _))| pairing)?;
-    Some(Found::at(sources, source, number.start..number.end, rule(pairing)))
+    Some(FoundCode::at(sources, source, number.start..number.end, rule(pairing)))
 }
 
 /// The first word of six digits of the text, else of the HTML.
-fn six_digits(sources: &[String; 3]) -> Option<Found> {
+fn six_digits(sources: &[String; 3]) -> Option<FoundCode> {
     let word = |source: usize| Some((source, numbers::first_six_digit_word(&sources[source])?));
     let (source, place) = (1..3).find_map(word)?;
-    Some(Found::at(sources, source, place, Rule::SixDigits))
+    Some(FoundCode::at(sources, source, place, Rule::SixDigits))
 }
 
-impl Found {
+impl FoundCode {
     fn at(sources: &[String; 3], source: usize, place: Range<usize>, rule: Rule) -> Self {
         let text = &sources[source];
         let line = |place: usize| text[..place].matches('\n').count();
