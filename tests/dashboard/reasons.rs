@@ -63,7 +63,7 @@ fn the_mail_was_refused() {
     stream.read_to_string(&mut replies).unwrap();
     assert!(replies.contains("550 5.6.11"), "{replies}");
     failed.times_out("");
-    failed.is_told("was refused");
+    failed.is_told("was rejected");
     failed.is_told("SMTP needs CR LF");
     failed.browser.sees(".notice", "1 mail to this address was refused");
 }

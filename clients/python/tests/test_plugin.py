@@ -181,7 +181,7 @@ def test_the_report_of_a_failed_test_has_its_mail(run: Run) -> None:
         [
             ">   *restante_inbox.wait_for_message(*",
             'E   *WaitTimeoutError: No message with subject "confirm" came to *@restante.test within 0.2 s.',
-            'E   *A message came, but not one that passes the filters (subject): "Welcome to the shop" from shop@app*',
+            'E   *A message arrived, but it does not match the filters (subject): "Welcome to the shop" from shop@app*',
             "*- mail of this test -*",
             "*@restante.test: 1 message",
             '  "Welcome to the shop" from shop@app.example at *',

@@ -70,7 +70,7 @@ def with_rejected(explanation: Explanation, rejected: Mapping[str, tuple[str, ..
         return explanation
     filters = ", ".join(sorted({name for one in latest for name in one.missed_by}))
     named = ", ".join(f'"{one.subject}" from {one.from_}' for one in latest[:NAMED])
-    came = "A message" if len(latest) == 1 else "Messages"
+    arrived = "A message arrived, but it does not match" if len(latest) == 1 else "Messages arrived, but none matches"
     more = " and others" if len(latest) > NAMED else ""
-    summary = f"{came} came, but not one that passes the filters ({filters}): {named}{more}."
+    summary = f"{arrived} the filters ({filters}): {named}{more}."
     return replace(explanation, summary=summary, messages=ArrivedMessages(explanation.messages.count, latest))
