@@ -9,9 +9,9 @@
 //!    removed; spaces, hyphens and apostrophes become one kind; URLs and mail addresses are blanked. Line breaks and
 //!    table cells are kept.
 //! 3. **Numbers** ([`numbers`]). A candidate has 4 to 8 digits: contiguous, in groups (`123 456`, `12-34-56`) or as
-//!    single digits, optionally after a prefix (`G-`). Digits next to letters are not candidates, nor are prices, times,
-//!    decimals, percentages, versions and telephone numbers. Years and dates are weak: they count only directly before
-//!    or after a label.
+//!    single digits, optionally after a prefix (`G-`). Digits next to letters are not candidates, nor are prices,
+//!    times, decimals, percentages, versions and telephone numbers. Years and dates are weak: they count only directly
+//!    before or after a label.
 //! 4. **Words** ([`vocabulary`]). The phrases near the candidates are looked up in `languages.txt`, only as whole
 //!    words, the longest first. Each row of that table has a kind: labels ("code"), not labels ("promo code"), owners
 //!    ("order"), purposes ("to sign in"), and words for codes that are no longer valid: old ("previous"), expired ("has
