@@ -92,7 +92,7 @@ async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError>
             let key = projects.rotate_key(name, *overlap).await.map_err(ProjectCommandError::Refused)?;
             output::line(key.as_str())?;
             let old = if overlap.is_zero() { "stops within 2 s".to_owned() } else { format!("stops in {overlap}") };
-            output::note(&format!("The project {name} has a new API key, shown only now. The old one {old}."));
+            output::note(&format!("Store the new API key of {name}; it is not shown again. The old key {old}."));
         }
         Action::Delete { name } => {
             projects.delete(name).await.map_err(ProjectCommandError::Refused)?;

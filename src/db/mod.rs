@@ -73,7 +73,7 @@ pub enum DatabaseError {
     /// The database cannot store every character.
     #[error("the database encoding is {0}, but Restante requires UTF8: create it with ENCODING 'UTF8'")]
     Encoding(String),
-    /// The engine ended the transaction because of a conflict with another one; it may be tried again.
+    /// The engine ended the transaction because of a conflict with another one; it may be retried.
     #[error("the database ended the transaction because of a conflict with another: {}", with_causes(.0))]
     Conflict(#[source] tokio_postgres::Error),
     /// A newer program has changed the schema.

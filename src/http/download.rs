@@ -47,7 +47,7 @@ pub(super) fn safe_name(name: &str) -> String {
     name.trim_matches([' ', '.']).to_owned()
 }
 
-/// Percent-encodes everything but the unreserved characters (RFC 3986, section 2.3).
+/// Percent-encodes all except the unreserved characters (RFC 3986, section 2.3).
 pub(crate) fn path_segment(segment: &str) -> String {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(segment, ENCODED).to_string()

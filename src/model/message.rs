@@ -56,7 +56,7 @@ pub struct Parts {
     pub otp: String,
 }
 
-/// The parts as they are stored: a JSON object. Answers contain it without parsing it.
+/// The parts as stored: a JSON object. Responses contain it without parsing it.
 #[derive(Clone, Debug)]
 pub struct PartsJson {
     bytes: Vec<u8>,
@@ -75,7 +75,7 @@ impl PartsJson {
         (bytes.len() > 2 && bytes.starts_with(b"{") && bytes.ends_with(b"}")).then_some(Self { bytes, room })
     }
 
-    /// The share of the memory budget that the parts take; the messages of one page have one in common.
+    /// The memory reservation of the parts. All messages of a page share one.
     #[must_use]
     pub fn room(&self) -> &Room {
         &self.room

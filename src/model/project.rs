@@ -17,7 +17,7 @@ impl ProjectId {
         Self(Uuid::now_v7())
     }
 
-    /// Parses an id from outside: the hyphenated form, in any case.
+    /// Parses an id from outside: the hyphenated form, case-insensitively.
     ///
     /// # Errors
     /// [`InvalidId`] for anything else.

@@ -45,7 +45,7 @@ pub(crate) fn flush_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Handles and sockets have no limit that a process would meet.
+/// Windows has no limit on handles and sockets that a process would reach.
 pub(crate) fn raise_open_files(_: u64) -> u64 {
     u64::MAX
 }

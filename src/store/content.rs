@@ -151,8 +151,8 @@ pub(super) fn decompress(compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
 
 pub(super) const CUT_OFF: &str = "it is cut off";
 
-/// Folds case for case-insensitive search, in every script: `Straße` and `STRASSE` fold alike, as do the two small
-/// sigmas, and `İ` and `i`.
+/// Folds case for case-insensitive search in every script: `Straße` and `STRASSE` have the same result, as do the two
+/// small sigmas, and `İ` and `i`.
 pub(crate) fn fold_case(text: &str) -> String {
     const DOT_ABOVE: char = '\u{307}';
     if text.is_ascii() {

@@ -1,5 +1,5 @@
 //! The data for an explanation: how an inbox ended, its latest messages with the filters that exclude them, and other
-//! inboxes that got mail.
+//! inboxes that received mail.
 
 use super::inboxes::read_inbox;
 use super::{Selection, Store, StoreError};
@@ -115,7 +115,7 @@ impl Store {
         Ok(latest.collect())
     }
 
-    /// Live inboxes of a project that got mail since `since`: of the newest inboxes, and of those with the newest
+    /// Live inboxes of a project that received mail since `since`: of the newest inboxes, and of those with the newest
     /// messages. Newest mail first.
     ///
     /// # Errors

@@ -131,7 +131,7 @@ impl Store {
     /// The bytes of a message as received, if `project` owns it.
     ///
     /// # Errors
-    /// As [`Store::message`].
+    /// See [`Store::message`].
     pub async fn message_source(
         &self,
         project: ProjectId,

@@ -70,8 +70,8 @@ impl Store {
         Ok(found)
     }
 
-    /// The newest refusals since `since`: of mail to `inbox`, and of mail without a known recipient that belongs to one
-    /// of these projects.
+    /// The newest refusals since `since`: those of mail to `inbox`, and those of mail without a known recipient that
+    /// belong to one of these projects.
     ///
     /// # Errors
     /// If the database fails.

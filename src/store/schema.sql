@@ -254,7 +254,7 @@ CREATE TABLE trash (
     retention_days BIGINT,
     emptied_sequence BIGINT,
     created_at BIGINT,
-    -- When it is removed for good.
+    -- When it is removed permanently.
     due_at BIGINT NOT NULL
 );
 CREATE INDEX trash_by_deletion ON trash (deletion, message_number);

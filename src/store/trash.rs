@@ -130,7 +130,7 @@ async fn throw_inboxes(
         UPDATE inboxes SET kind = 'temporary', expires_at = $2, deleted_at = $2, closed = 1, message_count = 0,
             emptied_sequence = last_sequence, retention_days = NULL
         WHERE number = $1";
-    // In one order, as deliveries do.
+    // In the same order as in a delivery.
     ids.sort();
     ids.dedup();
     let wanted = ids.iter().map(|id| values![id, project, now]).collect();

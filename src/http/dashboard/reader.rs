@@ -216,7 +216,7 @@ impl Opened {
     async fn read(app: &App, page: &InboxPage, message: &Message) -> Result<Self, Error> {
         let mut everything = app.service.whole_message(&page.of.caller(), &message.id.to_string()).await?;
         let raw = std::mem::take(&mut everything.raw);
-        // A large message takes a while, so it is parsed on a blocking thread.
+        // Parsing a large message takes time, so it runs on a blocking thread.
         let reading = tokio::task::spawn_blocking(move || (details::with_anatomy(&raw), raw));
         let ((anatomy, details), raw) = reading.await.map_err(Error::internal)?;
         Ok(Self {

@@ -67,7 +67,7 @@ test("the mail is attached when something else fails", () => {
 });
 
 test("mail that was not expected is named", () => {
-  expect(find("mail came where none was expected").errors).toContain('this came: "Surprise" from a@app.example');
+  expect(find("mail came where none was expected").errors).toContain('this arrived: "Surprise" from a@app.example');
 });
 
 test("what Playwright records of a test is only the test", () => {
