@@ -1,8 +1,8 @@
-//! The time from the last byte of a mail to the answer of the wait that was open for it.
+//! The time from the last byte of a message to the response of the wait that was open for it.
 //!
 //! The whole service runs in this process, with real sockets and a real, flushed database. The same run measures two
-//! times to compare with: a flush of 4 KiB to a file in the same directory, and a wait for a message that is already
-//! stored.
+//! other times for comparison: a flush of 4 KiB to a file in the same directory, and a wait for a message that is
+//! already stored.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark fails by panicking")]
 

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs the program restante from a release, after checking its SHA-256.
+# Installs the restante binary from a release, after checking its SHA-256.
 #
 #   RESTANTE_VERSION   the version; by default the newest
 #   RESTANTE_PREFIX    where bin/ and share/ are; by default ~/.local
-#   RESTANTE_RELEASES  the address of the releases; a released copy of this file knows its own
+#   RESTANTE_RELEASES  the address of the releases; set in released copies of this file
 set -eu
 
 releases=${RESTANTE_RELEASES:-@RELEASES@}
@@ -19,13 +19,13 @@ target_of_this_machine() {
     case $(uname -m) in
         x86_64 | amd64) machine=x86_64 ;;
         aarch64 | arm64) machine=aarch64 ;;
-        *) fail "no program is released for $(uname -m): build it with cargo" ;;
+        *) fail "there is no release for $(uname -m): build it with cargo" ;;
     esac
     case $(uname -s) in
         # Static: it runs with every C library.
         Linux) echo "$machine-unknown-linux-musl" ;;
         Darwin) echo "$machine-apple-darwin" ;;
-        *) fail "no program is released for $(uname -s) as an archive that this script can install" ;;
+        *) fail "there is no release for $(uname -s) that this script can install" ;;
     esac
 }
 
@@ -59,7 +59,7 @@ check() {
 install_from() {
     mkdir -p "$prefix/bin" "$prefix/share/man/man1" "$prefix/share/bash-completion/completions" \
         "$prefix/share/zsh/site-functions" "$prefix/share/fish/vendor_completions.d"
-    # Renamed into place, because a running program cannot be written to.
+    # Renamed into place, because the file of a running program cannot be overwritten.
     cp "$1/restante" "$prefix/bin/restante.new"
     chmod 755 "$prefix/bin/restante.new"
     mv -f "$prefix/bin/restante.new" "$prefix/bin/restante"
@@ -69,7 +69,7 @@ install_from() {
     cp "$1/completions/restante.fish" "$prefix/share/fish/vendor_completions.d/restante.fish"
 }
 
-# Everything is in functions, so that a download that breaks off runs nothing.
+# All code is in functions, so that an incomplete download runs nothing.
 main() {
     case $releases in
         *RELEASES@) fail "set RESTANTE_RELEASES to the address of the releases" ;;

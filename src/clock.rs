@@ -1,7 +1,7 @@
-//! The two clocks of the service: wall-clock time for what is stored or shown, and a monotonic clock for durations and
-//! timeouts, so that a step of the wall clock changes no timeout.
+//! The two clocks of the service: wall-clock time for what is stored or displayed, and a monotonic clock for durations
+//! and timeouts. A change of the wall clock does not change any timeout.
 //!
-//! A test uses a manual clock that moves only when the test advances it.
+//! Tests use a manual clock, which moves only when the test advances it.
 
 use std::sync::{Arc, LazyLock};
 use std::time::{self, Duration, SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::model::Timestamp;
 
-/// The zero of the system's monotonic clock.
+/// The origin of the system's monotonic clock.
 static START: LazyLock<time::Instant> = LazyLock::new(time::Instant::now);
 
 /// A source of time. Cheap to clone; clones of a manual clock share their time.
@@ -68,13 +68,13 @@ impl Clock {
         }
     }
 
-    /// The monotonic instant at which the wall clock will show `time`, unless it is set before.
+    /// The monotonic instant at which the wall clock will show `time`, if the wall clock is not changed before.
     #[must_use]
     pub fn instant_of(&self, time: Timestamp) -> Instant {
         self.instant().after(time.since(self.now()))
     }
 
-    /// Moves both times of a manual clock forward and wakes its sleepers; the system's clock ignores it.
+    /// Moves both times of a manual clock forward and wakes its sleepers. Has no effect on the system's clock.
     pub fn advance(&self, duration: Duration) {
         if let TimeSource::Manual(time) = &self.0 {
             time.send_modify(|time| {
@@ -84,7 +84,7 @@ impl Clock {
         }
     }
 
-    /// Sets the wall-clock time of a manual clock, as an administrator may do; the system's clock ignores it.
+    /// Sets the wall-clock time of a manual clock, as an administrator may do. Has no effect on the system's clock.
     pub fn set_wall(&self, wall: Timestamp) {
         if let TimeSource::Manual(time) = &self.0 {
             time.send_modify(|time| time.wall = wall);

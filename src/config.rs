@@ -1,4 +1,4 @@
-//! The settings of a running service, checked and resolved.
+//! The settings of a running service, validated and resolved.
 
 mod database_url;
 mod sending;
@@ -20,37 +20,37 @@ pub const MIB: u64 = 1024 * 1024;
 /// All settings of `restante serve`.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where HTTP listens; port 0 takes a free one.
+    /// The address for HTTP; port 0 selects a free port.
     pub http_listen: SocketAddr,
-    /// Where SMTP listens; port 0 takes a free one.
+    /// The address for SMTP; port 0 selects a free port.
     pub smtp_listen: SocketAddr,
-    /// Where SMTP with TLS from the first byte listens; off by default.
+    /// The address for SMTP with implicit TLS; off by default.
     pub smtps_listen: Option<SocketAddr>,
     /// Which credentials SMTP accepts.
     pub smtp_auth: SmtpAuth,
     /// Whether AUTH is offered to other hosts without TLS.
     pub smtp_plaintext_auth: bool,
-    /// Where `/metrics` and `/health` are served for monitors; off by default.
+    /// The address for `/metrics` and `/health`, for monitoring; off by default.
     pub metrics_listen: Option<SocketAddr>,
     /// The domain of every inbox.
     pub mail_domain: Domain,
-    /// The URL at which clients reach the service, without a slash at the end; by default the address HTTP listens on.
+    /// The URL at which clients reach the service, without a slash at the end; by default the HTTP address.
     pub base_url: Option<String>,
     /// Whether `/mcp` is served.
     pub mcp: bool,
-    /// Proxies that are trusted to name the client's address.
+    /// Proxies whose information about the client's address is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// The directory of the database, the certificate and the lock.
+    /// The directory for the database, the certificate and the lock file.
     pub data_dir: PathBuf,
     /// The database.
     pub database: DatabaseUrl,
-    /// The key of the default project; by default the first start makes one.
+    /// The key of the default project; by default the first start generates one.
     pub api_key: Option<ApiKey>,
     /// The administrator's token.
     pub admin_token: Option<String>,
-    /// A certificate chain and its key in PEM; by default a self-signed one is made and kept.
+    /// A certificate chain and its key in PEM; by default a self-signed certificate is created and kept.
     pub tls: Option<TlsFiles>,
-    /// How long a temporary inbox lives.
+    /// The lifetime of a temporary inbox.
     pub inbox_lifetime: Duration,
     /// How mail is sent to other domains.
     pub sending: Sending,
@@ -80,37 +80,37 @@ pub struct TlsFiles {
 /// The limits; each has a flag of the same name. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// One message as it is transferred.
+    /// Size of one message as transferred.
     pub message_size: u64,
     /// Recipients of one message.
     pub recipients: usize,
     /// Messages in one inbox.
     pub inbox_messages: u64,
-    /// SMTP connections at once.
+    /// Concurrent SMTP connections.
     pub smtp_connections: usize,
-    /// SMTP connections at once from one address.
+    /// Concurrent SMTP connections from one address.
     pub smtp_connections_per_address: usize,
     /// Memory for the messages of all SMTP sessions.
     pub message_memory: u64,
-    /// HTTP connections at once.
+    /// Concurrent HTTP connections.
     pub http_connections: usize,
-    /// Memory for all HTTP requests and their answers.
+    /// Memory for all HTTP requests and their responses.
     pub request_memory: u64,
-    /// Free disk space below which no message is accepted.
+    /// If less disk space is free, messages are rejected.
     pub free_disk: u64,
-    /// Waits that one key may have open at once.
+    /// Concurrent waits of one key.
     pub waits_per_key: u8,
-    /// Sends that one key may have running at once.
+    /// Concurrent sends of one key.
     pub sends_per_key: u8,
-    /// JSON body of a send.
+    /// JSON body of a send request.
     pub send_body: usize,
-    /// JSON body of everything else.
+    /// JSON body of any other request.
     pub body: usize,
-    /// SMTP command line, with its CR LF.
+    /// SMTP command line, including its CR LF.
     pub command_line: usize,
-    /// SMTP data line, with its CR LF.
+    /// SMTP data line, including its CR LF.
     pub data_line: usize,
-    /// How long an SMTP client may be silent.
+    /// How long an SMTP session may be idle.
     pub idle_timeout: Duration,
     /// How long one message may take to arrive.
     pub message_timeout: Duration,

@@ -1,4 +1,4 @@
-//! The program `restante`; the library's `cli` does the work.
+//! The program `restante`. All work is done by the library's module `cli`.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! The memory budget of HTTP requests and their answers: request bodies, messages read from the database, and answers
-//! that are not sent yet. SMTP has a separate budget.
+//! The memory budget of HTTP requests and their responses: request bodies, messages read from the database, and
+//! responses that are not sent yet. SMTP has a separate budget.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,21 +13,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Not enough memory became free in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the memory for requests and answers is used up")]
+#[error("out of memory for requests and responses")]
 pub struct Exhausted;
 
-/// The budget. Cheap to clone; clones share it.
+/// The budget. Cheap to clone; clones share the same budget.
 #[derive(Clone, Debug)]
 pub struct Budget {
     free: Arc<Semaphore>,
     bytes: usize,
 }
 
-/// A share of the budget, returned when its last clone is dropped.
+/// A reservation in the budget. The memory is freed when its last clone is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Room(Option<Arc<OwnedSemaphorePermit>>);
 
-/// Bytes and their share of the budget.
+/// Bytes and their reservation.
 struct HeldBytes {
     bytes: Vec<u8>,
     _room: Room,
@@ -37,13 +37,14 @@ impl Budget {
     /// A budget of this many bytes.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
-        // The size of one share is a u32.
+        // The size of one reservation is a u32.
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX) as usize;
         let bytes = bytes.min(Semaphore::MAX_PERMITS);
         Self { free: Arc::new(Semaphore::new(bytes)), bytes }
     }
 
-    /// Waits for this many bytes, in the order of the calls. A request for more than the budget gets all of it.
+    /// Reserves this many bytes, and waits for them in the order of the calls. A request for more than the budget gets
+    /// all of it.
     ///
     /// # Errors
     /// [`Exhausted`] after ten seconds.
@@ -63,13 +64,13 @@ impl Budget {
 }
 
 impl Room {
-    /// Returns all but this many bytes to the budget. A share that was cloned is not changed.
+    /// Reduces the reservation to this many bytes. A reservation that was cloned is not changed.
     pub fn shrink(&mut self, bytes: usize) {
         let Some(permit) = self.0.as_mut().and_then(Arc::get_mut) else { return };
         drop(permit.split(permit.num_permits().saturating_sub(bytes)));
     }
 
-    /// Keeps the room until the last piece of `bytes` is dropped.
+    /// Returns `bytes` together with the reservation, which lasts until the last piece of them is dropped.
     #[must_use]
     pub fn hold(self, bytes: Vec<u8>) -> Bytes {
         match self.0 {

@@ -1,7 +1,7 @@
 //! All metrics of the service, for Prometheus.
 //!
 //! Counting costs almost nothing until [`install`] is called, which `restante serve` does if metrics are enabled. No
-//! label names an inbox, a project or an address, because their number is unbounded.
+//! label contains an inbox, a project or an address, because their number is unlimited.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const OUTGOING_ATTEMPTS: &str = "restante_outgoing_attempts_total";
 const HTTP_REQUESTS: &str = "restante_http_requests_total";
 const LOG_LINES_DROPPED: &str = "restante_log_lines_dropped_total";
 
-/// The upper bounds of the histograms, in seconds: from a flush on a fast disk to a long wait of a client.
+/// The upper bounds of the histograms, in seconds: from a flush on a fast disk to a client's long wait.
 const SECONDS: &[f64] = &[0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0];
 const BATCHES: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
 
@@ -63,16 +63,16 @@ fn describe() {
     describe_counter!(CONNECTIONS, "SMTP connections, by whether they were accepted");
     describe_counter!(MESSAGES, "Messages that were received completely, by result");
     describe_counter!(MESSAGE_BYTES, "Bytes of the messages that were stored");
-    describe_counter!(REFUSALS, "Senders, recipients and messages that were refused, by reason");
-    describe_histogram!(DELIVERY_SECONDS, "From the end of a message to its being stored");
+    describe_counter!(REFUSALS, "Senders, recipients and messages that were rejected, by reason");
+    describe_histogram!(DELIVERY_SECONDS, "Time from the end of a message until it is stored");
     describe_histogram!(COMMIT_SECONDS, "One transaction of deliveries, with its flush");
     describe_histogram!(COMMIT_DELIVERIES, "Deliveries in one transaction");
     describe_gauge!(WAITS_OPEN, "Waits that are open");
-    describe_counter!(WAITS, "Waits that have ended, by how");
+    describe_counter!(WAITS, "Waits that have ended, by outcome");
     describe_gauge!(OUTGOING_QUEUED, "Outgoing items that wait to be sent; counted up to 100000");
-    describe_counter!(OUTGOING_ATTEMPTS, "Attempts to send to other domains, by what they came to");
+    describe_counter!(OUTGOING_ATTEMPTS, "Attempts to send to other domains, by outcome");
     describe_counter!(HTTP_REQUESTS, "HTTP requests, by class of status");
-    describe_counter!(LOG_LINES_DROPPED, "Log lines that were dropped because standard error took no more");
+    describe_counter!(LOG_LINES_DROPPED, "Log lines that were dropped because standard error was too slow");
 }
 
 /// An SMTP connection that is counted as open until it is dropped.
@@ -95,7 +95,7 @@ impl Drop for OpenConnection {
     }
 }
 
-/// A connection was refused because there are too many.
+/// A connection was rejected because there are too many.
 pub fn connection_refused() {
     counter!(CONNECTIONS, "outcome" => "refused").increment(1);
 }
@@ -107,13 +107,13 @@ pub fn message_stored(bytes: u64, elapsed: Duration) {
     histogram!(DELIVERY_SECONDS).record(elapsed);
 }
 
-/// A message that had arrived in full was refused.
+/// A message was received in full and then rejected.
 pub fn message_refused(reason: &'static str) {
     counter!(MESSAGES, "outcome" => "refused").increment(1);
     refused(reason);
 }
 
-/// A sender, a recipient or a message was refused.
+/// A sender, a recipient or a message was rejected.
 pub fn refused(reason: &'static str) {
     counter!(REFUSALS, "reason" => reason).increment(1);
 }

@@ -8,16 +8,16 @@ use tokio::net::{TcpListener, TcpSocket};
 use crate::os;
 
 /// The most connections that wait to be accepted. A test suite opens more than the usual 128 at once. The system drops
-/// those that do not fit, and the client tries again a second later. The system may allow fewer (`net.core.somaxconn`).
+/// those that do not fit, and the client retries a second later. The system may allow fewer (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
 
-/// Listens on `address`; port 0 takes a free one.
+/// Listens on `address`; port 0 selects a free port.
 ///
 /// # Errors
 /// If the address cannot be used.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // Allows the address to be used while connections of an earlier process are being closed.
+    // Allows the address to be used while connections of an earlier process are still being closed.
     socket.set_reuseaddr(os::REUSES_ADDRESSES)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -44,7 +44,7 @@ mod tests {
     async fn hundreds_of_connections_may_wait_to_be_accepted() {
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
-        // A connection that does not fit is not refused; it is left unanswered.
+        // A connection that does not fit is not rejected; it gets no response.
         let connect = |_| TcpStream::connect_timeout(&address, Duration::from_millis(900)).unwrap();
         let waiting: Vec<TcpStream> = (0..400).map(connect).collect();
         assert_eq!(waiting.len(), 400);

@@ -1,5 +1,5 @@
-// The dashboard's only script. Every page works without it. It keeps pages up to date, moves between them without a
-// flash, copies to the clipboard and handles shortcuts. It writes no HTML: the server renders all that is shown.
+// The dashboard's only script. Every page works without JavaScript. The script keeps pages up to date, navigates
+// without flicker, copies to the clipboard and handles shortcuts. It writes no HTML: the server renders all content.
 "use strict";
 
 document.documentElement.classList.add("scripted");
@@ -9,7 +9,7 @@ const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 // Live updates: the stream announces that the page has changed, and the script loads the page again.
 let stream;
 let latest = 0;
-// Whether a page is being opened: the one that is left is not loaded again.
+// Whether another page is being opened; then the current one is not reloaded.
 let leaving = false;
 
 function follow() {
@@ -24,7 +24,7 @@ function follow() {
   source.onerror = () => {
     if (stream !== source) return;
     $(".lost").hidden = false;
-    // Closed by the server: the session or the inbox has ended, and the page says which.
+    // Closed by the server: the session or the inbox has ended, and the reloaded page shows which.
     if (source.readyState === EventSource.CLOSED) setTimeout(() => stream === source && refresh(true), 1000);
   };
 }
@@ -71,7 +71,7 @@ function replace(old, fresh) {
   if (rows.length && document.hidden && rows.some((row) => row.matches(".message-row, .mail-row"))) missed(rows);
 }
 
-// Mail that comes while nobody looks: counted in the title and on the icon, and shown as a notification by choice.
+// Mail that arrives while the page is hidden is counted in the title and on the icon, and may show a notification.
 let unseen = 0;
 
 function missed(rows) {
@@ -110,11 +110,11 @@ function announce(text) {
   $(".announce").textContent = text;
 }
 
-// Moving between pages without a flash.
+// Navigation without flicker.
 async function visit(url, push = true) {
   const turn = ++latest;
   leaving = true;
-  // A large message takes a while.
+  // Loading a large message takes time.
   const slow = setTimeout(() => { $(".busy").hidden = false; }, 150);
   try {
     const { response, page } = await load(url);
@@ -138,7 +138,7 @@ async function visit(url, push = true) {
   } catch (error) {
     if (turn !== latest) return;
     if (!(error instanceof TypeError)) return location.assign(url);
-    // The server cannot be reached: say so here, and try again.
+    // The server cannot be reached: show a notice, and retry.
     $(".lost").hidden = false;
     setTimeout(() => { if (turn === latest) visit(url, push); }, 1000);
   } finally {
@@ -148,7 +148,7 @@ async function visit(url, push = true) {
   }
 }
 
-// A deletion can be taken back for ten seconds.
+// A deletion can be undone for ten seconds.
 function hideUndo() {
   const undo = $("[data-undo]");
   if (undo) setTimeout(() => undo.remove(), 10000);
@@ -187,7 +187,7 @@ document.addEventListener("click", (event) => {
   }
 });
 addEventListener("popstate", () => visit(location.href, false));
-// A browser has few connections to one server, so a hidden page looks now and then in place of holding one.
+// A browser has few connections to one server, so a hidden page polls instead of keeping one open.
 let looking;
 document.addEventListener("visibilitychange", () => {
   clearInterval(looking);
@@ -249,7 +249,7 @@ function step(by) {
   if (next && $(".message-row") && matchMedia("(min-width: 781px)").matches && $(".reader:not(.idle)")) next.click();
 }
 
-// The command palette: the results of the page that finds things, in a dialog.
+// The command palette: the results of the search page, in a dialog.
 let finding = 0;
 
 function openPalette() {

@@ -1,4 +1,4 @@
-//! Any bytes as text with a code: they may hide a code, but never break the search.
+//! Any bytes as text with a code: they may hide a code, but must never make the search fail.
 #![no_main]
 
 mod invariants;

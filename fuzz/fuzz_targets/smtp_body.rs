@@ -1,4 +1,5 @@
-//! The end of the data is where a simple search finds CR LF . CR LF, however the network divides the bytes.
+//! The end of the data is where a simple search finds CR LF . CR LF. How the network divides the
+//! bytes makes no difference.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! `restante backup`: copies a SQLite database into a file, with a running server or without one.
+//! `restante backup`: copies a SQLite database to a file, whether or not a server is running.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,7 +18,7 @@ use crate::os;
 /// The database to copy, and the file to write.
 #[derive(Args, Debug)]
 pub(super) struct BackupCommand {
-    /// The file to write, which must not exist; `restante serve --database sqlite:FILE` starts from it
+    /// The file to write, which must not exist. Use it with `restante serve --database sqlite:FILE`
     #[arg(value_name = "FILE")]
     target: PathBuf,
     #[command(flatten)]
@@ -28,7 +28,7 @@ pub(super) struct BackupCommand {
 /// Why the backup failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BackupCommandError {
-    #[error("{} exists already: name a new file", .0.display())]
+    #[error("{} already exists: choose another file name", .0.display())]
     Exists(PathBuf),
     #[error("cannot write {}", path.display())]
     Create { path: PathBuf, source: io::Error },
@@ -45,15 +45,15 @@ impl From<BackupCommandError> for CliError {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError`]; no file is left, unless there was one before.
+/// [`CliError`]; then the file is removed, unless it existed before.
 pub(super) fn run(command: &BackupCommand) -> Result<(), CliError> {
     let url = settings::database(&command.database)?;
     database::refuse_absent(&url)?;
     let DatabaseUrl::Sqlite(source) = &url else {
         return Err(SettingsError::new(
             "--database",
-            "this command copies a SQLite database, and this is PostgreSQL",
-            "Use pg_dump, which copies a PostgreSQL database while servers run",
+            "`restante backup` supports only SQLite",
+            "Use pg_dump for PostgreSQL",
         )
         .into());
     };
@@ -74,7 +74,7 @@ pub(super) fn run(command: &BackupCommand) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Readable by its owner only, like the database.
+/// Creates a file that is accessible only to its owner, like the database.
 fn create(path: &Path) -> Result<(), BackupCommandError> {
     let created = os::private_file(File::options().write(true).create_new(true)).open(path);
     created.map(drop).map_err(|source| match source.kind() {

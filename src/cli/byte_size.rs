@@ -1,4 +1,4 @@
-//! A size on the command line: bytes, or with a unit as in `25MiB`.
+//! A size on the command line: a number of bytes, or a number with a unit, for example `25MiB`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ pub(super) struct ByteSize(pub(super) u64);
 
 /// The text is not a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected a whole number of bytes, or one followed by KiB, MiB or GiB, as in 25MiB")]
+#[error("expected a whole number of bytes, or a number with KiB, MiB or GiB, for example 25MiB")]
 pub(super) struct InvalidByteSize;
 
 impl FromStr for ByteSize {

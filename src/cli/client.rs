@@ -17,12 +17,12 @@ use crate::model::ApiKey;
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-/// How long the service may send nothing, in addition to the timeout of a wait.
+/// How long the service may send no data, in addition to the timeout of a wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// A message has at most 25 MiB; JSON escapes can make it six times as long.
+/// The largest response in bytes. A message has at most 25 MiB by default; JSON escapes can make it six times as long.
 const LARGEST_ANSWER: u64 = 160 * 1024 * 1024;
 
-/// Where the service is, and the project's key.
+/// The address of the service, and the project's key.
 #[derive(Args, Debug)]
 pub(super) struct ClientFlags {
     /// The address of the service
@@ -39,7 +39,7 @@ impl ClientFlags {
         settings::given(self.api_key.as_deref())
     }
 
-    /// The address, without a slash at its end, and the key.
+    /// The address without a slash at its end, and the key.
     ///
     /// # Errors
     /// If one of them cannot be used.
@@ -52,10 +52,10 @@ impl ClientFlags {
 /// Which messages to return.
 #[derive(Args, Clone, Debug)]
 pub(super) struct FilterFlags {
-    /// Only messages whose subject contains this, in upper or lower case
+    /// Only messages whose subject contains this (case-insensitive)
     #[arg(long, env = "RESTANTE_SUBJECT", value_name = "TEXT")]
     pub(super) subject: Option<String>,
-    /// Only messages whose sender's address contains this, in upper or lower case
+    /// Only messages whose sender's address contains this (case-insensitive)
     #[arg(long, env = "RESTANTE_FROM", value_name = "TEXT", hide_env_values = true)]
     pub(super) from: Option<String>,
     /// Only messages with a one-time code (otp), a link (link), or both (otp,link)
@@ -69,17 +69,20 @@ pub(super) struct FilterFlags {
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClientError {
-    #[error("no API key: set RESTANTE_API_KEY, or give --api-key")]
+    #[error("no API key: set RESTANTE_API_KEY or --api-key")]
     NoKey,
-    #[error("cannot reach {url}: is `restante serve` running there? Set RESTANTE_URL or give --url if it is elsewhere")]
+    #[error("cannot connect to {url}: start `restante serve`, or set RESTANTE_URL or --url")]
     Unreachable { url: String, source: Box<ureq::Error> },
-    #[error("{url} does not know this API key: `restante project rotate-key NAME` makes a new one")]
+    #[error(
+        "{url} rejected the API key: check RESTANTE_API_KEY. An administrator can create a new key with \
+         `restante project rotate-key NAME`"
+    )]
     Unauthorized { url: String },
-    #[error("there is no inbox {name}: it was never made, has expired or was deleted, or belongs to another project")]
+    #[error("there is no inbox {name}: it never existed, expired, was deleted, or belongs to another project")]
     NoInbox { name: String },
     #[error("{url} answered {status}: {text}")]
     Refused { url: String, status: u16, text: String },
-    #[error("the answer of {url} is not one of Restante's: check the address")]
+    #[error("{url} does not look like a Restante server: check the address")]
     Malformed { url: String, source: serde_json::Error },
 }
 
@@ -89,7 +92,7 @@ impl From<ClientError> for CliError {
     }
 }
 
-/// An inbox, as the service shows it.
+/// An inbox, as the service returns it.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Inbox {
     pub(super) id: String,
@@ -99,7 +102,7 @@ pub(super) struct Inbox {
     pub(super) expires_at: Option<String>,
 }
 
-/// A message, as the service shows it.
+/// A message, as the service returns it.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Message {
     pub(super) id: String,
@@ -204,13 +207,13 @@ impl ApiClient {
         match self.call(filtered(request, filter), timeout) {
             Ok(answer) => self.read(answer).map(Some),
             Err(ClientError::Refused { status: 408, .. }) => Ok(None),
-            // With a timeout of 0, both "no match" and "no such inbox" are answered with 404.
+            // With a timeout of 0, the service returns 404 both for "no match" and for "no such inbox".
             Err(ClientError::Refused { status: 404, .. }) if milliseconds == "0" => self.inbox(id).map(|_| None),
             refused => inbox_answer(refused, id).map(|_| None),
         }
     }
 
-    /// Why no message came that matches.
+    /// Why no matching message arrived.
     pub(super) fn explain<T: DeserializeOwned>(&self, id: &str, filter: &FilterFlags) -> Result<T, ClientError> {
         let request = filtered(self.agent.get(self.path(&["inboxes", id, "explain"])), filter);
         self.read(inbox_answer(self.call(request, Duration::ZERO), id)?)
@@ -246,7 +249,7 @@ impl ApiClient {
             status => {
                 let body = answer.body_mut().read_to_vec().unwrap_or_default();
                 let error = serde_json::from_slice(&body).map(|ErrorBody { error }| error);
-                let text = error.unwrap_or_else(|_| "an answer that is not Restante's".to_owned());
+                let text = error.unwrap_or_else(|_| "not a response of Restante".to_owned());
                 Err(ClientError::Refused { url: self.url.clone(), status, text })
             }
         }
@@ -268,7 +271,7 @@ impl ApiClient {
     }
 }
 
-/// Turns the service's 404 into an error that names the inbox.
+/// Converts the service's 404 to an error that contains the name of the inbox.
 fn inbox_answer<T>(answer: Result<T, ClientError>, name: &str) -> Result<T, ClientError> {
     answer.map_err(|error| match error {
         ClientError::Refused { status: 404, .. } => ClientError::NoInbox { name: name.to_owned() },

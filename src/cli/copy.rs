@@ -1,4 +1,4 @@
-//! `restante copy`: copies an installation to another database, as from SQLite to PostgreSQL.
+//! `restante copy`: copies an installation to another database, for example from SQLite to PostgreSQL.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,10 +13,10 @@ use crate::store::{Progress, Store};
 /// The source and the target.
 #[derive(Args, Debug)]
 pub(super) struct CopyCommand {
-    /// The database to copy, sqlite:PATH or postgres://…; no server may use it
+    /// The database to copy, sqlite:PATH or postgres://…; no server may be running on it
     #[arg(long, env = "RESTANTE_FROM", value_name = "URL", hide_env_values = true)]
     from: String,
-    /// The database to copy into, which must be empty; no server may use it
+    /// The target database, which must be empty; no server may be running on it
     #[arg(long, env = "RESTANTE_TO", value_name = "URL", hide_env_values = true)]
     to: String,
 }
@@ -24,11 +24,11 @@ pub(super) struct CopyCommand {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError`]; the target is left empty.
+/// [`CliError`]; then the target remains empty.
 pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
     let (from, to) = (settings::database_url("--from", &command.from)?, settings::database_url("--to", &command.to)?);
     database::refuse_absent(&from)?;
-    // A server on the source would change what has been copied already.
+    // A server on the source would change rows that have already been copied.
     for url in [&from, &to] {
         data_dir::lock_database(url).map_err(DatabaseCommandError::DataDir)?;
     }

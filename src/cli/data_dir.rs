@@ -1,4 +1,4 @@
-//! The data directory and the database file: created for their owner only, and locked by the server that uses them.
+//! The data directory and the database file: accessible only to their owner, and locked by the server that uses them.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
@@ -10,18 +10,21 @@ use crate::os;
 /// Why the data directory or the database file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DataDirError {
-    #[error("cannot write to the data directory {}: choose another with --data-dir", path.display())]
+    #[error("cannot write to the data directory {}: choose another --data-dir", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
-    #[error("cannot write to the database file {}: allow it, or choose another with --database", path.display())]
+    #[error(
+        "cannot write to the database file {}: check its permissions, or choose another --database",
+        path.display()
+    )]
     UnwritableDatabase { path: PathBuf, source: io::Error },
     #[error(
-        "another `restante serve` already uses {}: stop that one, or name another place with --data-dir or --database",
+        "another `restante serve` already uses {}: stop it, or choose another --data-dir or --database",
         .0.display()
     )]
     InUse(PathBuf),
 }
 
-/// A lock on a data directory, held until this value is dropped or the process ends.
+/// A lock on a data directory. It is released when this value is dropped or the process ends.
 #[derive(Debug)]
 pub(super) struct DataDirLock(#[expect(dead_code, reason = "held, not read")] File);
 
@@ -46,7 +49,7 @@ pub(super) fn lock(path: &Path) -> Result<DataDirLock, DataDirError> {
     Ok(DataDirLock(file))
 }
 
-/// Creates the database file if it is missing, because SQLite would use the mode that the umask leaves. SQLite gives
+/// Creates the database file if it is missing, because SQLite would create it with the mode of the umask. SQLite gives
 /// its log the same mode as the file.
 ///
 /// # Errors
@@ -58,11 +61,11 @@ pub(super) fn create_database(url: &DatabaseUrl) -> Result<(), DataDirError> {
     }
 }
 
-/// Locks a database file until the process ends, under all of its names; creates it if it is missing. A PostgreSQL
-/// database is not locked, since nodes share it.
+/// Locks a database file until the process ends, and creates it if it is missing. The lock also covers other paths to
+/// the same file. A PostgreSQL database is not locked, because nodes share it.
 ///
 /// # Errors
-/// As [`lock`].
+/// See [`lock`].
 pub(super) fn lock_database(url: &DatabaseUrl) -> Result<(), DataDirError> {
     let DatabaseUrl::Sqlite(path) = url else { return Ok(()) };
     let unwritable = |source| DataDirError::UnwritableDatabase { path: path.clone(), source };
@@ -73,7 +76,7 @@ pub(super) fn lock_database(url: &DatabaseUrl) -> Result<(), DataDirError> {
         file = open(Path::new(&beside)).map_err(unwritable)?;
     }
     take_lock(&file, path, unwritable)?;
-    // Never closed: closing any descriptor of the file would release the locks that SQLite holds in this process.
+    // Never closed, because closing any descriptor of the file would release SQLite's locks in this process.
     std::mem::forget(file);
     Ok(())
 }

@@ -13,13 +13,12 @@ use crate::store::{CopyError, StoreError};
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DatabaseCommandError {
     #[error(
-        "there is no database at {}: start `restante serve` or create a project there first, or name another place \
-         with --data-dir or --database", .0.display()
+        "there is no database at {}: run `restante serve` once, or check --data-dir and --database", .0.display()
     )]
     Absent(PathBuf),
     #[error("cannot open the database {url}")]
     Open { url: DatabaseUrl, source: DatabaseError },
-    #[error("cannot use the database {url}")]
+    #[error("cannot prepare the database {url}")]
     Prepare { url: DatabaseUrl, source: StoreError },
     #[error(transparent)]
     DataDir(#[from] DataDirError),
@@ -35,7 +34,7 @@ impl From<DatabaseCommandError> for CliError {
     }
 }
 
-/// Refuses a database that does not exist, since opening would create it even if the path is mistyped.
+/// Returns an error if the database does not exist, because opening would create it even if the path is mistyped.
 ///
 /// # Errors
 /// [`DatabaseCommandError::Absent`].

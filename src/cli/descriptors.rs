@@ -1,4 +1,4 @@
-//! The limit on file descriptors: every connection takes one, and a shell often allows only a thousand.
+//! The limit on file descriptors. Every connection needs one, and a shell often allows only a thousand.
 
 use crate::config::Limits;
 use crate::os;
@@ -13,8 +13,8 @@ pub(super) fn raise_limit() -> u64 {
     os::raise_open_files(WANTED)
 }
 
-/// Lowers the connection limits to what `allowed` descriptors have room for, so that HTTP and SMTP cannot take each
-/// other's. SMTP is served first, but a quarter is kept for HTTP.
+/// Lowers the connection limits so that `allowed` descriptors are enough, and HTTP and SMTP cannot use each other's
+/// share. SMTP has precedence, but a quarter is kept for HTTP.
 pub(super) fn divide(limits: &mut Limits, allowed: u64) {
     let shared = usize::try_from(allowed.saturating_sub(RESERVED.min(allowed / 4))).unwrap_or(usize::MAX);
     let left = shared.saturating_sub(limits.smtp_connections).max(shared / 4).max(1);
@@ -26,7 +26,7 @@ pub(super) fn divide(limits: &mut Limits, allowed: u64) {
         if now < *limit {
             tracing::warn!(
                 descriptors = allowed,
-                "only {now} {name} connections at once, not {limit}: raise the limit on open files (ulimit -n)"
+                "limited to {now} {name} connections instead of {limit}; raise the open-file limit (ulimit -n)"
             );
             *limit = now;
         }

@@ -9,11 +9,11 @@ type BoxedError = Box<dyn Error + Send + Sync>;
 /// Why a command failed.
 #[derive(Debug)]
 pub(super) enum CliError {
-    /// The service or a command could not do its work, or a wait found nothing.
+    /// The service or a command failed, or a wait found no message.
     Failed(BoxedError),
-    /// The request was wrong or was refused.
+    /// The request was invalid or was rejected.
     Refused(BoxedError),
-    /// As sendmail reports it, with this exit code.
+    /// An error of `restante sendmail`, with this exit code.
     Exit(u8, BoxedError),
     /// Standard output cannot be written to.
     Output(io::Error),
@@ -28,8 +28,8 @@ impl CliError {
         Self::Refused(error.into())
     }
 
-    /// 1 if a wait ended without a match or the service failed; 2 if the request was wrong or failed; others as
-    /// sendmail's.
+    /// 1 if a wait ended without a match or the service failed; 2 if the request was invalid or failed; for sendmail,
+    /// its own codes.
     pub(super) fn exit_code(&self) -> u8 {
         match self {
             Self::Failed(_) | Self::Output(_) => 1,
@@ -38,7 +38,7 @@ impl CliError {
         }
     }
 
-    /// Whether the reader closed the output, as `head` does; that is not a failure.
+    /// Whether the reader closed the output, for example `head`. This is not a failure.
     pub(super) fn is_closed_output(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

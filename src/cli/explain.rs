@@ -1,4 +1,4 @@
-//! `restante explain`: says why a mail did not come to an inbox.
+//! `restante explain`: explains why a message did not arrive at an inbox.
 
 use std::fmt;
 
@@ -17,14 +17,14 @@ pub(super) struct ExplainFlags {
     inbox: String,
     #[command(flatten)]
     filter: FilterFlags,
-    /// Print all that is known as JSON
+    /// Print the full explanation as JSON
     #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
     json: bool,
     #[command(flatten)]
     client: ClientFlags,
 }
 
-/// The service's answer, as far as it is printed.
+/// The parts of the service's response that are printed.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Explanation {
     summary: String,
@@ -65,7 +65,7 @@ struct Refused {
 /// [`CliError`] if a request fails.
 pub(super) fn run(flags: &ExplainFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
-    // An inbox that has ended is explained too, so it is not looked up first.
+    // Not looked up first, because an inbox that has ended can also be explained.
     let id = flags.inbox.rsplit_once('@').map_or(flags.inbox.as_str(), |(id, _)| id);
     let explanation: Explanation = client.explain(id, &flags.filter)?;
     Ok(if flags.json { output::json(&explanation) } else { output::line(&explanation.to_string()) }?)
@@ -75,13 +75,13 @@ impl fmt::Display for Explanation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&printable_line(&self.summary))?;
         if !self.messages.latest.is_empty() {
-            formatter.write_str("\nWhat did come, newest first:")?;
+            formatter.write_str("\nReceived, newest first:")?;
         }
         for Latest { from, subject, received_at, .. } in &self.messages.latest {
             write!(formatter, "\n  {received_at}  {}  {}", printable_line(from), printable_line(subject))?;
         }
         if !self.refused.is_empty() {
-            formatter.write_str("\nWhat was refused, newest first:")?;
+            formatter.write_str("\nRejected, newest first:")?;
         }
         for Refused { at, client, sender, recipient, reply } in &self.refused {
             let (sender, recipient) = (printable_line(sender), printable_line(recipient));

@@ -1,4 +1,4 @@
-//! `restante fault`: makes the mail server misbehave for an inbox, and shows its faults with their uses.
+//! `restante fault`: injects SMTP faults for an inbox, and lists them with their uses.
 
 use std::fmt;
 
@@ -12,31 +12,30 @@ use super::output;
 
 const EXAMPLES: &str = "\
 Examples:
-  restante fault INBOX defer --times 2     two clients hear 451, then mail is accepted
-  restante fault INBOX delay --seconds 30  the reply to the next recipient takes 30 seconds
+  restante fault INBOX defer --times 2     the next two attempts get 451, then mail is accepted
+  restante fault INBOX delay --seconds 30  the next RCPT reply is delayed by 30 seconds
   restante fault INBOX bounce              the next message is accepted, and its sender gets a bounce
-  restante fault INBOX                     what was asked for, and when it was used";
+  restante fault INBOX                     list the faults and when they were used";
 
-/// Which inbox, and what goes wrong.
+/// Which inbox, and which fault.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct FaultFlags {
     /// The id or the address of the inbox
     inbox: String,
-    /// What goes wrong; replaces the faults of the inbox. Without it, they are shown
+    /// The fault to set; replaces all faults of the inbox. If omitted, the faults are listed
     #[arg(value_name = "FAULT")]
     action: Option<Action>,
-    /// When it applies: as the client names the recipient, or once the message has come [default: rcpt, or data if
-    /// the fault concerns the message]
+    /// SMTP stage: rcpt (RCPT TO) or data (end of DATA) [default: rcpt; data for bounce, duplicate and --store]
     #[arg(long, env = "RESTANTE_AT", value_name = "WHEN", requires = "action")]
     at: Option<Point>,
     /// How often it applies
     #[arg(long, env = "RESTANTE_TIMES", value_name = "COUNT", default_value_t = 1)]
     times: u32,
-    /// The reply of `defer` and `reject`, as `451 4.7.1 Come back later`
+    /// The reply of `defer` and `reject`, for example `451 4.7.1 Come back later`
     #[arg(long, env = "RESTANTE_REPLY", value_name = "TEXT", requires = "action")]
     reply: Option<String>,
-    /// How long `delay` holds the reply back
+    /// Seconds that `delay` waits before the reply
     #[arg(long, env = "RESTANTE_SECONDS", value_name = "SECONDS", required_if_eq("action", "delay"))]
     seconds: Option<u16>,
     /// Store the message before `disconnect` closes the connection
@@ -55,17 +54,17 @@ pub(super) struct FaultFlags {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum Action {
-    /// A temporary refusal (4xx)
+    /// Reject temporarily (4xx)
     Defer,
-    /// A permanent refusal (5xx)
+    /// Reject permanently (5xx)
     Reject,
-    /// The connection is closed without a reply
+    /// Close the connection without a reply
     Disconnect,
-    /// The reply is held back
+    /// Delay the reply
     Delay,
-    /// The message is accepted, and its sender gets a bounce
+    /// Accept the message, and send a bounce to its sender
     Bounce,
-    /// The message is stored twice
+    /// Store the message twice
     Duplicate,
 }
 
@@ -76,7 +75,7 @@ enum Point {
     Data,
 }
 
-/// The faults of an inbox, as they are sent.
+/// The faults of an inbox, as sent to the service.
 #[derive(Debug, Serialize)]
 struct NewFaults<'a> {
     faults: Vec<NewFault<'a>>,

@@ -1,4 +1,4 @@
-//! The flags of `restante serve` and of the database, unchecked; `settings` checks and resolves them.
+//! The flags of `restante serve` and of the database, as parsed; `settings` validates and resolves them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use humantime::Duration;
 use super::byte_size::ByteSize;
 use crate::config::Limits;
 
-/// Where the data is. All commands on the database share these, so that they find the same one.
+/// The location of the data. All commands on the database have these flags, so that they use the same one.
 #[derive(Args, Clone, Debug)]
 pub(super) struct DatabaseFlags {
-    /// The directory of the database, the certificate and the lock
+    /// Directory for the database, the TLS certificate and the lock file
     #[arg(long, env = "RESTANTE_DATA_DIR", value_name = "DIR", default_value = "./restante-data", global = true)]
     pub(super) data_dir: PathBuf,
     /// The database, sqlite:PATH or postgres://USER@HOST/DATABASE [default: sqlite:DIR/restante.db]
@@ -23,31 +23,31 @@ pub(super) struct DatabaseFlags {
 /// The flags of `restante serve`.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ServeFlags {
-    /// Where HTTP listens; port 0 takes a free one
+    /// Address for HTTP; port 0 selects a free port
     #[arg(long, env = "RESTANTE_HTTP_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8025")]
     pub(super) http_listen: SocketAddr,
-    /// Where SMTP listens; port 0 takes a free one
+    /// Address for SMTP; port 0 selects a free port
     #[arg(long, env = "RESTANTE_SMTP_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1025")]
     pub(super) smtp_listen: SocketAddr,
-    /// Where SMTP with TLS from the first byte listens (port 465 elsewhere) [default: off]
+    /// Address for SMTP with implicit TLS (usually port 465) [default: off]
     #[arg(long, env = "RESTANTE_SMTPS_LISTEN", value_name = "ADDRESS:PORT")]
     pub(super) smtps_listen: Option<SocketAddr>,
-    /// Which credentials SMTP accepts; a password that begins with rst_live_ must always be a valid key
+    /// Accepted SMTP credentials. A password that starts with rst_live_ must always be a valid API key
     #[arg(long, env = "RESTANTE_SMTP_AUTH", value_name = "WHICH", default_value = "any")]
     pub(super) smtp_auth: AuthMode,
-    /// Offer AUTH without TLS to other hosts too, as in a container network: passwords can then be read on the network
+    /// Offer AUTH without TLS to other hosts, for example containers. Passwords are then sent in clear text
     #[arg(long, env = "RESTANTE_SMTP_PLAINTEXT_AUTH", value_parser = boolean)]
     pub(super) smtp_plaintext_auth: bool,
-    /// Where /metrics (Prometheus) and /health are served for monitors [default: off]
+    /// Address for /metrics (Prometheus) and /health, for monitoring [default: off]
     #[arg(long, env = "RESTANTE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub(super) metrics_listen: Option<SocketAddr>,
-    /// The domain of every inbox; mail for any other is refused
+    /// The domain of every inbox; mail for other domains is rejected
     #[arg(long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = "restante.test")]
     pub(super) mail_domain: String,
-    /// The URL at which clients reach the service [default: http:// and the address HTTP listens on]
+    /// The URL at which clients reach the service [default: http:// and the HTTP address]
     #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL")]
     pub(super) base_url: Option<String>,
-    /// Whether coding agents can use /mcp
+    /// Whether /mcp is enabled for coding agents
     #[arg(long, env = "RESTANTE_MCP", value_name = "ON|OFF", default_value = "on")]
     pub(super) mcp: Switch,
     /// A proxy, or a network of proxies, whose X-Forwarded-For or Forwarded header is trusted; repeatable
@@ -56,28 +56,28 @@ pub(super) struct ServeFlags {
     pub(super) trusted_proxies: Vec<String>,
     #[command(flatten)]
     pub(super) database: DatabaseFlags,
-    /// The key of the default project [default: the first start makes one and prints it]
+    /// The API key of the default project [default: generated and printed at the first start]
     #[arg(long, env = "RESTANTE_API_KEY", value_name = "KEY", hide_env_values = true)]
     pub(super) api_key: Option<String>,
-    /// The administrator's token, 20 characters or more [default: the first start makes one and prints it]
+    /// The administrator's token, 20 characters or more [default: generated and printed at the first start]
     #[arg(long, env = "RESTANTE_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub(super) admin_token: Option<String>,
-    /// The certificate chain for STARTTLS, PEM [default: a self-signed one is made and kept]
+    /// The certificate chain for TLS, PEM [default: a self-signed certificate in the data directory]
     #[arg(long, env = "RESTANTE_TLS_CERT", value_name = "FILE")]
     pub(super) tls_cert: Option<PathBuf>,
     /// The private key of the certificate, PEM
     #[arg(long, env = "RESTANTE_TLS_KEY", value_name = "FILE")]
     pub(super) tls_key: Option<PathBuf>,
-    /// How long a temporary inbox lives
+    /// Lifetime of a temporary inbox
     #[arg(long, env = "RESTANTE_INBOX_LIFETIME", value_name = "DURATION", default_value = "1h")]
     pub(super) inbox_lifetime: Duration,
-    /// The format of the log on standard error; RESTANTE_LOG filters it, as in RESTANTE_LOG=debug
+    /// The format of the log on standard error; RESTANTE_LOG sets a filter, for example RESTANTE_LOG=debug
     #[arg(long, env = "RESTANTE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     pub(super) log_format: LogFormat,
-    /// Print the addresses, the key and the administrator's token as one line of JSON in place of the greeting
+    /// Print the addresses, the key and the administrator's token as one line of JSON instead of text
     #[arg(long, env = "RESTANTE_PRINT_JSON", value_parser = boolean)]
     pub(super) print_json: bool,
-    /// Stop when standard input ends, so that no server outlives the program that started it
+    /// Stop when standard input is closed, so that the server ends with its parent process
     #[arg(long, env = "RESTANTE_EXIT_WITH_STDIN", value_parser = boolean)]
     pub(super) exit_with_stdin: bool,
     #[command(flatten)]
@@ -90,19 +90,19 @@ pub(super) struct ServeFlags {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Sending to other domains")]
 pub(super) struct SendingFlags {
-    /// How mail is sent to other domains; `off` wins over a relay
+    /// How mail is sent to other domains; `off` overrides --relay
     #[arg(long, env = "RESTANTE_OUTBOUND", value_name = "MODE", default_value = "direct")]
     pub(super) outbound: OutboundMode,
-    /// A server that takes all mail for other domains, smtp://USER:PASSWORD@HOST:587 or smtps://…
+    /// Relay (smarthost) for all mail to other domains, smtp://USER:PASSWORD@HOST:587 or smtps://…
     #[arg(long, env = "RESTANTE_RELAY", value_name = "URL", hide_env_values = true)]
     pub(super) relay: Option<String>,
-    /// The authorities that may sign the relay's certificate, PEM [default: the public ones]
+    /// The certificate authorities for the relay, PEM [default: the public ones]
     #[arg(long, env = "RESTANTE_RELAY_CA", value_name = "FILE")]
     pub(super) relay_ca: Option<PathBuf>,
     /// The DNS server, ADDRESS or ADDRESS:PORT [default: the system's servers]
     #[arg(long, env = "RESTANTE_DNS_SERVER", value_name = "ADDRESS")]
     pub(super) dns_server: Option<String>,
-    /// Also send mail to servers at loopback, private and other addresses that are not public
+    /// Also send to servers at private, loopback and other non-public addresses
     #[arg(long, env = "RESTANTE_ALLOW_PRIVATE_TARGETS", value_parser = boolean)]
     pub(super) allow_private_targets: bool,
     /// The server's name in EHLO [default: the mail domain]
@@ -111,7 +111,7 @@ pub(super) struct SendingFlags {
     /// The private key that signs outgoing mail (DKIM), PEM: RSA or Ed25519
     #[arg(long, env = "RESTANTE_DKIM_KEY", value_name = "FILE")]
     pub(super) dkim_key: Option<PathBuf>,
-    /// Where the DNS has the public key: NAME._domainkey.MAIL-DOMAIN
+    /// The DKIM selector; the public key is published at NAME._domainkey.MAIL-DOMAIN
     #[arg(long, env = "RESTANTE_DKIM_SELECTOR", value_name = "NAME")]
     pub(super) dkim_selector: Option<String>,
 }
@@ -119,36 +119,36 @@ pub(super) struct SendingFlags {
 /// Which credentials SMTP accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum AuthMode {
-    /// Any; those that are not an API key have no effect.
+    /// Accept any credentials; only API keys have an effect
     Any,
-    /// Only API keys.
+    /// Accept only API keys
     Keys,
 }
 
-/// Whether something is offered.
+/// Whether a feature is enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Switch {
-    /// It is.
+    /// Enabled
     On,
-    /// It is not.
+    /// Disabled
     Off,
 }
 
-/// Whether mail for other domains leaves.
+/// How mail is sent to other domains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OutboundMode {
-    /// To the servers that the DNS names, or to the relay if one is set.
+    /// Deliver to the MX hosts of the domain, or to the relay if one is set
     Direct,
-    /// Not at all: a message to another domain bounces at once.
+    /// Do not send; messages to other domains bounce immediately
     Off,
 }
 
-/// How a log line is written.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum LogFormat {
-    /// One readable line for each event.
+    /// One readable line per event
     Text,
-    /// One JSON object for each event.
+    /// One JSON object per event
     Json,
 }
 
@@ -171,13 +171,13 @@ pub(super) struct LimitFlags {
         default_value_t = Limits::default().inbox_messages
     )]
     pub(super) max_inbox_messages: u64,
-    /// The most SMTP connections at once
+    /// The most concurrent SMTP connections
     #[arg(
         long, env = "RESTANTE_MAX_SMTP_CONNECTIONS", value_name = "N",
         default_value_t = Limits::default().smtp_connections
     )]
     pub(super) max_smtp_connections: usize,
-    /// The most SMTP connections at once from one address
+    /// The most concurrent SMTP connections from one address
     #[arg(
         long, env = "RESTANTE_MAX_SMTP_CONNECTIONS_PER_ADDRESS", value_name = "N",
         default_value_t = Limits::default().smtp_connections_per_address
@@ -189,31 +189,31 @@ pub(super) struct LimitFlags {
         default_value_t = ByteSize(Limits::default().message_memory)
     )]
     pub(super) max_message_memory: ByteSize,
-    /// The most HTTP connections at once; further clients wait
+    /// The most concurrent HTTP connections; more clients have to wait
     #[arg(
         long, env = "RESTANTE_HTTP_CONNECTIONS", value_name = "N",
         default_value_t = Limits::default().http_connections
     )]
     pub(super) http_connections: usize,
-    /// Memory for all HTTP requests and their answers
+    /// Memory for all HTTP requests and their responses
     #[arg(
         long, env = "RESTANTE_MAX_BODY_MEMORY", value_name = "SIZE",
         default_value_t = ByteSize(Limits::default().request_memory)
     )]
     pub(super) max_body_memory: ByteSize,
-    /// Free disk space below which no message is taken
+    /// Reject messages if less disk space is free
     #[arg(
         long, env = "RESTANTE_MIN_FREE_DISK", value_name = "SIZE",
         default_value_t = ByteSize(Limits::default().free_disk)
     )]
     pub(super) min_free_disk: ByteSize,
-    /// The most waits that one key may have open at once, up to 128
+    /// The most concurrent waits of one key, up to 128
     #[arg(long, env = "RESTANTE_WAITS_PER_KEY", value_name = "N", default_value_t = Limits::default().waits_per_key)]
     pub(super) waits_per_key: u8,
-    /// The most sends that one key may have running at once, up to 128
+    /// The most concurrent sends of one key, up to 128
     #[arg(long, env = "RESTANTE_SENDS_PER_KEY", value_name = "N", default_value_t = Limits::default().sends_per_key)]
     pub(super) sends_per_key: u8,
-    /// The largest JSON body of a send
+    /// The largest JSON body of a send request
     #[arg(
         long, env = "RESTANTE_MAX_SEND_BODY", value_name = "SIZE",
         default_value_t = bytes(Limits::default().send_body)
@@ -234,7 +234,7 @@ pub(super) struct LimitFlags {
         default_value_t = bytes(Limits::default().data_line)
     )]
     pub(super) max_data_line: ByteSize,
-    /// How long an SMTP client may be silent
+    /// How long an SMTP session may be idle
     #[arg(
         long, env = "RESTANTE_IDLE_TIMEOUT", value_name = "DURATION",
         default_value_t = Limits::default().idle_timeout.into()
@@ -248,7 +248,8 @@ pub(super) struct LimitFlags {
     pub(super) message_timeout: Duration,
 }
 
-/// A flag that a variable can also switch. An empty value means off, since compose files write an absent one as empty.
+/// The value of a flag without argument, if its variable is set. Compose files pass an absent variable as an empty one,
+/// so an empty value means off.
 pub(super) fn boolean(text: &str) -> Result<bool, &'static str> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
@@ -257,7 +258,7 @@ pub(super) fn boolean(text: &str) -> Result<bool, &'static str> {
     }
 }
 
-/// A duration with its unit, as in `500ms`, or a whole number of seconds.
+/// A duration with a unit, for example `500ms`, or a whole number of seconds.
 pub(super) fn seconds(text: &str) -> Result<Duration, humantime::DurationError> {
     match text.parse() {
         Ok(seconds) => Ok(std::time::Duration::from_secs(seconds).into()),

@@ -1,4 +1,4 @@
-//! What `restante serve` prints once it listens: addresses, key and a first request to copy, or one line of JSON.
+//! The output of `restante serve` when it is ready: addresses, key and a first request to copy, or one line of JSON.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::model::{ApiKey, Domain};
 
-/// A server that has just started to listen.
+/// The data of a server that has just started.
 pub(super) struct Greeting<'a> {
     pub(super) base_url: &'a str,
     pub(super) http: SocketAddr,
@@ -19,42 +19,42 @@ pub(super) struct Greeting<'a> {
     pub(super) metrics: Option<SocketAddr>,
     pub(super) mail_domain: &'a Domain,
     pub(super) data_dir: &'a Path,
-    /// The key of the default project, if this start made one.
+    /// The key of the default project, if this start generated one.
     pub(super) made_key: Option<&'a ApiKey>,
-    /// The administrator's token, if this start made it.
+    /// The administrator's token, if this start generated one.
     pub(super) made_admin_token: Option<&'a str>,
 }
 
 impl fmt::Display for Greeting<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "Restante listens.")?;
-        writeln!(formatter, "  HTTP   {} (base URL {})", self.http, self.base_url)?;
-        writeln!(formatter, "  SMTP   {} (mail for anything@{})", self.smtp, self.mail_domain)?;
+        writeln!(formatter, "Restante is ready.")?;
+        writeln!(formatter, "  HTTP       {} (base URL {})", self.http, self.base_url)?;
+        writeln!(formatter, "  SMTP       {} (accepts mail for any address @{})", self.smtp, self.mail_domain)?;
         if self.plaintext_auth {
-            writeln!(formatter, "         AUTH is offered without TLS: passwords can be read on the network")?;
+            writeln!(formatter, "             Warning: AUTH without TLS is enabled; passwords are sent in clear text")?;
         }
         if let Some(smtps) = self.smtps {
-            writeln!(formatter, "  SMTPS  {smtps} (TLS from the first byte)")?;
+            writeln!(formatter, "  SMTPS      {smtps} (implicit TLS)")?;
         }
         if let Some(metrics) = self.metrics {
-            writeln!(formatter, "  Metrics {metrics}")?;
+            writeln!(formatter, "  Metrics    {metrics}")?;
         }
-        writeln!(formatter, "  Data   {}", self.data_dir.display())?;
-        writeln!(formatter, "  Guide  {}/llm", self.base_url)?;
+        writeln!(formatter, "  Data       {}", self.data_dir.display())?;
+        writeln!(formatter, "  Guide      {}/llm", self.base_url)?;
         writeln!(formatter, "  Dashboard  {}/", self.base_url)?;
         if let Some(token) = self.made_admin_token {
-            writeln!(formatter, "\nThe administrator's token for the dashboard, shown only this once:")?;
+            writeln!(formatter, "\nThe administrator's token for the dashboard, shown only once:")?;
             writeln!(formatter, "  {token}")?;
         }
         match self.made_key {
             Some(key) => {
-                writeln!(formatter, "\nThe API key of the default project, shown only this once:")?;
+                writeln!(formatter, "\nThe API key of the default project, shown only once:")?;
                 writeln!(formatter, "  {}", key.as_str())?;
-                writeln!(formatter, "\nCreate a first inbox:")?;
+                writeln!(formatter, "\nCreate the first inbox:")?;
                 write!(formatter, "  {}", create_inbox(self.base_url, key.as_str()))
             }
             None => {
-                writeln!(formatter, "\nWith the API key in the environment, create an inbox:")?;
+                writeln!(formatter, "\nSet RESTANTE_API_KEY, then create an inbox:")?;
                 write!(formatter, "  {}", create_inbox(self.base_url, "$RESTANTE_API_KEY"))
             }
         }
@@ -65,7 +65,7 @@ fn create_inbox(base_url: &str, key: &str) -> String {
     format!("curl -X POST -H \"Authorization: Bearer {key}\" '{base_url}/v1/inboxes'")
 }
 
-/// The one line of `--print-json`: what a program that started the server needs to use it.
+/// The line of `--print-json`: the data that the parent process needs to use the server.
 #[derive(Serialize)]
 pub(super) struct JsonGreeting<'a> {
     pub(super) version: &'static str,
@@ -76,13 +76,13 @@ pub(super) struct JsonGreeting<'a> {
     pub(super) smtps: Option<JsonListener>,
     pub(super) mail_domain: &'a str,
     pub(super) data_dir: &'a Path,
-    /// The key of the default project; null if an earlier start made it, since only its hash is kept.
+    /// The key of the default project; null if an earlier start generated it, because only its hash is stored.
     pub(super) api_key: Option<&'a str>,
-    /// The administrator's token; null like the key.
+    /// The administrator's token; null in the same case.
     pub(super) admin_token: Option<&'a str>,
 }
 
-/// Where a client on this machine reaches a listener.
+/// The address of a listener for clients on this machine.
 #[derive(Serialize)]
 pub(super) struct JsonListener {
     host: String,

@@ -1,4 +1,4 @@
-//! `restante health`: whether the service answers, for container health checks.
+//! `restante health`: checks whether the service answers, for container health checks.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use clap::Args;
 use super::error::CliError;
 use super::settings;
 
-/// A service that takes longer is not healthy.
+/// A service that takes longer to answer is not healthy.
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// The service to check.
@@ -26,10 +26,10 @@ struct Unhealthy {
     source: Box<ureq::Error>,
 }
 
-/// Runs the command. It prints nothing if all is well.
+/// Runs the command. It prints nothing if the service is healthy.
 ///
 /// # Errors
-/// [`CliError`] if the service does not answer 200 in time.
+/// [`CliError`] if the service does not return 200 in time.
 pub(super) fn run(flags: &HealthFlags) -> Result<(), CliError> {
     let url = settings::http_url("--url", &flags.url)?;
     let agent = ureq::Agent::config_builder().timeout_global(Some(WITHIN)).max_redirects(0).build().new_agent();

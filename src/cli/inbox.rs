@@ -19,7 +19,7 @@ pub(super) struct InboxCommand {
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// Creates an inbox and prints its address
+    /// Create an inbox and print its address
     Create {
         /// Print the whole inbox as JSON instead
         #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
@@ -27,7 +27,7 @@ enum Action {
         #[command(flatten)]
         client: ClientFlags,
     },
-    /// Prints an inbox
+    /// Print an inbox
     Get {
         /// The id or the address of the inbox
         inbox: String,
@@ -37,7 +37,7 @@ enum Action {
         #[command(flatten)]
         client: ClientFlags,
     },
-    /// Lists the inboxes of a project in the database: id, kind, messages, creation and end
+    /// List the inboxes of a project in the database: id, kind, messages, creation and expiry
     List {
         /// The name of the project [default: the default project]
         #[arg(long, env = "RESTANTE_PROJECT", value_name = "NAME")]
@@ -45,7 +45,7 @@ enum Action {
         #[command(flatten)]
         database: DatabaseFlags,
     },
-    /// Deletes an inbox and its messages
+    /// Delete an inbox and its messages
     Delete {
         /// The id or the address of the inbox
         inbox: String,
@@ -77,7 +77,7 @@ pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
     }
 }
 
-/// Works with a running server or without one, like every command on the database.
+/// Reads the database, so it works whether or not a server is running.
 fn list(project: Option<&str>, flags: &DatabaseFlags) -> Result<(), CliError> {
     let url = settings::database(flags)?;
     database::refuse_absent(&url)?;

@@ -1,7 +1,7 @@
 //! The log of a server, on standard error: readable lines or JSON, filtered by `RESTANTE_LOG` or `RUST_LOG`.
 //!
-//! A separate thread writes the queued lines, so that a slow or stuck reader delays nothing. Lines that do not fit into
-//! the queue, or cannot be written, are dropped and counted.
+//! A separate thread writes the queued lines, so that a slow or stuck reader does not delay the server. Lines that do
+//! not fit into the queue, or cannot be written, are dropped and counted.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -19,17 +19,17 @@ use super::settings::SettingsError;
 use crate::metrics;
 
 const FILTER_VARIABLES: [&str; 2] = ["RESTANTE_LOG", "RUST_LOG"];
-/// This library logs several lines for each call, and a client that hangs up as an error, so its lines are written only
-/// if a filter names it.
+/// This library logs several lines for each call, and reports each disconnected client as an error. Its lines are
+/// therefore written only if a filter contains its name.
 const CHATTY: &str = "rmcp";
-/// Lines that the queue holds at most.
+/// The most lines in the queue.
 const QUEUED_LINES: usize = 4_096;
 /// Bytes that are written at once while more lines are queued.
 const WRITTEN_AT_ONCE: usize = 32 * 1024;
 /// How often dropped lines are reported.
 const REPORTED_EVERY: Duration = Duration::from_secs(1);
 
-/// The running log; dropping it writes what is still queued.
+/// The running log; dropping it writes the queued lines.
 pub(super) struct Log {
     _worker: WorkerGuard,
     dropped: DroppedLines,
@@ -94,7 +94,7 @@ impl DroppedLines {
         self.not_queued.dropped_lines().saturating_add(self.not_written.load(Ordering::Relaxed))
     }
 
-    /// Counts dropped lines in the metrics and reports them in the log, for as long as it is polled. A report that is
+    /// Counts dropped lines in the metrics and reports them in the log while it is polled. A report that is
     /// itself dropped is repeated.
     pub(super) async fn report(self) {
         let mut reported = 0;
@@ -103,10 +103,7 @@ impl DroppedLines {
             let dropped = self.count();
             metrics::log_lines_dropped(dropped);
             if dropped > reported {
-                tracing::warn!(
-                    dropped,
-                    "log lines were dropped since the start: standard error cannot be written fast enough"
-                );
+                tracing::warn!(dropped, "log lines dropped since the start; standard error is too slow");
                 reported = dropped;
             }
         }

@@ -20,7 +20,7 @@ pub(super) struct CompletionsFlags {
 /// The directory for the pages.
 #[derive(Args, Debug)]
 pub(super) struct ManFlags {
-    /// The directory, which is made if it does not exist
+    /// The directory; created if missing
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }

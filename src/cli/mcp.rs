@@ -1,5 +1,5 @@
-//! `restante mcp`: MCP on standard input and output, for a coding agent, as a client of a server. `--serve` starts that
-//! server, which ends with this command.
+//! `restante mcp`: an MCP server over standard input and output, for a coding agent. It is a client of a Restante
+//! server. `--serve` starts that server, which ends with this command.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader};
@@ -25,10 +25,10 @@ use crate::model::ApiKey;
 pub(super) struct McpFlags {
     #[command(flatten)]
     client: ClientFlags,
-    /// Start a server of its own on free ports and a temporary directory, which ends with this command
+    /// Start a temporary server on free ports; it stops with this command
     #[arg(long, env = "RESTANTE_SERVE", value_parser = boolean)]
     serve: bool,
-    /// Flags of `restante serve` for that server, as in `-- --smtp-listen 127.0.0.1:1025`
+    /// Flags of `restante serve` for that server, for example `-- --smtp-listen 127.0.0.1:1025`
     #[arg(last = true, value_name = "FLAG", requires = "serve")]
     serve_flags: Vec<OsString>,
 }
@@ -36,15 +36,15 @@ pub(super) struct McpFlags {
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum McpError {
-    #[error("--url")]
+    #[error("invalid --url")]
     Relay(#[from] RelayError),
     #[error("cannot start a server")]
     Start(#[source] io::Error),
-    #[error("the server of --serve did not start: its log above says why")]
+    #[error("the server did not start; see its log above")]
     NotStarted,
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
-    #[error("the client of the other end does not speak MCP")]
+    #[error("the connected client does not use the MCP protocol")]
     Initialize(#[source] Box<ServerInitializeError>),
 }
 
@@ -70,7 +70,7 @@ pub(super) fn run(flags: &McpFlags) -> Result<(), CliError> {
     let relay = ServerRelay::new(&url, &key).map_err(McpError::Relay)?;
     let runtime = Runtime::new().map_err(McpError::Runtime)?;
     let result = runtime.block_on(speak(relay));
-    // A read of standard input cannot be cancelled, and is not waited for.
+    // A read of standard input cannot be cancelled, so this does not wait for it.
     runtime.shutdown_background();
     Ok(result?)
 }
@@ -81,7 +81,7 @@ async fn speak(relay: ServerRelay) -> Result<(), McpError> {
         let stdio = (tokio::io::stdin(), tokio::io::stdout());
         match Protocol::new(relay).serve(stdio).await {
             Ok(running) => {
-                // It ends with standard input. A task that failed has ended, too.
+                // It ends with standard input. A task that failed has also ended.
                 let _ = running.waiting().await;
                 Ok(())
             }
@@ -95,8 +95,8 @@ async fn speak(relay: ServerRelay) -> Result<(), McpError> {
     }
 }
 
-/// A server that this command has started. It stops when its standard input is closed, which happens also if this
-/// process is killed.
+/// A server that this command has started. It stops when its standard input is closed, even because this
+/// process was killed.
 struct OwnServer {
     child: Child,
     url: String,
@@ -105,7 +105,7 @@ struct OwnServer {
     _directory: TempDir,
 }
 
-/// What is read of the line of `--print-json`.
+/// The fields of the `--print-json` line that are needed here.
 #[derive(Deserialize)]
 struct GreetingLine {
     url: String,
@@ -120,7 +120,7 @@ impl OwnServer {
         let directory = tempfile::Builder::new().prefix("restante-mcp-").tempdir().map_err(McpError::Start)?;
         let mut serve = Command::new(std::env::current_exe().map_err(McpError::Start)?);
         serve.args(["serve", "--print-json", "--exit-with-stdin"]);
-        // A setting of the user, as a flag or a variable, wins.
+        // A setting of the user, as a flag or a variable, takes precedence.
         for (flag, variable, value) in [
             ("--http-listen", "RESTANTE_HTTP_LISTEN", "127.0.0.1:0".as_ref()),
             ("--smtp-listen", "RESTANTE_SMTP_LISTEN", "127.0.0.1:0".as_ref()),
@@ -143,7 +143,7 @@ impl OwnServer {
 impl Drop for OwnServer {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // A server that cannot be waited for has ended.
+        // An error means that the server has already ended.
         let _ = self.child.wait();
     }
 }

@@ -54,7 +54,7 @@ fn copy(client: &ApiClient, mut answer: impl BufRead) -> Result<(), CliError> {
     }
 }
 
-/// Starts with the id, which `--after` takes as a cursor. Fields are separated by tabs, for `cut`.
+/// The first field is the id, which `--after` accepts. Fields are separated by tabs, for `cut`.
 fn describe(message: &Summary) -> String {
     let columns = [&message.id, &message.received_at, &message.from, &message.subject];
     columns.map(|column| output::printable_line(column)).join("\t")

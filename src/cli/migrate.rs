@@ -1,4 +1,4 @@
-//! `restante migrate`: brings the schema of a database up to date, as every start of a server does.
+//! `restante migrate`: updates the schema of a database. Every start of a server does the same.
 
 use clap::Args;
 
@@ -18,7 +18,7 @@ pub(super) struct MigrateCommand {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError`] if the database cannot be used, or a newer version of the program has changed it.
+/// [`CliError`] if the database cannot be used, or its schema is newer than this program.
 pub(super) fn run(command: &MigrateCommand) -> Result<(), CliError> {
     let url = settings::database(&command.database)?;
     if let DatabaseUrl::Sqlite(_) = url {

@@ -1,6 +1,6 @@
 //! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
 //! its database; `inbox`, `messages`, `wait`, `explain`, `fault`, `health` and `sendmail` are clients for shell
-//! scripts, `mcp` is one for coding agents.
+//! scripts, and `mcp` for coding agents.
 
 mod backup;
 mod byte_size;
@@ -46,49 +46,49 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Every flag can be set in the environment as well; `restante COMMAND --help` names the variables.
-Exit codes: 0 success; 1 a wait found nothing, or the service failed; 2 wrong usage, or a failed request.
-`restante sendmail` has sendmail's.";
+Every flag has an environment variable; see `restante COMMAND --help`.
+Exit codes: 0 success; 1 a wait found no message, or the command failed; 2 wrong usage, or a failed request.
+`restante sendmail` uses sendmail's exit codes.";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Runs the service
+    /// Run the service
     Serve(Box<flags::ServeFlags>),
-    /// Manages projects and their API keys in the database
+    /// Manage projects and their API keys in the database
     Project(project::ProjectCommand),
-    /// Brings the schema of a database up to date
+    /// Update the schema of a database
     Migrate(migrate::MigrateCommand),
-    /// Copies an installation to another database, as from SQLite to PostgreSQL
+    /// Copy an installation to another database, for example from SQLite to PostgreSQL
     Copy(copy::CopyCommand),
-    /// Copies a SQLite database into a file; a server may be running
+    /// Back up a SQLite database to a file, even while a server runs
     Backup(backup::BackupCommand),
-    /// Lists, shows, retries and cancels mail to other domains in the database
+    /// Manage the queue of outgoing mail in the database
     Outgoing(outgoing::OutgoingCommand),
-    /// Creates, shows and deletes inboxes
+    /// Create, show, list and delete inboxes
     Inbox(inbox::InboxCommand),
-    /// Lists the messages of an inbox, newest first
+    /// List the messages of an inbox, newest first
     Messages(messages::MessagesFlags),
-    /// Waits for a message and prints it, its code, or one of its links
+    /// Wait for a message and print it, its code, or one of its links
     Wait(wait::WaitFlags),
-    /// Says why a mail did not come to an inbox
+    /// Explain why a message did not arrive
     Explain(explain::ExplainFlags),
-    /// Makes the mail server misbehave for an inbox, and shows its faults
+    /// Inject SMTP faults for an inbox, or list them
     Fault(fault::FaultFlags),
-    /// Reads a message from standard input and hands it to the SMTP server, as sendmail does
+    /// Send a message from standard input, like sendmail
     Sendmail(sendmail::SendmailFlags),
-    /// Speaks MCP on standard input and output, for a coding agent
+    /// Run an MCP server over stdio, for a coding agent
     Mcp(mcp::McpFlags),
-    /// Checks that the service answers
+    /// Check that the service is healthy
     Health(health::HealthFlags),
-    /// Prints a completion script for a shell
+    /// Print a completion script for a shell
     Completions(manual::CompletionsFlags),
-    /// Writes manual pages into a directory
+    /// Write manual pages to a directory
     Man(manual::ManFlags),
 }
 
 /// Runs the program with the arguments and the environment of the process.
 ///
-/// The exit code is 0 for success; 1 if a wait found nothing or the service failed; 2 for wrong usage and failed
+/// The exit code is 0 for success; 1 if a wait found no message or the service failed; 2 for wrong usage and failed
 /// requests; for `sendmail` those of sysexits.h.
 #[must_use]
 pub fn run() -> ExitCode {
@@ -119,7 +119,7 @@ pub fn run() -> ExitCode {
 
 /// Prints the help, the version or what is wrong with the usage.
 fn show_usage(error: &clap::Error) -> ExitCode {
-    // Nobody reads an output that is closed.
+    // An error means that the output is closed, so it has no reader.
     let _ = error.print();
     let is_sendmail = std::env::args_os().nth(1).is_some_and(|command| command == "sendmail");
     match error.exit_code() {

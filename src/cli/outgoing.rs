@@ -1,5 +1,4 @@
-//! `restante outgoing`: shows and manages the mail to other domains on the database, with a running server or without
-//! one.
+//! `restante outgoing`: manages the queue of mail to other domains in the database, whether or not a server is running.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
@@ -25,7 +24,7 @@ pub(super) struct OutgoingCommand {
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// Lists outgoing items, the newest first
+    /// List outgoing items, newest first
     List {
         /// Only items with this status
         #[arg(long, env = "RESTANTE_STATUS", value_name = "STATUS", value_parser = statuses())]
@@ -34,19 +33,19 @@ enum Action {
         #[arg(long, env = "RESTANTE_LIMIT", value_name = "N", default_value_t = 50)]
         limit: u32,
     },
-    /// Shows everything about an item
+    /// Show all details of an item
     Show {
-        /// The id that the answer to the send had
+        /// The id that the send request returned
         #[arg(value_parser = OutgoingId::parse)]
         id: OutgoingId,
     },
-    /// Tries an item at once, also one that failed or was cancelled
+    /// Retry an item now, even if it failed or was cancelled
     Retry {
         /// The id of the item
         #[arg(value_parser = OutgoingId::parse)]
         id: OutgoingId,
     },
-    /// Removes an item from the queue
+    /// Remove an item from the queue
     Cancel {
         /// The id of the item
         #[arg(value_parser = OutgoingId::parse)]
@@ -76,7 +75,7 @@ impl From<OutgoingCommandError> for CliError {
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError`] if the database cannot be used or the change is refused.
+/// [`CliError`] if the database cannot be used or the change is rejected.
 pub(super) fn run(command: &OutgoingCommand) -> Result<(), CliError> {
     let url = settings::database(&command.database)?;
     database::refuse_absent(&url)?;
@@ -94,7 +93,7 @@ async fn carry_out(outbox: &Outbox, action: &Action) -> Result<(), CliError> {
         Action::Show { id } => output::line(&describe(&outbox.find(*id).await.map_err(refused)?))?,
         Action::Retry { id } => {
             outbox.retry(*id).await.map_err(refused)?;
-            output::note(&format!("{id} is due now."));
+            output::note(&format!("{id} will be retried now."));
         }
         Action::Cancel { id } => {
             outbox.cancel(*id).await.map_err(refused)?;
@@ -127,7 +126,7 @@ fn describe(item: &Outgoing) -> String {
         format!("Last attempt: {}", instant(item.attempted_at)),
         format!("Last reply:   {reply}"),
         format!("Next attempt: {}", instant(item.due_at)),
-        format!("Given up at:  {}", instant(item.expires_at)),
+        format!("Expires at:   {}", instant(item.expires_at)),
     ]
     .join("\n")
 }

@@ -1,4 +1,4 @@
-//! What a command prints. Text from a mail is printed without the control characters that would control the terminal.
+//! The output of commands. Text from messages is printed without characters that would control the terminal.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -23,7 +23,7 @@ pub(super) fn json(value: &impl Serialize) -> io::Result<()> {
 
 /// Prints a line on standard error.
 pub(super) fn note(text: &str) {
-    // A closed standard error has no reader.
+    // If standard error is closed, there is no reader.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
@@ -38,7 +38,7 @@ impl ProgressLine {
         Self { on_terminal: io::stderr().is_terminal(), drawn: None }
     }
 
-    /// Draws `text` if it is time to, or if it is `important`.
+    /// Draws `text` if the last one is old enough, or if this one is `important`.
     pub(super) fn show(&mut self, text: &str, important: bool) {
         let due = important || self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAWN_EVERY);
         if self.on_terminal && due {
@@ -56,7 +56,7 @@ impl ProgressLine {
     }
 }
 
-/// The text with every control character but line feed and tab replaced.
+/// Replaces every control character except line feed and tab.
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
     replace_controls(text, |character| matches!(character, '\n' | '\t'))
 }

@@ -1,4 +1,4 @@
-//! `restante project`: manages projects and their keys on the database, with a running server or without one.
+//! `restante project`: manages projects and their keys in the database, whether or not a server is running.
 
 use clap::{Args, Subcommand};
 
@@ -22,22 +22,22 @@ pub(super) struct ProjectCommand {
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// Creates a project and prints its API key, which is shown only once
+    /// Create a project and print its API key (shown only once)
     Create {
         /// The name of the new project
         name: String,
     },
-    /// Lists the projects
+    /// List the projects
     List,
-    /// Gives a project a new API key and prints it, which is shown only once
+    /// Create a new API key for a project and print it (shown only once)
     RotateKey {
         /// The name of the project
         name: String,
-        /// How long the old key still works [default: it stops at once]
+        /// Keep the old key valid for this long [default: none]
         #[arg(long, env = "RESTANTE_OVERLAP", value_name = "DURATION")]
         overlap: Option<humantime::Duration>,
     },
-    /// Deletes a project with its key, inboxes and messages
+    /// Delete a project with its key, inboxes and messages
     Delete {
         /// The name of the project
         name: String,
@@ -61,10 +61,10 @@ impl From<ProjectCommandError> for CliError {
     }
 }
 
-/// Runs the command. Only keys and the list go to standard output.
+/// Runs the command. Only keys and the list are written to standard output.
 ///
 /// # Errors
-/// [`CliError`] if the database cannot be used or the change is refused.
+/// [`CliError`] if the database cannot be used or the change is rejected.
 pub(super) fn run(command: &ProjectCommand) -> Result<(), CliError> {
     let url = settings::database(&command.database)?;
     if matches!(command.action, Action::Create { .. }) {
@@ -82,7 +82,7 @@ async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError>
         Action::Create { name } => {
             let key = projects.create(name).await.map_err(ProjectCommandError::Refused)?;
             output::line(key.as_str())?;
-            output::note(&format!("Created the project {name}. Its API key is shown only now."));
+            output::note(&format!("Created the project {name}. Store its API key; it is not shown again."));
         }
         Action::List => {
             output::line(&table(&projects.list().await.map_err(ProjectCommandError::Refused)?))?;
@@ -92,7 +92,7 @@ async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError>
             let key = projects.rotate_key(name, *overlap).await.map_err(ProjectCommandError::Refused)?;
             output::line(key.as_str())?;
             let old = if overlap.is_zero() { "stops within 2 s".to_owned() } else { format!("stops in {overlap}") };
-            output::note(&format!("The project {name} has a new API key, shown only now. The old one {old}."));
+            output::note(&format!("Store the new API key of {name}; it is not shown again. The old key {old}."));
         }
         Action::Delete { name } => {
             projects.delete(name).await.map_err(ProjectCommandError::Refused)?;

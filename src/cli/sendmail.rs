@@ -9,26 +9,24 @@ use super::error::CliError;
 use super::settings;
 use crate::sender;
 
-// Exit codes, as sendmail's (sysexits.h).
+// The exit codes of sendmail (sysexits.h).
 pub(super) const USAGE: u8 = 64;
 const UNAVAILABLE: u8 = 69;
 const TEMPORARY: u8 = 75;
 
-/// Whom to send to. Options of sendmail that do not matter here are accepted and ignored.
+/// The recipients and the server. Options of sendmail that have no meaning here are accepted and ignored.
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Exit codes: 0 the server took the message; 64 wrong usage; 69 it was refused; 75 try again later."
-)]
+#[command(after_help = "Exit codes: 0 accepted; 64 wrong usage; 69 rejected; 75 temporary failure, try again later.")]
 pub(super) struct SendmailFlags {
     /// The recipients
     recipients: Vec<String>,
-    /// Take recipients from To, Cc and Bcc as well, and remove Bcc
+    /// Also send to the recipients in To, Cc and Bcc, and remove Bcc
     #[arg(short = 't')]
     from_headers: bool,
     /// A line with a single dot does not end the message
     #[arg(short = 'i')]
     keep_dots: bool,
-    /// The sender, for the envelope [default: the address in From]
+    /// The envelope sender [default: the address in From]
     #[arg(short = 'f', short_alias = 'r', value_name = "FROM")]
     from: Option<String>,
     /// The SMTP server
@@ -45,12 +43,12 @@ pub(super) struct SendmailFlags {
     body_type: Option<String>,
 }
 
-/// Why the message was not handed over.
+/// Why the message was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SendmailError {
-    #[error("there is no recipient: name one, or give -t to take them from To, Cc and Bcc")]
+    #[error("no recipient: pass one, or use -t to read To, Cc and Bcc")]
     NoRecipient,
-    #[error("{0:?} cannot be an address")]
+    #[error("invalid address {0:?}")]
     InvalidAddress(String),
     #[error("cannot read the message from standard input")]
     Input(#[source] io::Error),

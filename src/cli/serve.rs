@@ -30,10 +30,10 @@ use crate::tcp;
 /// How long running requests and deliveries may take to finish after a stop signal.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The most connections of monitors at once.
+/// The most concurrent connections for monitoring.
 const MONITOR_CONNECTIONS: usize = 64;
 
-/// Why the service did not start, or did not stop in order.
+/// Why the service did not start, or did not shut down gracefully.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ServeError {
     #[error(transparent)]
@@ -44,7 +44,7 @@ pub(super) enum ServeError {
     Start { url: DatabaseUrl, source: StoreError },
     #[error("cannot prepare the default project")]
     Prepare(#[source] ProjectError),
-    #[error("cannot listen on {address}: stop what uses it, or choose another with {flag} (port 0 takes a free one)")]
+    #[error("cannot listen on {address}: choose another address with {flag} (port 0 selects a free port)")]
     Listen { flag: &'static str, address: SocketAddr, source: io::Error },
     #[error("cannot receive mail")]
     Receive(#[source] ReceiverError),
@@ -54,7 +54,7 @@ pub(super) enum ServeError {
     Send(#[source] SenderError),
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
-    #[error("stopped at once by a second signal")]
+    #[error("stopped immediately by a second signal")]
     Interrupted,
 }
 
@@ -67,7 +67,7 @@ impl From<ServeError> for CliError {
 /// Runs the service until a signal, or the end of standard input if the flags say so, stops it.
 ///
 /// # Errors
-/// [`CliError`] if it cannot start, or if a second signal stops it at once.
+/// [`CliError`] if it cannot start, or if a second signal stops it immediately.
 pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
     os::return_large_blocks();
     let descriptors = descriptors::raise_limit();
@@ -77,7 +77,7 @@ pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
     let runtime = Runtime::new().map_err(ServeError::Runtime)?;
     runtime.spawn(log.dropped_lines().report());
     let result = runtime.block_on(serve(&settings, flags));
-    // After a second signal, running tasks are not waited for.
+    // After a second signal, this does not wait for running tasks.
     runtime.shutdown_background();
     result
 }
@@ -106,14 +106,14 @@ struct Server {
     made: Made,
 }
 
-/// The secrets that this start made, which are shown once.
+/// The secrets that this start generated, which are shown once.
 struct Made {
     key: Option<ApiKey>,
     admin_token: Option<String>,
 }
 
 impl Server {
-    /// Binds before it creates the default project's key, which is shown only once: a taken port must not lose it.
+    /// Binds first: if a port is in use, the start fails before the key is created and shown.
     async fn start(settings: &Settings) -> Result<Self, ServeError> {
         let service = start_service(settings).await?;
         let (http, http_address) = bind("--http-listen", settings.http_listen)?;
@@ -171,7 +171,7 @@ impl Server {
         })
     }
 
-    /// Serves until it is asked to stop, then stops in order unless it is asked again.
+    /// Runs until the first stop signal, then shuts down gracefully; a second signal stops immediately.
     async fn run(self, mut stop_requests: StopRequests) -> Result<(), ServeError> {
         let stop = CancellationToken::new();
         let (service, most) = (self.service.clone(), self.http_connections);
@@ -205,7 +205,7 @@ impl Server {
     }
 }
 
-/// The listener for monitors.
+/// The listener for monitoring.
 struct Monitor {
     listener: TcpListener,
     address: SocketAddr,
@@ -252,7 +252,7 @@ async fn bind_smtp(settings: &Settings, service: &Service) -> Result<Receiver, S
     })
 }
 
-/// The key of the default project and the administrator's token, if this start made them.
+/// The key of the default project and the administrator's token, if this start generated them.
 async fn prepare_projects(service: &Service, settings: &Settings) -> Result<Made, ServeError> {
     let projects = service.projects();
     let admin_token = projects.prepare_admin(settings.admin_token.as_deref()).await;
@@ -261,7 +261,7 @@ async fn prepare_projects(service: &Service, settings: &Settings) -> Result<Made
     Ok(Made { key, admin_token })
 }
 
-/// The address under which a client on this machine reaches a listener: loopback in place of an unspecified address.
+/// The address of a listener for clients on this machine: loopback instead of an unspecified address.
 fn reachable(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

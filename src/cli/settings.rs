@@ -1,4 +1,4 @@
-//! Checks the flags and resolves them to settings; an error names its flag.
+//! Validates the flags and resolves them to settings; an error contains the name of its flag.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -18,16 +18,16 @@ use crate::model::{ApiKey, Domain};
 const LEAST_COMMAND_LINE: usize = 512;
 /// The shortest text line that RFC 5321 lets a server allow (section 4.5.3.1.6).
 const LEAST_DATA_LINE: usize = 1_000;
-/// The least memory for request bodies, in bytes: room for a few ordinary requests.
+/// The least memory for request bodies, in bytes: enough for a few ordinary requests.
 const LEAST_REQUEST_MEMORY: u64 = 1024 * 1024;
 /// The shortest administrator's token: 20 characters cannot be guessed.
 const LEAST_ADMIN_TOKEN: usize = 20;
 /// The most waits, or sends, of one key at once.
 const MOST_SLOTS: u8 = 128;
-/// Where DNS servers listen.
+/// The port of DNS servers.
 const DNS_PORT: u16 = 53;
 
-/// A flag or its variable has a value that cannot be used.
+/// A flag or its variable has an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{flag}: {problem}. {remedy}.")]
 pub(super) struct SettingsError {
@@ -79,7 +79,7 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
     })
 }
 
-/// Resolves where the database is.
+/// Resolves the location of the database.
 ///
 /// # Errors
 /// [`SettingsError`] if `--database` is not the URL of a database.
@@ -90,10 +90,10 @@ pub(super) fn database(flags: &DatabaseFlags) -> Result<DatabaseUrl, SettingsErr
     }
 }
 
-/// Reads where a database is.
+/// Parses the location of a database.
 ///
 /// # Errors
-/// [`SettingsError`] that does not repeat the URL: it may hold a password.
+/// [`SettingsError`], which does not contain the URL, because the URL may contain a password.
 pub(super) fn database_url(flag: &'static str, text: &str) -> Result<DatabaseUrl, SettingsError> {
     text.parse().map_err(|_| {
         SettingsError::new(
@@ -107,7 +107,7 @@ pub(super) fn database_url(flag: &'static str, text: &str) -> Result<DatabaseUrl
 /// Reads an API key.
 ///
 /// # Errors
-/// [`SettingsError`] that does not repeat the key.
+/// [`SettingsError`], which does not contain the key.
 pub(super) fn api_key(text: &str) -> Result<ApiKey, SettingsError> {
     text.parse().map_err(|_| {
         SettingsError::new(
@@ -118,28 +118,28 @@ pub(super) fn api_key(text: &str) -> Result<ApiKey, SettingsError> {
     })
 }
 
-/// An empty token is refused like a short one: a variable that is set but empty is a mistake.
+/// An empty token is rejected like a short one, because a variable that is set but empty is a mistake.
 fn admin_token(text: &str) -> Result<String, SettingsError> {
     if text.chars().count() < LEAST_ADMIN_TOKEN {
         let problem = format!("the token has fewer than {LEAST_ADMIN_TOKEN} characters");
-        return Err(SettingsError::new("--admin-token", problem, "Make one with `openssl rand -hex 20`"));
+        return Err(SettingsError::new("--admin-token", problem, "Generate one with `openssl rand -hex 20`"));
     }
     Ok(text.to_owned())
 }
 
-/// The value, unless it is empty: compose files write an absent variable as an empty one.
+/// The value; `None` if it is empty, because compose files pass an absent variable as an empty one.
 pub(super) fn given(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }
 
-/// Reads the address of an HTTP service and returns it without a slash at its end.
+/// Parses the address of an HTTP service and returns it without a slash at its end.
 ///
 /// # Errors
-/// [`SettingsError`] naming `flag`.
+/// [`SettingsError`] for `flag`.
 pub(super) fn http_url(flag: &'static str, text: &str) -> Result<String, SettingsError> {
     let invalid = || {
         let problem = format!("{} is not the address of an HTTP service", text.escape_debug());
-        SettingsError::new(flag, problem, "Write it like http://127.0.0.1:8025, with neither query nor fragment")
+        SettingsError::new(flag, problem, "Write it like http://127.0.0.1:8025, without query or fragment")
     };
     let uri: Uri = text.parse().map_err(|_| invalid())?;
     let known_scheme = matches!(uri.scheme_str(), Some("http" | "https"));
@@ -183,12 +183,8 @@ fn tls(certificate: Option<&Path>, key: Option<&Path>) -> Result<Option<TlsFiles
         (Some(certificate), Some(key)) => {
             Ok(Some(TlsFiles { certificate: certificate.to_owned(), key: key.to_owned() }))
         }
-        (Some(_), None) => {
-            Err(SettingsError::new("--tls-cert", "a certificate needs its key", "Give --tls-key as well, or neither"))
-        }
-        (None, Some(_)) => {
-            Err(SettingsError::new("--tls-key", "a key needs its certificate", "Give --tls-cert as well, or neither"))
-        }
+        (Some(_), None) => Err(SettingsError::new("--tls-cert", "it requires --tls-key", "Set both or neither")),
+        (None, Some(_)) => Err(SettingsError::new("--tls-key", "it requires --tls-cert", "Set both or neither")),
     }
 }
 
@@ -209,7 +205,7 @@ fn sending(flags: &SendingFlags, mail_domain: &Domain) -> Result<Sending, Settin
     Ok(Sending { outbound, hello: hello.unwrap_or_else(|| mail_domain.clone()), dkim })
 }
 
-/// Does not repeat the URL, which may hold a password.
+/// The error does not contain the URL, because the URL may contain a password.
 fn relay(url: &str) -> Result<Relay, SettingsError> {
     url.parse().map_err(|_| {
         SettingsError::new(
@@ -235,16 +231,8 @@ fn dkim(key: Option<&Path>, selector: Option<&str>) -> Result<Option<Dkim>, Sett
         (Some(key), Some(selector)) => {
             Ok(Some(Dkim { key: key.to_owned(), selector: domain("--dkim-selector", selector)? }))
         }
-        (Some(_), None) => Err(SettingsError::new(
-            "--dkim-key",
-            "a key needs the name under which the DNS has the public key",
-            "Give --dkim-selector as well, or neither",
-        )),
-        (None, Some(_)) => Err(SettingsError::new(
-            "--dkim-selector",
-            "a selector needs its key",
-            "Give --dkim-key as well, or neither",
-        )),
+        (Some(_), None) => Err(SettingsError::new("--dkim-key", "it requires --dkim-selector", "Set both or neither")),
+        (None, Some(_)) => Err(SettingsError::new("--dkim-selector", "it requires --dkim-key", "Set both or neither")),
     }
 }
 
@@ -253,8 +241,8 @@ fn limits(flags: &LimitFlags) -> Result<Limits, SettingsError> {
     if flags.max_message_memory.0 < message_size {
         return Err(SettingsError::new(
             "--max-message-memory",
-            "one message as large as --max-message-size would never fit",
-            "Make it at least as large as --max-message-size",
+            "it is smaller than --max-message-size",
+            "Set it to at least --max-message-size",
         ));
     }
     Ok(Limits {
@@ -290,7 +278,7 @@ fn at_least<N: Copy + PartialOrd + fmt::Display>(flag: &'static str, number: N, 
     Ok(number)
 }
 
-/// What one key may do at once is counted with seven bits.
+/// The slots of a key are numbered with seven bits.
 fn slots(flag: &'static str, number: u8) -> Result<u8, SettingsError> {
     if number > MOST_SLOTS {
         let problem = format!("{number} is too large: it must be {MOST_SLOTS} or less");
@@ -301,7 +289,7 @@ fn slots(flag: &'static str, number: u8) -> Result<u8, SettingsError> {
 
 fn size_at_least(flag: &'static str, size: ByteSize, least: usize) -> Result<usize, SettingsError> {
     let size = usize::try_from(size.0)
-        .map_err(|_| SettingsError::new(flag, "this is more than the machine can address", "Lower it"))?;
+        .map_err(|_| SettingsError::new(flag, "the value is too large for this machine", "Lower it"))?;
     at_least(flag, size, least)
 }
 

@@ -15,7 +15,7 @@ pub(super) struct StopRequests {
 }
 
 impl StopRequests {
-    /// Listens from now on.
+    /// Starts listening for the requests.
     ///
     /// # Errors
     /// The operating system's, if a signal cannot be caught or the thread that reads standard input cannot start.
@@ -34,7 +34,7 @@ impl StopRequests {
 
 async fn ended(stdin: Option<&mut oneshot::Receiver<()>>) {
     match stdin {
-        // The thread answers once. If it is lost, standard input is no longer read, so this counts as its end.
+        // The thread sends one value. If it ended without one, standard input is no longer read, as at its end.
         Some(end) => drop(end.await),
         None => std::future::pending().await,
     }
@@ -44,7 +44,7 @@ async fn ended(stdin: Option<&mut oneshot::Receiver<()>>) {
 fn end_of_stdin() -> io::Result<oneshot::Receiver<()>> {
     let (ended, end) = oneshot::channel();
     thread::Builder::new().name("stdin".to_owned()).spawn(move || {
-        // Data from standard input is ignored. If it cannot be read, it has ended.
+        // Data from standard input is ignored. An error counts as its end.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         let _ = ended.send(());
     })?;

@@ -20,13 +20,13 @@ pub(super) struct WaitFlags {
     inbox: String,
     #[command(flatten)]
     filter: FilterFlags,
-    /// The longest time to wait; a number alone is in seconds
+    /// The longest time to wait; a number without unit means seconds
     #[arg(long, env = "RESTANTE_TIMEOUT", value_name = "DURATION", default_value = "30s", value_parser = seconds)]
     timeout: humantime::Duration,
-    /// Wait for a message with a one-time code, and print the code alone
+    /// Wait for a message with a one-time code, and print only the code
     #[arg(long, env = "RESTANTE_OTP", value_parser = boolean, conflicts_with_all = ["link", "json"])]
     otp: bool,
-    /// Wait for a message with a link that matches, and print the first such link alone
+    /// Wait for a message with a matching link, and print only the first matching link
     #[arg(long, env = "RESTANTE_LINK", value_name = "REGEX", conflicts_with = "json")]
     link: Option<Regex>,
     /// Print the whole message as JSON
@@ -50,7 +50,7 @@ impl std::error::Error for NoMatch {}
 impl fmt::Display for NoMatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { wanted, address, timeout, explanation } = self;
-        write!(formatter, "no {wanted} came to {address} within {timeout}. {explanation}")
+        write!(formatter, "no {wanted} arrived at {address} within {timeout}. {explanation}")
     }
 }
 
@@ -63,7 +63,7 @@ impl From<NoMatch> for CliError {
 /// Runs the command.
 ///
 /// # Errors
-/// [`NoMatch`] if nothing arrived in time; any other if a request fails.
+/// [`NoMatch`] if no matching message arrived in time; any other error if a request fails.
 pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let inbox = client.inbox(&flags.inbox)?;
@@ -76,7 +76,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     Ok(output::line(&answer)?)
 }
 
-/// Waits again after each message that matches the filter but has no such code or link, until the time is up.
+/// Waits again after each message that matches the filter but does not have the code or link, until the time is up.
 fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Option<String>, ClientError> {
     let started = Instant::now();
     let mut filter = filter(flags);
@@ -90,7 +90,7 @@ fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Option<Str
             },
             Ok(None) if left <= LONGEST_WAIT => return Ok(None),
             Ok(None) => {}
-            // The key has all its waits open. The next request reads the store before it takes a slot.
+            // All slots of the key are in use. The next request reads the store before it takes a slot.
             Err(ClientError::Refused { status: 429, .. }) if !left.is_zero() => {
                 std::thread::sleep(pause_before_retry(waited).min(left));
             }
@@ -99,7 +99,7 @@ fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Option<Str
     }
 }
 
-/// The filter with what the printed code or link needs.
+/// The filter; includes the features that `--otp` or `--link` needs.
 fn filter(flags: &WaitFlags) -> FilterFlags {
     let needed = if flags.otp { Some("otp") } else { flags.link.as_ref().map(|_| "link") };
     let given = flags.filter.has.as_deref().filter(|has| !has.is_empty());
@@ -107,7 +107,7 @@ fn filter(flags: &WaitFlags) -> FilterFlags {
     FilterFlags { has: Some(has).filter(|has| !has.is_empty()), ..flags.filter.clone() }
 }
 
-/// What to print of the message, or `None` if it has no such code or link.
+/// The output for the message, or `None` if it does not have the code or link.
 fn answer(message: &Message, flags: &WaitFlags) -> Option<String> {
     if flags.otp {
         return Some(message.otp.clone()).filter(|otp| !otp.is_empty());

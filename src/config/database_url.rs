@@ -15,10 +15,10 @@ pub enum DatabaseUrl {
     Postgres(Box<PostgresUrl>),
 }
 
-/// How to reach a PostgreSQL server. Options that are not given come from the environment.
+/// How to connect to a PostgreSQL server. Options that are not given are read from the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresUrl {
-    /// Everything but the encryption.
+    /// All options except those for encryption.
     pub options: tokio_postgres::Config,
     /// `sslmode`, if given.
     pub ssl_mode: Option<SslMode>,
@@ -33,11 +33,11 @@ pub enum SslMode {
     Disable,
     /// Encrypted if the server offers it.
     Prefer,
-    /// Encrypted; any certificate will do.
+    /// Encrypted; any certificate is accepted.
     Require,
     /// Encrypted; the certificate must be signed by a trusted authority.
     VerifyCa,
-    /// As `VerifyCa`, and the certificate must be for this host.
+    /// Like `VerifyCa`, and the certificate must be for this host.
     VerifyFull,
 }
 
@@ -85,7 +85,7 @@ impl FromStr for SslMode {
     fn from_str(text: &str) -> Result<Self, InvalidDatabaseUrl> {
         match text {
             "disable" => Ok(Self::Disable),
-            // The two differ only in what is tried first; the guarantees are the same.
+            // `allow` and `prefer` differ only in what is tried first; the guarantees are the same.
             "allow" | "prefer" => Ok(Self::Prefer),
             "require" => Ok(Self::Require),
             "verify-ca" => Ok(Self::VerifyCa),
@@ -96,7 +96,7 @@ impl FromStr for SslMode {
 }
 
 impl fmt::Display for DatabaseUrl {
-    /// Without the password, since it is shown in messages and logs.
+    /// Omits the password, because the URL is written to messages and logs.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),

@@ -31,11 +31,11 @@ pub struct Sending {
 /// How mail is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outbound {
-    /// Not at all: a message to another domain bounces at once.
+    /// No mail is sent: a message to another domain bounces immediately.
     Off,
-    /// To the servers that the recipient's domain names in the DNS.
+    /// To the servers that the DNS lists for the recipient's domain.
     Direct(Direct),
-    /// Through one server that takes mail for all domains.
+    /// Through one server that accepts mail for all domains.
     Relay(Relay),
 }
 
@@ -44,7 +44,7 @@ pub enum Outbound {
 pub struct Direct {
     /// The DNS server; by default the system's servers.
     pub dns_server: Option<SocketAddr>,
-    /// Whether a server may have an address that is not a public one.
+    /// Whether connections to private addresses are allowed.
     pub allow_private_targets: bool,
     /// The port of all servers.
     pub port: u16,
@@ -56,25 +56,25 @@ impl Default for Direct {
     }
 }
 
-/// A server that takes mail for all domains.
+/// A server that accepts mail for all domains.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Relay {
-    /// Its name or address; its certificate must be for this.
+    /// Its name or address. Its certificate must be valid for it.
     pub host: RelayHost,
     /// Its port.
     pub port: u16,
-    /// Whether TLS starts at once (`smtps`), without STARTTLS.
+    /// Whether the connection uses implicit TLS (`smtps`) instead of STARTTLS.
     pub implicit_tls: bool,
-    /// The user name and the password, if it requires them.
+    /// The user name and password, if the relay requires them.
     pub credentials: Option<(String, String)>,
-    /// The authorities that may sign its certificate, in PEM, in place of the public ones.
+    /// The authorities that may sign its certificate, in PEM; they replace the public ones.
     pub authorities: Option<PathBuf>,
 }
 
 /// The name or the address of a relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RelayHost {
-    /// A name, looked up with the system's resolver.
+    /// A name, resolved by the system's resolver.
     Name(Domain),
     /// An address.
     Address(IpAddr),
@@ -85,7 +85,7 @@ pub enum RelayHost {
 pub struct Dkim {
     /// The private key, PEM: RSA or Ed25519.
     pub key: PathBuf,
-    /// The DNS has the public key under `SELECTOR._domainkey.MAIL-DOMAIN`.
+    /// The DNS contains the public key at `SELECTOR._domainkey.MAIL-DOMAIN`.
     pub selector: Domain,
 }
 
@@ -98,7 +98,7 @@ impl FromStr for Relay {
     type Err = InvalidRelay;
 
     fn from_str(text: &str) -> Result<Self, InvalidRelay> {
-        // The URL library does not refuse a stray %.
+        // The URL library accepts a stray %.
         let escapes_are_whole = text.split('%').skip(1).all(starts_with_two_hex_digits);
         let url = Url::parse(text).ok().filter(|_| escapes_are_whole).ok_or(InvalidRelay)?;
         let implicit_tls = match url.scheme() {
@@ -131,7 +131,7 @@ fn relay_host(text: &str) -> Option<RelayHost> {
     Domain::parse(&name).ok().map(RelayHost::Name)
 }
 
-/// A user without a password, or the other way round, is a mistake.
+/// A user without a password, or a password without a user, is an error.
 fn credentials(url: &Url) -> Result<Option<(String, String)>, InvalidRelay> {
     let decode = |text| percent_decode_str(text).decode_utf8().map(String::from).map_err(|_| InvalidRelay);
     let (user, password) = (decode(url.username())?, decode(url.password().unwrap_or_default())?);
@@ -151,7 +151,7 @@ impl fmt::Display for RelayHost {
     }
 }
 
-/// The password is not shown.
+/// Omits the password.
 impl fmt::Debug for Relay {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.implicit_tls { "smtps" } else { "smtp" };

@@ -1,4 +1,4 @@
-//! Passes the notices of committed transactions to the listeners.
+//! Passes the notifications of committed transactions to the listeners.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -7,7 +7,7 @@ use super::Notice;
 
 type NoticeListener = Box<dyn Fn(&[Notice]) + Send + Sync>;
 
-/// The listeners. Clones share them.
+/// The listeners. Clones share the same list.
 #[derive(Clone, Default)]
 pub(super) struct Announcer(Arc<RwLock<Vec<NoticeListener>>>);
 

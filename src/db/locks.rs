@@ -1,4 +1,5 @@
-//! Named locks. Each has one holder among all nodes of an installation, and is freed when its holder or its node ends.
+//! Named locks. Only one holder among all nodes of an installation can have a lock, and it is freed when its holder or
+//! its node ends.
 //!
 //! Within this process, a set of names decides. If other nodes may share the database, the engine must grant the lock
 //! too.
@@ -14,22 +15,22 @@ use super::postgres::NodeSession;
 pub struct Locks {
     held: Arc<Mutex<HashSet<i64>>>,
     session: Option<NodeSession>,
-    /// How many locks this process may hold.
+    /// How many locks this process may have.
     most: usize,
 }
 
-/// A held lock; dropping it frees it.
+/// A lock; dropping it frees it.
 #[derive(Debug)]
 pub struct Lock {
     locks: Locks,
     /// `None` after it was freed.
     name: Option<i64>,
-    /// Whether the session of this node may hold the lock.
+    /// Whether the control connection of this node may have the lock.
     shared: bool,
 }
 
 impl Locks {
-    /// Locks of this process alone.
+    /// Locks of this process only.
     #[must_use]
     pub fn within_process() -> Self {
         Self { held: Arc::default(), session: None, most: usize::MAX }
@@ -39,7 +40,7 @@ impl Locks {
         Self { held: Arc::default(), most: session.most_locks(), session: Some(session) }
     }
 
-    /// Takes the lock; `None` if it has a holder.
+    /// Takes the lock; `None` if it is already taken.
     ///
     /// # Errors
     /// [`DatabaseError::TooManyLocks`]; [`DatabaseError::Silent`] or [`DatabaseError::SessionLost`] if the engine is
@@ -66,13 +67,13 @@ impl Locks {
     }
 
     fn held(&self) -> MutexGuard<'_, HashSet<i64>> {
-        // Nothing panics while the mutex is held.
+        // The mutex is not poisoned: no code panics while it is locked.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Lock {
-    /// Frees the lock. Returns once it is free for every node, or the engine does not answer.
+    /// Frees the lock. Returns once every node can take it, or the engine does not answer.
     pub async fn release(mut self) {
         if let Some(freed) = self.free() {
             freed.await;

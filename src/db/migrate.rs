@@ -1,8 +1,9 @@
-//! Brings the schema up to date, one transaction per step. Refuses a schema that a newer program has changed.
+//! Brings the schema up to date, one transaction per step. Returns an error for a schema that a newer program has
+//! changed.
 
 use super::{Database, DatabaseError, Transaction, values};
 
-/// The lock of the migrating program; an arbitrary number that nothing else uses.
+/// The lock for migrations; an arbitrary number that is not used for anything else.
 const MIGRATING: i64 = 0x7265_7374_616e_7401;
 const VERSION_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)";
 const VERSION: &str = "SELECT version FROM schema_version";

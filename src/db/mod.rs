@@ -1,19 +1,19 @@
-//! The interface to the database engines: transactions, queries and change notices. It has no domain types.
+//! Abstracts over the database engines: transactions, queries and change notifications. It has no domain types.
 //!
-//! `store/` writes every statement once, in the SQL that all engines speak: parameters `$1`, `$2` …, `ON CONFLICT`,
-//! `RETURNING`, integers of 64 bits, text and bytes. Words that differ are written in braces, and the engine replaces
-//! them:
+//! `store/` contains every statement once, in SQL that all engines support: parameters `$1`, `$2` …, `ON CONFLICT`,
+//! `RETURNING`, integers of 64 bits, text and bytes. Where the dialects differ, the SQL contains a placeholder in
+//! braces, which each engine replaces:
 //!
 //! | word | meaning |
 //! |---|---|
 //! | `{bytes}` | the column type for bytes |
-//! | `{numbered}` | the type of a primary key: a row gets the next number if it names none |
-//! | `{unlogged}` | before TABLE: its rows need not survive a crash, so that writing them costs no flush |
-//! | `{for_update}` | after a SELECT: no other transaction changes its rows before this one ends |
-//! | `{skip_locked}` | the same, but rows that another transaction holds are left out |
+//! | `{numbered}` | an auto-incremented integer primary key |
+//! | `{unlogged}` | before TABLE: writes need no flush, and rows may be lost in a crash |
+//! | `{for_update}` | after a SELECT: locks the selected rows |
+//! | `{skip_locked}` | the same, and skips rows locked by other transactions |
 //!
 //! SQLite has one writer: transactions run one after another on one thread. PostgreSQL runs them concurrently on the
-//! caller's task, and several processes may share it. Its futures are boxed because they are large.
+//! caller's task, and several processes may share it. PostgreSQL futures are boxed because they are large.
 
 mod announcer;
 mod locks;
@@ -41,7 +41,7 @@ type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 /// Why a database operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    /// The file cannot be opened or made.
+    /// The file cannot be opened or created.
     #[error("cannot open the database {path}: {source}")]
     Open {
         /// The file.
@@ -50,7 +50,7 @@ pub enum DatabaseError {
         source: rusqlite::Error,
     },
     /// An environment variable has a value that cannot be used.
-    #[error("the environment variable {0} does not have a value that psql would accept")]
+    #[error("the value of the environment variable {0} is invalid: psql would reject it")]
     Environment(&'static str),
     /// The connection to the server cannot be encrypted as required.
     #[error("cannot encrypt the connection to the database: {0}")]
@@ -58,28 +58,28 @@ pub enum DatabaseError {
     /// The server cannot be reached, or the connection was lost during a statement, which may have been carried out.
     #[error("the database cannot be reached: {}", with_causes(.0.as_ref()))]
     Unreachable(#[source] BoxedError),
-    /// This node's own session with the server is lost and is being opened again.
-    #[error("the session with the database is lost; connecting again")]
+    /// This node's control connection is lost and is being opened again.
+    #[error("lost the connection to the database; reconnecting")]
     SessionLost,
     /// The server did not answer in time. It may have carried out the request.
     #[error("the database does not answer")]
     Silent,
-    /// Another transaction held a lock for too long; this one may be tried again.
-    #[error("another transaction of the database holds a lock for too long")]
+    /// Another transaction locked a row for too long; this one may be retried.
+    #[error("timed out waiting for a database lock")]
     LockTimeout,
-    /// This node holds as many locks by name as the server has room for.
-    #[error("this node has {0} waits and sends open, its share of the lock table: raise max_locks_per_transaction")]
+    /// This node has as many named locks as its share of the lock table allows.
+    #[error("this node has {0} open waits and sends, its share of the lock table: raise max_locks_per_transaction")]
     TooManyLocks(usize),
     /// The database cannot store every character.
-    #[error("the database is encoded in {0}, which cannot hold every mail: create it with ENCODING 'UTF8'")]
+    #[error("the database encoding is {0}, but Restante requires UTF8: create it with ENCODING 'UTF8'")]
     Encoding(String),
-    /// The engine ended the transaction because of a conflict with another one; it may be tried again.
+    /// The engine ended the transaction because of a conflict with another one; it may be retried.
     #[error("the database ended the transaction because of a conflict with another: {}", with_causes(.0))]
     Conflict(#[source] tokio_postgres::Error),
     /// A newer program has changed the schema.
     #[error(
-        "the database has schema version {found}, but this program knows only versions up to {known}: \
-         run the newer version of restante that made it"
+        "the database has schema version {found}, but this program supports only versions up to {known}: \
+         use a newer version of restante"
     )]
     Newer {
         /// The version found.
@@ -100,12 +100,12 @@ pub enum DatabaseError {
     #[error("the database is closed")]
     Closed,
     /// A transaction or a query panicked; it was rolled back.
-    #[error("a transaction failed because of a defect in this program")]
+    #[error("internal error: a database transaction panicked")]
     Panicked,
     /// A statement that always returns a row returned none.
-    #[error("the database returned no row where there must be one")]
+    #[error("the database returned no row, but one was expected")]
     NoRow,
-    /// A column does not hold what the statement promised.
+    /// A column has an unexpected type.
     #[error("column {index} of a row is not {expected}")]
     Column {
         /// The column, counted from 0.
@@ -120,12 +120,12 @@ pub enum DatabaseError {
 pub enum Notice {
     /// A committed transaction passed this to [`Transaction::notify`].
     Key(String),
-    /// Notices were lost: everything may have changed.
+    /// Notifications were lost: everything may have changed.
     Lost,
 }
 
 impl DatabaseError {
-    /// Whether the database is unavailable or busy, as opposed to a wrong statement: the operation may be tried again.
+    /// Whether the error is temporary (the database is unavailable or busy), so that a retry may succeed.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(
@@ -181,7 +181,7 @@ impl Database {
     /// Applies those of `migrations` that are missing, each in its own transaction.
     ///
     /// # Errors
-    /// [`DatabaseError::Newer`] if the database knows more migrations than this; otherwise the error of a migration.
+    /// [`DatabaseError::Newer`] if the database has newer migrations; otherwise the error of a migration.
     pub async fn migrate(&self, migrations: &[&'static str]) -> Result<(), DatabaseError> {
         migrate::run(self, migrations).await
     }
@@ -192,7 +192,7 @@ impl Database {
     /// # Errors
     /// The error of the statement.
     pub async fn look_up(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
-        // Lets other tasks run between the look-ups of a loop.
+        // Lets other tasks run between the queries of a loop.
         tokio::task::consume_budget().await;
         match &self.engine {
             Engine::Sqlite(engine) => engine.look_up(sql, &parameters),
@@ -200,7 +200,7 @@ impl Database {
         }
     }
 
-    /// Runs one statement that only reads, outside any transaction.
+    /// Runs one read-only statement, outside any transaction.
     ///
     /// # Errors
     /// The error of the statement.
@@ -212,8 +212,7 @@ impl Database {
     }
 
     /// Runs `work` in a transaction, which `work` must commit; otherwise it is rolled back. On SQLite, `work` blocks
-    /// every other writer, so it must await nothing but its transaction. It runs to its end even if the caller stops
-    /// waiting.
+    /// every other writer, so it must await only its transaction. It runs to its end even if the caller stops waiting.
     ///
     /// # Errors
     /// The error of `work`; [`DatabaseError::Panicked`], [`DatabaseError::Closed`]. A failure to start the
@@ -236,14 +235,14 @@ impl Database {
         }
     }
 
-    /// Calls `listener` with the notices of each committed transaction, while the database is open. The listener must
-    /// not block. SQLite calls it before the commit returns to its caller. PostgreSQL calls it when the server passes
-    /// the notices on, also for transactions of other nodes.
+    /// Calls `listener` with the notifications of each committed transaction, while the database is open. The listener
+    /// must not block. SQLite calls it before the commit returns to its caller. PostgreSQL calls it when the server
+    /// sends the notifications, including those of other nodes.
     pub fn listen(&self, listener: impl Fn(&[Notice]) + Send + Sync + 'static) {
         self.announcer.add(listener);
     }
 
-    /// Closes the database after the queued transactions. A SQLite database is then one file.
+    /// Closes the database after the queued transactions. A SQLite database then consists of one file.
     pub async fn close(&self) {
         match &self.engine {
             Engine::Sqlite(engine) => engine.close().await,
@@ -290,10 +289,10 @@ impl Transaction {
         self.execute_many(sql, vec![parameters]).await
     }
 
-    /// Runs one statement once for each set of parameters, in one round trip; returns how many rows changed in all.
+    /// Runs one statement once for each set of parameters, in one round trip. Returns the total number of changed rows.
     ///
     /// # Errors
-    /// As [`Transaction::execute`].
+    /// See [`Transaction::execute`].
     pub async fn execute_many(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<u64, DatabaseError> {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.execute(sql, &parameters),
@@ -304,7 +303,7 @@ impl Transaction {
     /// Runs several statements without parameters, separated by semicolons.
     ///
     /// # Errors
-    /// As [`Transaction::execute`].
+    /// See [`Transaction::execute`].
     pub async fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.execute_script(sql),
@@ -315,7 +314,7 @@ impl Transaction {
     /// Runs one statement and returns its rows.
     ///
     /// # Errors
-    /// As [`Transaction::execute`].
+    /// See [`Transaction::execute`].
     pub async fn query(&mut self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
         Ok(self.query_many(sql, vec![parameters]).await?.pop().unwrap_or_default())
     }
@@ -323,7 +322,7 @@ impl Transaction {
     /// Runs one statement once for each set of parameters, in one round trip; returns the rows of each.
     ///
     /// # Errors
-    /// As [`Transaction::execute`].
+    /// See [`Transaction::execute`].
     pub async fn query_many(
         &mut self,
         sql: &'static str,
@@ -335,11 +334,11 @@ impl Transaction {
         }
     }
 
-    /// From now on a statement that waits for a lock fails after half a second with [`DatabaseError::LockTimeout`].
-    /// SQLite runs transactions one after another, so there is nothing to wait for.
+    /// Uses a short lock timeout for this transaction: a statement that waits for a lock for half a second fails with
+    /// [`DatabaseError::LockTimeout`]. SQLite runs transactions one after another, so no statement waits for a lock.
     ///
     /// # Errors
-    /// As [`Transaction::execute`].
+    /// See [`Transaction::execute`].
     pub async fn wait_briefly(&mut self) -> Result<(), DatabaseError> {
         match &mut self.engine {
             OpenTransaction::Sqlite(_) => Ok(()),
@@ -347,10 +346,10 @@ impl Transaction {
         }
     }
 
-    /// From now on no statement fails because it takes long or waits for a lock.
+    /// Disables the statement and lock timeouts for this transaction.
     ///
     /// # Errors
-    /// As [`Transaction::execute`].
+    /// See [`Transaction::execute`].
     pub async fn wait_as_long_as_it_takes(&mut self) -> Result<(), DatabaseError> {
         match &mut self.engine {
             OpenTransaction::Sqlite(_) => Ok(()),
@@ -358,11 +357,11 @@ impl Transaction {
         }
     }
 
-    /// Waits until no other transaction holds the lock `name`, and holds it until this one ends. SQLite runs
-    /// transactions one after another, so there is nothing to wait for.
+    /// Waits for the lock `name` and keeps it until this transaction ends. SQLite runs transactions one after another,
+    /// so it needs no lock.
     ///
     /// # Errors
-    /// As [`Transaction::execute`].
+    /// See [`Transaction::execute`].
     pub async fn lock(&mut self, name: i64) -> Result<(), DatabaseError> {
         const LOCK: &str = "SELECT 1 FROM (SELECT pg_advisory_xact_lock($1)) AS locked";
         if let OpenTransaction::Postgres(engine) = &mut self.engine {
@@ -371,10 +370,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// As [`Transaction::lock`], but without waiting: `false` if another transaction holds the lock.
+    /// Like [`Transaction::lock`], but does not wait: returns `false` if another transaction has the lock.
     ///
     /// # Errors
-    /// As [`Transaction::execute`].
+    /// See [`Transaction::execute`].
     pub async fn try_lock(&mut self, name: i64) -> Result<bool, DatabaseError> {
         const TRY_LOCK: &str = "SELECT 1 FROM (SELECT pg_try_advisory_xact_lock($1) AS taken) AS locked WHERE taken";
         match &mut self.engine {
@@ -393,7 +392,8 @@ impl Transaction {
     /// Commits. When this returns, the changes are on stable storage.
     ///
     /// # Errors
-    /// The error of the commit; then nothing of the transaction is stored.
+    /// The error of the commit. After [`DatabaseError::Unreachable`] or [`DatabaseError::Silent`] the transaction may
+    /// nevertheless be committed. After other errors nothing is stored.
     pub async fn commit(self) -> Result<(), DatabaseError> {
         match self.engine {
             OpenTransaction::Sqlite(engine) => engine.commit(&self.notices),

@@ -102,7 +102,7 @@ impl Row {
     /// The next column, an integer.
     ///
     /// # Errors
-    /// [`DatabaseError::Column`] for anything else; likewise below.
+    /// [`DatabaseError::Column`] for any other type.
     pub fn integer(&mut self) -> Result<i64, DatabaseError> {
         self.optional_integer()?.ok_or_else(|| self.unexpected("an integer"))
     }
@@ -115,7 +115,7 @@ impl Row {
         usize::try_from(self.integer()?).map_err(|_| self.unexpected("a size"))
     }
 
-    /// The next column, an integer or nothing.
+    /// The next column, an integer or null.
     ///
     /// # Errors
     /// [`DatabaseError::Column`].
@@ -138,7 +138,7 @@ impl Row {
         }
     }
 
-    /// The next column, text or nothing.
+    /// The next column, text or null.
     ///
     /// # Errors
     /// [`DatabaseError::Column`].
@@ -158,7 +158,7 @@ impl Row {
         self.optional_bytes()?.ok_or_else(|| self.unexpected("bytes"))
     }
 
-    /// The next column, bytes or nothing.
+    /// The next column, bytes or null.
     ///
     /// # Errors
     /// [`DatabaseError::Column`].

@@ -12,22 +12,22 @@ pub struct App {
     pub service: Service,
     /// The limits on bodies.
     pub limits: Limits,
-    /// The URL at which callers reach the service, without a slash at the end.
+    /// The URL at which clients reach the service, without a slash at the end.
     pub base_url: String,
     /// The SMTP port, on the same host.
     pub smtp_port: u16,
-    /// The port of SMTP with TLS from the first byte, if it is on.
+    /// The port of SMTP with implicit TLS, if it is enabled.
     pub smtps_port: Option<u16>,
     /// Whether the certificate of SMTP is self-signed.
     pub self_signed: bool,
     /// Whether `/mcp` is served.
     pub mcp: bool,
-    /// Proxies that are trusted to name the client's address.
+    /// Proxies whose information about the client's address is trusted.
     pub trusted_proxies: Vec<ipnet::IpNet>,
 }
 
 impl App {
-    /// The host under which callers reach SMTP: that of HTTP.
+    /// The SMTP host for clients: that of HTTP.
     pub(super) fn smtp_host(&self) -> String {
         let base: Option<Uri> = self.base_url.parse().ok();
         base.as_ref().and_then(Uri::host).unwrap_or(self.service.mail_domain().as_str()).to_owned()
@@ -40,7 +40,7 @@ impl App {
         document.replace("{sends_per_key}", &sends_per_key.to_string())
     }
 
-    /// Where callers reach SMTP.
+    /// The SMTP address for clients.
     pub(super) fn smtp_address(&self) -> String {
         format!("{}:{}", self.smtp_host(), self.smtp_port)
     }

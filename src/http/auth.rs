@@ -1,6 +1,6 @@
-//! Extractors for the caller, and for the caller's inbox that the path names.
+//! Extractors for the caller, and for the caller's inbox in the path.
 //!
-//! As extractors they are checked before a handler runs or reads a query or a body.
+//! They run before a handler runs or reads a query or a body.
 
 use std::sync::Arc;
 

@@ -17,17 +17,18 @@ use crate::memory::{Budget, Room};
 
 /// How long a body may take to arrive, so that a stalled client cannot keep a connection.
 pub(super) const ARRIVAL: Duration = Duration::from_secs(60);
-/// How much of a body that is too large is read and discarded: a client that is still sending when the connection
-/// closes would get a broken pipe instead of the answer.
+/// How much of a body that is too large is read and discarded. If the connection were closed earlier, a client that is
+/// still sending would get a broken pipe instead of the response.
 const DISCARDED_BYTES: usize = 32 * 1024 * 1024;
-/// The most characters of a field's name that an error repeats.
+/// The most characters of a field name in an error.
 const SHOWN_NAME_CHARACTERS: usize = 64;
 
-/// Reads a whole body, after the budget has room for all of it: bodies that wait half-read could block each other.
+/// Reads a whole body. Memory for all of it is reserved first, because bodies that are only partly read could block
+/// each other.
 ///
 /// # Errors
-/// [`Error::BodyTooLarge`] past `limit` bytes, [`Error::Busy`] if no room comes free,
-/// [`Error::SlowBody`] if it does not arrive in time, [`Error::InvalidJson`] if the client disconnects.
+/// [`Error::BodyTooLarge`] for more than `limit` bytes, [`Error::Busy`] if no memory becomes free, [`Error::SlowBody`]
+/// if it does not arrive in time, [`Error::InvalidJson`] if the client disconnects.
 pub(super) async fn read(body: Body, limit: usize, budget: &Budget) -> Result<(Bytes, Room), Error> {
     let announced = body.size_hint().upper().unwrap_or(u64::MAX);
     let mut room = budget.take(announced.min(limit as u64)).await?;
@@ -64,7 +65,7 @@ impl<'a> Fields<'a> {
     /// Parses an object that may only have the fields `known`.
     ///
     /// # Errors
-    /// [`Error::InvalidJson`] for what is not a JSON object, [`Error::UnknownField`] for its first unknown field.
+    /// [`Error::InvalidJson`] if this is not a JSON object, [`Error::UnknownField`] for its first unknown field.
     pub(super) fn parse(json: &'a [u8], known: &'static [&'static str]) -> Result<Self, Error> {
         let text = std::str::from_utf8(json).map_err(|_| Error::InvalidJson)?;
         let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -94,8 +95,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Parses an object with these fields. Unknown fields are skipped, so that they take no memory in addition to the body;
-/// the name of the first one is kept.
+/// Parses an object with these fields. Unknown fields are skipped, so that they need no additional memory; the name of
+/// the first one is kept.
 struct Object(&'static [&'static str]);
 
 type KnownAndUnknown<'a> = (Vec<(&'static str, &'a RawValue)>, Option<String>);

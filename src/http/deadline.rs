@@ -1,4 +1,4 @@
-//! How long a request may take until its answer starts. After that the handler is dropped, and the client gets 503.
+//! The time until a response must start. After that, the handler is dropped and the client gets 503.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::service::LONGEST_WAIT;
 
 /// For a request without a body.
 const HANDLER: Duration = Duration::from_secs(30);
-/// How long a wait may take beyond its timeout: for the key, the inbox, the slot and the last read.
+/// How long a wait may take in addition to its timeout: for the key, the inbox, the slot and the last read.
 const BESIDE_WAIT: Duration = Duration::from_secs(4);
 
 /// The deadline of a request.

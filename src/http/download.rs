@@ -1,4 +1,4 @@
-//! Content of a mail as a download. Names from the mail cannot inject paths or headers.
+//! Content of a message as a download. Names from the message cannot inject paths or headers.
 
 use axum::body::Body;
 use axum::http::HeaderValue;
@@ -8,10 +8,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::error::Error;
 
-/// If a browser displays a download as a page, it runs and loads nothing.
+/// If a browser displays a download as a page, the page runs no scripts and loads nothing.
 pub(super) const POLICY: &str = "default-src 'none'; sandbox";
 const NAME_CHARACTERS: usize = 100;
-/// A longer media type is not repeated.
+/// A longer media type is replaced.
 const TYPE_BYTES: usize = 100;
 
 /// A download with this name and type.
@@ -23,7 +23,7 @@ pub(super) fn attachment(content_type: &str, name: &str, content: impl Into<Body
     Ok((fixed, headers, content.into()).into_response())
 }
 
-/// The media type that a part names, if it has the form of one.
+/// The media type in a part's header, if it has the form of one.
 pub(super) fn media_type(named: &str) -> &str {
     let token = |text: &str| {
         !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte))
@@ -33,8 +33,8 @@ pub(super) fn media_type(named: &str) -> &str {
     if is_type { named } else { "application/octet-stream" }
 }
 
-/// A file name from a mail, safe to show and to save: its last segment, without characters that are special to a shell
-/// or a file system, or that change the direction of text. Empty if nothing is left.
+/// A file name from a message, safe to display and to save: its last segment, without characters that are special to a
+/// shell or a file system, or that change the direction of text. Empty if no character is left.
 pub(super) fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let harmless = |character: &char| {
@@ -47,7 +47,7 @@ pub(super) fn safe_name(name: &str) -> String {
     name.trim_matches([' ', '.']).to_owned()
 }
 
-/// Percent-encodes everything but the unreserved characters (RFC 3986, section 2.3).
+/// Percent-encodes all except the unreserved characters (RFC 3986, section 2.3).
 pub(crate) fn path_segment(segment: &str) -> String {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(segment, ENCODED).to_string()

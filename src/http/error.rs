@@ -1,4 +1,4 @@
-//! Every way a request can fail, with its status code and its exact text.
+//! All HTTP errors with their status codes and texts.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::model::FieldError;
 use crate::service::{ClaimError, OutboxError, ProjectError, RetentionError, ServiceError};
 use crate::store::StoreError;
 
-/// An error answer; its `Display` is the text that is sent.
+/// An error response; its `Display` is the text of the response.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("invalid JSON")]
@@ -61,7 +61,7 @@ pub(super) enum Error {
     TooManyWaits,
     #[error("too many concurrent sends")]
     TooManySends,
-    #[error("too many live streams: close some of this dashboard's pages")]
+    #[error("too many open dashboard pages: close some")]
     TooManyStreams,
     #[error("service is stopping")]
     Stopping,
@@ -69,7 +69,7 @@ pub(super) enum Error {
     Busy,
     #[error("request took too long")]
     Deadline,
-    #[error("this host is not served here: open the address that the service was given as its base URL")]
+    #[error("unknown host: open the configured base URL instead")]
     WrongHost,
     #[error("this request came from another site")]
     ForeignOrigin,
@@ -77,7 +77,7 @@ pub(super) enum Error {
     StaleForm,
     #[error("too many attempts: try again in {0} seconds")]
     TooManyAttempts(u64),
-    #[error("this is neither an API key nor the administrator's token")]
+    #[error("invalid API key or administrator token")]
     SignInFailed,
     #[error("{0}")]
     Refused(String),
@@ -85,11 +85,11 @@ pub(super) enum Error {
     Internal(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
 
-/// The cause of a 500. It is stored in the answer's extensions until it is logged, and is never sent.
+/// The cause of a 500. It is stored in the response's extensions until it is logged, and is never sent.
 #[derive(Clone)]
 pub(super) struct Cause(pub(super) Arc<dyn std::error::Error + Send + Sync>);
 
-/// The body of every error answer.
+/// The body of every error response.
 #[derive(Serialize)]
 struct ErrorView {
     error: String,
@@ -162,7 +162,7 @@ impl From<ServiceError> for Error {
             ServiceError::TooManySends => Self::TooManySends,
             ServiceError::TooManyStreams => Self::TooManyStreams,
             ServiceError::Stopping => Self::Stopping,
-            // An address that cannot be written in a header must be the recipient's: the sender's is always plain.
+            // If an address cannot be written in a header, it is the recipient's, because the sender's is always plain.
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Store(error) => error.into(),
             ServiceError::Unavailable => Self::Busy,

@@ -1,8 +1,8 @@
-//! The HTML of a mail as a harmless page: no script, no origin, no form, no network.
+//! The HTML of a message as a harmless page: no scripts, no origin, no forms, no network.
 //!
-//! Nothing here trusts the HTML. The policy of the response forbids everything but inline styles and embedded images;
-//! images of the message are embedded in place of their `cid:` references. [`displayed`] removes what makes a browser
-//! open a connection before the policy forbids the load.
+//! The HTML is never trusted. The policy of the response forbids everything except inline styles and embedded images;
+//! images of the message are embedded in place of their `cid:` references. [`displayed`] removes elements that make a
+//! browser open a connection before the policy blocks the request.
 
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
@@ -16,7 +16,7 @@ use crate::store::Source;
 
 const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; \
      base-uri 'none'; frame-ancestors 'self'";
-/// The same, but images of other hosts are loaded: the reader has asked for that.
+/// The same, but images of other hosts are loaded, because the reader has requested that.
 const POLICY_WITH_IMAGES: &str = "sandbox; default-src 'none'; img-src data: http: https:; \
      style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'";
 /// Features of a browser that even a frame without scripts might request.
@@ -25,9 +25,9 @@ const PERMISSIONS: &str = "autoplay=(), camera=(), fullscreen=(), geolocation=()
 /// Which images a page shows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Images {
-    /// Those in the message.
+    /// Only images in the message.
     Own,
-    /// Also those of other hosts.
+    /// Also images of other hosts.
     All,
 }
 

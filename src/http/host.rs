@@ -1,4 +1,5 @@
-//! Which hosts are served, and which origins are ours: what keeps a foreign page in a browser from using this service.
+//! The hosts that are served, and the origins that are accepted: prevents foreign pages in a browser from using this
+//! service.
 
 use std::net::IpAddr;
 
@@ -7,11 +8,11 @@ use axum::http::{HeaderMap, Uri};
 
 use super::error::Error;
 
-/// The host that the client has connected to: the name of the base URL, `localhost` or an IP address. Any other name
-/// is refused, since its DNS entry may point here to attack a browser.
+/// Returns the host to which the client has connected: the name of the base URL, `localhost` or an IP address. Any
+/// other name is rejected, because its DNS entry may point here to attack a browser.
 pub(super) fn served_host(headers: &HeaderMap, base_url: &str) -> Result<String, Error> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(Error::WrongHost)?;
-    // A Host has no user (RFC 9110, section 7.2), but the parser would accept one.
+    // A Host header has no user (RFC 9110, section 7.2), but the parser would accept one.
     let name: Uri = if host.contains('@') { None } else { host.parse().ok() }.ok_or(Error::WrongHost)?;
     let name = name.host().ok_or(Error::WrongHost)?.trim_start_matches('[').trim_end_matches(']');
     let own: Option<Uri> = base_url.parse().ok();
@@ -20,7 +21,7 @@ pub(super) fn served_host(headers: &HeaderMap, base_url: &str) -> Result<String,
     if served { Ok(host.to_ascii_lowercase()) } else { Err(Error::WrongHost) }
 }
 
-/// Whether a change comes from one of our own pages: browsers send the origin with every POST.
+/// Whether a change was sent by one of this server's pages: browsers send the origin with every POST.
 pub(super) fn is_own_origin(headers: &HeaderMap, host: &str) -> bool {
     let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
     let authority = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));

@@ -1,6 +1,7 @@
 //! `/mcp`: checks the host, the origin and the key, reads the body, and hands both to the MCP endpoint.
 //!
-//! Browsers send an origin with every POST and other clients do not, so a request without one is no page's.
+//! Browsers send an origin with every POST and other clients do not, so a request without one does not come from a
+//! page.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use super::error::Error;
 use super::host::{is_own_origin, served_host};
 use crate::mcp::{Endpoint, Installation, PATH, Tools};
 
-/// What a request needs beside the text of a message: the envelope and the names of the fields.
+/// What a request needs in addition to the text of a message: the envelope and the field names.
 const BESIDE_MESSAGE: usize = 16 * 1024;
 
 pub(super) fn router(app: &App) -> Router<Arc<App>> {

@@ -1,4 +1,4 @@
-//! The application for monitors, on a separate listener.
+//! The routes for monitoring, on a separate listener.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! HTTP: [`router`] is the application without a socket, and [`server`] serves it on one.
+//! HTTP: [`router`] builds the application without a socket, and [`server`] serves it on one.
 //!
-//! The arguments of a handler are checked in order: the key ([`auth`]), then the inbox, then query or body. Every error
-//! is an [`error::Error`], the only place that has status codes.
+//! A handler checks the key first ([`auth`]), then the inbox, then query or body. A send takes its slot before it reads
+//! the body. Every error response is an [`error::Error`], which defines the status code.
 
 mod api;
 mod app;
@@ -32,7 +32,7 @@ pub(crate) use download::path_segment;
 
 use error::Error;
 
-/// The whole application.
+/// Builds the router with all routes.
 pub fn router(app: App) -> Router {
     let documents = guide::router(&app).merge(openapi::router(&app));
     let mcp = mcp::router(&app);

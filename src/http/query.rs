@@ -1,4 +1,5 @@
-//! The query string: the first occurrence of a parameter counts, an empty one is absent, an unknown one is ignored.
+//! The query string: only the first occurrence of a parameter counts, an empty one is absent, an unknown one is
+//! ignored.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::service::{LONGEST_WAIT, MessageFilter};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The query of a request, not yet decoded.
+/// The query of a request, still encoded.
 pub(super) struct Query(String);
 
 impl Query {
@@ -35,7 +36,7 @@ impl Query {
     /// The filters that a list and a wait share.
     ///
     /// # Errors
-    /// [`Error::InvalidParameter`] for a subject or a sender that is too long, and for an unknown word in `has`.
+    /// [`Error::InvalidParameter`] for a subject or a sender that is too long, or for an unknown word in `has`.
     pub(super) fn message_filter(&self) -> Result<MessageFilter, Error> {
         let filter = MessageFilter::new(self.first("subject"), self.first("from"), self.first("after"));
         let refused = |(FieldError::Missing(name) | FieldError::Invalid(name))| Error::InvalidParameter(name);
@@ -65,7 +66,7 @@ impl Query {
     /// A number of one or more.
     ///
     /// # Errors
-    /// [`Error::InvalidParameter`] for anything else.
+    /// [`Error::InvalidParameter`] for any other text.
     pub(super) fn limit(&self, name: &'static str) -> Result<Option<u64>, Error> {
         let Some(value) = self.first(name) else { return Ok(None) };
         integer(&value).filter(|&limit| limit > 0).map(Some).ok_or(Error::InvalidParameter(name))
@@ -80,7 +81,7 @@ impl<S: Sync> FromRequestParts<S> for Query {
     }
 }
 
-/// A decimal integer without a sign. One that does not fit becomes the largest.
+/// A decimal integer without a sign. If it is too large, the result is the largest integer.
 fn integer(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-//! For every request: an id for the log, a deadline, and the headers that all answers have.
+//! Adds to every request an id for the log and a deadline, and to every response the common headers.
 
 use axum::extract::{FromRequestParts, Request};
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
@@ -15,18 +15,18 @@ use crate::metrics;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Identifies one request. It is generated here, since an id from the caller could inject text into the log.
+/// Identifies one request. It is generated here, because an id from the caller could inject text into the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestId(Uuid);
 
 impl RequestId {
-    /// Logs why the request failed; the answer does not contain it.
+    /// Logs why the request failed; the response does not contain it.
     pub(super) fn log_failure(self, error: &(dyn std::error::Error + 'static)) {
         tracing::error!(request_id = %self.0, error, "request failed");
     }
 }
 
-/// Adds the id and the deadline to the request, and the headers to the answer.
+/// Adds the id and the deadline to the request, and the headers to the response.
 pub(super) async fn stamp(mut request: Request, next: Next) -> Response {
     let id = RequestId(Uuid::now_v7());
     request.extensions_mut().insert(id);

@@ -1,14 +1,14 @@
-//! JSON answers.
+//! JSON responses.
 
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// The media type of every answer of the API.
+/// The media type of every API response.
 pub(super) const JSON: &str = "application/json";
 
-/// `value` as a JSON answer.
+/// `value` as a JSON response.
 ///
 /// # Errors
 /// If it cannot be serialized as JSON.

@@ -1,8 +1,7 @@
-//! Serves the router on a socket: HTTP/1.1 by hyper, with a limit on connections and a stop that lets running requests
-//! finish.
+//! Serves the router on a socket: HTTP/1.1 by hyper, with a limit on connections and a graceful shutdown.
 //!
-//! A client that disconnects ends its request at once: hyper notices the end of the stream while the handler runs, and
-//! drops the handler with all that the request held.
+//! A client that disconnects ends its request immediately: hyper detects the end of the stream while the handler runs,
+//! and drops the handler with all its resources.
 
 mod connection;
 
@@ -19,17 +18,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::service::Service;
 
-/// How long the last answers may take to be written, after open waits were ended.
+/// How long writing the last responses may take after open waits were ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
-/// The pause after a failed accept, which is most often a lack of file descriptors.
+/// The pause after a failed accept, which is usually caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The client's address; in the extensions of every request.
+/// The client's address; an extension of every request.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
-/// Serves `router` on at most `most` connections at once until `stop`. Then no connection is accepted, idle ones are
-/// closed, and running requests have `grace` to finish. After that, open waits are answered with 503, and remaining
+/// Serves `router` on at most `most` concurrent connections until `stop` is cancelled. Then no connection is accepted,
+/// idle ones are closed, and running requests have `grace` to finish. After that, open waits get 503, and remaining
 /// requests are dropped.
 pub async fn serve(
     listener: TcpListener,
@@ -50,7 +49,7 @@ pub async fn serve(
     }
 }
 
-/// Accepts connections until `stop`; the listener is closed on return.
+/// Accepts connections until `stop` is cancelled; the listener is closed on return.
 async fn accept(
     listener: TcpListener,
     router: Router,
@@ -65,7 +64,7 @@ async fn accept(
             Some(_) = connections.join_next() => continue,
             accepted = next(&listener, &places) => accepted,
         };
-        // Without this, Nagle's algorithm would delay short answers.
+        // Without this, Nagle's algorithm would delay short responses.
         let _ = stream.set_nodelay(true);
         let (router, stop) = (router.clone(), stop.clone());
         connections.spawn(async move {
@@ -75,7 +74,7 @@ async fn accept(
     }
 }
 
-/// The next connection. At the limit nothing is accepted, so that further clients wait in the system's queue.
+/// The next connection. At the limit no connection is accepted, so that more clients wait in the system's queue.
 async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, Peer, Option<OwnedSemaphorePermit>) {
     // The semaphore is never closed, so there is always a permit.
     let place = Arc::clone(places).acquire_owned().await.ok();

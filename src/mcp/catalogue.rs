@@ -9,16 +9,16 @@ use serde_json::json;
 
 use super::{input, output};
 
-/// What a tool does to the world, as its annotations say it.
+/// The effect of a tool, as stated in its annotations.
 #[derive(Clone, Copy)]
 enum Effect {
     /// It changes nothing.
     Reads,
     /// It adds something.
     Adds,
-    /// Mail may leave.
+    /// It may send mail to other servers.
     Sends,
-    /// It removes or replaces something; once is as good as twice.
+    /// It removes or replaces something; repeating it has no further effect.
     Removes,
 }
 
@@ -27,9 +27,9 @@ pub(super) fn tools() -> Vec<Tool> {
     vec![
         tool::<input::Nothing, output::Setup>(
             "setup",
-            "How to send mail here",
-            "Says how the application under test sends its mail here: SMTP host, port and TLS, the mail domain, and \
-             the settings of common frameworks.",
+            "How to send mail to this server",
+            "Describes how the application under test sends mail to this server: SMTP host, port and TLS, the mail \
+             domain, and the settings of common frameworks.",
             Effect::Reads,
         ),
         tool::<input::Nothing, output::Inbox>(
@@ -41,15 +41,15 @@ pub(super) fn tools() -> Vec<Tool> {
         tool::<input::InboxName, output::Deleted>(
             "delete_inbox",
             "Delete an inbox",
-            "Deletes an inbox with all its messages. Temporary inboxes also expire by themselves.",
+            "Deletes an inbox with all its messages. Temporary inboxes also expire automatically.",
             Effect::Removes,
         ),
         tool::<input::Wait, output::Waited>(
             "wait_for_message",
             "Wait for a message",
-            "Waits until a message that passes the filters is in the inbox, and returns the oldest one with its text, \
+            "Waits until a message that matches the filters is in the inbox, and returns the oldest one with its text, \
              links and one-time code. Call it after the application was made to send, or before: a message that is \
-             already there is returned at once. If none comes in time, the answer says why.",
+             already there is returned immediately. If none arrives in time, the result explains why.",
             Effect::Reads,
         ),
         tool::<input::List, output::Messages>(
@@ -62,35 +62,35 @@ pub(super) fn tools() -> Vec<Tool> {
             "get_message",
             "Read a message",
             "Returns a message with its text, links, one-time code and list of attachments; its HTML only on request. \
-             Long text is cut, and the answer says how to read on.",
+             Long text is cut, and the result describes how to read the rest.",
             Effect::Reads,
         ),
         tool::<input::GetAttachment, output::Attachment>(
             "get_attachment",
             "Read an attachment",
-            "Returns an attachment of a message as text, or as base64 if it is no text; up to 1 MiB.",
+            "Returns an attachment of a message as text, or as base64 if it is not text; up to 1 MiB.",
             Effect::Reads,
         ),
         tool::<input::Send, output::Accepted>(
             "send_message",
             "Send a message",
-            "Sends a message from an inbox, as to reply to the application. To another inbox it arrives at once; to \
-             any other address it is queued and leaves over SMTP, unless the installation keeps mail inside.",
+            "Sends a message from an inbox, for example a reply to the application. To another inbox it arrives \
+             immediately; to any other address it is queued and sent over SMTP, unless sending is turned off.",
             Effect::Sends,
         ),
         tool::<input::Explain, output::Explanation>(
             "explain_missing",
             "Explain a missing message",
-            "Says why no message that passes the filters is in the inbox: what came instead, what was refused over \
-             SMTP and why, similar addresses that got mail, whether anything connects over SMTP at all.",
+            "Explains why no message that matches the filters is in the inbox: what arrived instead, what was rejected \
+             over SMTP and why, similar addresses that received mail, and whether any client connects over SMTP.",
             Effect::Reads,
         ),
         tool::<input::SetFaults, output::Faults>(
             "set_faults",
             "Make mail fail",
-            "Makes the SMTP server misbehave with mail for one inbox, to test how the application retries, handles a \
-             bounce or survives a slow server. Replaces the faults of the inbox: they are used in order, each `times` \
-             times, then mail is accepted again. An empty list clears them. `uses` says when a fault was used.",
+            "Injects SMTP faults for mail to one inbox, to test how the application retries, handles a \
+             bounce or a slow server. Replaces the faults of the inbox: they are used in order, each `times` \
+             times, then mail is accepted again. An empty list clears them. `uses` lists when a fault was used.",
             Effect::Removes,
         ),
     ]

@@ -1,7 +1,7 @@
 //! The streamable HTTP transport without sessions: each request is complete, so any node can answer it.
 //!
-//! The answer of a call is one JSON document. A client that closes its request ends the call, and its wait frees its
-//! slot; so does a `notifications/cancelled` of an older protocol, where it reaches the node that runs the call.
+//! The response of a call is one JSON document. A client that closes its request ends the call, and its wait frees its
+//! slot. A `notifications/cancelled` of an older protocol does the same if it reaches the node that runs the call.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::memory::{Budget, Exhausted};
 use crate::service::Caller;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// Longer session ids are none of ours.
+/// Longer session ids were not issued by this server.
 const SESSION_BYTES: usize = 64;
-/// Answers up to this size are held without the memory budget.
+/// Responses up to this size are not charged to the memory budget.
 const SMALL_ANSWER: usize = 16 * 1024;
 
 /// The endpoint. Cheap to clone.
@@ -36,7 +36,7 @@ pub struct Endpoint {
     budget: Budget,
 }
 
-/// What is read of a message before rmcp reads it.
+/// The fields of a message that are read before rmcp reads it.
 #[derive(Deserialize)]
 struct Envelope {
     id: Option<RequestId>,
@@ -53,7 +53,7 @@ struct Params {
 }
 
 impl Endpoint {
-    /// The endpoint for these tools, with bodies of at most this many bytes.
+    /// Creates the endpoint for these tools, with bodies of at most this many bytes.
     #[must_use]
     pub fn new(tools: Tools, largest_body: usize) -> Self {
         let budget = tools.budget().clone();
@@ -72,7 +72,7 @@ impl Endpoint {
     /// Answers a request of a caller whose key is valid.
     ///
     /// # Errors
-    /// [`Exhausted`] if there is no memory for the answer.
+    /// [`Exhausted`] if there is no memory for the response.
     pub async fn handle(&self, caller: Caller, mut request: Request<Bytes>) -> Result<Response<Body>, Exhausted> {
         let envelope: Option<Envelope> = serde_json::from_slice(request.body()).ok();
         let session = session(request.headers());
@@ -93,7 +93,7 @@ impl Endpoint {
             Some(running) => running.run(answering).await,
             None => Some(answering.await),
         };
-        // Nobody waits for the answer of a cancelled call.
+        // No client waits for the response of a cancelled call.
         let Some(answer) = answer else { return Ok(status_alone(StatusCode::ACCEPTED)) };
         let mut answer = self.held(answer).await?;
         if is_initialize && answer.status().is_success() {
@@ -103,7 +103,7 @@ impl Endpoint {
         Ok(answer)
     }
 
-    /// The answer with its share of the memory budget, which it keeps until it is sent.
+    /// Adds a memory reservation to the response, which is kept until the response is sent.
     async fn held<B>(&self, answer: Response<B>) -> Result<Response<Body>, Exhausted>
     where
         B: BodyExt<Data = Bytes, Error = Infallible>,

@@ -1,4 +1,4 @@
-//! Why a tool failed. The text begins with the words of the API and says what to do next.
+//! Why a tool failed. The text starts with the error of the API and then describes what to do next.
 
 use restante_mail::compose::ComposeError;
 
@@ -20,7 +20,7 @@ pub(super) enum ToolError {
     InvalidArguments(#[source] serde_json::Error),
     #[error("attachment not found")]
     AttachmentNotFound,
-    #[error("attachment too large: it has {size} bytes, and this tool returns at most 1 MiB")]
+    #[error("attachment too large: it has {size} bytes, but this tool returns at most 1 MiB")]
     AttachmentTooLarge { size: usize, url: String },
     #[error("service is busy")]
     Busy,
@@ -37,7 +37,7 @@ impl ToolError {
         Self::Internal(Box::new(cause))
     }
 
-    /// The whole text for the client.
+    /// The full text for the client.
     pub(super) fn text(&self) -> String {
         format!("{self}. {}", self.remedy())
     }
@@ -55,9 +55,9 @@ impl ToolError {
                 return format!("Download it with the project's key: GET {url}");
             }
             Self::Busy => "Try again in a few seconds.",
-            Self::Stopping => "Try again when the server runs again.",
+            Self::Stopping => "Try again when the server is running again.",
             Self::Service(error) => service_remedy(error),
-            Self::Internal(_) => "The server's log has the cause. Try again, or ask who runs the server.",
+            Self::Internal(_) => "The server's log has the cause. Try again, or ask the administrator of the server.",
         };
         remedy.to_owned()
     }
@@ -81,7 +81,7 @@ fn service_remedy(error: &ServiceError) -> &'static str {
         ServiceError::PermanentInbox => "Ask the person who owns it, or use a temporary inbox from create_inbox.",
         ServiceError::TooManyWaits => "Other calls with this key are waiting. Try again when one has ended.",
         ServiceError::TooManySends => "Other calls with this key are sending. Try again when one has ended.",
-        ServiceError::Unauthorized => "The key has stopped working: set the new one in the client's configuration.",
+        ServiceError::Unauthorized => "The key is no longer valid: set the new one in the client's configuration.",
         _ => "Try again in a few seconds.",
     }
 }

@@ -11,7 +11,7 @@ use super::error::ToolError;
 use crate::model::{FaultFields, Features};
 use crate::service::MessageFilter;
 
-/// Reads the arguments of a call; the schema says which names there are.
+/// Parses the arguments of a call; the schema contains the allowed names.
 ///
 /// # Errors
 /// [`ToolError::UnknownField`], [`ToolError::MissingField`], or [`ToolError::InvalidArguments`] for a wrong type.
@@ -49,13 +49,13 @@ pub(super) enum Feature {
     Link,
 }
 
-/// Which messages are meant.
+/// The filter for messages.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Filter {
-    /// Only messages whose subject contains this, in upper or lower case.
+    /// Only messages whose subject contains this (case-insensitive).
     #[serde(default)]
     subject: String,
-    /// Only messages whose sender's address contains this, in upper or lower case.
+    /// Only messages whose sender's address contains this (case-insensitive).
     #[serde(default)]
     from: String,
     /// Only messages that have all of these: a one-time code (otp), a link (link).
@@ -72,7 +72,7 @@ pub(super) struct Wait {
     pub(super) inbox: String,
     #[serde(flatten)]
     pub(super) filter: Filter,
-    /// How many seconds to wait; 0 looks once. Many clients give up after 60 seconds.
+    /// How many seconds to wait; 0 checks once. Many clients stop waiting after 60 seconds.
     #[serde(default = "default_timeout")]
     #[schemars(range(min = 0, max = 120))]
     pub(super) timeout_seconds: u64,
@@ -95,7 +95,7 @@ pub(super) struct List {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Explain {
-    /// The id or the address of the inbox, also of one that has ended.
+    /// The id or the address of the inbox, which may have ended.
     pub(super) inbox: String,
     #[serde(flatten)]
     pub(super) filter: Filter,
@@ -105,10 +105,10 @@ pub(super) struct Explain {
 pub(super) struct GetMessage {
     /// The id of the message.
     pub(super) message: String,
-    /// Whether to return the HTML as well.
+    /// Whether to also return the HTML.
     #[serde(default)]
     pub(super) html: bool,
-    /// The first character of the text, and of the HTML, to return; to read on after a cut.
+    /// The first character of the text, and of the HTML, to return; used to read the rest after a cut.
     #[serde(default)]
     pub(super) start: usize,
     /// The most characters of the text, and of the HTML, to return.
@@ -148,7 +148,7 @@ pub(super) struct Send {
 pub(super) struct SetFaults {
     /// The id or the address of the inbox.
     pub(super) inbox: String,
-    /// The faults, in the order in which they are used; at most 20. None clears those that are set.
+    /// The faults, in the order in which they are used; at most 20. An empty list clears the faults.
     pub(super) faults: Vec<Fault>,
 }
 
@@ -161,8 +161,8 @@ pub(super) struct Fault {
     #[schemars(extend("enum" = ["rcpt", "data"]))]
     at: String,
     /// What: `defer` is a 4xx reply, `reject` a 5xx reply; `disconnect` closes the connection without a reply; `delay`
-    /// holds the reply back for `seconds`. Only at `data`: `bounce` accepts the message, stores nothing and sends the
-    /// sender a delivery status notification; `duplicate` stores the message twice.
+    /// delays the reply by `seconds`. Only at `data`: `bounce` accepts the message, does not store it and sends a
+    /// delivery status notification to the sender; `duplicate` stores the message twice.
     #[serde(rename = "do")]
     #[schemars(extend("enum" = ["defer", "reject", "disconnect", "delay", "bounce", "duplicate"]))]
     action: String,
@@ -173,7 +173,7 @@ pub(super) struct Fault {
     /// The reply of `defer` and `reject`: one line that begins with 4xx or 5xx and an enhanced code.
     #[serde(default)]
     reply: String,
-    /// How long `delay` holds the reply back.
+    /// How many seconds `delay` delays the reply.
     #[serde(default)]
     #[schemars(with = "u16", range(min = 1, max = 300))]
     seconds: Option<u16>,
@@ -200,7 +200,7 @@ fn once() -> u32 {
     1
 }
 
-/// Below what clients wait for a tool.
+/// Shorter than the time that clients wait for a tool.
 fn default_timeout() -> u64 {
     25
 }
@@ -213,7 +213,7 @@ pub(super) fn default_characters() -> usize {
     20_000
 }
 
-/// The text, unless it is empty: as in a query, that means absent.
+/// The text; `None` if it is empty, because in a query this means absent.
 pub(super) fn given(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }

@@ -1,7 +1,7 @@
-//! Passes calls on to a server's `/mcp`, for a client that speaks MCP over standard input and output.
+//! Passes calls on to a server's `/mcp`, for a client that uses MCP over standard input and output.
 //!
-//! Only the call travels: what the tools are, and everything else of the protocol, is answered here. So a server that
-//! does not run yet, or refuses the key, is an error of the call, which an agent can read.
+//! Only calls are passed on. The list of tools and the rest of the protocol are handled here. If the server does not
+//! run yet, or rejects the key, the call therefore fails with an error that an agent can read.
 
 use std::error::Error;
 use std::time::Duration;
@@ -33,7 +33,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Longer than the longest wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(150);
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-/// A revision whose calls need nothing beside their arguments.
+/// A revision whose calls need nothing except their arguments.
 const PROTOCOL: &str = "2025-11-25";
 /// An attachment of 1 MiB as base64, as text and as data.
 const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
@@ -49,11 +49,11 @@ pub struct ServerRelay {
     authorization: HeaderValue,
 }
 
-/// Why there is no relay to a server.
+/// Why a relay to a server cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
     /// The address cannot be used.
-    #[error("this is not the address of a server")]
+    #[error("it is not the address of a server")]
     Address(#[from] InvalidUri),
     /// TLS cannot be used.
     #[error("cannot use TLS")]
@@ -68,16 +68,16 @@ enum CallError {
          RESTANTE_URL"
     )]
     Unreachable { url: String, cause: String },
-    #[error("unauthorized: {0} does not know this API key. Set RESTANTE_API_KEY to the key of a project there")]
+    #[error("unauthorized: {0} rejected the API key. Set RESTANTE_API_KEY to the key of a project on that server")]
     Unauthorized(String),
-    #[error("{0} does not answer MCP: it is not a Restante server of this version, or runs with --mcp off")]
+    #[error("{0} does not answer MCP: it is not a Restante server of this version, or it runs with --mcp off")]
     Off(String),
     #[error(
         "{url} answered {status}: {text}. If that is not the server's own name, set RESTANTE_URL to its base URL, or \
          start it with --base-url {url}"
     )]
     Refused { url: String, status: StatusCode, text: String },
-    #[error("{url} refused the call: {message}")]
+    #[error("{url} rejected the call: {message}")]
     Protocol { url: String, message: String },
     #[error("{url} did not answer within {} s. Try again", ANSWER_WITHIN.as_secs())]
     Silent { url: String },
@@ -160,7 +160,8 @@ impl ServerRelay {
     }
 }
 
-/// The result as every revision of the protocol wants it; the server leaves out what the revision of the relay has not.
+/// The result in a form that every revision of the protocol accepts; the server leaves out what the relay's revision
+/// does not have.
 fn complete(mut result: CallToolResult) -> CallToolResult {
     result.result_type = CallToolResult::default().result_type;
     result

@@ -1,8 +1,8 @@
-//! The calls that are running, so that a client can cancel one with a message.
+//! The running calls, so that a client can cancel one with a message.
 //!
-//! Since protocol 2026-07-28 a client cancels a call by closing its request. Before, it sends a notification that names
-//! the call. The endpoint has no sessions; the session id that it hands out is only a random number under which a
-//! client's calls are found while they run.
+//! Since protocol 2026-07-28 a client cancels a call by closing its request. Before, it sends a notification that
+//! contains the id of the call. The endpoint has no sessions; the session id that it issues is only a random number,
+//! under which a client's calls are found while they run.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,11 +22,11 @@ pub(super) struct CallId {
 
 type Calls = Arc<Mutex<HashMap<CallId, Arc<CancellationToken>>>>;
 
-/// The calls that are running.
+/// The running calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Running(Calls);
 
-/// A call that is running; it is forgotten when this is dropped.
+/// A running call. Dropping this removes it.
 pub(super) struct RunningCall {
     calls: Calls,
     id: CallId,
@@ -48,7 +48,7 @@ impl Running {
 }
 
 impl RunningCall {
-    /// The work's result; `None` if the call was cancelled, and the work dropped.
+    /// The result of `work`; `None` if the call was cancelled. Then `work` is dropped.
     pub(super) async fn run<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         self.cancelled.run_until_cancelled(work).await
     }

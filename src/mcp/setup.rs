@@ -1,19 +1,19 @@
-//! How an application is pointed at this installation.
+//! How an application is configured to use this installation.
 
 use super::output::{Framework, Listener, Setup, Smtp};
 
-/// What callers need to know of the installation beside the service.
+/// Data about the installation that callers need in addition to the service.
 #[derive(Clone, Debug)]
 pub struct Installation {
-    /// The URL at which callers reach the service, without a slash at the end.
+    /// The URL at which clients reach the service, without a slash at the end.
     pub base_url: String,
-    /// The host under which callers reach SMTP.
+    /// The SMTP host for clients.
     pub smtp_host: String,
     /// The port of SMTP.
     pub smtp_port: u16,
-    /// The port of SMTP with TLS from the first byte, if it is on.
+    /// The port of SMTP with implicit TLS, if it is enabled.
     pub smtps_port: Option<u16>,
-    /// Whether the certificate is self-signed, so that clients do not trust it by themselves.
+    /// Whether the certificate is self-signed, so that clients do not trust it automatically.
     pub self_signed: bool,
 }
 
@@ -21,7 +21,7 @@ impl Installation {
     pub(super) fn setup(&self, mail_domain: &str) -> Setup {
         let Self { base_url, smtp_host, smtp_port, smtps_port, .. } = self;
         let tls = if self.self_signed {
-            "STARTTLS is offered with a self-signed certificate: a client that uses it must not verify it."
+            "STARTTLS is offered with a self-signed certificate: a client that uses it must not verify the certificate."
         } else {
             "STARTTLS is offered."
         };

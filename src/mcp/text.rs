@@ -1,5 +1,5 @@
-//! The readable text of an answer. What a mail's sender wrote is between two lines that carry a random number, so that
-//! a mail cannot end its own part.
+//! The readable text of a result. Text from the sender of a message is put between two lines with a random number, so
+//! that a message cannot end its own part.
 
 use std::fmt::Write;
 
@@ -61,7 +61,7 @@ pub(super) fn message(message: &Message, start: usize) -> String {
             let next = start + shown;
             let _ = write!(
                 text,
-                "\nThe {what} was cut: {left} characters are left. Call get_message with start {next} to read on."
+                "\nThe {what} was cut: {left} characters are left. Call get_message with start {next} to read the rest."
             );
         }
     }
@@ -73,10 +73,10 @@ pub(super) fn message(message: &Message, start: usize) -> String {
 
 pub(super) fn messages(messages: &Messages) -> String {
     if messages.messages.is_empty() {
-        return "There is no such message. explain_missing says why.".to_owned();
+        return "There is no such message. explain_missing explains why.".to_owned();
     }
     let lines: Vec<_> = messages.messages.iter().map(summary).collect();
-    let mut text = format!("{} messages, the newest first.\n{}", lines.len(), delimited(&lines.join("\n")));
+    let mut text = format!("{} messages, newest first.\n{}", lines.len(), delimited(&lines.join("\n")));
     if let Some(before) = &messages.next_before {
         let _ = write!(text, "\nThere may be more: call list_messages with before {before}.");
     }
@@ -113,7 +113,7 @@ pub(super) fn explanation(explanation: &Explanation) -> String {
         }
     }
     if !explanation.similar.is_empty() {
-        let _ = writeln!(facts, "\nSimilar addresses that got mail:");
+        let _ = writeln!(facts, "\nSimilar addresses that received mail:");
         for similar in &explanation.similar {
             let _ = writeln!(facts, "- {}: {} messages", line(&similar.address), similar.messages);
         }
@@ -149,7 +149,7 @@ pub(super) fn setup(setup: &Setup) -> String {
         smtp.host, smtp.port, smtp.tls, smtp.credentials
     );
     if let Some(smtps) = smtps {
-        let _ = writeln!(text, "SMTP with TLS from the first byte: {}:{}.", smtps.host, smtps.port);
+        let _ = writeln!(text, "SMTP with implicit TLS: {}:{}.", smtps.host, smtps.port);
     }
     let _ = writeln!(text, "The HTTP API for the tests themselves is at {base_url}; {guide} documents it.\n");
     for framework in frameworks {

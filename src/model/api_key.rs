@@ -1,4 +1,4 @@
-//! API keys: `rst_live_` and a random part. Only the SHA-256 of a key is ever stored.
+//! API keys: `rst_live_` and a random part. Only the SHA-256 of a key is stored.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 /// Random characters of a generated key: 32 of base62 are 190 bits.
 const RANDOM_CHARACTERS: usize = 32;
-/// The fewest characters after the prefix of a key that an administrator chose.
+/// The fewest characters after the prefix, for a key that an administrator chose.
 const FEWEST_CHARACTERS: usize = 16;
 const MOST_CHARACTERS: usize = 128;
 
@@ -18,11 +18,11 @@ const MOST_CHARACTERS: usize = 128;
 #[error("an API key is rst_live_ followed by 16 to 128 letters and digits")]
 pub struct InvalidApiKey;
 
-/// A key in plain text. It exists only while it is made, shown or checked; its `Debug` output hides it.
+/// A key in plain text. It exists only while it is generated, shown or checked. Its `Debug` output hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
-/// The SHA-256 of a key, which the database stores.
+/// The SHA-256 of a key; the only form in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyHash(pub [u8; 32]);
 
@@ -30,7 +30,7 @@ impl ApiKey {
     /// What every key begins with.
     pub const PREFIX: &str = "rst_live_";
 
-    /// Makes a new random key.
+    /// Generates a random key.
     #[must_use]
     pub fn generate() -> Self {
         let random = rand::rng().sample_iter(Alphanumeric).take(RANDOM_CHARACTERS).map(char::from);
@@ -43,7 +43,7 @@ impl ApiKey {
         &self.0
     }
 
-    /// The last four characters, which are shown to tell keys apart.
+    /// The last four characters, which are shown to distinguish keys.
     #[must_use]
     pub fn last_four(&self) -> &str {
         &self.0[self.0.len() - 4..]

@@ -1,4 +1,4 @@
-//! Faults: errors of the mail server that a test requests for its own inbox.
+//! Faults: errors of the mail server that a test injects for its own inbox.
 
 use std::time::Duration;
 
@@ -21,15 +21,15 @@ pub enum FaultPoint {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
 pub enum FaultAction {
-    /// The recipient or the message is refused for now (4yz).
+    /// The recipient or the message is rejected temporarily (4yz).
     Defer {
-        /// The reply; without one the default is used.
+        /// The reply; `None` for the default reply.
         #[serde(serialize_with = "reply_text", skip_serializing_if = "Option::is_none")]
         reply: Option<RequestedReply>,
     },
-    /// The recipient or the message is refused for good (5yz).
+    /// The recipient or the message is rejected permanently (5yz).
     Reject {
-        /// The reply; without one the default is used.
+        /// The reply; `None` for the default reply.
         #[serde(serialize_with = "reply_text", skip_serializing_if = "Option::is_none")]
         reply: Option<RequestedReply>,
     },
@@ -44,7 +44,7 @@ pub enum FaultAction {
         /// How long it is delayed.
         seconds: u16,
     },
-    /// The message is accepted and not stored, and its sender gets a delivery status notification.
+    /// The message is accepted but not stored, and its sender gets a delivery status notification.
     Bounce,
     /// The message is stored twice.
     Duplicate,
@@ -69,7 +69,7 @@ const MOST_TIMES: u32 = 1_000;
 /// The longest delay.
 const MOST_SECONDS: u16 = 300;
 
-/// The fields of a fault as a test gave them.
+/// The fields of a fault as given by the test.
 #[derive(Clone, Debug, Default)]
 pub struct FaultFields {
     /// The name of a [`FaultPoint`].
@@ -78,7 +78,7 @@ pub struct FaultFields {
     pub action: Option<String>,
     /// How often it applies; once by default.
     pub times: Option<u32>,
-    /// The reply that refuses.
+    /// The reply of a rejection.
     pub reply: Option<String>,
     /// The length of a delay.
     pub seconds: Option<u16>,
@@ -102,12 +102,12 @@ pub enum FieldError {
 pub struct FaultState {
     /// The fault.
     pub fault: Fault,
-    /// When it was used, the first use first.
+    /// The times at which it was used, in order.
     pub uses: Vec<Timestamp>,
 }
 
 impl FaultFields {
-    /// The fault of these fields.
+    /// Converts the fields to a fault.
     ///
     /// # Errors
     /// [`FieldError`] for the first field that is wrong.
@@ -205,7 +205,7 @@ impl FaultAction {
         }
     }
 
-    /// How often a message is stored if this fault applies.
+    /// How often a message is stored if this fault applies to it.
     #[must_use]
     pub fn copies(&self) -> u64 {
         match self {
@@ -216,7 +216,7 @@ impl FaultAction {
         }
     }
 
-    /// The reply that refuses, if this fault refuses.
+    /// The reply of the rejection, if this fault rejects.
     #[must_use]
     pub fn refusal(&self) -> Option<RequestedReply> {
         match self {
@@ -226,7 +226,7 @@ impl FaultAction {
         }
     }
 
-    /// How long the reply is delayed, if it is.
+    /// The delay of the reply, if there is one.
     #[must_use]
     pub fn delay(&self) -> Option<Duration> {
         match self {

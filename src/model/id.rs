@@ -12,7 +12,7 @@ pub struct InvalidId;
 /// # Errors
 /// [`InvalidId`] for anything else.
 pub fn parse_id(text: &str) -> Result<Uuid, InvalidId> {
-    // Uuid also accepts braces and URNs; an id has one spelling.
+    // Uuid also accepts braces and URNs, but an id has only one spelling.
     let id = Some(text).filter(|text| text.len() == uuid::fmt::Hyphenated::LENGTH);
     id.and_then(|text| Uuid::try_parse(text).ok()).ok_or(InvalidId)
 }

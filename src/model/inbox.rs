@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::{Domain, EmailAddress, ProjectId, Timestamp};
 
-/// Crockford's base32 in lower case: no `i`, `l`, `o` or `u` to misread.
+/// Crockford's base32 in lower case, without `i`, `l`, `o` and `u`, which are easily misread.
 const ID_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// Where the letters begin in [`ID_ALPHABET`].
 const FIRST_LETTER: usize = 10;
-/// 16 characters of 5 bits: 10^23 addresses, too many to guess one.
+/// 16 characters of 5 bits each: 10^23 addresses, too many to guess one.
 const ID_CHARACTERS: usize = 16;
 
 /// The text cannot be an inbox id.
@@ -24,7 +24,7 @@ pub struct InvalidInboxId;
 pub struct InboxId(String);
 
 impl InboxId {
-    /// Makes a random id: 16 characters of base32, the first a letter.
+    /// Generates a random id: 16 characters of base32, the first a letter.
     #[must_use]
     pub fn generate() -> Self {
         let mut random = rand::rng();
@@ -35,13 +35,13 @@ impl InboxId {
         Self(id.collect())
     }
 
-    /// The id that mail to `address` belongs to; local parts compare case-insensitively.
+    /// The id of the inbox to which `address` leads. Local parts compare case-insensitively.
     #[must_use]
     pub fn of(address: &EmailAddress) -> Self {
         Self(address.local_part().to_lowercase())
     }
 
-    /// Parses an id from outside, in any case.
+    /// Parses an id from outside, case-insensitively.
     ///
     /// # Errors
     /// [`InvalidInboxId`] if it cannot be the local part of an address.
@@ -85,13 +85,13 @@ impl fmt::Display for InboxId {
     }
 }
 
-/// How an inbox ends.
+/// How long an inbox exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InboxKind {
-    /// It expires by itself.
+    /// Expires automatically.
     Temporary,
-    /// It stays until it is deleted in the dashboard.
+    /// Exists until it is deleted in the dashboard.
     Permanent,
 }
 
@@ -105,7 +105,7 @@ impl InboxKind {
         }
     }
 
-    /// The kind with this name.
+    /// The kind with this name, if there is one.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         [Self::Temporary, Self::Permanent].into_iter().find(|kind| kind.as_str() == word)
@@ -117,13 +117,13 @@ impl InboxKind {
 pub struct Inbox {
     /// The local part of its address.
     pub id: InboxId,
-    /// The project that owns it.
+    /// The project to which it belongs.
     pub project: ProjectId,
-    /// How it ends.
+    /// How long it exists.
     pub kind: InboxKind,
-    /// When it was created, or reopened after it had expired.
+    /// When it was created, or created again after it had ended.
     pub created_at: Timestamp,
-    /// When it expires; `None` for never.
+    /// When it expires; `None` if it does not expire.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -142,7 +142,7 @@ pub struct InboxSummary {
     pub inbox: Inbox,
     /// How many messages it has.
     pub messages: i64,
-    /// When the last message arrived; if none has, when the inbox was created.
+    /// When the last message arrived, or when the inbox was created if it has no messages.
     pub active_at: Timestamp,
     /// The sender of the last message, if there is one.
     pub last_sender: Option<String>,

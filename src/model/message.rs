@@ -13,13 +13,13 @@ use crate::memory::Room;
 pub struct MessageId(pub Uuid);
 
 impl MessageId {
-    /// Makes a new id.
+    /// Generates an id.
     #[must_use]
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
     }
 
-    /// Parses an id from outside: the hyphenated form, in any case.
+    /// Parses an id from outside: the hyphenated form, case-insensitively.
     ///
     /// # Errors
     /// [`InvalidId`] for anything else.
@@ -34,7 +34,7 @@ impl fmt::Display for MessageId {
     }
 }
 
-/// What a message has, or what a filter wants it to have.
+/// What a message has, or what a filter requires it to have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
     /// A one-time code.
@@ -43,7 +43,7 @@ pub struct Features {
     pub link: bool,
 }
 
-/// What was parsed out of a message and only its reader needs.
+/// The parsed parts of a message that are needed only to read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     /// The plain text, with `\n` as line end.
@@ -56,26 +56,26 @@ pub struct Parts {
     pub otp: String,
 }
 
-/// The parts as they are stored: a JSON object. Answers contain it without parsing it.
+/// The parts as stored: a JSON object. Responses contain it without parsing it.
 #[derive(Clone, Debug)]
 pub struct PartsJson {
     bytes: Vec<u8>,
     room: Room,
 }
 
-/// Stored parts are not the expected JSON object.
+/// The stored parts are not the expected JSON object.
 #[derive(Debug, thiserror::Error)]
 #[error("the parts of a message are damaged: {0}")]
 pub struct DamagedParts(#[from] serde_json::Error);
 
 impl PartsJson {
-    /// Takes the bytes of a JSON object and their share of the memory budget; `None` if they are not in braces.
+    /// Wraps the bytes of a JSON object and their memory reservation; `None` if they are not in braces.
     #[must_use]
     pub fn from_stored(bytes: Vec<u8>, room: Room) -> Option<Self> {
         (bytes.len() > 2 && bytes.starts_with(b"{") && bytes.ends_with(b"}")).then_some(Self { bytes, room })
     }
 
-    /// The share of the memory budget that the parts take; the messages of one page have one in common.
+    /// The memory reservation of the parts. All messages of a page share one.
     #[must_use]
     pub fn room(&self) -> &Room {
         &self.room
@@ -101,7 +101,7 @@ impl PartsJson {
 pub struct Message {
     /// Identifies it; also the `after` cursor.
     pub id: MessageId,
-    /// The inbox that has it.
+    /// The inbox in which it is.
     pub inbox_id: InboxId,
     /// Its position in the inbox: 1, 2, 3 … in commit order.
     pub sequence: i64,
@@ -113,7 +113,7 @@ pub struct Message {
     pub parts: PartsJson,
     /// When it was accepted.
     pub received_at: Timestamp,
-    /// Its attachments, without images that its HTML shows.
+    /// The number of its attachments, without images that its HTML shows.
     pub attachments: i64,
 }
 

@@ -1,4 +1,4 @@
-//! A message on its way out of an inbox.
+//! A message that an inbox sends.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use super::{InboxId, InvalidId, ProjectId, Timestamp, parse_id};
 pub struct OutgoingId(pub Uuid);
 
 impl OutgoingId {
-    /// Makes a new id.
+    /// Generates an id.
     #[must_use]
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
     }
 
-    /// Parses an id from outside: the hyphenated form, in any case.
+    /// Parses an id from outside: the hyphenated form, case-insensitively.
     ///
     /// # Errors
     /// [`InvalidId`] for anything else.
@@ -37,7 +37,7 @@ impl fmt::Display for OutgoingId {
 pub struct WorkerId(pub Uuid);
 
 impl WorkerId {
-    /// Makes a new id.
+    /// Generates an id.
     #[must_use]
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
@@ -49,16 +49,16 @@ impl WorkerId {
 pub enum OutgoingStatus {
     /// It waits for the mail worker's next attempt, or an attempt is running.
     Queued,
-    /// It was delivered: into a local inbox, or to the server of its recipient.
+    /// It was delivered to a local inbox, or to the server of its recipient.
     Sent,
-    /// It was refused permanently or has expired; the sender's inbox has a bounce.
+    /// It was rejected permanently or has expired; the sender's inbox has a bounce.
     Failed,
-    /// An administrator took it out of the queue.
+    /// An administrator removed it from the queue.
     Cancelled,
 }
 
 impl OutgoingStatus {
-    /// Every status there is.
+    /// All statuses.
     pub const ALL: [Self; 4] = [Self::Queued, Self::Sent, Self::Failed, Self::Cancelled];
 
     /// The name that is stored and shown.
@@ -72,7 +72,7 @@ impl OutgoingStatus {
         }
     }
 
-    /// The status with this name.
+    /// The status with this name, if there is one.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
@@ -92,9 +92,9 @@ pub struct Attempt {
     pub number: u32,
     /// When it started.
     pub attempted_at: Option<Timestamp>,
-    /// The name of the server that was spoken to.
+    /// The server to which the attempt was made.
     pub server: Option<String>,
-    /// What it ended with, on one line.
+    /// The server's reply or the error, on one line.
     pub reply: String,
 }
 
@@ -103,9 +103,9 @@ pub struct Attempt {
 pub struct Outgoing {
     /// Identifies it.
     pub id: OutgoingId,
-    /// The project of the inbox that sends it.
+    /// The project of the sending inbox.
     pub project: ProjectId,
-    /// The inbox it is sent from.
+    /// The sending inbox.
     pub inbox: InboxId,
     /// The address it is sent to.
     pub recipient: String,
@@ -121,11 +121,11 @@ pub struct Outgoing {
     pub attempts: u32,
     /// When the last attempt started.
     pub attempted_at: Option<Timestamp>,
-    /// When the next attempt is due; only while it is queued.
+    /// When the next attempt is due; only set while it is queued.
     pub due_at: Option<Timestamp>,
-    /// After this time no attempt is made; only for items that were queued.
+    /// After this time no attempt is made; only set for items that were queued.
     pub expires_at: Option<Timestamp>,
-    /// Until when a mail worker has the lease; only during an attempt.
+    /// When the lease of the mail worker ends; only set during an attempt.
     pub leased_until: Option<Timestamp>,
     /// The result of the last attempt, on one line; empty before the first.
     pub last_reply: String,

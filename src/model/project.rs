@@ -11,13 +11,13 @@ use super::{InvalidId, Timestamp, parse_id};
 pub struct ProjectId(pub Uuid);
 
 impl ProjectId {
-    /// Makes a new id.
+    /// Generates an id.
     #[must_use]
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
     }
 
-    /// Parses an id from outside: the hyphenated form, in any case.
+    /// Parses an id from outside: the hyphenated form, case-insensitively.
     ///
     /// # Errors
     /// [`InvalidId`] for anything else.
@@ -32,14 +32,14 @@ impl fmt::Display for ProjectId {
     }
 }
 
-/// A project as its administrator sees it.
+/// A project as shown to its administrator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
     /// Identifies it.
     pub id: ProjectId,
     /// Its unique name.
     pub name: String,
-    /// Whether it is the default project, which owns inboxes that were created by mail to an unknown address.
+    /// Whether it is the default project, which owns inboxes that are created by mail to an unknown address.
     pub is_default: bool,
     /// When it was created.
     pub created_at: Timestamp,

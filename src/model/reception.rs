@@ -10,13 +10,13 @@ pub struct Reception {
     pub client: IpAddr,
     /// The client's name in EHLO or HELO.
     pub helo: Arc<str>,
-    /// The version of TLS; `None` if the connection was not encrypted.
+    /// The TLS version; `None` if the connection was not encrypted.
     pub tls: Option<&'static str>,
     /// Whether the client authenticated.
     pub authenticated: bool,
 }
 
-/// The envelope of a stored message. All but the sender is missing if this service composed the message.
+/// The envelope of a stored message. If this service composed the message, only the sender is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// The sender; empty for the null reverse-path.
@@ -25,7 +25,7 @@ pub struct Envelope {
     pub client: Option<String>,
     /// The client's name in EHLO or HELO.
     pub helo: Option<String>,
-    /// The version of TLS.
+    /// The TLS version.
     pub tls: Option<String>,
     /// Whether the client authenticated.
     pub authenticated: Option<bool>,

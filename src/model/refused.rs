@@ -1,21 +1,21 @@
-//! A refusal over SMTP, kept so that users can find out why a mail did not arrive.
+//! A rejection over SMTP, stored so that users can find out why a message did not arrive.
 
 use std::net::SocketAddr;
 
 use super::{InboxId, Timestamp};
 
-/// One SMTP reply that refused something.
+/// One SMTP reply that rejected something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedMail {
     /// The client's address and port.
     pub peer: String,
-    /// The reverse-path as the client sent it; empty if there was none yet.
+    /// The reverse-path as the client sent it; empty if it had not sent one.
     pub sender: String,
     /// The recipient as the client sent it; empty if there was none yet.
     pub recipient: String,
-    /// The inbox whose local part the recipient has; `None` if no recipient is known.
+    /// The inbox with the recipient's local part; `None` if no recipient is known.
     pub inbox: Option<InboxId>,
-    /// Why, as one word in snake case.
+    /// The reason, as one word in snake case.
     pub reason: String,
     /// The reply to the client.
     pub reply: String,

@@ -1,9 +1,9 @@
-//! An instant in UTC, to the millisecond: the only form in which times are stored or shown.
+//! An instant in UTC, to the millisecond. All stored and displayed times have this form.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// Milliseconds since the Unix epoch, shown as `2026-11-20T09:30:00.123Z`.
+/// Milliseconds since the Unix epoch, displayed as `2026-11-20T09:30:00.123Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -35,7 +35,7 @@ impl Timestamp {
         Self(self.0.saturating_sub(millis(duration)))
     }
 
-    /// The duration from `earlier` to this instant; zero if it is not later.
+    /// The duration from `earlier` to this instant; zero if this instant is earlier.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
@@ -48,7 +48,7 @@ impl Timestamp {
         httpdate::fmt_http_date(self.to_system_time()).replace("GMT", "+0000")
     }
 
-    /// The nearest instant from 1970 to the year 9999, which both formats can represent.
+    /// The nearest instant between 1970 and the year 9999, because both formats can represent these years.
     fn to_system_time(self) -> SystemTime {
         let milliseconds = u64::try_from(self.0).unwrap_or(0).min(LAST);
         SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds)

@@ -1,4 +1,4 @@
-//! A record of a wait, so that a person can see what a test waited for and how that ended.
+//! A record of a wait, so that users can see what a test waited for and how the wait ended.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Features, InboxId, MessageId, ProjectId, Timestamp};
 
-/// A wait: open, or ended.
+/// A wait, open or ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitRecord {
     /// Identifies it; a UUID of version 7, so waits are ordered by their start.
@@ -15,19 +15,19 @@ pub struct WaitRecord {
     pub project: ProjectId,
     /// The inbox.
     pub inbox: InboxId,
-    /// When that inbox was created: another inbox may get the address later.
+    /// When that inbox was created, because another inbox may get the address later.
     pub inbox_created_at: Timestamp,
-    /// The filters as the caller gave them.
+    /// The filter for the subject, as the caller gave it.
     pub subject: Option<String>,
-    /// The filter of the sender.
+    /// The filter for the sender.
     pub from: Option<String>,
     /// What the message must have.
     pub has: Features,
-    /// The message after which the caller waits.
+    /// The cursor: the caller waits for messages after this one.
     pub after: Option<String>,
     /// When it started.
     pub started_at: Timestamp,
-    /// How long the caller wanted to wait.
+    /// The timeout that the caller requested.
     pub timeout: Duration,
     /// When and how it ended.
     pub end: Option<(Timestamp, WaitEnd)>,
@@ -36,22 +36,22 @@ pub struct WaitRecord {
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitEnd {
-    /// With this message.
+    /// A message was found.
     Message(MessageId),
-    /// Without a message, after its timeout.
+    /// The timeout passed without a message.
     Timeout,
     /// Its inbox was deleted or has expired.
     InboxEnded,
     /// The key had too many open waits.
     TooMany,
-    /// The client closed the connection.
+    /// The client disconnected.
     Left,
     /// The service stopped, or failed.
     Failed,
 }
 
 impl WaitEnd {
-    /// The word for it in the database.
+    /// The word that the database has for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl WaitEnd {
         }
     }
 
-    /// The end of a word of [`WaitEnd::as_str`]; `message` is the message of a wait that found one.
+    /// Converts a word of [`WaitEnd::as_str`]; `message` is the message of a wait that found one.
     #[must_use]
     pub fn of_word(word: &str, message: Option<MessageId>) -> Self {
         match (word, message) {
@@ -79,7 +79,7 @@ impl WaitEnd {
 }
 
 impl WaitRecord {
-    /// When it ends if no message comes.
+    /// When the wait ends if no message arrives.
     #[must_use]
     pub fn deadline(&self) -> Timestamp {
         self.started_at.after(self.timeout)

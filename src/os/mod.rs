@@ -1,4 +1,4 @@
-//! What differs between operating systems: private files, limits, disks and the requests to stop. Everything above this
+//! The differences between operating systems: private files, limits, disks and stop signals. Everything above this
 //! module is the same on Linux, macOS and Windows.
 
 mod heap;
@@ -13,8 +13,8 @@ pub(crate) use unix::*;
 #[cfg(windows)]
 pub(crate) use windows::*;
 
-/// Whether a lock on a whole file and SQLite's own locks can be held on the same file. On Linux they are of two kinds
-/// (flock and fcntl); elsewhere they may exclude each other.
+/// Whether a lock on a whole file and SQLite's own locks can be used on the same file. On Linux they are of two kinds
+/// (flock and fcntl); on other systems they may exclude each other.
 pub(crate) const FILE_LOCKS_ARE_SEPARATE: bool = cfg!(target_os = "linux");
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Unix: modes of files, the limit on descriptors, statvfs, and signals.
+//! Unix: file modes, the limit on descriptors, statvfs, and signals.
 
 use std::borrow::Cow;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
@@ -14,25 +14,25 @@ const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
-/// Whether a listener takes an address with connections of a former process that are still being closed.
+/// Whether a listener can use an address while connections of an earlier process are still being closed.
 pub(crate) const REUSES_ADDRESSES: bool = true;
 
-/// A file that is created is for its owner only.
+/// Makes a new file accessible only to its owner.
 pub(crate) fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(FILE_MODE)
 }
 
-/// A directory that is created is for its owner only.
+/// Makes a new directory accessible only to its owner.
 pub(crate) fn private_directory(builder: &mut DirBuilder) -> &mut DirBuilder {
     builder.mode(DIRECTORY_MODE)
 }
 
-/// Whether anybody but the owner may do anything with it.
+/// Whether other users have any access to the file.
 pub(crate) fn others_may_access(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & OTHERS != 0
 }
 
-/// Differs between a file and another that has replaced it.
+/// Differs between a file and another one that has replaced it.
 pub(crate) fn file_identity(metadata: &Metadata) -> u64 {
     metadata.ino()
 }
@@ -55,7 +55,7 @@ pub(crate) fn raise_open_files(wanted: u64) -> u64 {
     match current {
         Some(current) if current < raised => {
             let set = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
-            // If the system refuses, the old limit stays.
+            // If the system rejects the new limit, the old one remains.
             if set.is_ok() { raised } else { current }
         }
         current => current.unwrap_or(u64::MAX),
@@ -77,12 +77,12 @@ pub(crate) struct StopSignals {
 }
 
 impl StopSignals {
-    /// Listens from now on; needs a Tokio runtime.
+    /// Starts listening for the signals; needs a Tokio runtime.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

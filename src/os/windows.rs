@@ -1,4 +1,4 @@
-//! Windows: files inherit who may read them, handles are not limited, and a console asks to stop.
+//! Windows: files inherit their permissions, handles are not limited, and the console sends stop events.
 
 use std::borrow::Cow;
 use std::fs::{DirBuilder, Metadata, OpenOptions};
@@ -11,25 +11,26 @@ use tokio::signal::windows::{
 };
 use tokio_postgres::config::Host;
 
-/// There, the option would let a second process take the port of a running one; Windows needs no option for the rest.
+/// On Windows, the option would let a second process use the port of a running one. For the other purpose, Windows
+/// needs no option.
 pub(crate) const REUSES_ADDRESSES: bool = false;
 
-/// A new file inherits its rights from its directory. Those below a user's profile are for that user.
+/// A new file inherits its permissions from its directory. Files in a user's profile are accessible only to that user.
 pub(crate) fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// As [`private_file`].
+/// See [`private_file`].
 pub(crate) fn private_directory(builder: &mut DirBuilder) -> &mut DirBuilder {
     builder
 }
 
-/// Rights are inherited, and not judged here.
+/// Permissions are inherited, and are not checked here.
 pub(crate) fn others_may_access(_: &Metadata) -> bool {
     false
 }
 
-/// Differs between a file and another that has replaced it.
+/// Differs between a file and another one that has replaced it.
 pub(crate) fn file_identity(metadata: &Metadata) -> u64 {
     metadata.creation_time()
 }
@@ -44,7 +45,7 @@ pub(crate) fn flush_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Handles and sockets have no limit that a process would meet.
+/// Windows has no limit on handles and sockets that a process would reach.
 pub(crate) fn raise_open_files(_: u64) -> u64 {
     u64::MAX
 }
@@ -55,7 +56,7 @@ pub(crate) fn database_host(host: &Host) -> Cow<'_, str> {
     Cow::Borrowed(name)
 }
 
-/// Ctrl-C, Ctrl-Break, a console that closes, and a system that shuts down.
+/// Ctrl-C, Ctrl-Break, closing the console, and system shutdown.
 pub(crate) struct StopSignals {
     interrupt: CtrlC,
     stop: CtrlBreak,
@@ -64,12 +65,12 @@ pub(crate) struct StopSignals {
 }
 
 impl StopSignals {
-    /// Listens from now on; needs a Tokio runtime.
+    /// Starts listening for the events; needs a Tokio runtime.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self { interrupt: ctrl_c()?, stop: ctrl_break()?, close: ctrl_close()?, shutdown: ctrl_shutdown()? })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next event.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

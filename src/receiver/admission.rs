@@ -1,4 +1,4 @@
-//! Admission: counts the open connections, in total and by client, and refuses those over a limit.
+//! Admission: counts the open connections, in total and by client, and rejects those over a limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -43,7 +43,7 @@ impl Admission {
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        // Nothing panics while the counts are inconsistent, so a poisoned lock is usable.
+        // A poisoned lock is usable: no code panics while the counts are inconsistent.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

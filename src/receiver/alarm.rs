@@ -1,5 +1,5 @@
-//! A timer for deadlines that move often and are seldom reached. A new deadline does not restart it: if the timer ends
-//! before the deadline, it is started again for the rest of the time.
+//! A timer for deadlines that change often and are seldom reached. A new deadline does not restart it: if the timer
+//! ends before the deadline, it is restarted for the remaining time.
 
 use std::pin::Pin;
 
@@ -20,7 +20,7 @@ impl Alarm {
         Self { clock, timer: None }
     }
 
-    /// Waits until `deadline`. Dropping the future leaves the timer running for the next call.
+    /// Waits until `deadline`. If the future is dropped, the timer keeps running for the next call.
     pub(super) async fn wait_until(&mut self, deadline: Instant) {
         loop {
             let clock = &self.clock;

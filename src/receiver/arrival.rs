@@ -19,7 +19,7 @@ pub(super) struct Arrival {
     memory: Arc<MessageMemory>,
     share: Share,
     received: u64,
-    /// The message will be refused, so its remaining bytes are not kept.
+    /// The message will be rejected, so its remaining bytes are not kept.
     discarded: bool,
     deadline: Instant,
     pace_from: Instant,
@@ -50,13 +50,13 @@ impl Arrival {
         self.discarded = discarded;
     }
 
-    /// Waits until the message may grow. Returns whether it may now grow to any size.
+    /// Waits for memory for the message. Returns whether it may now grow to any size.
     pub(super) async fn make_room(&mut self, clock: &Clock) -> bool {
         if self.room() > 0 {
             return false;
         }
         self.share.cover(self.received + 1).await;
-        // The client did not cause this wait.
+        // The client did not cause this delay.
         self.restart_pace(clock.instant());
         self.share.has_seat()
     }
@@ -77,7 +77,7 @@ impl Arrival {
         if self.share.is_large() { self.deadline.min(self.pace_due()) } else { self.deadline }
     }
 
-    /// Whether the message takes too long, or is too slow while other messages wait for memory that it holds.
+    /// Whether the message takes too long, or is too slow while other messages wait for memory that it uses.
     pub(super) fn is_time_up(&mut self, now: Instant) -> bool {
         if now < self.pace_due() || !self.share.is_large() {
             return now >= self.deadline;
@@ -87,7 +87,7 @@ impl Arrival {
         now >= self.deadline || (slow && self.memory.is_short())
     }
 
-    /// Returns the memory that the message holds.
+    /// Returns the memory that the message uses.
     pub(super) fn into_share(self) -> Share {
         self.share
     }

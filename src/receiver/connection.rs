@@ -1,4 +1,4 @@
-//! One connection: handles the events of its session, and enforces the time limits.
+//! Runs one SMTP connection: handles the events of its session, and enforces the time limits.
 
 use std::future::poll_fn;
 use std::io::{self, Write as _};
@@ -25,7 +25,7 @@ use crate::clock::Instant;
 
 /// The most bytes of one read. The buffer is on the stack, so an idle client needs no memory for it.
 const READ_BYTES: usize = 16 * 1024;
-/// A reply buffer that has grown beyond this is freed after it was sent.
+/// A larger reply buffer is shrunk to this size after sending.
 const KEPT_REPLY_BYTES: usize = 256;
 /// How long a client may take to close its side after the last reply.
 const LINGER: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ enum End {
     Gone,
 }
 
-/// What ended the wait for the client.
+/// Why waiting for input ended.
 enum Input {
     Bytes(usize),
     TimeToLook,
@@ -74,7 +74,7 @@ struct Connection {
     arrival: Option<Arrival>,
     /// Replies that have not been sent.
     replies: Vec<u8>,
-    /// The client must complete its command, or send more of its message, before this.
+    /// Deadline for the next complete command, or for the next bytes of a message.
     idle_until: Instant,
     alarm: Alarm,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -120,8 +120,8 @@ impl Connection {
                 Event::Send(reply) => self.add_reply(&reply),
                 Event::NeedInput => {
                     let answered = self.send_replies(stream).await?;
-                    // Parts of a command do not restart the idle time, or a client could send one byte at a time
-                    // without end.
+                    // Parts of a command do not restart the idle time. Otherwise a client could keep the connection
+                    // open forever by sending one byte at a time.
                     if answered || self.session.progress().is_some() {
                         self.restart_idle_time();
                     }
@@ -206,6 +206,7 @@ impl Connection {
         loop {
             match self.wait(stream).await? {
                 Input::Bytes(0) => return Ok(false),
+                // A client that is sending gets 421 at its next command; an idle one immediately.
                 Input::Bytes(_) if self.context.stop.is_cancelled() => self.session.shut_down(),
                 Input::Bytes(_) => {}
                 Input::Stop => self.session.close(Refusal::ShuttingDown),
@@ -216,8 +217,8 @@ impl Connection {
         }
     }
 
-    /// Waits before the next reply, at most until the server stops. Up to a limit, bytes that arrive meanwhile are
-    /// kept. Returns whether the client is still connected.
+    /// Delays the next reply, or until the server stops. Buffers up to [`READ_BYTES`] of input in the meantime. Returns
+    /// whether the client is still connected.
     async fn hold_back<S: AsyncRead + Unpin>(&mut self, stream: &mut S, delay: Duration) -> io::Result<bool> {
         let Self { context, session, alarm, stopped, .. } = self;
         let until = context.clock().instant().after(delay);
@@ -246,7 +247,7 @@ impl Connection {
         }
     }
 
-    /// Waits until the message may grow. Returns whether that happened in time.
+    /// Waits for memory for the message. Returns `false` if the deadline passed.
     async fn make_room(&mut self) -> bool {
         let Self { context, session, arrival: Some(arrival), .. } = self else { return true };
         let deadline = arrival.deadline();
@@ -261,7 +262,7 @@ impl Connection {
         true
     }
 
-    /// Waits for input, a stop of the server, or the next check of the time limits.
+    /// Waits for input, for the server to stop, or for the next check of the time limits.
     async fn wait<S: AsyncRead + Unpin>(&mut self, stream: &mut S) -> io::Result<Input> {
         let Self { session, arrival, idle_until, alarm, stopped, .. } = self;
         let (room, due) = match arrival {
@@ -296,7 +297,8 @@ async fn read_into<S: AsyncRead + Unpin>(stream: &mut S, session: &mut Session, 
     .await
 }
 
-/// Closes the connection so that the last reply arrives: if unread bytes were left, the system would send a reset.
+/// Closes the connection in a way that the client receives the last reply: if bytes were left unread, the system would
+/// send a reset.
 async fn close<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
     let closed = tokio::time::timeout(LINGER, async {
         stream.shutdown().await?;

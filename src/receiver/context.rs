@@ -1,4 +1,4 @@
-//! What all connections of a receiver share.
+//! Settings and state that all connections of a receiver share.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) struct Context {
     pub(super) certificate: Certificate,
     /// Cancelled to end each session after its current message.
     pub(super) stop: CancellationToken,
-    /// Cancelled to end all sessions at once.
+    /// Cancelled to end all sessions immediately.
     pub(super) end: CancellationToken,
     pub(super) tasks: TaskTracker,
     pub(super) refusal_log: RefusalLog,

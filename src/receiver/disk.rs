@@ -1,4 +1,4 @@
-//! Checks whether the disk has room for another message. A measurement is valid for one second, and runs on a blocking
+//! Checks whether the disk has space for another message. A measurement is valid for one second, and runs on a blocking
 //! thread.
 
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ struct Measured {
 }
 
 impl Disk {
-    /// For the disk with `path`, which is full if fewer than `least_free` bytes are free.
+    /// Measures the disk with `path`, which counts as full if fewer than `least_free` bytes are free.
     pub(super) fn new(path: PathBuf, least_free: u64, clock: Clock) -> Self {
         Self { path, least_free, clock, measured: Mutex::new(None) }
     }
@@ -51,7 +51,7 @@ impl Disk {
         match tokio::task::spawn_blocking(move || os::free_bytes(&path)).await {
             Ok(Ok(free)) => free < self.least_free,
             Ok(Err(error)) => {
-                tracing::warn!(%error, path = %self.path.display(), "cannot measure the free disk");
+                tracing::warn!(%error, path = %self.path.display(), "cannot measure the free disk space");
                 false
             }
             Err(error) => {

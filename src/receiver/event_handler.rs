@@ -1,5 +1,5 @@
-//! Answers the events of the session by calling the service. Writes one log line for each message, stored or refused,
-//! and one for each refused sender or recipient. The log never contains a body, a code or a key.
+//! Uses the service to answer the events of the session. Writes one log line for each message, stored or rejected, and
+//! one for each rejected sender or recipient. The log never contains a body, a code or a key.
 
 use std::fmt::{Display, Write};
 use std::net::SocketAddr;
@@ -19,9 +19,9 @@ use crate::store::Delivered;
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session};
 
-/// How long the client waits for the service. After that, the reply asks it to try again later.
+/// How long the client waits for the service. After that, the reply tells it to try again later.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Most traces are shorter than this.
+/// Enough for most traces.
 const TRACE_BYTES: usize = 256;
 
 /// Handles the events of one session.
@@ -31,7 +31,7 @@ pub(super) struct EventHandler {
     context: Arc<Context>,
     alarm: Alarm,
     caller: Option<AuthenticatedClient>,
-    /// The version of TLS, once the connection is encrypted.
+    /// The TLS version, once the connection is encrypted.
     tls: Option<&'static str>,
     /// Counts the connection as open until it is dropped.
     _connection: SmtpConnection,
@@ -61,12 +61,12 @@ impl EventHandler {
         }
     }
 
-    /// TLS was started.
+    /// Records that TLS was started.
     pub(super) fn encrypted(&mut self, version: Option<&'static str>) {
         self.tls = version;
     }
 
-    /// Answers `event` if it needs an answer. `arrival` belongs to the message that was just received.
+    /// Answers `event`, if an answer is needed. `arrival` belongs to the message that was just received.
     pub(super) async fn handle(&mut self, session: &mut Session, event: Event, arrival: Option<Arrival>) {
         match event {
             Event::Authenticate(credentials) => session.authenticated(self.authenticate(credentials).await),
@@ -101,8 +101,8 @@ impl EventHandler {
         }
     }
 
-    /// A password that looks like a key must be a valid key. Any other has no effect, because test environments often
-    /// have dummy credentials. The user name is ignored.
+    /// A password that looks like a key must be a valid key. Any other password has no effect, because test
+    /// environments often use dummy credentials. The user name is ignored.
     async fn authenticate(&mut self, credentials: Credentials) -> Result<(), Refusal> {
         self.caller = None;
         if self.context.auth == SmtpAuth::Any && !credentials.password.starts_with(ApiKey::PREFIX) {
@@ -115,7 +115,7 @@ impl EventHandler {
         Ok(())
     }
 
-    /// The project of a key; the refusal `unavailable` if the store fails.
+    /// Finds the project of a key. Returns the refusal `unavailable` if the store fails.
     async fn project_of(&mut self, key: &str, unavailable: Refusal) -> Result<Option<ProjectId>, Refusal> {
         let found = within_patience(&mut self.alarm, &self.context, self.context.service.authenticate(key)).await;
         match found.ok_or(unavailable)? {
@@ -139,7 +139,7 @@ impl EventHandler {
         }
     }
 
-    /// Checks the key of the session again: it may have been revoked since the client authenticated.
+    /// Checks the key of the session again, because it may have been revoked since the client authenticated.
     async fn check_again(&mut self, caller: AuthenticatedClient) -> Result<(), Refusal> {
         let found = self.project_of(&caller.key, Refusal::StoreFailure).await;
         if let Ok(found) = found
@@ -183,9 +183,9 @@ impl EventHandler {
         outcome
     }
 
-    /// Parses and stores a message. The committer keeps the memory of the message and the place of the connection until
-    /// the delivery has ended, even if the client was answered before. So if the store hangs, clients that try again
-    /// cannot exceed these limits.
+    /// Parses and stores a message. The committer keeps the memory of the message and the admission of the connection
+    /// until the delivery has ended, even if the client got its reply earlier. Therefore, if the store hangs, clients
+    /// that retry cannot exceed these limits.
     fn delivery(
         &self,
         envelope: Envelope,
@@ -198,7 +198,7 @@ impl EventHandler {
         async move {
             let workspace = memory.workspace(incoming.raw.len()).await;
             let prepared = prepare(incoming).await;
-            // Now the next large message may be parsed, while this one is written.
+            // Another large message may now be parsed, while this one is written.
             drop(workspace);
             service.store(prepared?.holding(held)).await
         }
@@ -271,8 +271,8 @@ impl EventHandler {
         }
     }
 
-    /// Logs a reply that refuses a sender or a recipient. Stores every refusal, except a DATA without valid recipients:
-    /// the refusal of each recipient is stored, and says why.
+    /// Logs a reply that rejects a sender or a recipient. Stores every refusal except that of a DATA without valid
+    /// recipients, because the refusal of each recipient is stored and has the reason.
     pub(super) fn log_refusal(&self, reply: &Reply) {
         let Some(refusal) = reply.refusal() else { return };
         if refusal != Refusal::NoValidRecipients {
@@ -295,7 +295,7 @@ impl EventHandler {
         self.record(sender, recipients, refusal.label(), reply.to_string().trim_end());
     }
 
-    /// Stores a fault among the refusals if the mail is not stored and no reply says so.
+    /// Stores a fault among the refusals if the message is not stored and no reply shows that.
     fn store_fault(&self, action: &FaultAction) {
         let (reason, what) = match action {
             FaultAction::Disconnect { .. } if action.copies() == 0 => {
@@ -324,7 +324,8 @@ impl EventHandler {
     }
 }
 
-/// Answers an event with a fault. If the fault only delays or doubles the answer, the real answer follows.
+/// Answers an event with a fault. If the fault only delays the answer or stores the message twice, the real answer
+/// follows.
 fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut Session)) {
     if let Some(reply) = action.refusal() {
         return session.fault(Fault::Refuse(reply));
@@ -351,7 +352,7 @@ async fn within_patience<T>(alarm: &mut Alarm, context: &Context, work: impl Fut
     }
 }
 
-/// Replaces `text` by the items with spaces between them.
+/// Replaces `text` with the items, separated by spaces.
 fn write_joined<T: Display>(text: &mut String, items: &[T]) {
     text.clear();
     for (index, item) in items.iter().enumerate() {

@@ -14,7 +14,7 @@ use super::context::Context;
 use crate::metrics;
 use crate::tcp;
 
-/// How long to wait until file descriptors or memory may be free again.
+/// How long to wait after an error such as EMFILE, before the next attempt to accept.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A bound socket.
@@ -33,7 +33,7 @@ impl Listener {
     }
 }
 
-/// Accepts connections until the context's `stop`.
+/// Accepts connections until the context's `stop` is cancelled.
 pub(super) async fn accept(listener: Listener, admission: &Arc<Admission>, context: &Arc<Context>) {
     loop {
         let accepted = tokio::select! {
@@ -56,11 +56,11 @@ fn start(stream: TcpStream, peer: SocketAddr, implicit_tls: bool, admission: &Ar
     let Some(admitted) = admission.admit(peer.ip()) else {
         metrics::connection_refused();
         if context.refusal_log.admits(peer.ip()) {
-            tracing::info!(%peer, "refused a connection: too many");
+            tracing::info!(%peer, "rejected a connection: too many");
         }
         // A client that expects TLS could not read the reason.
         if !implicit_tls {
-            // The client may have disconnected; then nothing is lost.
+            // The client may have disconnected; that is harmless.
             let _ = refuse(stream, context);
         }
         return;
@@ -86,7 +86,7 @@ fn refuse(stream: TcpStream, context: &Context) -> io::Result<()> {
     Ok(())
 }
 
-/// Errors of one connection. All others, such as EMFILE, last until something is closed.
+/// Errors of one connection. All other errors, such as EMFILE, last until something is closed.
 fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)

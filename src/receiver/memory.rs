@@ -1,19 +1,19 @@
-//! Limits the memory for messages of all sessions. A session requests memory before it reads. If there is none, it
+//! Limits the memory for the messages of all sessions. A session reserves memory before it reads. If none is free, it
 //! waits, and its socket is not read.
 //!
 //! The budget has three parts:
 //!
 //! - *Own*: each possible connection has memory for the first bytes of a message. A small message never waits.
-//! - *Pool*: shared; a growing message takes steps from it, first come, first served.
-//! - *Seats*: each has memory for a whole message. If the pool is empty, a session waits for the pool or for a seat. A
+//! - *Pool*: shared by all connections; a growing message reserves from it in steps, in the order of the requests.
+//! - *Seats*: each is memory for a whole message. If the pool is empty, a session waits for the pool or for a seat. A
 //!   session with a seat does not wait for memory again until its message is complete.
 //!
-//! No session waits without end: a waiting session holds no seat. A session with a seat waits only for its client and
-//! for the store. Both have time limits, and then the next session gets the seat. A slow client cannot keep a seat for
-//! long either: while others wait ([`MessageMemory::is_short`]), a session that receives too little is ended.
+//! No session waits forever: a waiting session has no seat. A session with a seat waits only for its client and for the
+//! store. Both have time limits, and then the next session gets the seat. A slow client cannot keep a seat for long
+//! either: while others wait ([`MessageMemory::is_short`]), a session that receives too little is ended.
 //!
-//! Parsing also takes memory, for the parts and the compressed copy. All large messages that are being parsed at the
-//! same time are together at most as large as the largest allowed message ([`MessageMemory::workspace`]).
+//! Parsing also needs memory, for the parts and the compressed copy. The total size of all large messages that are
+//! parsed at the same time is at most the size of the largest allowed message ([`MessageMemory::workspace`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ use crate::config::Limits;
 
 /// The most bytes of each connection's own memory.
 const OWN_MOST: u64 = 16 * 1024;
-/// The bytes that a growing message takes from the pool at once.
+/// The bytes that a growing message reserves from the pool at once.
 const STEP: u32 = 64 * 1024;
 /// A message up to this size, in bytes, is parsed without reserving memory for it.
 const SMALL_DELIVERY: usize = 256 * 1024;
@@ -40,8 +40,8 @@ pub(super) struct MessageMemory {
 }
 
 impl MessageMemory {
-    /// Splits the budget: at most a quarter for the connections' own memory, then half for the seats, and the rest for
-    /// the pool. There is always one seat, because a large message needs one.
+    /// Splits the budget: at most a quarter for the connections' own memory, then half of the rest for the seats, and
+    /// the remainder for the pool. There is always one seat, because a large message needs one.
     pub(super) fn new(limits: &Limits) -> Arc<Self> {
         let connections = limits.smtp_connections.max(1) as u64;
         let own = OWN_MOST.min(limits.message_memory / 4 / connections);
@@ -59,17 +59,17 @@ impl MessageMemory {
         })
     }
 
-    /// The share of a new session.
+    /// Creates the share of a new session.
     pub(super) fn share(self: &Arc<Self>) -> Share {
         Share { memory: Arc::clone(self), covered: self.own, pooled: None, seat: None }
     }
 
-    /// Whether a session waits for room now.
+    /// Whether a session is waiting for memory.
     pub(super) fn is_short(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until a message of `bytes` may be parsed. The caller holds the permit until the message is parsed.
+    /// Waits until a message of `bytes` may be parsed. The caller keeps the permit until the message is parsed.
     pub(super) async fn workspace(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         if bytes <= SMALL_DELIVERY {
             return None;
@@ -80,12 +80,12 @@ impl MessageMemory {
     }
 }
 
-/// A tokio semaphore has a maximum number of permits; a budget beyond that is unlimited in practice.
+/// A tokio semaphore has a maximum number of permits; a larger budget is unlimited in practice.
 fn semaphore(permits: u64) -> Semaphore {
     Semaphore::new(usize::try_from(permits).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS))
 }
 
-/// The memory that one session holds; returned to the budget when this is dropped.
+/// The memory that one session has reserved; dropping this frees it.
 pub(super) struct Share {
     memory: Arc<MessageMemory>,
     covered: u64,
@@ -94,14 +94,14 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Waits until the session may hold `bytes`. Dropping the future gives up its place in the queue.
+    /// Waits until the session may use `bytes`. If the future is dropped, the session leaves the queue.
     pub(super) async fn cover(&mut self, bytes: u64) {
         while self.covered() < bytes {
             self.grow().await;
         }
     }
 
-    /// How many bytes the session may hold; unlimited with a seat.
+    /// How many bytes the session may use; unlimited with a seat.
     pub(super) fn covered(&self) -> u64 {
         if self.has_seat() { u64::MAX } else { self.covered }
     }
@@ -111,7 +111,7 @@ impl Share {
         self.seat.is_some()
     }
 
-    /// Whether the session holds more than its own memory.
+    /// Whether the session has reserved more than its own memory.
     pub(super) fn is_large(&self) -> bool {
         self.has_seat() || self.pooled.is_some()
     }

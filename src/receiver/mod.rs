@@ -1,11 +1,13 @@
-//! SMTP over tokio: runs one pure [`Session`](restante_smtp::Session) for each connection and answers its events with
-//! the service.
+//! SMTP over tokio: runs one pure [`Session`](restante_smtp::Session) for each connection, and uses the service to
+//! answer its events.
 //!
-//! `listener` accepts connections, plain or with TLS from the first byte, and `admission` counts them. `connection`
-//! runs one connection. `event_handler` answers the events of its session. `trace` writes the header fields that this
-//! server adds. `arrival` tracks the time and memory of a message that is being received, and `memory` limits the
-//! memory of all of them. `refusal_log` limits the log lines about refusals, `disk` measures the free disk space, `tls`
-//! has the certificate, `alarm` is a cheap timer, and `context` is shared by all connections.
+//! - `listener` accepts connections, plain or with implicit TLS, and `admission` counts them.
+//! - `connection` runs one connection; `event_handler` answers the events of its session.
+//! - `trace` writes the header fields that this server adds.
+//! - `arrival` tracks the time and memory of one message, and `memory` limits the memory of all messages.
+//! - `refusal_log` limits the log lines about refusals.
+//! - `disk` measures the free disk space, `tls` has the certificate, and `alarm` is a cheap timer.
+//! - `context` has the settings and the state that all connections share.
 
 mod admission;
 mod alarm;
@@ -41,14 +43,14 @@ pub enum ReceiverError {
     /// The address is in use, or it is not an address of this machine.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// Where to listen.
+        /// The address of the listener.
         address: SocketAddr,
-        /// Whether this is the listener for TLS from the first byte.
+        /// Whether this is the listener for implicit TLS.
         implicit_tls: bool,
         /// The error of the operating system.
         source: io::Error,
     },
-    /// There is no certificate to present.
+    /// The certificate cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The runtime is shutting down.
@@ -64,7 +66,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Binds the sockets and reads the certificate. If the settings name no certificate, the first start creates one.
+    /// Binds the sockets and reads the certificate. If the settings contain no certificate, the first start creates
+    /// one.
     ///
     /// # Errors
     /// [`ReceiverError`] if an address or the certificate cannot be used.
@@ -76,20 +79,21 @@ impl Receiver {
         Ok(Self { listener, tls_listener, context })
     }
 
-    /// The address of the listener, with the real port if the settings say 0.
+    /// The address of the listener, including the actual port if the configured port is 0.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.address
     }
 
-    /// The same for TLS from the first byte, if it is enabled.
+    /// The address of the listener for implicit TLS, if it is enabled.
     #[must_use]
     pub fn tls_addr(&self) -> Option<SocketAddr> {
         self.tls_listener.as_ref().map(|listener| listener.address)
     }
 
-    /// Serves until `stop`, and then accepts no more connections. Idle sessions receive 421 at once, the others at
-    /// their next command. Messages that are being received have `grace` to finish; then their connections are closed.
+    /// Serves until `stop` is cancelled. Then it accepts no new connections, idle sessions receive 421 immediately, and
+    /// the others at their next command. Messages that are being received have `grace` to finish; then their
+    /// connections are closed.
     pub async fn run(self, stop: CancellationToken, grace: Duration) {
         let context = Arc::new(Context { stop, ..self.context });
         // Dropping this future also ends the connections.

@@ -1,6 +1,6 @@
-//! Limits the log lines about refusals. Each client has the first few refusals of a time window logged one by one; the
-//! rest are counted, and logged as one line when the window ends. So a client that is refused a hundred thousand times
-//! per second does not fill the disk.
+//! Limits the log lines about refusals. In each time window, the first few refusals of a client are logged one by one;
+//! the rest are counted, and logged as one line when the window ends. This prevents a client that is rejected a hundred
+//! thousand times per second from filling the disk.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,10 +14,10 @@ use crate::tcp::client_of;
 const WINDOW: Duration = Duration::from_secs(10);
 /// The refusals per window that are logged one by one.
 const LINES: u64 = 20;
-/// The most clients with a window at once. Refusals of further clients are not logged.
+/// The most clients with a window at once. Refusals of additional clients are not logged.
 const CLIENTS: usize = 10_000;
 
-/// The current windows, by client. Clones share them.
+/// The current windows, by client. Clones share the same state.
 #[derive(Clone)]
 pub(super) struct RefusalLog {
     windows: Arc<Mutex<HashMap<IpAddr, Window>>>,
@@ -56,7 +56,7 @@ impl RefusalLog {
         true
     }
 
-    /// Ends every window now, because the server stops.
+    /// Ends every window now, because the server is stopping.
     pub(super) fn end(&self) {
         let windows = std::mem::take(&mut *self.windows());
         windows.iter().for_each(|(client, window)| self.report(*client, window));
@@ -66,12 +66,12 @@ impl RefusalLog {
         let more = window.refusals.saturating_sub(LINES);
         if more > 0 {
             let seconds = self.clock.instant().since(window.started).as_secs();
-            tracing::info!("and {more} more refusals from {client} in {seconds} s");
+            tracing::info!("{more} more rejections of {client} in {seconds} s");
         }
     }
 
     fn windows(&self) -> MutexGuard<'_, HashMap<IpAddr, Window>> {
-        // Nothing panics while the lock is held.
+        // The mutex is not poisoned: no code panics while it is locked.
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

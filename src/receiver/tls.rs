@@ -1,5 +1,5 @@
-//! The certificate for STARTTLS. The first start creates it if the settings name none. If its files change, they are
-//! read again.
+//! The certificate for STARTTLS and implicit TLS. If the settings contain none, the first start creates one. If its
+//! files change, they are read again.
 
 use std::fs;
 use std::io::{self, Write};
@@ -43,7 +43,7 @@ pub enum TlsError {
         source: io::Error,
     },
     /// A file is not valid PEM.
-    #[error("{path} holds no usable PEM: {source}")]
+    #[error("{path} contains no usable PEM: {source}")]
     Pem {
         /// The file.
         path: PathBuf,
@@ -53,12 +53,12 @@ pub enum TlsError {
     /// The chain and the key cannot be used, or do not belong together.
     #[error("the certificate and its key cannot be used: {0}")]
     Unusable(#[from] rustls::Error),
-    /// No certificate could be made.
-    #[error("cannot make a certificate: {0}")]
+    /// No certificate could be generated.
+    #[error("cannot generate a certificate: {0}")]
     Make(#[from] rcgen::Error),
 }
 
-/// The certificate as it was last read.
+/// The certificate, as last read.
 pub(super) struct Certificate {
     files: TlsFiles,
     clock: Clock,
@@ -91,7 +91,7 @@ impl Certificate {
         TlsAcceptor::from(Arc::clone(&current.config))
     }
 
-    /// Reads the files again if they have changed. If they cannot be used, the old certificate stays.
+    /// Reads the files again if they have changed. If the new files cannot be used, the old certificate remains in use.
     async fn take_up_change(&self, current: &mut Current) {
         let (files, known) = (self.files.clone(), current.stamp);
         let looked = tokio::task::spawn_blocking(move || {
@@ -110,7 +110,7 @@ impl Certificate {
                 tracing::warn!(%error, "kept the old certificate");
             }
             Ok(Err(error)) => tracing::warn!(%error, "kept the old certificate"),
-            Err(error) => tracing::error!(%error, "looking at the certificate failed"),
+            Err(error) => tracing::error!(%error, "checking the certificate failed"),
         }
     }
 }
@@ -157,8 +157,9 @@ fn read_config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     Ok(config)
 }
 
-/// The files of the self-signed certificate for `mail_domain` in `data_dir`; creates them if they are missing. Blocks
-/// on the disk. The certificate is also valid for this machine, so that a client that trusts the file can connect here.
+/// Returns the files of the self-signed certificate for `mail_domain` in `data_dir`, and creates them if they are
+/// missing. Blocks on the disk. The certificate is also valid for this machine, so that a client that trusts the file
+/// can connect locally.
 pub(super) fn self_signed(data_dir: &Path, mail_domain: &Domain) -> Result<TlsFiles, TlsError> {
     let files = TlsFiles { certificate: data_dir.join("tls-cert.pem"), key: data_dir.join("tls-key.pem") };
     if files.certificate.exists() && files.key.exists() {
@@ -171,7 +172,7 @@ pub(super) fn self_signed(data_dir: &Path, mail_domain: &Domain) -> Result<TlsFi
     Ok(files)
 }
 
-/// Writes a new file and renames it, so that a crash never leaves half a file. Only its owner may read it.
+/// Writes a new file and renames it, so that a crash never leaves an incomplete file. Only its owner may read it.
 fn write_whole(path: &Path, text: &str) -> Result<(), TlsError> {
     let unwritten = path.with_extension("pem.new");
     let write = || {
@@ -187,7 +188,7 @@ fn write_whole(path: &Path, text: &str) -> Result<(), TlsError> {
     write().map_err(|source| TlsError::Write { path: path.to_owned(), source })
 }
 
-/// The name of a version of TLS; `None` for one that is never negotiated.
+/// The name of a TLS version; `None` for one that is never negotiated.
 pub(super) fn version_name(version: ProtocolVersion) -> Option<&'static str> {
     match version {
         ProtocolVersion::TLSv1_2 => Some("TLSv1.2"),

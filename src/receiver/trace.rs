@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use crate::model::{Domain, Timestamp};
 use restante_smtp::Envelope;
 
-/// A client name that is longer, in bytes, is left out (RFC 5321, section 4.5.3.1.2).
+/// A client name longer than this, in bytes, is left out (RFC 5321, section 4.5.3.1.2).
 const CLIENT_NAME_BYTES: usize = 255;
 
 /// How one message arrived; `Display` writes the fields, each followed by CR LF.
@@ -27,7 +27,7 @@ impl fmt::Display for Trace<'_> {
             None => write!(formatter, "Received: from {peer} ({peer})\r\n")?,
         }
         write!(formatter, "\tby {mail_domain} with {}", envelope.protocol())?;
-        // With several recipients, each would see the others (section 7.6).
+        // With several recipients, each would see the addresses of the others (section 7.6).
         if let [recipient] = envelope.recipients.as_slice() {
             write!(formatter, "\r\n\tfor <{recipient}>")?;
         }
@@ -36,7 +36,7 @@ impl fmt::Display for Trace<'_> {
 }
 
 impl Trace<'_> {
-    /// The client's name, if it looks like a domain or an address literal. Nothing else is put into a header.
+    /// The client's name, if it looks like a domain or an address literal. Other names are not written to the header.
     fn client_name(&self) -> Option<&str> {
         let name = &*self.envelope.client_name;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
@@ -45,7 +45,7 @@ impl Trace<'_> {
     }
 }
 
-/// An address as RFC 5321, section 4.1.3, writes it: `[192.0.2.1]`, `[IPv6:2001:db8::1]`.
+/// An address in the format of RFC 5321, section 4.1.3: `[192.0.2.1]`, `[IPv6:2001:db8::1]`.
 struct AddressLiteral(IpAddr);
 
 impl fmt::Display for AddressLiteral {

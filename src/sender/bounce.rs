@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::status::Status;
 use crate::model::{Domain, Outgoing, Timestamp};
 
-/// What the bounce reports.
+/// The content of the bounce.
 pub(super) struct Bounce<'a> {
     /// The item that failed.
     pub(super) item: &'a Outgoing,
@@ -16,7 +16,7 @@ pub(super) struct Bounce<'a> {
     pub(super) header: &'a [u8],
     /// Why the delivery failed.
     pub(super) failure: &'a Failure,
-    /// The domain that reports.
+    /// The domain that sends the report.
     pub(super) mail_domain: &'a Domain,
     /// The time of the report.
     pub(super) now: Timestamp,
@@ -49,11 +49,11 @@ impl Bounce<'_> {
 
     fn text(&self) -> String {
         let attempts = match self.item.attempts {
-            1 => "It was tried once".to_owned(),
-            attempts => format!("It was tried {attempts} times"),
+            1 => "There was one attempt".to_owned(),
+            attempts => format!("There were {attempts} attempts"),
         };
         format!(
-            "Your message to {} could not be delivered:\r\n\r\n    {}\r\n\r\n{attempts}, and is not tried again.\r\n",
+            "Your message to {} could not be delivered:\r\n\r\n    {}\r\n\r\n{attempts}. It will not be retried.\r\n",
             self.item.recipient, self.failure.text,
         )
     }

@@ -1,8 +1,8 @@
 //! The SMTP client: transfers one message to one server over a new connection (RFC 5321).
 //!
 //! After an error before MAIL, the next server is tried. An error from MAIL on concerns the message and ends the
-//! attempt. If the final dot was sent and no reply came, the server may have the message: no other server is tried, and
-//! the next attempt sends a copy with the same Message-ID.
+//! attempt. If the final dot was sent but no reply arrived, the server may have the message: no other server is tried,
+//! and the next attempt sends a copy with the same Message-ID.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(super) enum TlsPolicy {
     Verified {
         /// Checks the certificate.
         config: Arc<ClientConfig>,
-        /// Whether TLS starts at once, without STARTTLS.
+        /// Whether the connection uses implicit TLS instead of STARTTLS.
         implicit: bool,
     },
 }
@@ -52,14 +52,14 @@ pub(super) struct SmtpClient {
     pub(super) clock: Clock,
 }
 
-/// Why one server did not take a message.
+/// Why one server did not accept a message.
 #[derive(Debug)]
 pub(super) enum AttemptError {
     /// The server is the problem: another one may accept the message.
     Server(Failure),
     /// The TLS handshake failed.
     Handshake(Failure),
-    /// The message is the problem, or it is unknown whether it was accepted: no other server is tried.
+    /// The message is the problem, or it is unknown whether the message was accepted: no other server is tried.
     Message(Failure),
 }
 
@@ -81,13 +81,13 @@ impl SmtpClient {
         let mut extensions = session.hello(&self.hello).await?;
         if encrypt && extensions.starttls && session.offers_tls().await? {
             session = session.encrypt(Arc::clone(self.tls_config())).await?;
-            // The extensions offered in plain text no longer count (RFC 3207, section 4.2).
+            // The extensions that were offered in plain text no longer apply (RFC 3207, section 4.2).
             extensions = session.hello(&self.hello).await?;
             extensions.encrypted = true;
         }
         self.authenticate(&mut session, &extensions).await?;
         let taken = session.transfer(mail, &extensions).await;
-        // The result is known, so the reply to QUIT does not matter.
+        // The result is known, so the reply to QUIT is irrelevant.
         let _ = session.connection.write(b"QUIT\r\n").await;
         taken
     }
@@ -113,7 +113,7 @@ impl SmtpClient {
         let Some((user, password)) = &self.credentials else { return Ok(()) };
         let implicit = matches!(self.tls, TlsPolicy::Verified { implicit: true, .. });
         if !(implicit || extensions.encrypted || session.peer.address.ip().is_loopback()) {
-            let failure = Failure::transient(7, 11, "the relay offers no encryption, so it gets no password");
+            let failure = Failure::transient(7, 11, "the relay does not offer encryption, so the password is not sent");
             return Err(AttemptError::Server(failure.at(&session.peer)));
         }
         session.authenticate(user, password, extensions).await
@@ -127,7 +127,7 @@ struct ClientSession {
 }
 
 impl ClientSession {
-    /// Reads the greeting. Anything but 220 means that another server should be tried.
+    /// Reads the greeting. Any reply except 220 means that another server should be tried.
     async fn greet(&mut self) -> Result<(), AttemptError> {
         let greeting = self.connection.reply(GREETING).await.map_err(|error| self.broken(&error))?;
         self.expect(greeting.is_positive(), "the connection", &greeting).map_err(AttemptError::server)
@@ -144,7 +144,7 @@ impl ClientSession {
         Ok(Extensions::default())
     }
 
-    /// Whether the server agrees to STARTTLS.
+    /// Whether the server accepts STARTTLS.
     async fn offers_tls(&mut self) -> Result<bool, AttemptError> {
         Ok(self.command("STARTTLS", COMMAND).await?.is_positive())
     }
@@ -156,7 +156,7 @@ impl ClientSession {
         Ok(Self { peer, connection })
     }
 
-    /// AUTH PLAIN (RFC 4616), or LOGIN if the server has only that.
+    /// AUTH PLAIN (RFC 4616), or LOGIN if the server supports only that.
     async fn authenticate(&mut self, user: &str, password: &str, extensions: &Extensions) -> Result<(), AttemptError> {
         let encode = |text: &str| BASE64_STANDARD.encode(text);
         let reply = if extensions.auth_plain || !extensions.auth_login {
@@ -190,19 +190,19 @@ impl ClientSession {
         Ok(reply)
     }
 
-    /// Checks that the server has the extensions which the message needs.
+    /// Checks that the server supports the extensions that the message needs.
     fn check(&self, mail: &Mail, extensions: &Extensions) -> Result<(), AttemptError> {
         let refuse = |subject, detail, text: &str| {
             Err(AttemptError::Message(Failure::permanent(subject, detail, text).at(&self.peer)))
         };
         if mail.needs_utf8() && !extensions.smtputf8 {
-            return refuse(6, 7, "the server takes no addresses outside ASCII");
+            return refuse(6, 7, "the server does not accept non-ASCII addresses");
         }
         if mail.needs_eight_bits() && !extensions.eight_bit_mime {
-            return refuse(6, 3, "the server takes no message with 8-bit text");
+            return refuse(6, 3, "the server does not accept 8-bit text");
         }
         if extensions.size.is_some_and(|most| most != 0 && mail.message.len() as u64 > most) {
-            return refuse(3, 4, "the message is larger than the server takes");
+            return refuse(3, 4, "the message is larger than the server accepts");
         }
         Ok(())
     }
@@ -219,14 +219,14 @@ impl ClientSession {
         AttemptError::broken(&self.peer, error)
     }
 
-    /// The connection broke after the message was sent: the server may or may not have it.
+    /// The connection was lost after the message was sent: the server may or may not have it.
     fn unsure(&self, error: &ConnectionError) -> AttemptError {
         AttemptError::Message(connection_failure(&self.peer, error))
     }
 }
 
 impl AttemptError {
-    /// A refusal before MAIL says nothing about the message, so it is always transient.
+    /// A rejection before MAIL does not depend on the message, so it is always transient.
     fn server(failure: Failure) -> Self {
         Self::Server(failure.made_transient())
     }
@@ -250,8 +250,8 @@ fn connection_failure(peer: &Peer, error: &ConnectionError) -> Failure {
     Failure::transient(subject, detail, error.to_string()).at(peer)
 }
 
-/// The message as DATA sends it: a dot is added to lines that start with one, and a line with one dot ends it
-/// (RFC 5321, section 4.5.2). Every line end becomes CR LF, because some servers treat a bare CR or LF as one.
+/// The message as sent after DATA: a dot is added to lines that start with one, and a line with one dot ends it (RFC
+/// 5321, section 4.5.2). Every line end becomes CR LF, because some servers treat a bare CR or LF as one.
 fn dot_stuffed(message: &[u8]) -> Vec<u8> {
     let mut wire = Vec::with_capacity(message.len() + message.len() / 50 + 5);
     let mut rest = message;

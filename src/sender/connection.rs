@@ -16,7 +16,7 @@ use crate::clock::Clock;
 
 /// How long connecting may take; the RFCs give no value.
 const CONNECT: Duration = Duration::from_secs(30);
-/// How long the server may take to read a piece of what is sent (RFC 5321, section 4.5.3.2.5).
+/// How long the server may take to read a piece of the data (RFC 5321, section 4.5.3.2.5).
 const WRITE: Duration = Duration::from_secs(3 * 60);
 /// How long the TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 pub(super) enum ConnectionError {
     #[error("cannot connect: {0}")]
     Connect(#[source] io::Error),
-    #[error("the connection broke: {0}")]
+    #[error("the connection was lost: {0}")]
     Io(#[from] io::Error),
     #[error("the server closed the connection")]
     Closed,
@@ -64,8 +64,8 @@ impl ClientConnection {
         Ok(Self { stream: BufReader::new(Box::new(stream)), clock })
     }
 
-    /// Starts TLS. Text that arrived before the handshake would be read as if it were encrypted, so there must be none
-    /// (RFC 3207, section 4.2).
+    /// Starts TLS. Text that arrived before the handshake would be read as if it were encrypted, so it is an error (RFC
+    /// 3207, section 4.2).
     pub(super) async fn encrypt(
         self,
         config: Arc<ClientConfig>,

@@ -1,4 +1,4 @@
-//! DKIM signatures (RFC 6376, RFC 8463): they prove that a message comes from the mail domain.
+//! DKIM signatures (RFC 6376, RFC 8463): they prove that a message was sent by the mail domain.
 //!
 //! The canonical form is `relaxed/relaxed`, so servers on the way may change white space. Signing uses ring, which TLS
 //! needs anyway; the DKIM libraries use an RSA implementation with a known timing weakness. The signature contains no
@@ -88,7 +88,8 @@ impl Signer {
         Ok(Self { key, selector: dkim.selector.clone(), domain })
     }
 
-    /// The message with its signature in front. Signing fails only if there is no memory; then there is no signature.
+    /// The message, preceded by its signature. If signing fails, which happens only without memory, there is no
+    /// signature.
     pub(super) fn sign(&self, message: Vec<u8>) -> Vec<u8> {
         let (header, body) = split(&message);
         let fields = fields(header);

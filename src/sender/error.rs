@@ -10,8 +10,8 @@ use super::dkim::DkimError;
 /// Why the mail worker cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum SenderError {
-    /// The system's configuration names no DNS server.
-    #[error("cannot use the system's DNS configuration ({0}): name a server with --dns-server")]
+    /// The system's configuration contains no DNS server.
+    #[error("cannot use the system's DNS configuration ({0}): set --dns-server")]
     Resolver(String),
     /// The certificates for the relay cannot be read.
     #[error("cannot read the certificates {path}: {source}")]

@@ -8,7 +8,7 @@ use super::reply::Reply;
 pub(super) struct Extensions {
     /// STARTTLS (RFC 3207).
     pub(super) starttls: bool,
-    /// The connection is encrypted already.
+    /// The connection is already encrypted.
     pub(super) encrypted: bool,
     /// SIZE (RFC 1870): the largest message in bytes; 0 if the server gives no limit.
     pub(super) size: Option<u64>,

@@ -9,11 +9,11 @@ use super::status::Status;
 pub(super) struct Failure {
     /// The enhanced status code.
     pub(super) status: Status,
-    /// The same for people, on one line.
+    /// The reason as text, on one line.
     pub(super) text: String,
-    /// The name of the server.
+    /// The server's name.
     pub(super) server: Option<String>,
-    /// The server's reply, on one line, if the server refused.
+    /// The server's reply, on one line, if the server rejected something.
     pub(super) reply: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl Failure {
         Self::new(Status(Status::TRANSIENT, subject, detail), text.into())
     }
 
-    /// `peer` refused `command` with `reply`. Only 5yz is permanent (RFC 5321, section 4.2.1).
+    /// `peer` rejected `command` with `reply`. Only 5yz is permanent (RFC 5321, section 4.2.1).
     pub(super) fn refused(peer: &Peer, command: &str, reply: &Reply) -> Self {
         let class = if reply.is_permanent() { Status::PERMANENT } else { Status::TRANSIENT };
         let status = reply.status().filter(|status| status.0 == class).unwrap_or(Status(class, 0, 0));
@@ -47,7 +47,7 @@ impl Failure {
         self
     }
 
-    /// Whether no further attempt is made.
+    /// Whether no more attempts are made.
     pub(super) fn is_permanent(&self) -> bool {
         self.status.0 == Status::PERMANENT
     }

@@ -1,4 +1,4 @@
-//! A server that mail is sent to, at one of its addresses.
+//! A server to which mail is sent, at one of its addresses.
 
 use std::fmt;
 use std::net::SocketAddr;

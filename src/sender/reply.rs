@@ -8,7 +8,7 @@ use super::status::Status;
 pub(super) const LINES: usize = 100;
 /// The most bytes of one reply line, with its CR LF: four times what RFC 5321 allows.
 pub(super) const LINE_BYTES: usize = 2_048;
-/// The most characters of a reply that are shown.
+/// The most characters of a reply that are displayed.
 const SHOWN_CHARACTERS: usize = 500;
 
 /// A whole reply: its code and the texts of its lines.
@@ -20,7 +20,7 @@ pub(super) struct Reply {
 
 /// The server sent something that is not a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server's answer is not an SMTP reply")]
+#[error("the server's response is not an SMTP reply")]
 pub(super) struct MalformedReply;
 
 /// A reply that is being read, line by line.
@@ -57,7 +57,7 @@ impl Reply {
         self.code / 100 == 2
     }
 
-    /// 3yz: the server expects more.
+    /// 3yz: the server expects more input.
     pub(super) fn is_intermediate(&self) -> bool {
         self.code / 100 == 3
     }
@@ -81,7 +81,7 @@ impl Reply {
     }
 }
 
-/// On one line, without control characters, and not too long.
+/// The reply on one line, without control characters, and not too long.
 impl fmt::Display for Reply {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("{} {}", self.code, self.lines.join(" "));

@@ -1,4 +1,4 @@
-//! When an item is tried again.
+//! When an item is retried.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use crate::model::Timestamp;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
-/// The pause after the first attempt, the second, and so on, in seconds; the last one applies to all further attempts.
+/// The pause after the first attempt, the second, and so on, in seconds; the last one applies to all later attempts.
 const PAUSES: [u64; 8] = [MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR, 4 * HOUR];
-/// A pause is lengthened by up to this fraction, so that items that failed together are not retried together.
+/// A pause is extended by up to this fraction, so that items that failed together are not retried together.
 const JITTER: f64 = 0.1;
 
 /// When the next attempt is due after attempt number `attempt`, counted from 1, that starts or ends at `now`.

@@ -39,7 +39,7 @@ enum LookupError {
 }
 
 impl Router {
-    /// Reads the system's configuration, unless a server is named.
+    /// Reads the system's configuration, unless the settings contain a server.
     ///
     /// # Errors
     /// If that configuration cannot be read.
@@ -51,7 +51,7 @@ impl Router {
             }
             None => TokioResolver::builder_tokio()?,
         };
-        // The hosts file is local configuration; it says nothing about where a domain receives its mail.
+        // The hosts file is local configuration and does not contain the mail servers of a domain.
         builder.options_mut().use_hosts_file = ResolveHosts::Never;
         Ok(Self { resolver: builder.build()?, settings })
     }
@@ -59,8 +59,8 @@ impl Router {
     /// The addresses to try for `domain`, the best first; at least one and at most [`ADDRESSES`].
     ///
     /// # Errors
-    /// [`Failure`]: permanent if the domain takes no mail or all its addresses are refused; transient if the
-    /// DNS does not answer.
+    /// [`Failure`]: permanent if the domain accepts no mail or all its addresses are rejected; transient if the DNS
+    /// does not answer.
     pub(super) async fn peers(&self, domain: &Domain) -> Result<Vec<Peer>, Failure> {
         let mut peers = Vec::new();
         let (mut unanswered, mut refused) = (None, None);
@@ -91,16 +91,16 @@ impl Router {
         Err(match (unanswered, refused) {
             (Some(cause), _) => dns_failure(&cause),
             (None, Some((server, address))) => {
-                Failure::permanent(7, 1, format!("{server} has the address {address}, which is not a public one"))
+                Failure::permanent(7, 1, format!("{server} has the address {address}, which is not public"))
             }
-            (None, None) => Failure::permanent(4, 4, format!("no server that takes mail for {domain} has an address")),
+            (None, None) => Failure::permanent(4, 4, format!("no mail server of {domain} has an address")),
         })
     }
 
-    /// The servers in the order of their preference; equal ones in any order.
+    /// The servers in order of preference; equal ones in random order.
     async fn servers(&self, domain: &Domain) -> Result<Vec<Name>, Failure> {
         let name = Name::from_ascii(format!("{domain}."))
-            .map_err(|_| Failure::permanent(1, 2, format!("{domain} is no name that the DNS knows")))?;
+            .map_err(|_| Failure::permanent(1, 2, format!("{domain} is not a valid DNS name")))?;
         let mut exchangers = match self.records(name.clone(), RecordType::MX, exchanger).await {
             Ok(exchangers) => exchangers,
             // Without an MX record, the domain itself is the server.
@@ -113,15 +113,15 @@ impl Router {
         // The null MX (RFC 7505).
         exchangers.retain(|exchanger| !exchanger.exchange.is_root());
         if exchangers.is_empty() {
-            return Err(Failure::permanent(1, 10, format!("{domain} takes no mail")));
+            return Err(Failure::permanent(1, 10, format!("{domain} does not accept mail")));
         }
         exchangers.shuffle(&mut rand::rng());
         exchangers.sort_by_key(|exchanger| exchanger.preference);
         Ok(exchangers.into_iter().take(SERVERS).map(|exchanger| exchanger.exchange).collect())
     }
 
-    /// The addresses of a server, IPv6 and IPv4 alternately, so that a network without one of them does not fail the
-    /// attempt.
+    /// The addresses of a server, IPv6 and IPv4 alternately, so that an attempt does not fail in a network that has
+    /// only one of them.
     async fn addresses(&self, server: &Name) -> Result<Vec<IpAddr>, LookupError> {
         let (v6, v4) = tokio::join!(
             self.records(server.clone(), RecordType::AAAA, |data| match data {
@@ -150,7 +150,7 @@ impl Router {
         read: impl Fn(&RData) -> Option<T>,
     ) -> Result<Vec<T>, LookupError> {
         let lookup = self.resolver.lookup(name, kind).await.map_err(|error| lookup_error(&error))?;
-        // The answers also contain the records of a CNAME chain.
+        // The response also contains the records of a CNAME chain.
         let found: Vec<T> = lookup.answers().iter().filter_map(|record| read(&record.data)).collect();
         if found.is_empty() { Err(LookupError::NoRecord) } else { Ok(found) }
     }
@@ -183,7 +183,7 @@ fn exchanger(data: &RData) -> Option<MX> {
 }
 
 fn dns_failure(cause: &str) -> Failure {
-    Failure::transient(4, 3, format!("the DNS gave no answer: {cause}"))
+    Failure::transient(4, 3, format!("the DNS lookup failed: {cause}"))
 }
 
 fn interleave(first: &[IpAddr], second: &[IpAddr]) -> Vec<IpAddr> {

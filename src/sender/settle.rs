@@ -1,4 +1,4 @@
-//! Stores the result of an attempt: sent, to be tried again, or failed. Repeats the write until it succeeds.
+//! Stores the result of an attempt: sent, to be retried, or failed. Repeats the write until it succeeds.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(super) struct Settler {
     service: Service,
 }
 
-/// What happens to an item after an attempt.
+/// The state of an item after an attempt.
 enum Decision {
     Sent(Taken),
     Again(Timestamp, Failure),
@@ -45,8 +45,8 @@ impl Settler {
         if item.expires_at.is_none_or(|expires_at| self.now() < expires_at) {
             return Ok(());
         }
-        let last = if item.last_reply.is_empty() { "it was not tried in time" } else { &item.last_reply };
-        Err(Failure::permanent(4, 7, format!("its time is over: {last}")))
+        let last = if item.last_reply.is_empty() { "there was no attempt in time" } else { &item.last_reply };
+        Err(Failure::permanent(4, 7, format!("it expired: {last}")))
     }
 
     /// Stores the result of an attempt, and a bounce if the item has failed; `header` is that of the message. If the
@@ -66,7 +66,7 @@ impl Settler {
         }
     }
 
-    /// Delivers a report to a local inbox and settles it as sent, or as failed if the inbox does not take it.
+    /// Delivers a report to a local inbox and settles it as sent, or as failed if the inbox does not accept it.
     pub(super) async fn deliver_here(&self, item: &Outgoing, recipient: &EmailAddress, raw: &[u8]) {
         loop {
             match self.write_here(item, recipient, raw).await {

@@ -1,7 +1,8 @@
-//! Which addresses mail may be sent to: public ones only, unless the administrator allows others.
+//! The addresses to which mail may be sent: only public ones, unless the administrator allows others.
 //!
 //! The sender of a message chooses the domain, and the domain's owner chooses its addresses. Without this check, the
-//! worker could be made to connect to machines in its own network. The address that is checked is the one connected to.
+//! worker could be made to connect to machines in its own network. The checked address is the one to which the worker
+//! connects.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -37,7 +38,7 @@ const REFUSED_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 
-/// Whether this is a public unicast address that embeds no other address.
+/// Whether this is a public unicast address that does not embed another address.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !REFUSED_V4.iter().any(|&(network, prefix)| lies_in_v4(address, network, prefix)),

@@ -1,7 +1,7 @@
 //! The TLS client settings: a relay needs a valid certificate, a recipient's server does not.
 //!
-//! Servers that receive mail for their own domain rarely have a certificate that can be checked, and without TLS the
-//! message would be sent in plain text; so unverified encryption is better than none (RFC 7435).
+//! Servers that receive mail for their own domain rarely have a certificate that can be verified, and without TLS the
+//! message would be sent in plain text. Unverified encryption is better than none (RFC 7435).
 
 use std::net::IpAddr;
 use std::path::PathBuf;

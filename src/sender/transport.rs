@@ -61,7 +61,7 @@ impl Transport {
             Mode::Direct(router, client) => {
                 let recipient = mail.recipients.first().and_then(|recipient| EmailAddress::parse(recipient).ok());
                 let recipient =
-                    recipient.ok_or_else(|| Failure::permanent(1, 3, "the recipient is no mail address"))?;
+                    recipient.ok_or_else(|| Failure::permanent(1, 3, "the recipient is not a mail address"))?;
                 let peers = router.peers(recipient.domain()).await?;
                 try_each(client, &peers, &self.sign(mail).await?).await
             }
@@ -72,7 +72,7 @@ impl Transport {
         }
     }
 
-    /// Signing hashes the whole message, so it runs on a blocking thread.
+    /// Runs on a blocking thread, because signing hashes the whole message.
     async fn sign(&self, mail: Mail) -> Result<Mail, Failure> {
         let Some(signer) = self.signer.clone() else { return Ok(mail) };
         let signing = tokio::task::spawn_blocking(move || Mail { message: signer.sign(mail.message), ..mail });
@@ -80,19 +80,19 @@ impl Transport {
     }
 }
 
-/// A server has taken a message.
+/// A server has accepted a message.
 #[derive(Clone, Debug)]
 pub(super) struct Taken {
-    /// Its name.
+    /// The server's name.
     pub(super) server: String,
-    /// What it answered.
+    /// The server's reply.
     pub(super) reply: Reply,
 }
 
-/// The administrator chose the relay, so the system's resolver finds it and no address is refused.
+/// The administrator chose the relay, so the system's resolver is used and all addresses are allowed.
 async fn relay_addresses(relay: &Relay) -> Result<Vec<Peer>, Failure> {
     let name = relay.host.to_string();
-    let unknown = |cause: String| Failure::transient(4, 3, format!("the relay {name} is not found: {cause}"));
+    let unknown = |cause: String| Failure::transient(4, 3, format!("cannot find the relay {name}: {cause}"));
     let addresses = match &relay.host {
         RelayHost::Address(address) => vec![(*address, relay.port).into()],
         RelayHost::Name(host) => {
@@ -103,7 +103,7 @@ async fn relay_addresses(relay: &Relay) -> Result<Vec<Peer>, Failure> {
     Ok(addresses.into_iter().map(|address| Peer { name: name.clone(), address }).collect())
 }
 
-/// Tries the next address as long as the server is the problem.
+/// Tries the next address as long as the error is that of the server, not of the message.
 pub(super) async fn try_each(client: &SmtpClient, peers: &[Peer], mail: &Mail) -> Result<Taken, Failure> {
     let mut last = Failure::transient(4, 4, "there is no address to try");
     for peer in peers {

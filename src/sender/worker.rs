@@ -1,7 +1,7 @@
 //! The mail worker: claims due items, attempts each on its own task, and stores the results.
 //!
-//! It sleeps until the queue changes, an attempt ends, or the next item is due. It also polls: to renew its leases, and
-//! because SQLite does not notify it of changes by another process, such as an administrator's command.
+//! It sleeps until the queue changes, an attempt ends, or the next item is due. It also polls, to renew its leases, and
+//! because SQLite does not notify it of changes by other processes, for example an administrator's command.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use crate::model::{Outgoing, OutgoingId, Timestamp, WorkerId};
 use crate::service::{Outbox, Service};
 use crate::store::{Claim, Claimed, Due, StoreError};
 
-/// The most attempts at once.
+/// The most concurrent attempts.
 const ATTEMPTS: usize = 50;
-/// The most attempts at once to one domain.
+/// The most concurrent attempts to one domain.
 const ATTEMPTS_A_DOMAIN: usize = 5;
-/// How many due items are read. It is enough to find [`ATTEMPTS`] items even if some domains are busy.
+/// How many due items are read. It is enough to find [`ATTEMPTS`] items even if some domains are at their limit.
 const CANDIDATES: usize = ATTEMPTS * (1 + ATTEMPTS_A_DOMAIN);
 /// The longest sleep: a third of a lease.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// The least time between two renewals. It is so short that no lease is lost if one renewal fails.
+/// The minimum time between two renewals. It is so short that no lease is lost if one renewal fails.
 const RENEWED_EVERY: Duration = Duration::from_secs(5);
 
 pub(super) struct Worker {
@@ -58,11 +58,11 @@ impl Worker {
         }
     }
 
-    /// Runs until `stop`; running attempts then have `grace` to finish.
+    /// Runs until `stop` is cancelled, then gives running attempts `grace` to finish.
     pub(super) async fn run(mut self, stop: CancellationToken, grace: Duration) {
         let changes = self.outbox.changes();
         while !stop.is_cancelled() {
-            // One instant for the whole pass, so that no item becomes due between its steps and is missed.
+            // One time for the whole pass. Otherwise an item that becomes due between two steps could be missed.
             let now = self.clock.now();
             let next = self.claim_due(now).await.unwrap_or_else(|error| {
                 tracing::warn!(%error, "cannot read the queue; trying again");
@@ -80,7 +80,7 @@ impl Worker {
         self.finish(grace).await;
     }
 
-    /// Starts attempts for due items, up to the limit, and returns when to look next.
+    /// Starts attempts for due items, up to the limit, and returns when to check again.
     async fn claim_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         if !self.under_way.is_empty() && self.clock.instant() >= self.renew_at {
             let items = self.under_way.values().map(|item| item.id).collect();
@@ -98,8 +98,8 @@ impl Worker {
         self.outbox.next_due(now).await
     }
 
-    /// The due items that fit the limits, overall and per domain. Items with a running attempt are skipped, even if
-    /// their lease was renewed too late.
+    /// The due items within the limits, overall and per domain. Items with a running attempt are skipped, even if their
+    /// lease was renewed too late.
     fn choose(&self, due: Vec<Due>, now: Timestamp) -> Vec<Claim> {
         let mut busy: HashMap<String, usize> = HashMap::new();
         for item in self.under_way.values() {
@@ -134,7 +134,7 @@ impl Worker {
         self.under_way.insert(task.id(), item);
     }
 
-    /// Forgets a finished attempt. One that panicked is stored as a transient failure.
+    /// Removes a finished attempt. One that panicked is stored as a transient failure.
     async fn finished(&mut self, result: Result<(Id, ()), JoinError>) {
         let id = match &result {
             Ok((id, ())) => *id,
@@ -142,9 +142,7 @@ impl Worker {
         };
         if let (Some(item), Err(error)) = (self.under_way.remove(&id), result) {
             tracing::error!(outgoing = %item.id, %error, "an attempt panicked");
-            self.settler
-                .settle(&item, &[], Err(Failure::transient(3, 0, "the attempt failed inside the server")))
-                .await;
+            self.settler.settle(&item, &[], Err(Failure::transient(3, 0, "internal error during the attempt"))).await;
         }
     }
 

@@ -75,7 +75,7 @@ const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
 pub struct Options {
     /// The domain of every inbox.
     pub mail_domain: Domain,
-    /// How long a temporary inbox lives.
+    /// The lifetime of a temporary inbox.
     pub inbox_lifetime: Duration,
     /// Messages that one inbox may hold.
     pub inbox_messages: u64,

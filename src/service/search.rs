@@ -14,7 +14,7 @@ const ABRIDGED: usize = 4_096;
 pub struct ListedMessage {
     /// Identifies it.
     pub id: MessageId,
-    /// The inbox that has it.
+    /// The inbox in which it is.
     pub inbox_id: InboxId,
     /// The sender's address; empty if there is none.
     pub from: String,
@@ -26,7 +26,7 @@ pub struct ListedMessage {
     pub otp: String,
     /// When it was accepted.
     pub received_at: Timestamp,
-    /// Its attachments, without images that its HTML shows.
+    /// The number of its attachments, without images that its HTML shows.
     pub attachments: i64,
 }
 

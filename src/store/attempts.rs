@@ -9,7 +9,7 @@ use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{Attempt, OutgoingId, ProjectId, Timestamp};
 
 impl Store {
-    /// The attempts of the `limit` newest items of a project, for each item in the order in which they were made.
+    /// The attempts of the `limit` newest items of a project, in chronological order for each item.
     ///
     /// # Errors
     /// If the database fails.
@@ -32,7 +32,7 @@ impl Store {
 }
 
 impl Store {
-    /// The attempts of one item, in the order in which they were made.
+    /// The attempts of one item in chronological order.
     ///
     /// # Errors
     /// If the database fails.

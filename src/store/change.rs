@@ -22,12 +22,12 @@ pub enum Change {
     Projects,
     /// The recorded waits.
     Waits,
-    /// Anything: notices were lost.
+    /// Anything may have changed, because notifications were lost.
     Unknown,
 }
 
 impl Change {
-    /// The change as the key of a notice.
+    /// The change as the key of a notification.
     pub(super) fn key(&self) -> String {
         match self {
             Self::Inbox(id) => format!("inbox {id}"),

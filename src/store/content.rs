@@ -1,7 +1,7 @@
-//! The stored form of a message: its parsed parts as JSON and its bytes as they were received, compressed with LZ4.
+//! The stored form of a message: its parsed parts as JSON and its bytes as received, compressed with LZ4.
 //!
-//! Both have much the same content, so for an ordinary message they are compressed together. A large message is stored
-//! in pieces, which are read one at a time, so that a list or a download does not need memory for all of it.
+//! The two forms have similar content, so an ordinary message is compressed as one block. A large message is stored in
+//! pieces, which are read one at a time, so that a list or a download does not need memory for all of it.
 
 use bytes::Bytes;
 
@@ -9,7 +9,7 @@ use super::StoreError;
 use crate::model::{Features, Parts, Reception};
 use restante_mail::ParsedMessage;
 
-/// The most bytes of both forms together that are compressed together.
+/// Messages with at most this many bytes, both forms together, are compressed as one block.
 pub(super) const ORDINARY: usize = 128 * 1024;
 /// Bytes in one piece of a large message.
 pub(super) const PIECE: usize = 256 * 1024;
@@ -21,7 +21,7 @@ const MOST_RATIO: usize = 255;
 pub enum ContentForm {
     /// The parsed parts, a JSON object.
     Parsed,
-    /// The bytes as they were received.
+    /// The bytes as received.
     Raw,
 }
 
@@ -37,7 +37,7 @@ pub struct Content {
     pub(super) origin: Origin,
     /// Bytes of the parsed parts.
     pub(super) parsed_size: usize,
-    /// Bytes of the message as it was received.
+    /// Bytes of the message as received.
     pub(super) raw_size: usize,
     /// Both forms; empty for a large message.
     pub(super) data: Bytes,
@@ -47,11 +47,11 @@ pub struct Content {
 /// Where a message came from.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// The Return-Path and Received fields that this server put in front of it.
+    /// The Return-Path and Received fields that this server put before it.
     pub trace: String,
     /// The sender of the envelope; empty for the null reverse-path.
     pub reverse_path: String,
-    /// The connection; nothing for what this server has composed itself.
+    /// The connection; `None` for messages that this server composed.
     pub reception: Option<Reception>,
 }
 
@@ -67,7 +67,7 @@ impl Content {
     /// Compresses a parsed message. This takes about a millisecond for 256 KiB.
     ///
     /// # Errors
-    /// [`StoreError::Json`], which does not depend on the message.
+    /// [`StoreError::Json`]; the cause is never the message.
     pub fn encode(message: ParsedMessage, sender: String, origin: Origin, raw: &[u8]) -> Result<Self, StoreError> {
         let has = Features { otp: !message.otp.is_empty(), link: !message.links.is_empty() };
         let parts = Parts { text: message.text, html: message.html, links: message.links, otp: message.otp };
@@ -88,10 +88,10 @@ impl Content {
 }
 
 impl Content {
-    /// The message as it was received, from its beginning: all of an ordinary one, the first piece of a large one.
+    /// The beginning of the message as received: all of an ordinary message, the first piece of a large one.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`], which cannot happen to what [`Content::encode`] has made.
+    /// [`StoreError::Damaged`], which cannot happen for the result of [`Content::encode`].
     pub fn beginning(&self) -> Result<Vec<u8>, StoreError> {
         match self.chunks.iter().find(|chunk| chunk.form == ContentForm::Raw) {
             Some(chunk) => decompress(&chunk.data),
@@ -151,8 +151,8 @@ pub(super) fn decompress(compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
 
 pub(super) const CUT_OFF: &str = "it is cut off";
 
-/// Folds case for case-insensitive search, in every script: `Straße` and `STRASSE` fold alike, as do the two small
-/// sigmas, and `İ` and `i`.
+/// Folds case for case-insensitive search in every script: `Straße` and `STRASSE` have the same result, as do the two
+/// small sigmas, and `İ` and `i`.
 pub(crate) fn fold_case(text: &str) -> String {
     const DOT_ABOVE: char = '\u{307}';
     if text.is_ascii() {

@@ -1,4 +1,4 @@
-//! Copies an installation to another database: every row of every table, in one transaction of the target.
+//! Copies an installation to another database: every row of the copied tables, in one transaction of the target.
 
 use super::{Store, StoreError};
 use crate::db::{DatabaseError, Transaction, Value, values};
@@ -8,17 +8,17 @@ use crate::db::{DatabaseError, Transaction, Value, values};
 pub struct Progress {
     /// The table that is being copied.
     pub table: &'static str,
-    /// Rows of it that have been copied.
+    /// How many of its rows have been copied.
     pub copied: i64,
-    /// Rows that it has.
+    /// How many rows it has.
     pub rows: i64,
 }
 
 /// Why nothing was copied.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// The target has projects already.
-    #[error("the target is in use: it has projects already. Name an empty database")]
+    /// The target already has projects.
+    #[error("the target already has projects. Use an empty database")]
     TargetInUse,
     /// One of the two databases failed.
     #[error(transparent)]
@@ -34,7 +34,7 @@ impl From<DatabaseError> for CopyError {
 struct Table {
     name: &'static str,
     count: &'static str,
-    /// The rows after the key `$1`, which is the first column; `$2` of them.
+    /// Selects `$2` rows after the key `$1`, which is the first column.
     page: &'static str,
     insert: &'static str,
     /// Less than every key.
@@ -45,7 +45,7 @@ struct Table {
     numbers: &'static [(usize, Numbered)],
 }
 
-/// The tables whose rows have numbers.
+/// The tables whose rows have assigned numbers.
 #[derive(Clone, Copy)]
 enum Numbered {
     Inboxes = 0,
@@ -56,7 +56,7 @@ enum Numbered {
     FaultUses = 5,
 }
 
-/// A table: its name, its key and a value less than every key, rows a page, columns, and places for them.
+/// A table: its name, its key and a value less than every key, rows per page, columns, and their placeholders.
 macro_rules! table {
     ($name:literal, $key:literal, $first_key:expr, $page_rows:literal, $columns:literal, $places:literal) => {
         table!($name, $key, $first_key, $page_rows, $columns, $places, &[])
@@ -75,8 +75,8 @@ macro_rules! table {
     };
 }
 
-/// All tables except those of the dashboard's sessions, of the nodes, of the waits and of the trash: people sign in
-/// again, and nodes report again. A table comes after the tables that it refers to.
+/// All tables except those of the dashboard's sessions, of the nodes, of the waits and of the deletions that can be
+/// undone: users sign in again, and nodes report again. A table is listed after the tables that it refers to.
 const TABLES: &[Table] = &[
     table!("projects", "id", no_bytes, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),
     table!(
@@ -171,11 +171,12 @@ const TABLES: &[Table] = &[
     table!("settings", "name", no_text, 500, "name, value", "$1, $2"),
 ];
 
-/// The newest number of each table that has them.
+/// The newest number of each table whose rows have numbers.
 type Newest = [i64; 6];
 
 impl Table {
-    /// Makes row numbers negative: the target's engine counts from one and would assign the same numbers again.
+    /// Makes row numbers negative. The target's sequences do not know the copied rows, and would otherwise assign the
+    /// same positive numbers again.
     fn renumber(&self, row: &mut [Value], newest: &Newest) {
         for (column, table) in self.numbers {
             if let Some(Value::Integer(number)) = row.get_mut(*column) {
@@ -186,11 +187,11 @@ impl Table {
 }
 
 impl Store {
-    /// Copies everything to `target`, which must be empty, and calls `progress` after every page. Nothing else may
+    /// Copies all tables to `target`, which must be empty, and calls `progress` after every page. No other program may
     /// write to either database during the copy.
     ///
     /// # Errors
-    /// [`CopyError`]; the target is left empty.
+    /// [`CopyError`]; then the target remains empty.
     pub async fn copy_to(
         &self,
         target: &Self,

@@ -1,10 +1,9 @@
 //! Stores messages in inboxes: the transaction that commits before each reply 250.
 //!
-//! A batch of deliveries takes a few statements, independent of its size, in three steps: the inboxes are locked and
+//! A batch of deliveries needs a few statements, independent of its size, in three steps: the inboxes are locked and
 //! read, [`Plan`] decides which deliveries are stored and where, and the rows are written. The row of an inbox stays
-//! locked until the commit, so its messages are committed in the order of their sequences. An inbox that another
-//! transaction holds for long is not waited for: its deliveries are skipped ([`RefusedDelivery::InboxBusy`]) and the
-//! others are stored.
+//! locked until the commit, so its messages are committed in the order of their sequences. If another transaction has
+//! locked an inbox for long, its deliveries are skipped ([`RefusedDelivery::InboxBusy`]) and the others are stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +21,7 @@ use crate::model::{FaultAction, InboxId, MessageId, ProjectId, Timestamp};
 /// One message for one or more inboxes.
 #[derive(Clone, Debug)]
 pub struct Delivery {
-    /// As addressed: with tags, and possibly the same inbox twice.
+    /// The recipients as addressed: with tags, and possibly the same inbox twice.
     pub recipients: Vec<InboxId>,
     /// The project whose key the sender authenticated with: it owns the inboxes that this delivery creates.
     pub project: Option<ProjectId>,
@@ -30,20 +29,20 @@ pub struct Delivery {
     pub opens_inboxes: bool,
     /// The message.
     pub content: Content,
-    /// The change of an outgoing item in the same transaction.
+    /// The change of an outgoing item that is made in the same transaction.
     pub outgoing: Option<OutgoingChange>,
-    /// What is queued if a fault makes the message bounce.
+    /// The notification that is queued if a fault makes the message bounce.
     pub bounce: Option<Box<NewOutgoing>>,
 }
 
 /// How a delivery changes an outgoing item.
 #[derive(Clone, Debug)]
 pub enum OutgoingChange {
-    /// The delivery sends the item, which is stored with it.
+    /// The delivery sends the item. The item is stored with it.
     Add(NewOutgoing),
     /// The delivery reports the outcome of an attempt to send the item.
     Settle(Settlement),
-    /// The transaction panics, to test what happens to the others.
+    /// The transaction panics, to test the effect on other transactions.
     #[cfg(test)]
     Panic,
 }
@@ -70,7 +69,7 @@ pub struct Outcome {
     pub message: MessageId,
 }
 
-/// The result of a delivery that was not refused.
+/// The result of a delivery that was not rejected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delivered {
     /// The stored messages, one per inbox; none if a fault keeps the message from being stored.
@@ -91,8 +90,8 @@ pub enum RefusedDelivery {
     /// There is no such live inbox, and the delivery may not create one.
     #[error("there is no inbox {0}")]
     NoInbox(InboxId),
-    /// Another transaction holds the inbox. The delivery may be tried again.
-    #[error("another transaction holds inbox {0}")]
+    /// Another transaction has locked the inbox. The delivery may be retried.
+    #[error("another transaction has locked inbox {0}")]
     InboxBusy(InboxId),
     /// A fault of the inbox makes the message bounce, and the delivery has no notification for its sender. The fault
     /// was not used.
@@ -108,15 +107,15 @@ pub enum RefusedDelivery {
     LeaseLost,
 }
 
-/// The deliveries of a batch, in their order: the result of each, or why it was refused.
+/// For each delivery of a batch, in order: its result, or why it was rejected.
 pub type Outcomes = Vec<Result<Delivered, RefusedDelivery>>;
 
-/// What a batch does about an inbox that another transaction holds.
+/// What a batch does about an inbox that another transaction has locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BusyInbox {
-    /// Its deliveries are skipped, unless it is free within half a second: another node may just be committing.
+    /// Its deliveries are skipped, unless it is unlocked within half a second: another node may be committing.
     Skip,
-    /// The transaction waits for it, until the server's limit for locks.
+    /// The transaction waits for the inbox, up to the server's lock timeout.
     Wait,
 }
 
@@ -181,7 +180,7 @@ impl Store {
         }
     }
 
-    /// Tries again if another transaction has just created one of the inboxes: the next attempt waits for it.
+    /// Retries if another transaction has just created one of the inboxes; the next attempt waits for that transaction.
     async fn deliver_and_wait(&self, batch: &Arc<Vec<Delivery>>, policy: Policy) -> Result<Outcomes, StoreError> {
         for _ in 1..ATTEMPTS {
             let outcomes = self.deliver_once(batch, policy, Locking::Wait).await?;
@@ -221,7 +220,8 @@ async fn deliver(
     let mut plan = Plan::new(deliveries, targets, states, policy);
     open_inboxes(&mut transaction, &mut plan).await?;
     if locking == Locking::Wait && plan.has_busy_inbox() {
-        // Another transaction has created it just now. Rolled back, this one can be tried again and wait for it.
+        // Another transaction has just created it. This one is rolled back, so that it can be retried and wait for the
+        // other.
         return Ok(plan.outcomes());
     }
     change_outgoing(&mut transaction, &mut plan).await?;
@@ -232,7 +232,8 @@ async fn deliver(
     Ok(plan.outcomes())
 }
 
-/// The inboxes of each delivery: the exact local part; with a tag, the part before it if only that inbox is live.
+/// The inboxes of each delivery: that of the exact local part, or, for an address with a tag, that of the part before
+/// it if only that inbox is live.
 async fn resolve_recipients(
     transaction: &mut Transaction,
     deliveries: &[Delivery],
@@ -249,7 +250,7 @@ async fn resolve_recipients(
     Ok(targets.collect())
 }
 
-/// For each recipient whose mail goes to the inbox without its tag: that inbox.
+/// For each recipient whose mail goes to the inbox without the tag: that inbox.
 async fn resolve_tags(
     transaction: &mut Transaction,
     deliveries: &[Delivery],
@@ -292,8 +293,8 @@ async fn lock_inboxes(
     Ok(states)
 }
 
-/// Finds out which missing inboxes are locked by another transaction, if the delivery may not create them. If it may,
-/// the attempt to create them shows it.
+/// Finds the missing inboxes that another transaction has locked, for deliveries that may not create them. For other
+/// deliveries, the attempt to create them shows it.
 async fn mark_busy(
     transaction: &mut Transaction,
     deliveries: &[Delivery],
@@ -322,7 +323,7 @@ fn read_state(mut row: Row) -> Result<InboxState, DatabaseError> {
     Ok(InboxState::read(number, messages, last_sequence, is_live, is_disabled).with_faults_left(faults_left))
 }
 
-/// Reads the faults of those inboxes that have some left. For all others this takes no statement.
+/// Reads the faults of those inboxes that have some left. If none has, this needs no statement.
 async fn read_faults(
     transaction: &mut Transaction,
     states: &mut BTreeMap<InboxId, InboxState>,
@@ -343,7 +344,7 @@ async fn open_inboxes(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Res
         INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, opened_by_mail)
         VALUES ($1, $2, 'temporary', $3, $4, 1)
         ON CONFLICT (id) DO NOTHING RETURNING number";
-    // The inbox keeps its project unless the sender authenticated as another one.
+    // The inbox keeps its project, unless the sender authenticated with the key of another one.
     const REOPEN: &str = "
         UPDATE inboxes SET project_id = CASE WHEN $5 = 1 THEN $2 ELSE project_id END, kind = 'temporary',
             created_at = $3, expires_at = $4, deleted_at = NULL, opened_by_mail = 1, closed = 0, message_count = 0,
@@ -385,7 +386,7 @@ async fn change_outgoing(transaction: &mut Transaction, plan: &mut Plan<'_>) -> 
             OutgoingChange::Settle(settlement) if queue::settle(transaction, settlement).await? => {}
             OutgoingChange::Settle(_) => plan.refuse(index, RefusedDelivery::LeaseLost),
             #[cfg(test)]
-            OutgoingChange::Panic => panic!("as a test wants it"),
+            OutgoingChange::Panic => panic!("intended by the test"),
         }
     }
     outgoing::insert(transaction, added.into_iter(), plan.policy.now).await

@@ -11,17 +11,17 @@ use crate::model::{Envelope, InboxId, MessageId, ProjectId, Timestamp};
 pub struct Everything {
     /// Identifies it.
     pub id: MessageId,
-    /// The inbox it is in.
+    /// The inbox in which it is.
     pub inbox_id: InboxId,
     /// When it was accepted.
     pub received_at: Timestamp,
-    /// The header fields that this server added in front of it.
+    /// The header fields that this server put before it.
     pub trace: String,
     /// Its envelope and connection.
     pub envelope: Envelope,
-    /// Its bytes as they were received.
+    /// Its bytes as received.
     pub raw: Vec<u8>,
-    /// Memory for the bytes, and for as many again: what is decoded from them.
+    /// Memory for the bytes and for the data decoded from them, which can be as large.
     pub room: Room,
 }
 

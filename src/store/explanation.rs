@@ -1,14 +1,14 @@
 //! The data for an explanation: how an inbox ended, its latest messages with the filters that exclude them, and other
-//! inboxes that got mail.
+//! inboxes that received mail.
 
 use super::inboxes::read_inbox;
 use super::{Selection, Store, StoreError};
 use crate::db::{DatabaseError, Row, values};
 use crate::model::{Inbox, InboxId, MessageId, ProjectId, Timestamp};
 
-/// Inboxes that are compared with the address: the newest of the project.
+/// How many of the newest inboxes of the project are compared with the address.
 const INBOXES: i64 = 1_000;
-/// Messages whose inboxes are compared with the address: the newest of the installation.
+/// How many of the newest messages of the installation are examined; their inboxes are compared with the address.
 const MESSAGES: i64 = 2_000;
 
 /// A message in a list of the latest.
@@ -26,7 +26,7 @@ pub struct Latest {
     pub missed_by: Vec<&'static str>,
 }
 
-/// Another inbox that got mail.
+/// Another inbox that received mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Similar {
     /// The inbox.
@@ -60,10 +60,10 @@ impl InboxEnd {
 }
 
 impl Store {
-    /// An inbox of `project` that lives, or that has ended and whose address is still reserved.
+    /// Finds an inbox of `project` that is live, or that has ended and whose address is still reserved.
     ///
     /// # Errors
-    /// If the database fails, as everywhere below.
+    /// If the database fails.
     pub async fn inbox_or_end(
         &self,
         project: ProjectId,
@@ -115,7 +115,7 @@ impl Store {
         Ok(latest.collect())
     }
 
-    /// Live inboxes of a project that got mail since `since`: of the newest inboxes, and of those with the newest
+    /// Live inboxes of a project that received mail since `since`: of the newest inboxes, and of those with the newest
     /// messages. Newest mail first.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! The faults of inboxes and their uses.
 //!
-//! The faults of an inbox are used in order: the first fault with uses left applies, if this is its point. A use is
-//! written in the transaction that decides on it. This transaction holds the row of the inbox, so no use is counted
-//! twice.
+//! The faults of an inbox are used in order: the first fault with uses left applies, if `at` is the current stage. A
+//! use is written in the transaction that decides on it. This transaction has locked the row of the inbox, so no use is
+//! counted twice.
 
 use super::{Change, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
@@ -26,11 +26,11 @@ pub(super) struct Use {
 /// The fault that applies to a recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecipientFault {
-    /// None: this inbox has no fault with uses left.
+    /// None: the inbox has no fault with uses left.
     None(InboxId),
-    /// None now; one may apply when the message has been received.
+    /// None at this stage. One may apply when the message has been received.
     Later,
-    /// This one. Its use is on stable storage.
+    /// This fault. Its use is on stable storage.
     Now(FaultAction),
 }
 
@@ -48,7 +48,7 @@ impl Store {
     /// Replaces the faults of a live inbox; `false` if it has ended.
     ///
     /// # Errors
-    /// If the database fails, as everywhere below.
+    /// If the database fails.
     pub async fn set_faults(&self, inbox: &Inbox, faults: &[Fault], now: Timestamp) -> Result<bool, StoreError> {
         until_undisturbed(|| {
             let (id, project, faults) = (inbox.id.clone(), inbox.project, faults.to_vec());
@@ -115,8 +115,8 @@ impl Store {
         .await
     }
 
-    /// The live inbox that mail to `recipient` goes to, its number, and how many uses its faults have left. Locks
-    /// nothing.
+    /// The live inbox to which mail to `recipient` goes, its number, and how many uses its faults have left. Locks no
+    /// rows.
     async fn inbox_of_recipient(
         &self,
         recipient: &InboxId,
@@ -199,13 +199,13 @@ async fn use_at_rcpt(
     Ok(RecipientFault::Now(first.fault.action))
 }
 
-/// The faults of each of these inboxes that have uses left, in order.
+/// The faults with uses left of each of these inboxes, in order.
 pub(super) async fn pending(transaction: &mut Transaction, inboxes: &[i64]) -> Result<Vec<Vec<Pending>>, StoreError> {
     let found = transaction.query_many(PENDING, inboxes.iter().map(|number| values![*number]).collect()).await?;
     found.into_iter().map(|rows| rows.into_iter().map(|mut row| read_pending(&mut row)).collect()).collect()
 }
 
-/// Counts uses. The transaction must hold the inboxes.
+/// Counts uses. The transaction must have locked the inboxes.
 pub(super) async fn write_uses(
     transaction: &mut Transaction,
     uses: &[Use],
@@ -223,7 +223,7 @@ pub(super) async fn write_uses(
     Ok(())
 }
 
-/// Removes the faults of inboxes that have ended, and those of an earlier life of their address.
+/// Removes the faults of inboxes that have ended, and those of earlier inboxes with the same address.
 pub(super) async fn sweep(transaction: &mut Transaction, most: i64) -> Result<bool, StoreError> {
     const ENDED: &str = "
         SELECT number FROM inboxes WHERE faults_left IS NOT NULL AND (closed = 1 OR faults_left < 0)

@@ -11,38 +11,39 @@ use crate::model::{InboxId, InboxKind, InboxSummary, ProjectId, Timestamp};
 pub struct InboxFilter {
     /// A substring of the address, case-insensitive.
     pub address: String,
-    /// Only those of this kind.
+    /// Only inboxes of this kind.
     pub kind: Option<InboxKind>,
-    /// Only those with messages.
+    /// Only inboxes with messages.
     pub with_mail: bool,
-    /// Which part of the list.
+    /// Which page of the list.
     pub part: ListPart,
 }
 
-/// A part of a list of inboxes, named by the last activity and the id of an inbox next to it.
+/// A page of a list of inboxes, identified by the last activity and the id of the inbox next to it.
 #[derive(Clone, Debug, Default)]
 pub enum ListPart {
-    /// The start.
+    /// The first page.
     #[default]
     Start,
-    /// What follows an inbox.
+    /// The page after an inbox.
     After(Timestamp, InboxId),
-    /// What precedes an inbox.
+    /// The page before an inbox.
     Before(Timestamp, InboxId),
 }
 
-/// The live inboxes of a project in numbers.
+/// Totals of the live inboxes of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InboxTotals {
-    /// All.
+    /// All inboxes.
     pub inboxes: i64,
-    /// Those with messages.
+    /// Inboxes with messages.
     pub with_mail: i64,
-    /// The messages.
+    /// All messages.
     pub messages: i64,
 }
 
-/// A SELECT of inboxes with their last messages; the activity and the id on one side of `$5` and `$6`.
+/// A SELECT of inboxes with their last messages. The parameters `$5` and `$6` are the activity and the id of the inbox
+/// next to the page.
 macro_rules! list {
     ($side:literal, $order:literal) => {
         concat!(
@@ -79,7 +80,7 @@ impl Store {
     /// At most `limit` live inboxes of a project with the last message of each, those with the latest activity first.
     ///
     /// # Errors
-    /// If the database fails, as below.
+    /// If the database fails.
     pub async fn list_inboxes(
         &self,
         project: ProjectId,
@@ -112,7 +113,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The live inboxes of a project in numbers.
+    /// Totals of the live inboxes of a project.
     ///
     /// # Errors
     /// If the database fails.

@@ -5,10 +5,10 @@ use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{Inbox, InboxId, InboxKind, ProjectId, Timestamp};
 
 impl Store {
-    /// Creates an inbox; `false` if its id is taken or reserved.
+    /// Creates an inbox; `false` if its id is in use or reserved.
     ///
     /// # Errors
-    /// If the database fails, as everywhere in the store.
+    /// If the database fails.
     pub async fn create_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
         const CREATE: &str = "
             INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
@@ -16,7 +16,7 @@ impl Store {
         self.change_inbox(CREATE, &inbox.id, with_all_fields(inbox)).await
     }
 
-    /// Creates `inbox`, empty, also if its address is reserved for its own project. `false` if the address is a live
+    /// Creates `inbox`, empty, even if its address is reserved for its own project. `false` if the address is a live
     /// inbox or belongs to another project.
     ///
     /// # Errors
@@ -51,8 +51,8 @@ impl Store {
         Ok(self.live_inbox(id, now).await?.filter(|inbox| inbox.project == project))
     }
 
-    /// Ends a live inbox of either kind, so that its messages can no longer be read; its address is then reserved.
-    /// `false` if there was none.
+    /// Ends a live inbox, temporary or permanent, so that its messages can no longer be read; its address is then
+    /// reserved. `false` if there was none.
     ///
     /// # Errors
     /// If the database fails.

@@ -1,8 +1,8 @@
-//! All mail of a project, newest first, and the search in it.
+//! All messages of a project, newest first, and the search in them.
 //!
-//! An index leads from one message of a project to the next older one. A search compares them here, a batch at a time,
-//! until it has found a page or its time is up; the caller then continues where it stopped. So a page takes the same
-//! time however many messages there are, and a delivery keeps no text index up to date.
+//! An index leads from one message of a project to the next older one. A search compares the messages here, in batches,
+//! until it has found a page or its time is up; the caller can then continue where it stopped. The time for a page is
+//! therefore independent of the number of messages, and deliveries do not have to update a text index.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -18,26 +18,26 @@ use super::{ContentForm, Store, StoreError, StoredMessage};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{ProjectId, Timestamp};
 
-/// How long a search looks for a page.
+/// The time limit of a search for one page.
 const PATIENCE: Duration = Duration::from_millis(60);
 /// Messages that are compared at once, without and with their text.
 const BATCH: usize = 1_000;
 const TEXT_BATCH: usize = 200;
-/// The longest text that is compared, in bytes; of a longer one the start is.
+/// The longest text that is compared, in bytes. Of a longer text, only the start is compared.
 const TEXT_BYTES: usize = 256 * 1024;
 
-/// Which messages of a project are wanted.
+/// The filter of a list of a project's messages.
 #[derive(Clone, Debug, Default)]
 pub struct MailFilter {
-    /// A substring of the address, the sender, the subject or the text, in any case.
+    /// A substring of the address, the sender, the subject or the text, case-insensitive.
     pub text: String,
-    /// Only those with a one-time code.
+    /// Only messages with a one-time code.
     pub has_otp: bool,
-    /// Only those with an attachment.
+    /// Only messages with an attachment.
     pub has_attachment: bool,
-    /// Only those since then.
+    /// Only messages received since then.
     pub since: Option<Timestamp>,
-    /// Only those before this one in the list.
+    /// Only messages before this one in the list.
     pub before: Option<i64>,
 }
 
@@ -52,21 +52,21 @@ pub struct MailPage {
     pub compared: usize,
 }
 
-/// A message that is compared, and its content if the text is wanted.
+/// A message to be compared, with its content if the text is needed.
 struct Candidate {
     number: i64,
     head: Head,
     data: Option<Bytes>,
 }
 
-/// The text alone of the stored parts.
+/// The text of the stored parts, without the other parts.
 #[derive(Deserialize)]
 struct TextOnly<'a> {
     #[serde(borrow)]
     text: Cow<'a, str>,
 }
 
-/// A SELECT of the columns of a [`Candidate`] from the next messages of a project; `$1` is now.
+/// A SELECT of the columns of a [`Candidate`] from the next messages of a project; `$1` is the current time.
 macro_rules! candidates {
     ($data:literal, $join:literal) => {
         concat!(
@@ -130,7 +130,7 @@ impl Store {
         Ok(MailPage { messages: messages.into_iter().flatten().collect(), next, compared })
     }
 
-    /// The next messages of a project, and for each whether it lives.
+    /// The next messages of a project, and for each whether it is live.
     async fn candidates(
         &self,
         project: ProjectId,
@@ -152,7 +152,7 @@ impl Store {
         Ok(read?.into_iter().unzip())
     }
 
-    /// Those of the live candidates that the filter wants.
+    /// The live candidates that match the filter.
     async fn matching(
         &self,
         batch: Vec<Candidate>,
@@ -180,8 +180,8 @@ impl Store {
 }
 
 impl Candidate {
-    /// Whether it contains `wanted`, which is folded. The text of a large message, which is stored in pieces, and of
-    /// a damaged one is not compared.
+    /// Whether it contains `wanted`, which is case-folded. The text is not compared if it is stored in pieces (a large
+    /// message) or damaged.
     fn contains(&self, wanted: &str) -> bool {
         let finder = memmem::Finder::new(wanted.as_bytes());
         let has = |text: &str| finder.find(fold_case(text).as_bytes()).is_some();

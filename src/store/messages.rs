@@ -1,8 +1,8 @@
 //! Reads messages: one by its id, the oldest match of a wait, and the pages of a list.
 //!
-//! Every statement checks that the inbox is live and still in the life that the caller saw, so that no message is read
-//! from an inbox that has ended. A list or a wait first reads the heads of messages, a page at a time, and compares
-//! them with its [`Selection`].
+//! Messages are read only from live inboxes. List and wait queries also check that the inbox was not deleted and
+//! created again since the caller looked it up. A list or a wait first reads the heads of messages (rows without
+//! content), a page at a time, and compares them with its [`Selection`].
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
@@ -15,7 +15,7 @@ use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, Proj
 
 /// Bytes of parsed parts in one page of a list, without those of large messages.
 const PAGE_SIZE: usize = 1024 * 1024;
-/// Messages up to this size are read without the memory budget, so that small ones never wait for large ones.
+/// Messages up to this size are not charged to the memory budget, so that small ones never wait for large ones.
 const SMALL: usize = 16 * 1024;
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
@@ -26,21 +26,21 @@ pub(super) const CONTENTS_AT_ONCE: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub i64);
 
-/// A message as it was received.
+/// A message as received.
 #[derive(Debug)]
 pub struct Source {
     /// Its bytes.
     pub raw: Vec<u8>,
-    /// The share of the memory budget that the bytes take.
+    /// The memory reservation for `raw`.
     pub room: Room,
 }
 
-/// A message whose parts have not been read yet. Large parts are read piece by piece.
+/// A message whose parts have not been read yet. Large parts are read in pieces.
 #[derive(Debug)]
 pub struct StoredMessage {
     /// Identifies it; also the `after` cursor.
     pub id: MessageId,
-    /// The inbox it is in.
+    /// The inbox in which it is.
     pub inbox_id: InboxId,
     /// Its position in the inbox.
     pub sequence: i64,
@@ -50,13 +50,13 @@ pub struct StoredMessage {
     pub subject: String,
     /// When it was accepted.
     pub received_at: Timestamp,
-    /// Its attachments, without images that its HTML shows.
+    /// The number of its attachments, without images that its HTML shows.
     pub attachments: i64,
     /// Its parts, a JSON object.
     pub parts: Pieces,
 }
 
-/// A part of a list, newest first.
+/// One page of a list, newest first.
 #[derive(Debug)]
 pub struct Page {
     /// The messages.
@@ -82,7 +82,7 @@ pub(super) struct Head {
     pub(super) raw_size: usize,
 }
 
-/// A SELECT of the columns of a [`Head`] from live messages; `$1` is now.
+/// A SELECT of the columns of a [`Head`] from live messages; `$1` is the current time.
 macro_rules! live_heads {
     ($conditions:literal) => {
         concat!(
@@ -99,7 +99,7 @@ impl Store {
     /// A message by its id, if `project` owns it.
     ///
     /// # Errors
-    /// If the database fails or the message is damaged, as everywhere below.
+    /// If the database fails or the message is damaged.
     pub async fn message(
         &self,
         project: ProjectId,
@@ -110,10 +110,10 @@ impl Store {
         self.opened(head).await
     }
 
-    /// The bytes of a message as they were received, if `project` owns it, to be read piece by piece.
+    /// The bytes of a message as received, in pieces, if `project` owns it.
     ///
     /// # Errors
-    /// As [`Store::message`].
+    /// See [`Store::message`].
     pub async fn raw_pieces(
         &self,
         project: ProjectId,
@@ -128,10 +128,10 @@ impl Store {
         Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Pieces::whole(self, raw, room)))
     }
 
-    /// The bytes of a message as they were received, if `project` owns it.
+    /// The bytes of a message as received, if `project` owns it.
     ///
     /// # Errors
-    /// As [`Store::message`].
+    /// See [`Store::message`].
     pub async fn message_source(
         &self,
         project: ProjectId,
@@ -146,7 +146,7 @@ impl Store {
     /// The position of the message `id` in `inbox`; `None` if it is not there.
     ///
     /// # Errors
-    /// As [`Store::message`].
+    /// See [`Store::message`].
     pub async fn cursor(&self, inbox: &InboxId, id: MessageId, now: Timestamp) -> Result<Option<Cursor>, StoreError> {
         // A deleted message still has a position.
         const BY_ID: &str = "
@@ -160,7 +160,7 @@ impl Store {
     /// The oldest message of the selection.
     ///
     /// # Errors
-    /// As [`Store::message`].
+    /// See [`Store::message`].
     pub async fn oldest_match(
         &self,
         inbox: &Inbox,
@@ -183,11 +183,11 @@ impl Store {
         }
     }
 
-    /// The newest messages of the selection before the sequence `before`: at most `limit`, and few enough to be held in
-    /// memory.
+    /// The newest messages of the selection before the sequence `before`: at most `limit` messages and [`PAGE_SIZE`]
+    /// bytes.
     ///
     /// # Errors
-    /// As [`Store::message`].
+    /// See [`Store::message`].
     pub async fn page(
         &self,
         inbox: &Inbox,
@@ -203,7 +203,7 @@ impl Store {
             heads.truncate(fitting);
             next = heads.last().map(|head| head.sequence);
         }
-        // The messages of a page have one share of the budget in common.
+        // All messages of a page share one reservation of the memory budget.
         let room = self.room_for(heads.iter().map(Head::held).sum()).await?;
         let read = stream::iter(heads).map(|head| self.with_parts(head, room.clone())).buffered(CONTENTS_AT_ONCE);
         let messages: Vec<Option<StoredMessage>> = read.try_collect().await?;
@@ -257,7 +257,8 @@ impl Store {
         most: usize,
         now: Timestamp,
     ) -> Result<Vec<Head>, DatabaseError> {
-        // The later of `$4` and the start of the present life, as one bound: SQLite uses an index with only one bound.
+        // SQLite uses only one lower bound for an index range, so the larger of `$4` and `emptied_sequence` is computed
+        // first.
         const OLDEST: &str = live_heads!(
             "i.id = $2 AND i.created_at = $3
              AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
@@ -286,18 +287,18 @@ impl Store {
         self.database.look_up(sql, parameters).await?.into_iter().map(Head::read).collect()
     }
 
-    /// Waits for this many bytes of the memory budget.
+    /// Reserves this many bytes of the memory budget, and waits for them.
     pub(super) async fn room_for(&self, bytes: usize) -> Result<Room, Exhausted> {
         if bytes <= SMALL { Ok(Room::default()) } else { self.budget.take(bytes as u64).await }
     }
 
-    /// The message of a head; `None` if it was removed since.
+    /// Reads the content for a head; `None` if the message was removed in the meantime.
     pub(super) async fn opened(&self, head: Head) -> Result<Option<StoredMessage>, StoreError> {
         let room = self.room_for(head.held()).await?;
         self.with_parts(head, room).await
     }
 
-    /// The same, in memory that was taken for [`Head::held`].
+    /// Like [`Store::opened`], with a reservation of at least [`Head::held`] bytes.
     async fn with_parts(&self, head: Head, room: Room) -> Result<Option<StoredMessage>, StoreError> {
         let parts = if head.is_large() {
             self.pieces(&head, ContentForm::Parsed)
@@ -311,14 +312,15 @@ impl Store {
 }
 
 impl StoredMessage {
-    /// The message with all its parts; `None` if it was removed meanwhile.
+    /// The message with all its parts; `None` if it was removed in the meantime.
     ///
     /// # Errors
-    /// As [`Store::message`].
+    /// See [`Store::message`].
     pub async fn load(self) -> Result<Option<Message>, StoreError> {
         let Self { id, inbox_id, sequence, from, subject, received_at, attachments, parts } = self;
         let Some((parsed, room)) = parts.join().await? else { return Ok(None) };
-        let parts = PartsJson::from_stored(parsed, room).ok_or(StoreError::Damaged("its parts are no JSON object"))?;
+        let parts =
+            PartsJson::from_stored(parsed, room).ok_or(StoreError::Damaged("its parts are not a JSON object"))?;
         Ok(Some(Message { id, inbox_id, sequence, from, subject, parts, received_at, attachments }))
     }
 }
@@ -345,12 +347,12 @@ impl Head {
         })
     }
 
-    /// Whether the content is in pieces.
+    /// Whether the content is stored in pieces.
     fn is_large(&self) -> bool {
         self.parsed_size + self.raw_size > ORDINARY
     }
 
-    /// Bytes of parts that are in memory before they are sent.
+    /// The parsed bytes that are read into memory as a whole; 0 for large messages.
     fn held(&self) -> usize {
         if self.is_large() { 0 } else { self.parsed_size }
     }
@@ -376,7 +378,7 @@ mod tests {
     use crate::store::{BusyInbox, Content, Delivery, Origin, Policy};
     use restante_mail::ParsedMessage;
 
-    /// Counts the rows that are read: the result is right either way, and slow only in a long inbox.
+    /// Counts the rows that are read, because a query that reads too many still gives the right result, only slowly.
     #[tokio::test]
     async fn a_wait_after_a_cursor_does_not_read_what_is_older() {
         let directory = tempfile::tempdir().unwrap();

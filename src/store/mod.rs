@@ -1,11 +1,11 @@
 //! The store: all SQL statements, written once for all engines, as functions on the domain types.
 //!
-//! A function here is one statement or one transaction. It waits only for the database and has no clock: `now` is
-//! always an argument.
+//! A function that writes is one transaction; a function that only reads may run several statements. Functions wait
+//! only for the database and have no clock: `now` is always an argument.
 //!
-//! An inbox lives until its `expires_at`, or until it is closed by a deletion. After that its row reserves the address
-//! for its project. Each statement that reads an inbox or a message has this condition, so that expired data can no
-//! longer be read, even before the sweeper removes it.
+//! An inbox is live until its `expires_at`, or until a deletion closes it. After that, its row reserves the address for
+//! its project. Each statement that reads an inbox or a message has this condition, so that expired data can no longer
+//! be read, even before the sweeper removes it.
 
 mod attempts;
 mod change;
@@ -64,13 +64,13 @@ pub use selection::Selection;
 pub use sweep::Swept;
 pub use trash::Rubbish;
 
-/// The migrations of the schema; one that was released is never changed.
+/// The migrations of the schema. A released migration is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
 
 /// The default memory budget for messages, in bytes; see [`Store::with_budget`].
 const DEFAULT_BUDGET: u64 = 256 * 1024 * 1024;
 
-/// How often a transaction is tried if the engine keeps ending it because of conflicts.
+/// How often a transaction is tried if the engine ends it because of conflicts.
 const ATTEMPTS: usize = 5;
 
 /// Why an operation of the store failed.
@@ -79,7 +79,7 @@ pub enum StoreError {
     /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// There was no memory for a message.
+    /// No memory for a message became free in time.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
     /// A stored message cannot be decoded.
@@ -100,7 +100,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the database is unavailable or busy, so that the operation can be tried again.
+    /// Whether the database is unavailable or busy, so that the operation can be retried.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Database(error) if error.is_unavailable())
@@ -117,8 +117,8 @@ impl StoreError {
     }
 }
 
-/// Runs a transaction, and runs it again if the engine ended it because of a conflict with another one: a deadlock, or
-/// a serialization failure. The engine has then rolled it back.
+/// Runs a transaction, and repeats it if the engine ended it because of a conflict with another one: a deadlock or a
+/// serialization failure. The engine has then rolled it back.
 async fn until_undisturbed<T, F>(transaction: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
@@ -140,7 +140,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// The version of the schema that [`Store::open`] brings a database to.
+    /// The schema version that [`Store::open`] migrates to.
     pub const SCHEMA_VERSION: usize = MIGRATIONS.len();
 
     /// Migrates the schema of `database`.
@@ -179,7 +179,7 @@ impl Store {
         self.database.transact(run).await
     }
 
-    /// Calls `listener` with the changes of each committed transaction, from now on. It must not wait for anything.
+    /// Calls `listener` with the changes of each later committed transaction. The listener must not block.
     pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
         self.database.listen(move |notices: &[Notice]| {
             let changes: Vec<Change> = notices.iter().map(Change::of_notice).collect();

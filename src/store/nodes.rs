@@ -18,7 +18,7 @@ pub struct SmtpUse {
 }
 
 impl SmtpUse {
-    /// The use of these and of other nodes.
+    /// Adds the use at other nodes.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -36,10 +36,10 @@ impl Store {
         self.database.is_shared()
     }
 
-    /// Stores what a node reports, and forgets nodes that have not reported since `forgotten`.
+    /// Stores the report of a node, and deletes nodes that have not reported since `forgotten`.
     ///
     /// # Errors
-    /// If the database fails, as below.
+    /// If the database fails.
     pub async fn report_node(
         &self,
         node: Uuid,
@@ -64,7 +64,7 @@ impl Store {
         self.database.transact(run).await
     }
 
-    /// The use of SMTP at all nodes except `node`, and the earliest time since which one of them has counted. Open
+    /// The use of SMTP at all nodes except `node`, and the earliest time at which one of them started counting. Open
     /// connections are counted only at nodes that have reported after `alive_since`.
     ///
     /// # Errors

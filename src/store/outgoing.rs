@@ -21,9 +21,9 @@ pub(super) use item_columns;
 pub struct NewOutgoing {
     /// Identifies it.
     pub id: OutgoingId,
-    /// The project of the inbox that sends it.
+    /// The project of the sending inbox.
     pub project: ProjectId,
-    /// The inbox it is sent from.
+    /// The sending inbox.
     pub inbox: InboxId,
     /// The recipient.
     pub recipient: EmailAddress,
@@ -31,7 +31,7 @@ pub struct NewOutgoing {
     pub subject: String,
     /// Its Message-ID, the same on every copy, so that a duplicate can be recognized.
     pub message_id: String,
-    /// The data for the mail worker, if it has to send the item.
+    /// The data for the mail worker, if the item has to be sent over SMTP.
     waiting: Option<QueuedMessage>,
     /// Whether it is a delivery status notification.
     is_report: bool,
@@ -44,12 +44,12 @@ struct QueuedMessage {
     expires_at: Timestamp,
 }
 
-/// The filter of a list of outgoing items, the newest first.
+/// The filter of a list of outgoing items, newest first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OutgoingFilter {
-    /// Only those of this project.
+    /// Only items of this project.
     pub project: Option<ProjectId>,
-    /// Only those with this status.
+    /// Only items with this status.
     pub status: Option<OutgoingStatus>,
 }
 
@@ -75,7 +75,7 @@ impl NewOutgoing {
         }
     }
 
-    /// The same item, queued for the mail worker, which sends `raw` before `expires_at`.
+    /// The same item, queued for the mail worker, which has until `expires_at` to send `raw`.
     #[must_use]
     pub fn queued(self, raw: &[u8], expires_at: Timestamp) -> Self {
         Self { waiting: Some(QueuedMessage { raw: compress(raw), expires_at }), ..self }
@@ -89,7 +89,7 @@ impl NewOutgoing {
 }
 
 impl Store {
-    /// Stores an item; when this returns, it is on stable storage.
+    /// Stores an item. When this returns, it is on stable storage.
     ///
     /// # Errors
     /// If the database fails.
@@ -102,7 +102,7 @@ impl Store {
         self.database.transact(add).await
     }
 
-    /// The number of queued items; counted up to 100,000.
+    /// The number of queued items, counted up to 100,000.
     ///
     /// # Errors
     /// If the database fails.
@@ -124,7 +124,7 @@ impl Store {
         Ok(rows.into_iter().next().map(|mut row| read_item(&mut row)).transpose()?)
     }
 
-    /// At most `limit` items, the newest first.
+    /// At most `limit` items, newest first.
     ///
     /// # Errors
     /// If the database fails.
@@ -144,8 +144,8 @@ impl Store {
         Ok(rows.into_iter().map(|mut row| read_item(&mut row)).collect::<Result<_, _>>()?)
     }
 
-    /// Makes a queued, failed or cancelled item due now, until `expires_at`; `false` if there is no such item, or it is
-    /// being sent.
+    /// Makes a queued, failed or cancelled item due now, until `expires_at`; `false` if there is no such item, or if it
+    /// is being sent.
     ///
     /// # Errors
     /// If the database fails.
@@ -161,7 +161,7 @@ impl Store {
         self.change_item(RETRY, values![id, now, expires_at]).await
     }
 
-    /// Removes an item from the queue; `false` if it is not queued, or is being sent.
+    /// Removes an item from the queue; `false` if it is not queued, or if it is being sent.
     ///
     /// # Errors
     /// If the database fails.
@@ -215,7 +215,7 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Reads the columns of [`item_columns`], and leaves those after them.
+/// Reads the columns of [`item_columns`]. Columns after them remain unread.
 pub(super) fn read_item(row: &mut Row) -> Result<Outgoing, DatabaseError> {
     Ok(Outgoing {
         id: OutgoingId(row.uuid()?),

@@ -8,7 +8,7 @@ use super::{Store, StoreError};
 use crate::db::{DatabaseError, Row, values};
 use crate::model::{InboxId, ProjectId, Timestamp};
 
-/// What a page shows.
+/// The content of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Watched {
     /// The list of a project's inboxes.
@@ -17,7 +17,7 @@ pub enum Watched {
     Inbox(ProjectId, InboxId),
     /// The outgoing items of a project.
     Outgoing(ProjectId),
-    /// The refusals: of a project, or of all.
+    /// The refusals of a project, or of all projects.
     Refused(Option<ProjectId>),
 }
 
@@ -56,7 +56,7 @@ impl Store {
         rows.into_iter().map(read).collect()
     }
 
-    /// A text that differs after `watched` has changed.
+    /// The mark of `watched`: a version that is different after `watched` has changed.
     ///
     /// # Errors
     /// If the database fails.

@@ -1,4 +1,4 @@
-//! Decides which deliveries of a batch are stored, and where. Pure: it uses only what the transaction has read.
+//! Decides which deliveries of a batch are stored, and where. Pure: it uses only data that the transaction has read.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,20 +12,20 @@ use crate::model::{EmailAddress, FaultAction, FaultPoint, InboxId, MessageId, Pr
 pub(super) struct InboxState {
     /// `None` until the inbox exists.
     pub(super) number: Option<i64>,
-    /// The messages that were in it before.
+    /// The number of messages that were in it before the batch.
     messages: u64,
     last_sequence: i64,
     is_live: bool,
     /// Its project was deleted.
     is_disabled: bool,
-    /// Another transaction holds it.
+    /// Another transaction has locked it.
     is_busy: bool,
     faults_left: i64,
-    /// Its faults that are not used up.
+    /// Its faults that have uses left.
     faults: VecDeque<Pending>,
     /// The number of messages of the batch for this inbox.
     wanted: u64,
-    /// The project of the first of them whose sender authenticated.
+    /// The project of the first of these messages whose sender authenticated.
     opener: Option<ProjectId>,
     /// The number of messages of the batch that are placed in it.
     placed: i64,
@@ -41,7 +41,7 @@ pub(super) struct Plan<'a> {
     outcomes: Outcomes,
     /// Whether an inbox of the batch has faults.
     has_faults: bool,
-    /// The deliveries that use a fault, by their index.
+    /// The deliveries that use a fault, by index.
     faulty: BTreeMap<usize, Faulty>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Plan<'a> {
 struct Faulty {
     inbox: InboxId,
     used: Use,
-    /// How often the message is stored in that inbox; if never, it is not stored at all.
+    /// How often the message is stored in that inbox. If 0, it is not stored in any inbox.
     copies: u64,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Opening<'a> {
     pub(super) state: &'a mut InboxState,
 }
 
-/// The place of a message in an inbox.
+/// The position of a message in an inbox.
 pub(super) struct Place {
     pub(super) message: MessageId,
     pub(super) inbox_number: i64,
@@ -70,17 +70,17 @@ pub(super) struct Place {
 }
 
 impl InboxState {
-    /// An inbox as it was read.
+    /// Creates the state of an inbox that was read.
     pub(super) fn read(number: i64, messages: u64, last_sequence: i64, is_live: bool, is_disabled: bool) -> Self {
         Self { number: Some(number), messages, last_sequence, is_live, is_disabled, ..Self::default() }
     }
 
-    /// The same inbox with this count of uses that its faults have left.
+    /// Sets the number of uses that its faults have left.
     pub(super) fn with_faults_left(self, faults_left: i64) -> Self {
         Self { faults_left, ..self }
     }
 
-    /// An inbox that another transaction holds.
+    /// Creates the state of an inbox that another transaction has locked.
     pub(super) fn busy() -> Self {
         Self { is_busy: true, ..Self::default() }
     }
@@ -90,12 +90,12 @@ impl InboxState {
         self.number.filter(|_| self.is_live && self.faults_left > 0)
     }
 
-    /// Its faults, which are not used up.
+    /// Sets its faults that have uses left.
     pub(super) fn set_faults(&mut self, faults: Vec<Pending>) {
         self.faults = faults.into();
     }
 
-    /// The fault that a message meets now.
+    /// The fault that applies to the next message.
     fn message_fault(&self) -> Option<&Pending> {
         self.faults.front().filter(|pending| pending.fault.at == FaultPoint::Data)
     }
@@ -110,7 +110,7 @@ impl InboxState {
         }
     }
 
-    /// Whether the inbox can take `copies` more messages.
+    /// Whether the inbox has space for `copies` more messages.
     pub(super) fn check(
         &self,
         id: &InboxId,
@@ -140,13 +140,13 @@ impl InboxState {
         self.wanted + if self.is_live { self.messages } else { 0 }
     }
 
-    /// The inbox is live again, and empty.
+    /// Records that the inbox is live again, and empty.
     pub(super) fn reopened(&mut self) {
         self.is_live = true;
         self.messages = 0;
     }
 
-    /// The inbox has been created with this number. Without one, it exists and another transaction holds it.
+    /// Records that the inbox was created with this number. `None`: it exists, and another transaction has locked it.
     pub(super) fn created(&mut self, number: Option<i64>) {
         self.number = number;
         self.is_live = number.is_some();
@@ -171,7 +171,7 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// Counts a delivery into its inboxes, or refuses it for all of them.
+    /// Counts a delivery for its inboxes, or rejects it for all of them.
     fn admit(&mut self, index: usize) {
         let Delivery { opens_inboxes, project, .. } = self.deliveries[index];
         let fault = self.next_fault(index);
@@ -199,8 +199,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The fault that a delivery meets: the one of the first recipient that has one for a message. Mail of the service
-    /// itself meets none.
+    /// The fault that applies to a delivery: that of the first recipient that has one for a message. No fault applies
+    /// to messages that the service composed.
     fn next_fault(&self, index: usize) -> Option<(Faulty, FaultAction)> {
         let Delivery { recipients, opens_inboxes: true, .. } = &self.deliveries[index] else { return None };
         if !self.has_faults {
@@ -234,13 +234,13 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// The inboxes that have to be created or reopened for the deliveries that were not refused.
+    /// The inboxes that have to be created or reopened for the deliveries that were not rejected.
     pub(super) fn inboxes_to_open(&mut self) -> Vec<Opening<'_>> {
         let closed = self.states.iter_mut().filter(|(_, state)| !state.is_live && state.wanted > 0);
         closed.map(|(id, state)| Opening { id, opener: state.opener, state }).collect()
     }
 
-    /// Refuses deliveries that were admitted for an inbox that another transaction holds.
+    /// Rejects deliveries that were admitted for an inbox that another transaction has locked.
     pub(super) fn refuse_busy(&mut self) {
         for index in 0..self.deliveries.len() {
             let busy = self.targets[index].iter().find(|id| self.states.get(*id).is_some_and(|state| state.is_busy));
@@ -256,12 +256,12 @@ impl<'a> Plan<'a> {
         self.states.values().any(|state| state.is_busy)
     }
 
-    /// Whether the delivery is stored, as far as is known now.
+    /// Whether the delivery is stored, according to the plan so far.
     pub(super) fn is_stored(&self, index: usize) -> bool {
         self.outcomes[index].is_ok() && self.faulty.get(&index).is_none_or(|faulty| faulty.copies > 0)
     }
 
-    /// Whether the delivery uses a fault that makes it bounce, as far as is known now.
+    /// Whether the delivery uses a fault that makes it bounce, according to the plan so far.
     pub(super) fn is_bounced(&self, index: usize) -> bool {
         matches!(&self.outcomes[index], Ok(Delivered { fault: Some(FaultAction::Bounce), .. }))
     }
@@ -271,7 +271,7 @@ impl<'a> Plan<'a> {
         self.faulty.values().map(|faulty| faulty.used).collect()
     }
 
-    /// Refuses a delivery that was admitted. It uses no fault.
+    /// Rejects a delivery that was admitted. It uses no fault.
     pub(super) fn refuse(&mut self, index: usize, error: RefusedDelivery) {
         let faulty = self.faulty.remove(&index);
         for id in &self.targets[index] {
@@ -283,7 +283,7 @@ impl<'a> Plan<'a> {
         self.outcomes[index] = Err(error);
     }
 
-    /// Gives a delivery its places: one in each of its inboxes, unless a fault doubles it.
+    /// Assigns the positions of a delivery: one in each of its inboxes, or two if a fault duplicates the message.
     pub(super) fn place(&mut self, index: usize) -> Vec<Place> {
         let mut places = Vec::with_capacity(self.targets[index].len());
         let mut messages = Vec::with_capacity(places.capacity());
@@ -303,7 +303,7 @@ impl<'a> Plan<'a> {
         places
     }
 
-    /// The numbers of the inboxes that got messages, with how many.
+    /// The numbers of the inboxes that received messages, with their counts.
     pub(super) fn raised(&self) -> impl Iterator<Item = (i64, i64)> {
         self.states.values().filter(|state| state.placed > 0).filter_map(|state| Some((state.number?, state.placed)))
     }

@@ -6,10 +6,10 @@ use crate::model::{ApiKey, InboxId, KeyHash, Project, ProjectId, Timestamp};
 
 const LIVE_BY_NAME: &str = "SELECT id FROM projects WHERE name = $1 AND deleted_at IS NULL";
 
-/// A change of a project's keys locks the project, so that two changes never leave two live keys.
+/// A change of a project's keys locks the project, so that two simultaneous changes never leave two live keys.
 const HOLD_PROJECT: &str = "SELECT id FROM projects WHERE id = $1 {for_update}";
 
-/// A SELECT of live projects; `$1` is now.
+/// A SELECT of live projects; `$1` is the current time.
 macro_rules! project_columns {
     ($rest:literal) => {
         concat!(
@@ -26,10 +26,10 @@ macro_rules! project_columns {
 }
 
 impl Store {
-    /// Creates a project with its first key; `None` if the name is taken.
+    /// Creates a project with its first key; `None` if another project has the name.
     ///
     /// # Errors
-    /// If the database fails, as everywhere below.
+    /// If the database fails.
     pub async fn create_project(
         &self,
         name: &str,
@@ -46,7 +46,7 @@ impl Store {
         self.database.transact(create).await
     }
 
-    /// The default project, created if there is none.
+    /// The default project, which is created if it is missing.
     ///
     /// # Errors
     /// If the database fails.
@@ -68,7 +68,7 @@ impl Store {
         self.database.transact(find_or_make).await
     }
 
-    /// The live project called `name`, and whether it is the default one.
+    /// The live project called `name`.
     ///
     /// # Errors
     /// If the database fails.
@@ -77,7 +77,7 @@ impl Store {
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
     }
 
-    /// All live projects, the oldest first.
+    /// All live projects, oldest first.
     ///
     /// # Errors
     /// If the database fails.
@@ -124,7 +124,7 @@ impl Store {
         Ok(self.working_key(hash, now).await?.map(|(project, _)| project))
     }
 
-    /// The project of this key and when the key ends, if it is valid at `now`.
+    /// The project of this key, and when the key expires, if it is valid at `now`.
     ///
     /// # Errors
     /// If the database fails.
@@ -141,7 +141,7 @@ impl Store {
         Ok(Some((ProjectId(row.uuid()?), row.optional_integer()?.map(Timestamp::from_millis))))
     }
 
-    /// Gives the project `key`, unless it has a valid one at `now`; `false` if it has.
+    /// Adds the first key of the project; `false` if it has a valid key at `now`.
     ///
     /// # Errors
     /// If the database fails.
@@ -162,8 +162,8 @@ impl Store {
         self.database.transact(add).await
     }
 
-    /// Makes `key` the project's live key; its other keys end at `others_end`. `false` if the key belongs to another
-    /// project.
+    /// Makes `key` the current key of the project; its other keys end at `others_end`. `false` if the key belongs to
+    /// another project.
     ///
     /// # Errors
     /// If the database fails.
@@ -192,7 +192,7 @@ impl Store {
         self.database.transact(replace).await
     }
 
-    /// Renames a project; `false` if the name is taken or there is no such project.
+    /// Renames a project; `false` if another project has the name or there is no such project.
     ///
     /// # Errors
     /// If the database fails.
@@ -210,8 +210,8 @@ impl Store {
         self.database.transact(rename).await
     }
 
-    /// Deletes a project: its keys stop working and its inboxes end. Its addresses stay reserved. `false` if `name` is
-    /// the default project or does not exist.
+    /// Deletes a project: its keys become invalid and its inboxes end. Its addresses remain reserved. `false` if `name`
+    /// is the default project or does not exist.
     ///
     /// # Errors
     /// If the database fails.

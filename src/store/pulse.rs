@@ -1,18 +1,18 @@
-//! Counts per minute for the chart of a project: mail that arrived, and mail that was refused.
+//! Counts per minute for the chart of a project: messages that arrived, and refusals.
 
 use super::{Store, StoreError};
 use crate::db::{DatabaseError, Row, values};
 use crate::model::{ProjectId, Timestamp};
 
-/// The newest messages that are counted; a busier project has more in an hour.
+/// The most messages that are counted; in a busier project, only the newest ones are.
 const COUNTED: i64 = 5_000;
 const MINUTE_MILLIS: i64 = 60_000;
 
-/// Counts by minute since the epoch.
+/// Counts per minute since the epoch.
 pub type Minutes = Vec<(i64, i64)>;
 
 impl Store {
-    /// The messages of a project that arrived since `since`, of the newest 5,000, by minute.
+    /// The messages of a project that arrived since `since`, by minute; only the newest 5,000 are counted.
     ///
     /// # Errors
     /// If the database fails.

@@ -1,6 +1,6 @@
 //! The queue of the mail workers: due items, leases, and results of attempts.
 //!
-//! A worker takes an item with a lease. The same statement counts the attempt and schedules the next one, so that both
+//! A worker claims an item with a lease. The same statement counts the attempt and schedules the next one, so that both
 //! are on stable storage before anything is sent. The result is written only if the worker still has the lease for that
 //! attempt. A worker renews only the leases of its running attempts: if a claim was committed but the answer was lost,
 //! the lease expires and the item can be claimed again.
@@ -32,7 +32,7 @@ pub struct Claim {
     pub next_due: Timestamp,
 }
 
-/// An item that a worker has taken, with its message.
+/// An item that a worker has claimed, with its message.
 #[derive(Clone, Debug)]
 pub struct Claimed {
     /// The item; its attempts include this one.
@@ -54,7 +54,7 @@ pub struct Settlement {
     pub status: OutgoingStatus,
     /// When the next attempt is due; only if it stays queued.
     pub due_at: Option<Timestamp>,
-    /// The name of the server that was spoken to.
+    /// The server to which the attempt was made.
     pub server: Option<String>,
     /// The server's reply or the error, on one line.
     pub reply: String,
@@ -100,7 +100,7 @@ impl Store {
     /// When this returns, all of it is on stable storage.
     ///
     /// # Errors
-    /// If the database fails; then none is taken.
+    /// If the database fails; then no item is claimed.
     pub async fn claim_outgoing(
         &self,
         worker: WorkerId,
@@ -174,7 +174,7 @@ impl Store {
         self.database.transact(renew).await
     }
 
-    /// Releases all leases of a worker; the next attempts stay due when they were.
+    /// Releases all leases of a worker. The next attempts remain due at the scheduled time.
     ///
     /// # Errors
     /// If the database fails.

@@ -13,21 +13,21 @@ use crate::memory::Room;
 /// The memory for a piece that is being decompressed.
 const PIECE_ROOM: u64 = 2 * PIECE as u64;
 
-/// One form of a message, read piece by piece.
+/// One form of a message, read in pieces.
 #[derive(Debug)]
 pub struct Pieces {
     store: Store,
-    /// Bytes of all pieces.
+    /// The total number of bytes.
     size: usize,
     rest: Rest,
 }
 
-/// What has not been read.
+/// The remaining content.
 #[derive(Debug)]
 enum Rest {
     /// An ordinary message, as one piece.
     Whole(Vec<u8>, Room),
-    /// A large message from this piece on.
+    /// The pieces of a large message, starting with this one.
     From {
         content: i64,
         form: ContentForm,
@@ -38,7 +38,7 @@ enum Rest {
 }
 
 impl Store {
-    /// One form of a message, whole; `None` if the message was removed meanwhile.
+    /// Reads one form of a message as a whole; `None` if the message was removed in the meantime.
     pub(super) async fn read_form(&self, head: &Head, form: ContentForm) -> Result<Option<Vec<u8>>, StoreError> {
         const DATA: &str = "SELECT data FROM contents WHERE number = $1";
         let rows = self.database.look_up(DATA, values![head.content_number]).await?;
@@ -69,7 +69,7 @@ impl Store {
         Pieces { store: self.clone(), size, rest }
     }
 
-    /// A piece of a large message, at most [`PIECE`] bytes; `None` if the message was removed meanwhile.
+    /// Reads a piece of a large message, at most [`PIECE`] bytes; `None` if the message was removed in the meantime.
     async fn read_piece(
         &self,
         content: i64,
@@ -84,12 +84,12 @@ impl Store {
 }
 
 impl Pieces {
-    /// All pieces as one, with the memory that they take.
+    /// All pieces as one, with their memory reservation.
     pub(super) fn whole(store: &Store, bytes: Vec<u8>, room: Room) -> Self {
         Self { store: store.clone(), size: bytes.len(), rest: Rest::Whole(bytes, room) }
     }
 
-    /// The bytes of all pieces.
+    /// The total number of bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
@@ -101,7 +101,7 @@ impl Pieces {
         matches!(self.rest, Rest::Whole(..))
     }
 
-    /// The memory of what has been read; `None` for a large message.
+    /// The memory reservation of what has been read; `None` for a large message.
     #[must_use]
     pub fn room(&self) -> Option<Room> {
         match &self.rest {
@@ -110,10 +110,11 @@ impl Pieces {
         }
     }
 
-    /// The next piece; `None` after the last. It holds its memory until it is dropped.
+    /// The next piece; `None` after the last. Its memory is reserved until it is dropped.
     ///
     /// # Errors
-    /// [`StoreError::Removed`] if the message was removed meanwhile; if the database fails, or there is no memory.
+    /// [`StoreError::Removed`] if the message was removed in the meantime; other errors if the database fails, or there
+    /// is no memory.
     pub async fn next(&mut self) -> Result<Option<Bytes>, StoreError> {
         match std::mem::replace(&mut self.rest, Rest::Nothing) {
             Rest::Nothing => Ok(None),
@@ -133,7 +134,7 @@ impl Pieces {
         }
     }
 
-    /// All pieces as one, with the memory that they take; `None` if the message was removed meanwhile.
+    /// All pieces as one, with their memory reservation; `None` if the message was removed in the meantime.
     ///
     /// # Errors
     /// If the database fails, or there is no memory.

@@ -1,4 +1,4 @@
-//! Refusals over SMTP: only the latest of each project are kept, so that a flood of refusals takes little space.
+//! Refusals over SMTP. Only the latest of each project are kept, so that a flood of refusals needs little space.
 
 use uuid::Uuid;
 
@@ -23,24 +23,24 @@ macro_rules! refusals {
     };
 }
 
-/// Which refusals are meant.
+/// The filter of a list of refusals.
 #[derive(Clone, Debug, Default)]
 pub struct RefusalFilter {
-    /// Those of one project, or of all.
+    /// Only those of this project; `None` for all projects.
     pub project: Option<ProjectId>,
-    /// A substring of the addresses, the client or the reply, in any case.
+    /// A substring of the addresses, the client or the reply, case-insensitive.
     pub text: String,
-    /// Those with this reason, a word in snake case.
+    /// Only those with this reason, a word in snake case.
     pub reason: Option<String>,
-    /// Those since then.
+    /// Only those since then.
     pub since: Option<Timestamp>,
 }
 
 impl Store {
-    /// The latest refusals that `filter` finds, the newest first, each with its project: at most `limit`.
+    /// The latest refusals that match `filter`, newest first, each with its project: at most `limit`.
     ///
     /// # Errors
-    /// If the database fails, as everywhere below.
+    /// If the database fails.
     pub async fn find_refusals(
         &self,
         filter: &RefusalFilter,
@@ -70,8 +70,8 @@ impl Store {
         Ok(found)
     }
 
-    /// The newest refusals since `since`: of mail to `inbox`, and of mail without a known recipient that belongs to one
-    /// of these projects.
+    /// The newest refusals since `since`: those of mail to `inbox`, and those of mail without a known recipient that
+    /// belong to one of these projects.
     ///
     /// # Errors
     /// If the database fails.

@@ -1,4 +1,4 @@
-//! Deleting a single message. Its row stays as a cursor until its inbox is swept; its content goes at once.
+//! Deletes a single message. Its row remains as a cursor until its inbox is swept; its content is deleted immediately.
 
 use super::sweep::remove_contents;
 use super::{Change, Store, StoreError, until_undisturbed};
@@ -6,7 +6,7 @@ use crate::db::{Transaction, values};
 use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
 
 impl Store {
-    /// Deletes a message, if `project` owns it and it is in a live inbox; `false` if there is no such message.
+    /// Deletes a message that `project` owns and that is in a live inbox; `false` if there is no such message.
     ///
     /// # Errors
     /// If the database fails.

@@ -11,10 +11,10 @@ const MESSAGES_A_STEP: i64 = 100;
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
 impl Store {
-    /// How many days the messages of an inbox are kept; `None` for as long as the inbox.
+    /// How many days the messages of an inbox are kept; `None` if they are kept until the inbox ends.
     ///
     /// # Errors
-    /// If the database fails, as everywhere in the store.
+    /// If the database fails.
     pub async fn retention_days(&self, inbox: &Inbox) -> Result<Option<i64>, StoreError> {
         const READ: &str = "SELECT retention_days FROM inboxes WHERE id = $1 AND project_id = $2";
         let rows = self.database.look_up(READ, values![&inbox.id, inbox.project]).await?;
@@ -34,7 +34,7 @@ impl Store {
 }
 
 /// Hides messages that are too old, the oldest of each inbox first; the sweeper then removes them. Returns whether
-/// there were any. An inbox that a delivery holds is left for the next step.
+/// there were any. If a delivery has locked an inbox, the inbox is left for the next step.
 pub(super) async fn take_old_messages(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
     const DUE: &str = "
         SELECT number, id, emptied_sequence, retention_days FROM inboxes
@@ -42,7 +42,7 @@ pub(super) async fn take_old_messages(transaction: &mut Transaction, now: Timest
             SELECT received_at FROM messages WHERE inbox_number = inboxes.number AND sequence > inboxes.emptied_sequence
             ORDER BY sequence LIMIT 1) <= $1 - retention_days * $2
         ORDER BY number LIMIT $3 {skip_locked}";
-    // Only the oldest are read, so that a step is small in a long inbox too.
+    // Only the oldest are read, so that a step is small even in a long inbox.
     const LAST: &str = "
         SELECT MAX(sequence) FROM (
             SELECT sequence, received_at FROM messages WHERE inbox_number = $1 AND sequence > $2

@@ -7,7 +7,7 @@ CREATE TABLE projects (
     name TEXT NOT NULL,
     is_default BIGINT NOT NULL,
     created_at BIGINT NOT NULL,
-    -- A deleted project stays as long as one of its addresses is reserved.
+    -- A deleted project remains while one of its addresses is reserved.
     deleted_at BIGINT
 );
 CREATE UNIQUE INDEX projects_by_name ON projects (name) WHERE deleted_at IS NULL;
@@ -22,7 +22,7 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_by_project ON api_keys (project_id);
 
--- An inbox is live until expires_at or until it is closed. From then on the row reserves its address for its project.
+-- An inbox is live until expires_at or until it is closed. After that, the row reserves its address for its project.
 CREATE TABLE inboxes (
     number {numbered},
     id TEXT NOT NULL,
@@ -32,10 +32,10 @@ CREATE TABLE inboxes (
     expires_at BIGINT,
     -- Set by a deletion; null for an inbox that is live or has expired.
     deleted_at BIGINT,
-    -- Whether mail created it, and not a request.
+    -- Whether incoming mail created it, and not a request.
     opened_by_mail BIGINT NOT NULL DEFAULT 0,
-    -- 1 once the inbox was deleted, or the sweeper has seen that it expired. A delivery that waited for the row sees it
-    -- here, also if its clock says otherwise.
+    -- 1 after the inbox was deleted, or the sweeper has found that it expired. A delivery that waited for the row
+    -- reads it here, even if its clock differs.
     closed BIGINT NOT NULL DEFAULT 0,
     -- The messages in the inbox.
     message_count BIGINT NOT NULL DEFAULT 0,
@@ -43,14 +43,14 @@ CREATE TABLE inboxes (
     last_sequence BIGINT NOT NULL DEFAULT 0,
     -- When the last message arrived.
     last_received_at BIGINT,
-    -- Messages up to this sequence belong to an earlier life of the address; no statement reads them.
+    -- Messages up to this sequence belong to an earlier inbox with the same address; no statement reads them.
     emptied_sequence BIGINT NOT NULL DEFAULT 0,
     -- Messages up to this sequence have been removed.
     swept_sequence BIGINT NOT NULL DEFAULT 0,
     -- Messages of a permanent inbox are removed when they are older than this; null: they are kept.
     retention_days BIGINT,
-    -- How many uses its faults have left; null if it has none. Negative if its faults belong to an earlier life of the
-    -- address and have to be removed.
+    -- How many uses its faults have left; null if it has none. Negative if its faults belong to an earlier inbox with
+    -- the same address and have to be removed.
     faults_left BIGINT
 );
 CREATE UNIQUE INDEX inboxes_by_id ON inboxes (id);
@@ -60,7 +60,7 @@ CREATE INDEX inboxes_with_retention ON inboxes (number) WHERE retention_days IS 
 CREATE INDEX inboxes_with_faults ON inboxes (number) WHERE faults_left IS NOT NULL;
 CREATE INDEX inboxes_by_project ON inboxes (project_id, created_at, id);
 
--- The faults that a test has asked for. An inbox uses the first one by position that is not used up.
+-- The faults that tests have injected. An inbox uses the first one by position with uses left.
 CREATE TABLE faults (
     number {numbered},
     inbox_number BIGINT NOT NULL,
@@ -121,14 +121,14 @@ CREATE TABLE messages (
     content_number BIGINT,
     -- Whether the message had several recipients, so that other messages may have the same content.
     is_shared BIGINT NOT NULL,
-    -- The bytes of the parsed parts, as JSON, and of the message as it was received.
+    -- The sizes in bytes of the parsed parts, as JSON, and of the message as received.
     parsed_size BIGINT NOT NULL,
     raw_size BIGINT NOT NULL,
     received_at BIGINT NOT NULL,
     -- Whether it has a one-time code, and a link.
     has_otp BIGINT NOT NULL,
     has_link BIGINT NOT NULL,
-    -- The attachments, without images that the HTML shows.
+    -- The number of attachments, without images that the HTML shows.
     attachments BIGINT NOT NULL,
     sender TEXT NOT NULL,
     subject TEXT NOT NULL,
@@ -239,10 +239,10 @@ CREATE {unlogged} TABLE waits (
 CREATE INDEX waits_by_inbox ON waits (inbox_id, id);
 CREATE INDEX waits_open ON waits (project_id) WHERE ended_at IS NULL;
 
--- What a person has deleted and may still take back: a message with its content, or an inbox as it was.
+-- Deletions in the dashboard that can still be undone: a message with its content, or an inbox as it was.
 CREATE TABLE trash (
     number {numbered},
-    -- The deletion: its rows have one in common.
+    -- The id of the deletion, which all its rows have.
     deletion {bytes} NOT NULL,
     project_id {bytes} NOT NULL,
     inbox_number BIGINT NOT NULL,
@@ -254,7 +254,7 @@ CREATE TABLE trash (
     retention_days BIGINT,
     emptied_sequence BIGINT,
     created_at BIGINT,
-    -- When it is removed for good.
+    -- When it is removed permanently.
     due_at BIGINT NOT NULL
 );
 CREATE INDEX trash_by_deletion ON trash (deletion, message_number);

@@ -1,5 +1,5 @@
-//! Which messages of an inbox are wanted. Subjects and senders are compared here and not in SQL: substring search in
-//! SQL takes time proportional to the product of both lengths, and cannot be stopped.
+//! Which messages of an inbox to read. Subjects and senders are compared here and not in SQL: substring search in SQL
+//! takes time proportional to the product of both lengths, and cannot be interrupted.
 
 use memchr::memmem;
 
@@ -7,7 +7,7 @@ use super::content::fold_case;
 use super::messages::Head;
 use crate::model::Features;
 
-/// Heads that are read at once to be compared with a filter. A subject has at most 100 KiB.
+/// Heads (rows without content) that are read at once to be compared with a filter. A subject has at most 100 KiB.
 const HEADS: usize = 100;
 
 /// The messages of an inbox to read.
@@ -21,19 +21,19 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Messages after the sequence `after` whose subject contains `subject`, in any case.
+    /// Selects messages after the sequence `after` whose subject contains `subject`, case-insensitive.
     #[must_use]
     pub fn new(after: i64, subject: Option<&str>) -> Self {
         Self { after, subject: folded(subject), ..Self::default() }
     }
 
-    /// Of these, the messages whose sender contains `from`, in any case.
+    /// Selects of these the messages whose sender contains `from`, case-insensitive.
     #[must_use]
     pub fn from(self, from: Option<&str>) -> Self {
         Self { from: folded(from), ..self }
     }
 
-    /// Of these, the messages that have all `features`.
+    /// Selects of these the messages that have all `features`.
     #[must_use]
     pub fn with(self, has: Features) -> Self {
         Self { has, ..self }
@@ -54,7 +54,7 @@ impl Selection {
         filters.into_iter().filter_map(|(name, passed)| (!passed).then_some(name)).collect()
     }
 
-    /// Heads to read at once in order to find `wanted` messages.
+    /// How many heads to read at once in order to find `wanted` messages.
     pub(super) fn heads_for(&self, wanted: usize) -> usize {
         let selects = self.subject.is_some() || self.from.is_some() || self.has != Features::default();
         if selects { HEADS } else { wanted }

@@ -1,4 +1,4 @@
-//! Dashboard sessions. Only hashes are stored: of the cookie, and of the credential.
+//! Dashboard sessions. Only the hashes of the cookie and of the credential are stored.
 
 use super::{Change, Store, StoreError};
 use crate::db::values;
@@ -8,7 +8,7 @@ impl Store {
     /// Opens a session until `expires_at`.
     ///
     /// # Errors
-    /// If the database fails, as everywhere below.
+    /// If the database fails.
     pub async fn open_session(
         &self,
         cookie: &KeyHash,

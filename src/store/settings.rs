@@ -1,4 +1,4 @@
-//! Facts about the installation, by name.
+//! Settings of the installation, by name.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! Removes expired data, in steps so small that they do not slow down deliveries and reads.
+//! Removes expired data, in steps that are so small that they do not slow down deliveries and reads.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use super::{Store, StoreError, faults, retention};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
 
-/// The lock of the node that sweeps; an arbitrary number that nothing else uses.
+/// The lock of the sweeping node; an arbitrary number that is not used for anything else.
 const SWEEPING: i64 = 0x7265_7374_616e_7402;
 /// The most inboxes that one step empties.
 const INBOXES_A_STEP: i64 = 100;
 /// The most messages that one step removes.
 const MESSAGES_A_STEP: i64 = 100;
-/// How long an address stays reserved after its inbox has ended, and an outgoing item stays in the history.
+/// How long an address remains reserved after its inbox has ended, and an outgoing item remains in the history.
 pub(super) const RESERVATION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swept {
-    /// More may be left to do.
+    /// There may be more to remove.
     More,
-    /// Nothing is left to do, or another node is sweeping.
+    /// There is nothing more to remove, or another node is sweeping.
     Done,
 }
 
@@ -31,7 +31,7 @@ impl Store {
     /// outgoing items that have expired.
     ///
     /// # Errors
-    /// If the database fails; then nothing of the step is done.
+    /// If the database fails; then the step has no effect.
     pub async fn sweep(&self, now: Timestamp) -> Result<Swept, StoreError> {
         self.database.transact(async move |transaction| step(transaction, now).await).await
     }
@@ -65,8 +65,8 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
     Ok(if worked { Swept::More } else { Swept::Done })
 }
 
-/// An inbox that a delivery holds is left for the next step: waiting for several inboxes could deadlock, and the
-/// delivery may reopen the inbox.
+/// If a delivery has locked an inbox, the inbox is left for the next step: waiting for several inboxes could deadlock,
+/// and the delivery may reopen the inbox.
 async fn close_expired_inboxes(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
     const CLOSE: &str = "
         UPDATE inboxes SET closed = 1, message_count = 0, emptied_sequence = last_sequence WHERE number IN (
@@ -75,7 +75,7 @@ async fn close_expired_inboxes(transaction: &mut Transaction, now: Timestamp) ->
     Ok(transaction.execute(CLOSE, values![now, INBOXES_A_STEP]).await? > 0)
 }
 
-/// An inbox that a delivery holds is left for the next step here, too.
+/// As above, an inbox that a delivery has locked is left for the next step.
 async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreError> {
     const EMPTIED: &str = "SELECT number, emptied_sequence FROM inboxes WHERE swept_sequence < emptied_sequence
                                AND number NOT IN (SELECT inbox_number FROM trash WHERE kind IS NOT NULL)
@@ -101,8 +101,8 @@ async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreErr
     Ok(any)
 }
 
-/// Removes the contents of removed messages, unless the message of another recipient has the same content. A message
-/// that was deleted before has no content any more.
+/// Removes the contents of removed messages, unless the message of another recipient has the same content. The content
+/// of a message that was deleted earlier is already gone.
 pub(super) async fn remove_contents(transaction: &mut Transaction, removed: Vec<Row>) -> Result<(), StoreError> {
     let mut numbers = Vec::new();
     for mut row in removed {
@@ -111,9 +111,9 @@ pub(super) async fn remove_contents(transaction: &mut Transaction, removed: Vec<
     remove_numbered(transaction, numbers).await
 }
 
-/// Removes the contents with these numbers that no message has any more, and that cannot be restored.
+/// Removes the contents with these numbers that no message uses any more, and that cannot be restored.
 pub(super) async fn remove_numbered(transaction: &mut Transaction, numbers: Vec<i64>) -> Result<(), StoreError> {
-    // If two transactions remove the last messages with a content, the later one sees what the earlier one did.
+    // If two transactions remove the last messages with a content, the later one sees the effect of the earlier one.
     const LOCK: &str = "SELECT 1 FROM contents WHERE number = $1 {for_update}";
     const REMOVE: &str = "
         DELETE FROM contents WHERE number = $1

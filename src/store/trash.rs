@@ -1,5 +1,5 @@
-//! Deletions by a person that can be taken back for some seconds. What is deleted is gone for every reader at once; the
-//! trash has what an undo needs. The sweeper removes it for good.
+//! Deletions in the dashboard that can be undone for some seconds. Deleted data is immediately invisible to every
+//! reader; the table `trash` has the data that an undo needs. The sweeper then removes it permanently.
 
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use crate::model::{Inbox, InboxId, MessageId, ProjectId, Timestamp};
 /// Rows that one step of the sweeper removes.
 const ROWS_A_STEP: i64 = 100;
 
-/// What a person deletes.
+/// What a user deletes.
 #[derive(Clone, Debug)]
 pub enum Rubbish {
     /// One message of an inbox.
@@ -23,8 +23,8 @@ pub enum Rubbish {
 }
 
 impl Store {
-    /// Deletes `rubbish`. Until `due_at` it can be restored by the id that is returned, with the number of messages or
-    /// inboxes that were deleted.
+    /// Deletes `rubbish`. Returns an id, with which it can be restored until `due_at`, and the number of deleted
+    /// messages or inboxes.
     ///
     /// # Errors
     /// If the database fails.
@@ -59,7 +59,7 @@ impl Store {
         Ok((deletion, count))
     }
 
-    /// Whether a deletion of `project` can still be taken back.
+    /// Whether a deletion of `project` can still be undone.
     ///
     /// # Errors
     /// If the database fails.
@@ -68,7 +68,7 @@ impl Store {
         Ok(!self.database.look_up(FIND, values![deletion, project, now]).await?.is_empty())
     }
 
-    /// Takes a deletion back, as far as its inboxes are still as they were; returns how many rows came back.
+    /// Undoes a deletion, except for inboxes that have changed since. Returns how many rows were restored.
     ///
     /// # Errors
     /// If the database fails.
@@ -87,7 +87,7 @@ async fn throw_messages(
     id: Option<MessageId>,
     due_at: Timestamp,
 ) -> Result<u64, StoreError> {
-    // The inbox first, as a delivery does.
+    // The inbox is locked first, as in a delivery.
     const INBOX: &str = "SELECT number FROM inboxes WHERE id = $1 AND created_at = $2 AND closed = 0 {for_update}";
     const KEEP: &str = "
         INSERT INTO trash (deletion, project_id, inbox_number, message_number, content_number, due_at)
@@ -130,7 +130,7 @@ async fn throw_inboxes(
         UPDATE inboxes SET kind = 'temporary', expires_at = $2, deleted_at = $2, closed = 1, message_count = 0,
             emptied_sequence = last_sequence, retention_days = NULL
         WHERE number = $1";
-    // In one order, as deliveries do.
+    // In the same order as in a delivery.
     ids.sort();
     ids.dedup();
     let wanted = ids.iter().map(|id| values![id, project, now]).collect();
@@ -196,7 +196,7 @@ async fn restore(
     Ok(inboxes + messages)
 }
 
-/// Removes for good what can no longer be restored. Returns whether there was any.
+/// Permanently removes what can no longer be restored. Returns whether there was any.
 pub(super) async fn empty_trash(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
     const DUE: &str = "
         SELECT number, content_number, message_number FROM trash WHERE due_at <= $1 ORDER BY number LIMIT $2

@@ -1,4 +1,4 @@
-//! The recorded waits of all nodes. Writing them is a transaction of its own, on a table whose rows need no flush.
+//! The recorded waits of all nodes. They are written in a separate transaction, to a table that needs no flush.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl Store {
     /// too many, only the latest is kept: clients repeat them.
     ///
     /// # Errors
-    /// If the database fails, as everywhere below.
+    /// If the database fails.
     pub async fn record_waits(&self, waits: &[WaitRecord]) -> Result<(), StoreError> {
         const RECORD: &str = "
             INSERT INTO waits (id, project_id, inbox_id, inbox_created_at, subject, sender, has_otp, has_link, after,
@@ -75,7 +75,7 @@ impl Store {
         Ok(rows.into_iter().map(read).collect::<Result<_, _>>()?)
     }
 
-    /// The waits on inboxes of a project that have not ended, newest first.
+    /// The open waits on inboxes of a project, newest first.
     ///
     /// # Errors
     /// If the database fails.
@@ -95,7 +95,8 @@ impl Store {
         Ok(rows.into_iter().map(read).collect::<Result<_, _>>()?)
     }
 
-    /// A text that differs after the waits of an inbox have changed, or with `None` the open waits of a project.
+    /// The mark of the waits of an inbox, or with `None` of the open waits of a project: a version that is different
+    /// after they have changed.
     ///
     /// # Errors
     /// If the database fails.

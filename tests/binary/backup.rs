@@ -61,7 +61,7 @@ fn a_file_that_exists_is_left_alone() {
     fs::write(target.path(), "kept").unwrap();
     let (code, said) = failed(&mut backup(data_dir.path(), target.path()));
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("exists already"), "{said}");
+    assert!(said.contains("already exists"), "{said}");
     assert_eq!(fs::read_to_string(target.path()).unwrap(), "kept");
 }
 

@@ -57,8 +57,8 @@ fn the_greeting_says_where_tls_is_and_that_passwords_can_be_read() {
     plain.kill();
     let flags = ["--smtps-listen", "127.0.0.1:0", "--smtp-plaintext-auth"];
     let server = Server::start(data_dir.path(), &flags);
-    assert!(server.greeting.contains("SMTPS  127.0.0.1:"), "{}", server.greeting);
-    assert!(server.greeting.contains("AUTH is offered without TLS"), "{}", server.greeting);
+    assert!(server.greeting.contains("SMTPS      127.0.0.1:"), "{}", server.greeting);
+    assert!(server.greeting.contains("AUTH without TLS is enabled"), "{}", server.greeting);
 }
 
 #[test]

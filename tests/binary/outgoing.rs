@@ -50,7 +50,7 @@ fn what_was_sent_is_listed_shown_and_managed() {
     printed(&mut outgoing(data_dir.path(), ["cancel", &id]));
     assert!(printed(&mut outgoing(data_dir.path(), ["list", "--status", "cancelled"])).contains(&id));
     let (code, error) = failed(&mut outgoing(data_dir.path(), ["cancel", &id]));
-    assert!(code == 1 && error.contains("is cancelled already"), "{code}: {error}");
+    assert!(code == 1 && error.contains("is already cancelled"), "{code}: {error}");
     printed(&mut outgoing(data_dir.path(), ["retry", &id]));
     assert!(printed(&mut outgoing(data_dir.path(), ["list", "--status", "queued"])).contains(&id));
 }
@@ -71,7 +71,7 @@ fn what_does_not_exist_is_told_from_what_cannot_be_an_id() {
     let data_dir = tempfile::tempdir().unwrap();
     let id = OutgoingId::generate().to_string();
     let (code, error) = failed(&mut outgoing(data_dir.path(), ["show", &id]));
-    assert!(code == 1 && error.contains("there is no database"), "{code}: {error}");
+    assert!(code == 1 && error.contains("no database at"), "{code}: {error}");
     let server = Server::start(data_dir.path(), &[]);
     let (code, error) = failed(&mut outgoing(data_dir.path(), ["show", &id]));
     assert!(code == 1 && error.contains("there is no outgoing item"), "{code}: {error}");

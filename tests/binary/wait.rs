@@ -130,7 +130,7 @@ fn a_mistyped_address_a_foreign_domain_and_a_bare_line_feed_are_explained() {
             assert!(start.elapsed().as_secs() < 20, "{expected:?} is not in: {said}");
         }
     };
-    explained(&format!("Mail to {id}@else.example was refused"));
+    explained(&format!("Mail to {id}@else.example was rejected"));
     assert!(smtp.send(&address, "bare", "a\nb").unwrap().starts_with("550 5.6.11"));
     explained("550 5.6.11");
     let other = server.run_cli(&key, ["inbox", "create"]);

@@ -31,7 +31,7 @@ fn a_node_explains_what_happened_at_another() {
 
     smtp.say("MAIL FROM:<app@example.com>").unwrap();
     assert!(smtp.say(&format!("RCPT TO:<{inbox}@else.example>")).unwrap().starts_with("550 5.7.1"));
-    eventually("the refusal is known", || says(&inbox, "was refused"));
+    eventually("the refusal is known", || says(&inbox, "was rejected"));
     smtp.say("RSET").unwrap();
 
     assert!(smtp.send(&format!("{inbox}@restante.test"), "Welcome", "text").unwrap().starts_with("250"));

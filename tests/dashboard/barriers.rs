@@ -33,7 +33,7 @@ fn look_at_every_page(width: u32, height: u32) {
     let mut barriers = look(&browser, &axe);
     browser.write("#secret", "wrong");
     browser.click(".card .primary");
-    browser.sees(".problem", "neither an API key");
+    browser.sees(".problem", "nvalid API key or administrator token");
     barriers.extend(look(&browser, &axe));
     browser.write("#secret", ADMIN);
     browser.click(".card .primary");
@@ -92,7 +92,7 @@ fn look_at_what_opens(site: &Site, browser: &Browser, axe: &str) -> Vec<String> 
     browser.sees("h2", "No inboxes yet");
     barriers.extend(look(browser, axe));
     browser.click("[data-new]");
-    browser.sees("h2", "Waiting for the first mail");
+    browser.sees("h2", "No messages yet");
     barriers.extend(look(browser, axe));
     browser.press("?");
     browser.sees(".shortcuts", "Keyboard");

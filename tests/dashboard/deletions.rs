@@ -127,7 +127,7 @@ async fn after_ten_seconds_it_is_too_late() {
     harness.clock.advance(UNDO_TIME + Duration::from_millis(1));
     assert!(!own.get(&format!("{page}?undo={undo}")).await.body.contains("Deleted."));
     let late = own.post(&format!("{project}/undo"), &[("deletion", &undo)]).await;
-    assert!(late.status == 422 && late.body.contains("too late"), "{late:?}");
+    assert!(late.status == 422 && late.body.contains("the ten seconds are over"), "{late:?}");
     assert_eq!(subjects(&harness, &inbox).await, [""; 0]);
 }
 

@@ -27,7 +27,7 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
     sign_in(&browser, &site, KEY);
     browser.sees("h2", "No inboxes yet");
     browser.click("[data-new]");
-    browser.sees("h2", "Waiting for the first mail");
+    browser.sees("h2", "No messages yet");
     browser.sees("pre", "messages/wait");
     let address = browser.text(".top h1");
     // A page that was loaded again would have lost this.
@@ -85,7 +85,7 @@ fn read_every_tab(browser: &Browser) {
     let link = browser.run("const a = document.querySelector('.links a'); return [a.target, a.rel]");
     assert_eq!(link, json!(["_blank", "noopener noreferrer nofollow"]));
     browser.press("4");
-    browser.sees(".sections", "A label stands right before the code.");
+    browser.sees(".sections", "A label is directly before the code.");
     browser.press("5");
     browser.sees(".headers", "Return-Path");
     browser.press("6");
@@ -140,7 +140,7 @@ fn an_administrator_does_the_same_on_a_phone() {
     browser.sees("h1", "Sign in to Restante");
     browser.write("#secret", &first_key);
     browser.click(".card .primary");
-    browser.sees(".problem", "neither an API key");
+    browser.sees(".problem", "nvalid API key or administrator token");
 }
 
 #[test]

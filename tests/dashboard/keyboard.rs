@@ -44,7 +44,7 @@ fn everything_is_done_from_the_keyboard() {
     browser.press("j");
     browser.sees(".letter", "Second");
     browser.press(ESCAPE);
-    browser.sees(".reader", "Choose a message.");
+    browser.sees(".reader", "Select a message.");
 
     browser.press("/");
     assert!(focused(&browser, "[data-search]"));
@@ -89,15 +89,15 @@ fn the_first_mail_lights_up_where_it_is_waited_for() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
     sign_in(&browser, &site, KEY);
     browser.click(".side a[href$='/start']");
-    browser.sees(".arrivals", "No mail has arrived yet.");
+    browser.sees(".arrivals", "Waiting for the first message");
     assert!(site.mail("first@restante.test", WELCOME).starts_with("250"));
     browser.sees(".arrived", "It works");
     browser.click(".arrived a");
     browser.click("[data-new]");
-    browser.sees(".waiting", "Waiting for the first mail");
+    browser.sees(".waiting", "No messages yet");
     let address = browser.text(".top h1");
     assert!(site.mail(&address, WELCOME).starts_with("250"));
-    browser.sees(".arrived", "The first mail is here");
+    browser.sees(".arrived", "First message received");
 }
 
 #[test]

@@ -185,7 +185,7 @@ async fn a_session_has_at_most_twenty_streams() {
     }
     let refused = own.get(&path).await;
     assert_eq!(refused.status, 429);
-    assert!(refused.body.contains("Too many live streams"), "{}", refused.body);
+    assert!(refused.body.contains("Too many open dashboard pages"), "{}", refused.body);
     // Another session has its own limit, and closing a stream frees its place.
     Events::open(&Visitor::of_default(&harness).await, &path, None).await;
     open.pop();

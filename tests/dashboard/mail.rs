@@ -28,7 +28,7 @@ async fn hostile_text_stays_text_in_every_tab() {
     let base = format!("{}/inboxes/{inbox}/messages/{message}", own.project_path().await);
     for (tab, expected) in [
         ("text", "&#60;/pre&#62;&#60;script&#62;alert(2)"),
-        ("code", "A label stands right before the code."),
+        ("code", "A label is directly before the code."),
         ("headers", "&#60;img src=x onerror=alert(1)&#62;"),
         ("parts", "svg onload=alert(3).pdf"),
         ("source", "&#60;script&#62;alert(4)"),
@@ -139,7 +139,7 @@ async fn the_code_tab_shows_the_line_that_its_reason_is_about() {
         let rule = page.split("<div class=\"sections\">").nth(1).unwrap().split("<p>").nth(1).unwrap();
         (rule.split("</p>").next().unwrap().to_owned(), line.to_owned())
     };
-    let before = "A label stands right before the code.".to_owned();
+    let before = "A label is directly before the code.".to_owned();
     // The digits of the code are also in the subject, and in an earlier line.
     let found = shown("482913 is what you need to sign in", "Order 482913 is ready.\r\nYour code: 482913").await;
     assert_eq!(found, (before.clone(), "Your code: 482913".to_owned()));

@@ -80,19 +80,19 @@ async fn the_messages_of_a_permanent_inbox_go_after_the_days_that_are_set() {
     let inboxes = format!("{}/inboxes", own.project_path().await);
     own.post(&inboxes, &[("kind", "permanent"), ("name", "news")]).await;
     let (page, retention) = (format!("{inboxes}/news"), format!("{inboxes}/news/retention"));
-    assert!(own.get(&page).await.body.contains("Keeps all"));
+    assert!(own.get(&page).await.body.contains("Retention: unlimited"));
     for days in ["0", "-1", "3651", "1.5", "week"] {
         let refused = own.post(&retention, &[("days", days)]).await;
         assert_eq!((refused.status, refused.body.contains("number of days")), (422, true), "{days}");
     }
     let set = own.post(&retention, &[("days", " 7 ")]).await;
     assert_eq!((set.status, set.headers["location"].to_str().unwrap()), (303, page.as_str()));
-    assert!(own.get(&page).await.body.contains("Keeps 7 days"));
+    assert!(own.get(&page).await.body.contains("Retention: 7 days"));
     assert_eq!(own.post(&retention, &[("days", "")]).await.status, 303);
-    assert!(own.get(&page).await.body.contains("Keeps all"));
+    assert!(own.get(&page).await.body.contains("Retention: unlimited"));
 
     let temporary = harness.create_inbox().await;
-    assert!(!own.get(&format!("{inboxes}/{temporary}")).await.body.contains("Keeps"));
+    assert!(!own.get(&format!("{inboxes}/{temporary}")).await.body.contains("Retention:"));
     assert_eq!(own.post(&format!("{inboxes}/{temporary}/retention"), &[("days", "7")]).await.status, 404);
 }
 
@@ -197,9 +197,9 @@ async fn an_error_page_keeps_the_navigation_and_says_what_happened() {
     for (path, text) in [
         (format!("{project}/inboxes/{inbox}"), "This inbox expired 5 min ago"),
         (format!("{project}/inboxes/{deleted}/send"), "This inbox was deleted 1 h ago"),
-        (format!("{project}/inboxes/never-there"), "There is no such inbox."),
+        (format!("{project}/inboxes/never-there"), "Inbox not found."),
         (format!("{project}/inboxes/{inbox}/messages/x"), "This inbox expired 5 min ago"),
-        ("/projects".to_owned(), "There is no such page."),
+        ("/projects".to_owned(), "Page not found."),
     ] {
         let page = own.get(&path).await;
         assert_eq!(page.status, 404, "{path}");
@@ -220,7 +220,7 @@ async fn unknown_paths_are_pages_for_browsers_and_json_for_others() {
     let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
     let page = get("/nowhere/at/all", browser).await;
     assert_eq!((page.status, page.headers["content-type"].to_str().unwrap()), (404, "text/html; charset=utf-8"));
-    assert!(page.body.contains("There is no such page.") && page.body.contains(&format!("{project}/inboxes")));
+    assert!(page.body.contains("Page not found.") && page.body.contains(&format!("{project}/inboxes")));
     assert!(page.headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));
     for (path, accept) in [("/nowhere", "*/*"), ("/nowhere", "application/json"), ("/v1/nowhere", browser)] {
         assert_eq!(get(path, accept).await.error(), (404, "not found".to_owned()), "{path} {accept}");
@@ -280,7 +280,7 @@ async fn queued_mail_is_cancelled_and_tried_again() {
     assert_eq!(own.post(&cancel, &[]).await.status, 303);
     assert!(own.get(&format!("{project}/outgoing")).await.body.contains("badge cancelled"));
     let twice = own.post(&cancel, &[]).await;
-    assert!(twice.status == 422 && twice.body.contains("is cancelled already"), "{twice:?}");
+    assert!(twice.status == 422 && twice.body.contains("is already cancelled"), "{twice:?}");
     assert_eq!(own.post(&cancel.replace("/cancel", "/retry"), &[]).await.status, 303);
     assert!(own.get(&format!("{project}/outgoing")).await.body.contains("badge queued"));
 }

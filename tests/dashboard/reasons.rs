@@ -63,9 +63,9 @@ fn the_mail_was_refused() {
     stream.read_to_string(&mut replies).unwrap();
     assert!(replies.contains("550 5.6.11"), "{replies}");
     failed.times_out("");
-    failed.is_told("was refused");
-    failed.is_told("SMTP needs CR LF");
-    failed.browser.sees(".notice", "1 mail to this address was refused");
+    failed.is_told("was rejected");
+    failed.is_told("SMTP requires CR LF");
+    failed.browser.sees(".notice", "1 message to this address was rejected");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn the_mail_went_to_another_domain() {
     assert!(failed.site.mail(&format!("{}@shop.example", failed.id), "").starts_with("550"));
     failed.times_out("");
     failed.is_told("Only mail to @restante.test is accepted. This mail went to @shop.example");
-    failed.browser.sees(".notice", "1 mail to this address was refused");
+    failed.browser.sees(".notice", "1 message to this address was rejected");
 }
 
 #[test]

@@ -38,7 +38,7 @@ async fn nothing_else_signs_in() {
     for secret in ["", "x", "rst_live_00000000000000000000000000000000", &ADMIN.to_uppercase()] {
         let answer = harness.send(sign_in_request(secret, "/projects")).await;
         assert_eq!((answer.status, answer.headers.get("set-cookie")), (401, None));
-        assert!(answer.body.contains("This is neither an API key nor the administrator"), "{}", answer.body);
+        assert!(answer.body.contains("Invalid API key or administrator token"), "{}", answer.body);
         assert!(answer.body.contains(r#"value="/projects""#));
         harness.clock.advance(Duration::from_secs(60 * 60));
     }

@@ -26,13 +26,13 @@ async fn an_inbox_shows_its_waits(engine: Engine) {
     let page = format!("{project}/inboxes/{inbox}");
     let url = format!("/v1/inboxes/{inbox}/messages/wait");
     let open = harness.spawn_get(&format!("{url}?subject=Reset%20password&from=shop&has=otp&timeout=60000"));
-    let shown = seen(&own, &page, "A test is waiting").await.body;
+    let shown = seen(&own, &page, "1 open wait").await.body;
     for text in ["Reset password", "shop", "code", "in 1 min"] {
         assert!(shown.contains(text), "{text}: {shown}");
     }
     let shown = seen(&own, &format!("{project}/waits"), &inbox).await.body;
     assert!(shown.contains("Reset password"), "{shown}");
-    let shown = seen(&own, &format!("{project}/inboxes"), "1 test is").await.body;
+    let shown = seen(&own, &format!("{project}/inboxes"), "1 open wait").await.body;
     assert!(shown.contains("Reset password"), "{shown}");
 
     harness.deliver(&inbox, "Welcome").await;
@@ -42,7 +42,7 @@ async fn an_inbox_shows_its_waits(engine: Engine) {
     assert!(shown.contains("excluded by subject, has"), "{shown}");
 
     let shown = own.get(&format!("{project}/waits")).await.body;
-    assert!(shown.contains("In the last hour 1 mail arrived and 0 were refused; 1 in the busiest minute."), "{shown}");
+    assert!(shown.contains("Last hour: 1 message received, 0 rejected; busiest minute: 1."), "{shown}");
     assert!(shown.contains("<rect class=\"arrived\""), "{shown}");
     let found = harness.get(&format!("{url}?subject=wel")).await;
     assert_eq!(found.status, 200);
@@ -77,7 +77,7 @@ async fn every_end_of_a_wait_is_named() {
     let refused = open.iter().position(tokio::task::JoinHandle::is_finished).unwrap();
     open.remove(refused);
     open.pop().unwrap().abort();
-    seen(&own, &page, ">hung up<").await;
+    seen(&own, &page, ">cancelled<").await;
     harness.get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0")).await;
     seen(&own, &page, ">no message<").await;
     harness.deliver(&inbox, "Hello").await;
@@ -124,7 +124,7 @@ async fn a_message_that_came_too_late_is_called_late() {
     harness.clock.advance(Duration::from_secs(7));
     harness.deliver(&inbox, "Hello").await;
     let page = own.get(&format!("{}/inboxes/{inbox}", own.project_path().await)).await.body;
-    assert!(page.contains("The message came too late") && page.contains("arrived 7 s after"), "{page}");
+    assert!(page.contains("A matching message arrived 7 s after the wait had ended"), "{page}");
 }
 
 #[tokio::test]
@@ -136,6 +136,6 @@ async fn another_project_does_not_see_the_waits() {
     let own = Visitor::of_default(&harness).await;
     seen(&own, &format!("{}/waits", own.project_path().await), &inbox).await;
     let page = other.get(&format!("{}/waits", other.project_path().await)).await.body;
-    assert!(page.contains("No test is waiting") && !page.contains(&inbox), "{page}");
+    assert!(page.contains("No open waits") && !page.contains(&inbox), "{page}");
     open.abort();
 }

@@ -124,8 +124,8 @@ async fn answers_that_are_none_end_the_attempt() {
 #[tokio::test]
 async fn a_message_that_the_server_cannot_take_fails_for_good() {
     for (ehlo, to, reason) in [
-        ("250-mx\r\n250 SIZE 100\r\n", "a@shop.example", "larger than the server takes"),
-        ("250 mx\r\n", "jörg@shop.example", "takes no addresses outside ASCII"),
+        ("250-mx\r\n250 SIZE 100\r\n", "a@shop.example", "larger than the server accepts"),
+        ("250 mx\r\n", "jörg@shop.example", "does not accept non-ASCII addresses"),
     ] {
         let (bed, server) = shop(Script::default().with("EHLO", Answer::Say(ehlo))).await;
         let id = bed.send(to, "Welcome").await;

@@ -69,7 +69,7 @@ async fn a_soft_refusal_is_tried_for_a_day_and_then_bounces() {
     assert!((19..24).contains(&hours), "given up after {hours} hours");
     assert!(sink.messages().is_empty());
     let text = bed.bounce().await.text("text");
-    assert!(text.contains("450 4.2.0 Come back later") && text.contains("is not tried again"), "{text}");
+    assert!(text.contains("450 4.2.0 Come back later") && text.contains("It will not be retried"), "{text}");
 }
 
 #[tokio::test]

@@ -60,10 +60,10 @@ async fn what_the_dns_denies_fails_for_good() {
     let net = Net::new();
     let bed = Bed::direct(&net, "null MX 0 .\nempty TXT x\nlost MX 10 nowhere\nbare MX 10 empty").await;
     for (domain, reason) in [
-        ("null.example", "null.example takes no mail"),
-        ("empty.example", "no server that takes mail for empty.example has an address"),
-        ("lost.example", "no server that takes mail for lost.example has an address"),
-        ("bare.example", "no server that takes mail for bare.example has an address"),
+        ("null.example", "null.example does not accept mail"),
+        ("empty.example", "no mail server of empty.example has an address"),
+        ("lost.example", "no mail server of lost.example has an address"),
+        ("bare.example", "no mail server of bare.example has an address"),
         ("unknown.example", "there is no domain unknown.example"),
     ] {
         let item = send_to(&bed, domain).await;
@@ -79,7 +79,7 @@ async fn a_failed_dns_query_is_repeated() {
     for domain in ["broken.example", "mail.broken.example", "shop.example", "elsewhere.test"] {
         let item = send_to(&bed, domain).await;
         assert_eq!(item.status, OutgoingStatus::Queued, "{domain}");
-        assert!(item.last_reply.starts_with("the DNS gave no answer"), "{}", item.last_reply);
+        assert!(item.last_reply.starts_with("the DNS lookup failed"), "{}", item.last_reply);
     }
 }
 

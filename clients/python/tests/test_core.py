@@ -146,7 +146,7 @@ def test_several_messages_share_one_time_limit_and_a_failure_frees_them() -> Non
 
 
 def test_a_time_out_comes_also_if_the_server_cannot_say_why() -> None:
-    with pytest.raises(WaitTimeoutError, match="could not say why") as caught:
+    with pytest.raises(WaitTimeoutError, match="explanation could not be read") as caught:
         Script(reply(408)).wait(0)
     assert caught.value.explanation is None
 

@@ -106,7 +106,7 @@ def test_it(restante_inbox):
 """,
         "--strict-markers",
     )
-    result.stdout.fnmatch_lines(["E*No message came to *@restante.test within 0.1 s.*"])
+    result.stdout.fnmatch_lines(["E*No message arrived at *@restante.test within 0.1 s.*"])
 
 
 def test_the_environment_comes_before_the_ini_file(
@@ -118,7 +118,7 @@ def test_the_environment_comes_before_the_ini_file(
 def test_it(restante_inbox):
     restante_inbox.wait_for_message()
 """)
-    result.stdout.fnmatch_lines(["*UnreachableError: No Restante server answers at http://127.0.0.1:9 *"])
+    result.stdout.fnmatch_lines(["*UnreachableError: Cannot connect to a Restante server at http://127.0.0.1:9 *"])
     monkeypatch.delenv("RESTANTE_TIMEOUT")
     pytester.makeini("[pytest]\nrestante_timeout = 0.2")
     run("""
@@ -180,8 +180,8 @@ def test_the_report_of_a_failed_test_has_its_mail(run: Run) -> None:
     result.stdout.fnmatch_lines(
         [
             ">   *restante_inbox.wait_for_message(*",
-            'E   *WaitTimeoutError: No message with subject "confirm" came to *@restante.test within 0.2 s.',
-            'E   *A message came, but not one that passes the filters (subject): "Welcome to the shop" from shop@app*',
+            'E   *WaitTimeoutError: No message with subject "confirm" arrived at *@restante.test within 0.2 s.',
+            'E   *A message arrived, but it does not match the filters (subject): "Welcome to the shop" from shop@app*',
             "*- mail of this test -*",
             "*@restante.test: 1 message",
             '  "Welcome to the shop" from shop@app.example at *',

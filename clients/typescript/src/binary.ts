@@ -1,4 +1,4 @@
-/** Finds the server's program: the one that is named, the packaged one, or the one on PATH. */
+/** Finds the `restante` binary: that of RESTANTE_BIN, the packaged one, or the one on PATH. */
 
 import { existsSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -9,18 +9,18 @@ import { variable } from "./settings.js";
 const PROGRAM = process.platform === "win32" ? "restante.exe" : "restante";
 const PACKAGE = `@restante/${process.platform}-${process.arch}`;
 
-/** The path of the server's program. */
+/** The path of the `restante` binary. */
 export function findBinary(): string {
   const named = variable("RESTANTE_BIN");
   if (named !== undefined) {
     if (existsSync(named)) return named;
-    throw new RestanteError(`RESTANTE_BIN names a file that does not exist: ${named}`);
+    throw new RestanteError(`RESTANTE_BIN is set to a file that does not exist: ${named}`);
   }
   const found = packaged() ?? onPath();
   if (found !== undefined) return found;
   throw new RestanteError(
-    `The server's program is missing: there is neither the package ${PACKAGE} nor \`restante\` on PATH. Install ` +
-      "without --omit=optional, or build the program and name it in RESTANTE_BIN.",
+    `The restante binary is missing: there is neither the package ${PACKAGE} nor \`restante\` on PATH. Install ` +
+      "without --omit=optional, or build the binary and set RESTANTE_BIN to its path.",
   );
 }
 
@@ -32,7 +32,7 @@ function packaged(): string | undefined {
   }
 }
 
-/** The first on PATH that is the program and not this package's own command, which would only look for it again. */
+/** The first `restante` on PATH that is the binary. Skips this package's command, which would search again. */
 function onPath(): string | undefined {
   const candidates = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, PROGRAM));
   return candidates.find((path) => existsSync(path) && !realpathSync(path).endsWith(".js"));

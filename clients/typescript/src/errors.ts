@@ -4,9 +4,9 @@ import type { Explanation } from "./types.js";
 import type { Filters } from "./filters.js";
 import type { Message } from "./message.js";
 
-/** Everything that goes wrong in a call of the client. */
+/** The base class of all errors of the client. */
 export class RestanteError extends Error {
-  /** The HTTP status of the server's answer, if the error comes from one. */
+  /** The HTTP status, if the error is a response of the server. */
   readonly status: number | undefined;
 
   constructor(message: string, options: { status?: number; cause?: unknown } = {}) {
@@ -16,13 +16,13 @@ export class RestanteError extends Error {
   }
 }
 
-/** No matching mail came in time. The message says what did come, what was refused, and why, as the server sees it. */
+/** No matching message arrived in time. The text lists what arrived, what was rejected, and the server's reason. */
 export class WaitTimeoutError extends RestanteError {
   /** The filters of the wait. */
   readonly filters: Filters;
   /** How long the wait lasted, in milliseconds. */
   readonly waited: number;
-  /** The server's explanation; undefined if it could not be asked. */
+  /** The server's explanation; undefined if it could not be read. */
   readonly explanation: Explanation | undefined;
 
   constructor(message: string, details: { filters: Filters; waited: number; explanation: Explanation | undefined }) {
@@ -33,9 +33,9 @@ export class WaitTimeoutError extends RestanteError {
   }
 }
 
-/** A mail came where none was expected. */
+/** A message arrived although none was expected. */
 export class UnexpectedMessageError extends RestanteError {
-  /** The mail that came. */
+  /** The message that arrived. */
   readonly received: Message;
 
   constructor(text: string, received: Message) {
@@ -56,7 +56,7 @@ export class UnauthorizedError extends RestanteError {}
 /** The server does not accept the request: an unknown field, a cursor of another inbox, a bad address. */
 export class InvalidRequestError extends RestanteError {}
 
-/** Nothing answers at the server's address, or a server could not be started. */
+/** The server cannot be reached, or could not be started. */
 export class UnreachableError extends RestanteError {}
 
 /**
@@ -70,7 +70,7 @@ export function callSite(method: (...parameters: never[]) => unknown): { stack?:
 }
 
 /**
- * Gives an error the stack of a call, so that a report shows the line of the test.
+ * Replaces the stack of an error with that of a call, so that a report shows the line of the test.
  * @internal
  */
 export function blameCaller<E extends Error>(error: E, site: { stack?: string }): E {

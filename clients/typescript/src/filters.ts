@@ -1,18 +1,18 @@
-/** Which messages a wait is for. The server checks what it can; regular expressions and predicates are checked here. */
+/** The filters of a wait. The server applies texts and `has`; regular expressions and predicates are applied here. */
 
 import type { Message } from "./message.js";
 
-/** Which messages are wanted. Everything that is given must hold. */
+/** The filters for messages. A message must match all of them. */
 export interface Filters {
-  /** A text that the subject contains, in any case, or a regular expression. */
+  /** A text that the subject contains (case-insensitive), or a regular expression. */
   subject?: string | RegExp;
-  /** A text that the sender's address contains, in any case, or a regular expression. */
+  /** A text that the sender's address contains (case-insensitive), or a regular expression. */
   from?: string | RegExp;
   /** Only messages with a one-time code, with a link, or with both. */
   has?: Content | readonly Content[];
-  /** Only messages later than this one. By default a wait goes on after the one it returned last; null starts over. */
+  /** Only messages later than this one. By default, later than the last one that a wait returned; null starts over. */
   after?: { id: string } | string | null;
-  /** Only messages for which this is true. */
+  /** Only messages for which this function returns true. */
   where?: (message: Message) => boolean;
 }
 
@@ -21,11 +21,11 @@ export type Content = "otp" | "link";
 
 /** The filters of a wait, and how long it lasts. */
 export interface WaitOptions extends Filters {
-  /** How long to wait, in milliseconds. 0 looks once. */
+  /** How long to wait, in milliseconds. 0 checks once. */
   timeout?: number;
 }
 
-/** The filters that the server checks, as its query. */
+/** The filters that the server applies, as query parameters. */
 export function serverQuery(filters: Filters, after: string | undefined): Record<string, string | undefined> {
   return {
     subject: typeof filters.subject === "string" ? filters.subject : undefined,
@@ -35,7 +35,7 @@ export function serverQuery(filters: Filters, after: string | undefined): Record
   };
 }
 
-/** Whether the filters that the server cannot check hold. */
+/** Whether the message matches the filters that the server cannot apply. */
 export function passes(message: Message, filters: Filters): boolean {
   return (
     matches(message.subject, filters.subject) &&
@@ -45,11 +45,11 @@ export function passes(message: Message, filters: Filters): boolean {
 }
 
 function matches(text: string, filter: string | RegExp | undefined): boolean {
-  // A copy: a regular expression with the flag g or y remembers where it stopped.
+  // A copy, because a regular expression with the flag g or y remembers where it stopped.
   return !(filter instanceof RegExp) || new RegExp(filter.source, filter.flags.replace(/[gy]/g, "")).test(text);
 }
 
-/** The filters that are checked here, for a person; empty if the server checks all of them. */
+/** The filters that are applied here, as texts; empty if the server applies all of them. */
 export function localFilters(filters: Filters): string[] {
   const named = [
     filters.subject instanceof RegExp ? `subject ${filters.subject}` : "",
@@ -59,7 +59,7 @@ export function localFilters(filters: Filters): string[] {
   return named.filter((name) => name !== "");
 }
 
-/** All filters but the cursor, for a person. */
+/** All filters except the cursor, as a text. */
 export function describeFilters(filters: Filters): string {
   const contents = typeof filters.has === "string" ? [filters.has] : (filters.has ?? []);
   const named = [
@@ -75,7 +75,7 @@ function quoted(filter: string | RegExp): string {
   return typeof filter === "string" ? JSON.stringify(filter) : String(filter);
 }
 
-/** The id that an explicit `after` names; undefined if it is null or not given. */
+/** The id in an explicit `after`; undefined if it is null or not given. */
 export function afterId(after: Filters["after"]): string | undefined {
   return typeof after === "string" ? after : after?.id;
 }

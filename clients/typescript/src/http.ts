@@ -1,15 +1,15 @@
-/** Requests to the server: the key, time limits, which failures are tried again, and which error each answer is. */
+/** Requests to the server: the key, time limits, retries, and the error for each response. */
 
 import { InvalidRequestError, NotFoundError, RestanteError, UnauthorizedError, UnreachableError } from "./errors.js";
 import { fromWire } from "./types.js";
 
-/** A request's own time limit is this much longer than what the server is asked to wait. */
+/** The time limit of a request is this much longer than the timeout that is sent to the server. */
 const GRACE = 10_000;
-/** Requests that are not waits are tried again for at most so long. */
+/** Requests that are not waits are retried for at most this long. */
 const PATIENCE = 10_000;
 const SHORTEST_PAUSE = 50;
 const LONGEST_PAUSE = 1_000;
-/** What a failed connection attempt is called: nothing has reached the server. */
+/** The codes of a failed connection attempt, in which nothing has reached the server. */
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
 
 /** One request. */
@@ -20,14 +20,14 @@ export interface Request {
   body?: unknown;
 }
 
-/** What became of one attempt. */
+/** The result of one attempt. */
 export interface Outcome {
-  /** The status of the answer; 0 if there was none. */
+  /** The status of the response; 0 if there was none. */
   status: number;
   body: Buffer;
   /** Milliseconds, from `Retry-After`. */
   retryAfter?: number;
-  /** Without an answer: whether the request may have reached the server, and what broke. */
+  /** Without a response: whether the request may have reached the server, and the cause. */
   sent?: boolean;
   cause?: unknown;
 }
@@ -44,12 +44,12 @@ export class Http {
     this.#patience = Math.min(PATIENCE, timeout);
   }
 
-  /** The JSON of a successful answer, with the field names of JavaScript. */
+  /** The JSON of a successful response, with JavaScript field names. */
   async json<T>(request: Request): Promise<T> {
     return decoded(await this.bytes(request)) as T;
   }
 
-  /** The bytes of a successful answer. What may be tried again is tried again. */
+  /** The bytes of a successful response. Requests that may be repeated are retried. */
   async bytes(request: Request): Promise<Buffer> {
     const pauses = new Pauses(performance.now() + this.#patience);
     for (;;) {
@@ -59,7 +59,7 @@ export class Http {
     }
   }
 
-  /** One attempt; `held` is how long the server is asked to hold the request, in milliseconds. */
+  /** One attempt; `held` is how long the server may keep the request open, in milliseconds. */
   async attempt(request: Request, held = 0): Promise<Outcome> {
     const { method, path, query, body } = request;
     const init: RequestInit = { method, headers: this.#headers, signal: AbortSignal.timeout(held + GRACE) };
@@ -77,7 +77,7 @@ export class Http {
     }
   }
 
-  /** The error that a failed attempt is. */
+  /** The error for a failed attempt. */
   error({ method, path }: Request, outcome: Outcome): RestanteError {
     const { status } = outcome;
     const text = `${method} /v1${path}: ${status} ${wordsOf(outcome)}`;
@@ -98,18 +98,18 @@ export class Http {
 }
 
 const KEY_HELP =
-  "Is RESTANTE_API_KEY the key of a project of this server? `restante serve` prints one at its first start.";
+  "Check that RESTANTE_API_KEY is the key of a project of this server. `restante serve` prints one at its first start.";
 
 function unreachable(url: string, cause: unknown): UnreachableError {
   const reason = codeOf(cause) || String(cause);
   return new UnreachableError(
-    `Restante does not answer at ${url} (${reason}). Start it with \`npx restante serve\` and set RESTANTE_URL to ` +
-      "the address that it prints, or leave RESTANTE_URL unset: then a server is started for the run.",
+    `Cannot connect to Restante at ${url} (${reason}). Start it with \`npx restante serve\` and set RESTANTE_URL to ` +
+      "the address that it prints, or unset RESTANTE_URL to start a server for the run.",
     { cause },
   );
 }
 
-/** Growing, jittered pauses until a deadline: each is a tenth of the time so far, so that nothing is late by more. */
+/** Pauses until a deadline: each is a tenth of the time so far, within limits, with jitter. */
 export class Pauses {
   readonly #start = performance.now();
   readonly #deadline: number;
@@ -118,7 +118,7 @@ export class Pauses {
     this.#deadline = deadline;
   }
 
-  /** Pauses, as long as the server asks for; false without a pause if the deadline has passed. */
+  /** Pauses at least as long as the server requests; returns false without a pause if the deadline has passed. */
   async next(outcome?: Outcome): Promise<boolean> {
     const now = performance.now();
     const left = this.#deadline - now;
@@ -130,12 +130,12 @@ export class Pauses {
   }
 }
 
-/** Whether the attempt did what was asked for. */
+/** Whether the attempt succeeded. */
 export function isSuccess({ status }: Outcome): boolean {
   return status >= 200 && status < 300;
 }
 
-/** The server's own words for an error. */
+/** The server's text for an error. */
 export function wordsOf(answer: Outcome): string {
   try {
     return String((JSON.parse(answer.body.toString()) as { error: unknown }).error);
@@ -144,12 +144,12 @@ export function wordsOf(answer: Outcome): string {
   }
 }
 
-/** The JSON of an answer, with the field names of JavaScript. */
+/** The JSON of a response, with JavaScript field names. */
 export function decoded(body: Buffer): unknown {
   return body.length === 0 ? undefined : fromWire(JSON.parse(body.toString()));
 }
 
-/** A read may always be repeated, a change only if it cannot have been done. */
+/** A read may always be repeated; a change may be repeated only if the server cannot have carried it out. */
 function mayRepeat({ method }: Request, outcome: Outcome): boolean {
   if (outcome.status === 0) return method === "GET" || outcome.sent === false;
   return outcome.status === 429 || (outcome.status === 503 && method === "GET");
@@ -160,7 +160,7 @@ function encoded(query: Record<string, string | undefined> = {}): string {
   return given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
 }
 
-/** The system's name for what broke a connection. */
+/** The system's error code for a failed connection. */
 function codeOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (typeof cause !== "object" || cause === null) return "";

@@ -1,4 +1,4 @@
-/** An inbox: waiting for its mail, sending from it, and asking why a mail did not come. */
+/** An inbox: waiting for its messages, sending from it, and explaining a missing message. */
 
 import { blameCaller, callSite, NotFoundError, RestanteError, UnexpectedMessageError } from "./errors.js";
 import { afterId, describeFilters, passes, serverQuery, type Filters, type WaitOptions } from "./filters.js";
@@ -9,18 +9,18 @@ import type { Explanation, Fault, FaultState, InboxFields, MessageFields, Outgoi
 import { nextMessage } from "./wait.js";
 
 /**
- * What a test runner adds to each wait.
+ * The integration of a test runner with waits.
  * @internal
  */
 export interface WaitHooks {
-  /** The time that a wait may take. */
+  /** The time that a wait may take, at most `timeout`. */
   limit(timeout: number): number;
   /** Runs the wait that was called at `site`, a stack. */
   run<T>(title: string, site: { stack?: string }, wait: () => Promise<T>): Promise<T>;
 }
 
 /**
- * What the objects of one client share.
+ * The state that the objects of one client share.
  * @internal
  */
 export interface Connection {
@@ -30,17 +30,17 @@ export interface Connection {
   hooks: WaitHooks;
 }
 
-/** An inbox with an address of its own. Use one for each test. */
+/** An inbox with its own address. Use one for each test. */
 export class Inbox implements AsyncDisposable {
   readonly id: string;
-  /** Where the application sends its mail. */
+  /** The address to which the application sends its mail. */
   readonly address: string;
   readonly kind: "temporary" | "permanent";
   readonly createdAt: Date;
-  /** When the inbox and its messages go; null for a permanent one. */
+  /** When the inbox expires with its messages; null for a permanent one. */
   readonly expiresAt: Date | null;
   readonly #connection: Connection;
-  /** The message that was returned last, and all that were, for waits that run at the same time. */
+  /** The last message that was returned, and all returned ones, for waits that run at the same time. */
   #cursor: string | undefined;
   #returned = new Set<string>();
 
@@ -55,9 +55,9 @@ export class Inbox implements AsyncDisposable {
   }
 
   /**
-   * The next message that passes the filters: the oldest that no earlier wait on this object has returned and that is
-   * later than the last one returned. It does not matter whether the mail or the wait comes first.
-   * @throws {@link WaitTimeoutError} with the reason if none comes in time.
+   * The next message that matches the filters: the oldest that no earlier wait on this object has returned and that is
+   * later than the last one returned. The message may arrive before or after the wait starts.
+   * @throws {@link WaitTimeoutError} with the reason if none arrives in time.
    */
   async waitForMessage(options: WaitOptions = {}): Promise<Message> {
     const [message] = await this.#wait(1, options, callSite(this.waitForMessage));
@@ -65,16 +65,16 @@ export class Inbox implements AsyncDisposable {
   }
 
   /**
-   * The next messages that pass the filters, oldest first.
-   * @throws {@link WaitTimeoutError} with the reason if fewer come in time. Then the next wait begins where this did.
+   * The next messages that match the filters, oldest first.
+   * @throws {@link WaitTimeoutError} with the reason if fewer arrive in time. The next wait starts where this did.
    */
   waitForMessages(count: number, options: WaitOptions = {}): Promise<Message[]> {
     return this.#wait(count, options, callSite(this.waitForMessages));
   }
 
   /**
-   * Waits for `within` milliseconds and fails if a message that passes the filters comes, or is already there and was
-   * not returned by a wait.
+   * Waits for `within` milliseconds and fails if a message that matches the filters arrives, or is already there and
+   * was not returned by a wait.
    * @throws {@link UnexpectedMessageError} with the message.
    */
   async expectNoMessage(options: { within: number } & Filters): Promise<void> {
@@ -93,7 +93,7 @@ export class Inbox implements AsyncDisposable {
     });
   }
 
-  /** The messages that are there and pass the filters, newest first, also those that waits have returned. */
+  /** The current messages that match the filters, newest first, including those that waits have returned. */
   async messages(filters: Filters = {}): Promise<Message[]> {
     const { http } = this.#connection;
     const query = serverQuery(filters, afterId(filters.after));
@@ -108,7 +108,7 @@ export class Inbox implements AsyncDisposable {
     return this.#connection.http.json({ method: "POST", path: `${this.#path}/messages`, body });
   }
 
-  /** Replaces the faults of this inbox: how the server treats the application's next mails to it. */
+  /** Replaces the faults of this inbox, which the server injects when the application sends to it. */
   async setFaults(faults: readonly Fault[]): Promise<FaultState[]> {
     const request = { method: "PUT", path: `${this.#path}/faults`, body: { faults } } as const;
     return (await this.#connection.http.json<{ faults: FaultState[] }>(request)).faults;
@@ -120,7 +120,7 @@ export class Inbox implements AsyncDisposable {
     return (await this.#connection.http.json<{ faults: FaultState[] }>(request)).faults;
   }
 
-  /** Asks the server why no message that passes the filters came. Regular expressions and `where` are not asked for. */
+  /** The server's explanation why no matching message arrived. Regular expressions and `where` are ignored. */
   explain(filters: Filters = {}): Promise<Explanation> {
     return explain(this.#connection.http, this.id, filters, afterId(filters.after));
   }
@@ -130,7 +130,7 @@ export class Inbox implements AsyncDisposable {
     await this.#connection.http.bytes({ method: "DELETE", path: this.#path });
   }
 
-  /** Deletes the inbox at the end of an `await using` block, if it is still there. */
+  /** Deletes the inbox at the end of an `await using` block, if it still exists. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.delete().catch((error: unknown) => {
       if (!(error instanceof NotFoundError)) throw error;
@@ -166,7 +166,7 @@ export class Inbox implements AsyncDisposable {
         found.push(message);
       }
     } finally {
-      // A wait that fails changes nothing.
+      // A failed wait has no effect on later waits.
       if (found.length < count) found.forEach(({ id }) => begin.returned.delete(id));
     }
     if (found.length < count) {
@@ -180,7 +180,7 @@ export class Inbox implements AsyncDisposable {
     return found;
   }
 
-  /** Where a wait begins, and what it leaves out. A cursor that the caller gives is taken as it is. */
+  /** The start of a wait, and the messages that it skips. A cursor of the caller is used unchanged. */
   #begin({ after }: Filters): { after: string | undefined; remembered: boolean; returned: Set<string> } {
     return after === undefined
       ? { after: this.#cursor, remembered: true, returned: this.#returned }
@@ -191,7 +191,7 @@ export class Inbox implements AsyncDisposable {
     return nextMessage(this.#connection.http, { ...wait, inboxId: this.id });
   }
 
-  /** Runs a wait as the test runner wants it. Its error has the line of the test, and says how the inbox ended. */
+  /** Runs a wait with the hooks of the test runner. Its error has the line of the test, and how the inbox ended. */
   #run<T>(title: string, site: { stack?: string }, wait: () => Promise<T>): Promise<T> {
     return this.#connection.hooks.run(title, site, async () => {
       try {
@@ -212,10 +212,10 @@ export class Inbox implements AsyncDisposable {
 function unexpected(address: string, filters: Filters, message: Message): string {
   const described = describeFilters(filters);
   const mail = `${JSON.stringify(message.subject)} from ${message.from}`;
-  return `No mail${described && ` with ${described}`} was expected for ${address}, but this came: ${mail}.`;
+  return `No message${described && ` with ${described}`} was expected for ${address}, but this arrived: ${mail}.`;
 }
 
-/** Takes a message that no other wait has taken. */
+/** Claims a message for one wait; false if another wait has claimed it. */
 function claim({ returned }: { returned: Set<string> }, message: Message): boolean {
   if (returned.has(message.id)) return false;
   returned.add(message.id);

@@ -1,4 +1,4 @@
-/** Keeps the server of a test run: starts it, says where it is, and stops it when the run's first process has ended. */
+/** Owns the server of a test run: starts it, publishes its address, and stops it when the run's first process ends. */
 
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ async function start(folder: string): Promise<Server | undefined> {
   }
 }
 
-/** Writes a file that is never seen half written. */
+/** Writes a file atomically. */
 function publish(path: string, text: string): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600 });
   renameSync(`${path}.new`, path);

@@ -1,4 +1,4 @@
-/** Starts a server on free ports with data of its own, which stops with the process that started it. */
+/** Starts a server on free ports with its own data directory, which stops with the process that started it. */
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -16,10 +16,10 @@ import type { SmtpAddress } from "./types.js";
 const LONGEST_START = 20_000;
 const LOG = "server.log";
 const ANY_PORT = "127.0.0.1:0";
-/** As many waits at once as a key may have. */
+/** The most concurrent waits that the server allows per key. */
 const WAITS_PER_KEY = "128";
 
-/** Where a server that was started answers. */
+/** The addresses of a server that was started. */
 export interface ServerAddress {
   url: string;
   apiKey: string;
@@ -27,28 +27,28 @@ export interface ServerAddress {
   mailDomain: string;
 }
 
-/** A server that was started. */
+/** A started server. */
 export interface Server extends ServerAddress {
   pid: number;
-  /** Stops the server, and removes its data if the folder was made for it. */
+  /** Stops the server, and removes its data if the directory was created for it. */
   stop(): Promise<void>;
 }
 
-/** How to start a server. Everything else comes from the environment, as `RESTANTE_SMTP_LISTEN`. */
+/** How to start a server. Other settings are read from the environment, for example `RESTANTE_SMTP_LISTEN`. */
 export interface ServerOptions {
-  /** Further flags of `restante serve`. */
+  /** Additional flags of `restante serve`. */
   flags?: readonly string[];
-  /** A folder for the data, which is kept. By default a temporary one, which is removed. */
+  /** A directory for the data, which is kept. By default a temporary one, which is removed. */
   dataDir?: string;
-  /** The key of the default project; by default a new one is made. */
+  /** The key of the default project; by default a new one is generated. */
   apiKey?: string;
-  /** Where HTTP listens; by default `RESTANTE_HTTP_LISTEN`, else a free port of 127.0.0.1. */
+  /** The address for HTTP; by default `RESTANTE_HTTP_LISTEN`, else a free port of 127.0.0.1. */
   httpListen?: string;
-  /** Where SMTP listens; by default `RESTANTE_SMTP_LISTEN`, else a free port of 127.0.0.1. */
+  /** The address for SMTP; by default `RESTANTE_SMTP_LISTEN`, else a free port of 127.0.0.1. */
   smtpListen?: string;
 }
 
-/** Starts a server. It stops when this process ends, however that happens. */
+/** Starts a server. It stops when this process ends, even if it crashes. */
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const binary = findBinary();
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "restante-"));
@@ -92,17 +92,17 @@ function flags(dataDir: string, options: ServerOptions): string[] {
   return ["serve", "--http-listen", http, "--smtp-listen", smtp, ...fixed, ...(options.flags ?? [])];
 }
 
-/** The environment without what belongs to a server that is started by hand. */
+/** The environment without the variables that are meant for a manually started server. */
 function environment(options: ServerOptions): NodeJS.ProcessEnv {
   const { RESTANTE_DATA_DIR: _data, RESTANTE_DATABASE: _database, ...environment } = process.env;
-  // A test must not mail the world by mistake.
+  // A test must not send mail to the internet by mistake.
   if (variable("RESTANTE_RELAY") === undefined) environment.RESTANTE_OUTBOUND ??= "off";
   environment.RESTANTE_WAITS_PER_KEY ??= WAITS_PER_KEY;
   if (options.apiKey !== undefined) environment.RESTANTE_API_KEY = options.apiKey;
   return environment;
 }
 
-/** The line that says where the server listens. The server does not keep this process alive. */
+/** The line with the server's addresses. The server does not keep this process alive. */
 async function firstLine(child: ChildProcess): Promise<string> {
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error("no pipes");
@@ -133,6 +133,6 @@ function address(line: string, options: ServerOptions): ServerAddress {
     api_key: string | null;
   };
   const apiKey = printed.api_key ?? options.apiKey ?? variable("RESTANTE_API_KEY");
-  if (apiKey === undefined) throw new Error("its data folder has a key that is not known; name it in RESTANTE_API_KEY");
+  if (apiKey === undefined) throw new Error("its data directory has an unknown key; set RESTANTE_API_KEY to it");
   return { url: printed.url, apiKey, smtp: printed.smtp, mailDomain: printed.mail_domain };
 }

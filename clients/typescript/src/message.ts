@@ -4,7 +4,7 @@ import { blameCaller, callSite, ContentError } from "./errors.js";
 import type { Http } from "./http.js";
 import type { Attachment, MessageDetails, MessageFields, OutgoingMessage, Sent } from "./types.js";
 
-/** Which link is meant: a text that it contains, a regular expression, or a function that is true for it. */
+/** Selects a link: a text that it contains, a regular expression, or a function that returns true for it. */
 export type LinkMatch = string | RegExp | ((url: string) => boolean);
 
 /** The part of a Playwright page that {@link Message.openIn} uses. */
@@ -21,15 +21,15 @@ export interface PageLike {
   goto(url: string): Promise<unknown>;
 }
 
-/** Forbids what a mail client forbids: scripts, and everything remote. */
+/** Blocks what a mail client blocks: scripts and remote content. */
 const PAGE_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'";
 
-/** How the server shows a link that must not lead anywhere in a report or a dashboard. */
+/** The form of links in the server's page, which cannot be followed in a report or a dashboard. */
 const DISARMED_LINK = / href="#" title="(https?:[^"]*)"/g;
 
 /** A message that an inbox received, with its text, HTML, links and one-time code. */
 export class Message implements Omit<MessageFields, "receivedAt"> {
-  /** The identifier, also a cursor: `{ after: message }`. */
+  /** The identifier, also used as a cursor: `{ after: message }`. */
   readonly id: string;
   /** The inbox it is in. */
   readonly inboxId: string;
@@ -38,7 +38,7 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
   /** The recipient's address: that of the inbox. */
   readonly to: string;
   readonly subject: string;
-  /** The plain text; of a message that has only HTML, the HTML as text. */
+  /** The plain text; for a message that has only HTML, the HTML as text. */
   readonly text: string;
   /** The HTML, or an empty string. */
   readonly html: string;
@@ -86,11 +86,11 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
       match === undefined ? "" : ` that match ${typeof match === "string" ? JSON.stringify(match) : String(match)}`;
     const count = found.length === 0 ? "no links" : `${found.length} links`;
     const all = this.links.length === 0 ? "It has no links." : `Its links:\n${indented(this.links.join("\n"))}`;
-    const error = new ContentError(`${named(this)} has ${count}${wanted}, and exactly one is needed. ${all}`);
+    const error = new ContentError(`${named(this)} has ${count}${wanted}, but exactly one is needed. ${all}`);
     throw blameCaller(error, callSite(this.link));
   }
 
-  /** Everything about the message: envelope, headers, parts, how the code was recognised. */
+  /** All details of the message: envelope, headers, parts, how the code was recognised. */
   details(): Promise<MessageDetails> {
     return this.#http.json({ method: "GET", path: `${this.#path}/details` });
   }
@@ -106,7 +106,7 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     );
   }
 
-  /** The bytes of the message as they were received. */
+  /** The bytes of the message as received. */
   raw(): Promise<Buffer> {
     return this.#http.bytes({ method: "GET", path: `${this.#path}/raw` });
   }
@@ -116,14 +116,14 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     return (await this.#http.bytes({ method: "GET", path: `${this.#path}/page` })).toString();
   }
 
-  /** Answers the message from the inbox that has it. */
+  /** Replies to the message from its inbox. */
   reply(answer: Partial<Pick<OutgoingMessage, "subject" | "text" | "html">>): Promise<Sent> {
     const subject = answer.subject ?? (/^re:/i.test(this.subject) ? this.subject : `Re: ${this.subject}`);
     const body = { to: this.from, ...answer, subject, in_reply_to: this.id };
     return this.#http.json({ method: "POST", path: `/inboxes/${this.inboxId}/messages`, body });
   }
 
-  /** Deletes the message. It can still be a cursor. */
+  /** Deletes the message. It remains valid as a cursor. */
   async delete(): Promise<void> {
     await this.#http.bytes({ method: "DELETE", path: this.#path });
   }

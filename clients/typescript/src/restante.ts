@@ -10,11 +10,11 @@ import type { InboxFields, MessageFields, SmtpAddress } from "./types.js";
 
 const NO_HOOKS: WaitHooks = { limit: (timeout) => timeout, run: (_title, _site, wait) => wait() };
 
-/** A client of a Restante server. {@link Restante.connect} makes one. */
+/** A client of a Restante server. {@link Restante.connect} creates one. */
 export class Restante implements AsyncDisposable {
   /** The server's address. */
   readonly url: string;
-  /** Where the application under test sends its mail. */
+  /** The SMTP server for the application under test. */
   readonly smtp: SmtpAddress;
   /** The domain of every inbox. */
   readonly mailDomain: string;
@@ -29,7 +29,7 @@ export class Restante implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** A client of the server that the options or the environment name, or of one that is started for it. */
+  /** Connects to the server of the options or the environment, or starts a server for this client. */
   static connect(options: RestanteOptions = {}): Promise<Restante> {
     return Restante.connectWith(options, NO_HOOKS);
   }
@@ -52,7 +52,7 @@ export class Restante implements AsyncDisposable {
     return new Restante(url, smtp, mailDomain, { http: new Http(url, apiKey, timeout), timeout, hooks });
   }
 
-  /** Makes a temporary inbox. */
+  /** Creates a temporary inbox. */
   async createInbox(): Promise<Inbox> {
     return this.#inbox(await this.#connection.http.json({ method: "POST", path: "/inboxes" }));
   }

@@ -1,6 +1,6 @@
 /**
- * One server for a whole test run. A process that keeps it belongs to the run's first process and ends after it, so the
- * server outlives each worker and nothing outlives the run.
+ * One server for a whole test run. A keeper process starts it and ends after the run's first process, so the
+ * server outlives each worker, but not the run.
  */
 
 import { spawn } from "node:child_process";
@@ -15,13 +15,13 @@ import { smtpAddress, variable } from "./settings.js";
 const LONGEST_START = 30_000;
 const PAUSE = 5;
 /**
- * What the keeper leaves in the folder of the run.
+ * The files that the keeper writes to the directory of the run.
  * @internal
  */
 export const FILES = { server: "server.json", error: "error.txt" } as const;
 
 /**
- * The server of this run: the one that `RESTANTE_URL` names, or one that is started for the run and stops after it.
+ * The server of this run: that of `RESTANTE_URL`, or one that is started for the run and stops after it.
  * Call it in the configuration of a test runner; the processes that the runner starts find the server in their
  * environment. It returns when the server is ready.
  */
@@ -50,7 +50,7 @@ export function serverOfProcess(owner: number): ServerAddress {
   return waitFor(folder);
 }
 
-/** What an earlier process with the same number has left. */
+/** Removes the files of an earlier process with the same process id. */
 function removeStale(folder: string): void {
   const keeper = read(join(folder, FILES.server));
   if (keeper === undefined) return;
@@ -58,7 +58,7 @@ function removeStale(folder: string): void {
   if (!isAlive(pid)) rmSync(folder, { recursive: true, force: true });
 }
 
-/** Of several callers, one makes the folder. Another user's folder is not trusted. */
+/** Creates the directory; true for only one of several callers. A directory of another user is not trusted. */
 function isFirst(folder: string): boolean {
   try {
     mkdirSync(folder, { mode: 0o700 });
@@ -67,7 +67,7 @@ function isFirst(folder: string): boolean {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
   if (process.getuid && lstatSync(folder).uid !== process.getuid()) {
-    throw new RestanteError(`${folder} belongs to another user. Remove it, or set TMPDIR to a folder of your own.`);
+    throw new RestanteError(`${folder} belongs to another user. Remove it, or set TMPDIR to another directory.`);
   }
   return false;
 }
@@ -78,13 +78,13 @@ function startKeeper(folder: string, owner: number): void {
   spawn(process.execPath, [script, folder, String(owner)], { ...options, env: keeperEnvironment() }).unref();
 }
 
-/** Without what a runner puts there for its own processes, as a debugger. */
+/** The environment without variables that a runner sets for its own processes, for example a debugger. */
 function keeperEnvironment(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: _options, ...environment } = process.env;
   return environment;
 }
 
-/** Waits without the event loop: a configuration file is read at once. */
+/** Waits synchronously, because a configuration file is read synchronously. */
 function waitFor(folder: string): ServerAddress {
   const deadline = performance.now() + LONGEST_START;
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
@@ -103,7 +103,7 @@ function read(path: string): string | undefined {
 }
 
 /**
- * Whether a process runs. One that has ended, and whose parent has not noticed, does not.
+ * Whether a process is running. A zombie process is not.
  * @internal
  */
 export function isAlive(pid: number): boolean {

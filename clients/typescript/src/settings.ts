@@ -3,7 +3,7 @@
 import { RestanteError } from "./errors.js";
 import type { SmtpAddress } from "./types.js";
 
-/** How a client is made. What is not given comes from the environment. */
+/** The options of a client. Missing ones are read from the environment. */
 export interface RestanteOptions {
   /** The server's address, `RESTANTE_URL`. Without it, a server is started and belongs to this client. */
   url?: string | undefined;
@@ -11,7 +11,7 @@ export interface RestanteOptions {
   apiKey?: string | undefined;
   /** How long a wait lasts, in milliseconds; `RESTANTE_TIMEOUT` in seconds; 30 seconds by default. */
   timeout?: number | undefined;
-  /** Where the server takes mail, `RESTANTE_SMTP` as `HOST:PORT`; by default port 1025 of the server's host. */
+  /** The SMTP server, `RESTANTE_SMTP` as `HOST:PORT`; by default port 1025 of the server's host. */
   smtp?: SmtpAddress | undefined;
   /** The server's mail domain, `RESTANTE_MAIL_DOMAIN`; by default `restante.test`. */
   mailDomain?: string | undefined;
@@ -26,17 +26,19 @@ export function waitTimeout(option: number | undefined): number {
   const text = variable("RESTANTE_TIMEOUT");
   if (text === undefined) return DEFAULT_TIMEOUT;
   const seconds = Number(text);
-  if (!(seconds >= 0)) throw new RestanteError(`RESTANTE_TIMEOUT is a number of seconds, not ${JSON.stringify(text)}.`);
+  if (!(seconds >= 0)) {
+    throw new RestanteError(`RESTANTE_TIMEOUT must be a number of seconds, not ${JSON.stringify(text)}.`);
+  }
   return seconds * 1000;
 }
 
-/** Where the server at `url` takes mail. */
+/** The SMTP address of the server at `url`. */
 export function smtpAddress(url: string): SmtpAddress {
   const text = variable("RESTANTE_SMTP");
   if (text === undefined) return { host: new URL(url).hostname.replace(/^\[|\]$/g, ""), port: DEFAULT_SMTP_PORT };
   const { groups } = /^(?:\[(?<six>[^\]]+)\]|(?<host>[^:]+)):(?<port>\d+)$/.exec(text) ?? {};
   const host = groups?.six ?? groups?.host;
-  if (host === undefined) throw new RestanteError(`RESTANTE_SMTP is HOST:PORT, not ${JSON.stringify(text)}.`);
+  if (host === undefined) throw new RestanteError(`RESTANTE_SMTP must be HOST:PORT, not ${JSON.stringify(text)}.`);
   return { host, port: Number(groups?.port) };
 }
 

@@ -1,32 +1,32 @@
-/** The error of a wait that found nothing: what the server says, what came, and what was refused. */
+/** The error of a wait that timed out: the server's explanation, what arrived, and what was rejected. */
 
 import { RestanteError, WaitTimeoutError } from "./errors.js";
 import { describeFilters, localFilters, serverQuery, type Filters } from "./filters.js";
 import type { Http } from "./http.js";
 import type { Explanation } from "./types.js";
 
-/** A wait that found too little. */
+/** A wait that found too few messages. */
 export interface FailedWait {
   inbox: { id: string; address: string };
   filters: Filters;
-  /** The cursor of the wait, and whether the inbox object remembered it rather than the caller. */
+  /** The cursor of the wait, and whether the inbox object supplied it and not the caller. */
   after: string | undefined;
   remembered: boolean;
   waited: number;
-  /** How long it should have lasted, if the test runner allows less. */
+  /** The requested timeout; the test runner may allow less. */
   asked: number;
-  /** How many messages were wanted, and found. */
+  /** How many messages were requested and found. */
   wanted: number;
   found: number;
 }
 
-/** Asks the server why no mail came. */
+/** The server's explanation why no message arrived. */
 export function explain(http: Http, inboxId: string, filters: Filters, after?: string): Promise<Explanation> {
   const path = `/inboxes/${encodeURIComponent(inboxId)}/explain`;
   return http.json({ method: "GET", path, query: serverQuery(filters, after) });
 }
 
-/** The error that says why the wait failed. */
+/** The error with the reason why the wait failed. */
 export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTimeoutError> {
   const explanation = await explain(http, wait.inbox.id, wait.filters, wait.after).catch((error: unknown) => {
     if (error instanceof RestanteError) return undefined;
@@ -39,16 +39,17 @@ export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTi
 
 function opening({ inbox, filters, waited, asked, wanted, found }: FailedWait): string {
   const described = describeFilters(filters);
-  const count = wanted === 1 ? "No mail" : `Only ${found} of ${wanted} mails`;
-  const cut = waited < asked ? ` (not ${seconds(asked)}: the test's own time-out comes first)` : "";
+  const count = wanted === 1 ? "No message" : `Only ${found} of ${wanted} messages`;
+  const cut = waited < asked ? ` (not ${seconds(asked)}: limited by the timeout of the test)` : "";
   return `${count} for ${inbox.address} within ${seconds(waited)}${cut}${described && ` with ${described}`}.`;
 }
 
 function reasons(wait: FailedWait, { summary, messages, refused }: Explanation): string[] {
   const local = localFilters(wait.filters);
-  // The server does not know these filters: for it, the message that they exclude matches.
+  // The server does not know these filters, so it lists messages that they exclude as matching.
   const excludedHere = messages.latest.filter((message) => message.missedBy.length === 0);
-  const why = local.length > 0 && excludedHere.length > 0 ? `Mail came, but none passes ${local.join(", ")}.` : summary;
+  const isLocal = local.length > 0 && excludedHere.length > 0;
+  const why = isLocal ? `Messages arrived, but none matches ${local.join(", ")}.` : summary;
   const came = messages.latest.map((message) => {
     const missed = message.missedBy.length > 0 ? message.missedBy : local;
     const not = missed.length > 0 ? `, not: ${missed.join(", ")}` : "";
@@ -65,7 +66,7 @@ function reasons(wait: FailedWait, { summary, messages, refused }: Explanation):
 }
 
 const CURSOR_HELP =
-  "Not: after means that the message is older than the one that the last wait returned. { after: null } starts over.";
+  '"not: after" means: older than the message that the last wait returned. { after: null } starts over.';
 
 function section(title: string, lines: string[]): string[] {
   return lines.length === 0 ? [] : [title, ...lines];

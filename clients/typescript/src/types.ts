@@ -1,13 +1,13 @@
-/** What the server's answers consist of, with the names that JavaScript uses for the fields. */
+/** The types of the server's responses, with JavaScript field names. */
 
-/** What one message consists of, as the server read it. */
+/** All details of one message, as the server parsed it. */
 export interface MessageDetails {
   id: string;
   inboxId: string;
   /** The size of the raw message in bytes. */
   size: number;
   receivedAt: string;
-  /** What the SMTP client said. */
+  /** The data of the SMTP client. */
   envelope: Envelope;
   /** The decoded header fields, in order. */
   headers: { name: string; value: string }[];
@@ -18,20 +18,20 @@ export interface MessageDetails {
   messageId: string | null;
   inReplyTo: string | null;
   date: string | null;
-  /** The code, how it was recognised, and the line it is in. */
+  /** The code, how it was recognised, and its line. */
   otp: { code: string; rule: string; line: string } | null;
   links: { url: string; text: string | null; source: string }[];
   attachments: AttachmentInfo[];
   listUnsubscribe: { urls: string[]; oneClick: boolean } | null;
 }
 
-/** How a message came in over SMTP. */
+/** How a message arrived over SMTP. */
 export interface Envelope {
   from: string;
   to: string;
   helo: string | null;
   client: string | null;
-  /** The version of TLS, or null if the connection was not encrypted. */
+  /** The TLS version, or null if the connection was not encrypted. */
   tls: string | null;
   authenticated: boolean | null;
 }
@@ -60,9 +60,9 @@ export interface Attachment extends AttachmentInfo {
   content: Buffer;
 }
 
-/** Why a mail did not come, as the server sees it. */
+/** The server's explanation of a missing message. */
 export interface Explanation {
-  /** One sentence for a person. */
+  /** One sentence for people. */
   summary: string;
   /** The inbox, or null if it has ended. */
   inbox: InboxFields | null;
@@ -73,15 +73,15 @@ export interface Explanation {
     count: number;
     latest: { id: string; from: string; subject: string; receivedAt: string; missedBy: string[] }[];
   };
-  /** The ten newest refusals of mail to this address. */
+  /** The ten newest rejections of mail to this address. */
   refused: { at: string; client: string; sender: string; recipient: string; reply: string }[];
-  /** Inboxes with a similar address that got mail since this one was created. */
+  /** Inboxes with a similar address that received mail since this one was created. */
   similar: { address: string; messages: number; lastReceivedAt: string }[];
   /** The use of SMTP. */
   smtp: { connectionsOpen: number; lastConnectionAt: string | null; lastMessageAt: string | null };
 }
 
-/** An inbox as the server describes it. */
+/** An inbox as returned by the server. */
 export interface InboxFields {
   id: string;
   address: string;
@@ -90,7 +90,7 @@ export interface InboxFields {
   expiresAt: string | null;
 }
 
-/** A message as the server describes it. */
+/** A message as returned by the server. */
 export interface MessageFields {
   id: string;
   inboxId: string;
@@ -111,27 +111,27 @@ export interface OutgoingMessage {
   subject: string;
   text?: string;
   html?: string;
-  /** The message that this one answers, or its id. */
+  /** The message to which this one replies, or its id. */
   inReplyTo?: string | { id: string };
 }
 
-/** What a send was answered with. */
+/** The result of a send request. */
 export interface Sent {
   id: string;
   status: string;
 }
 
-/** A fault that the server plays to the application's mailer, at one inbox. */
+/** A fault that the server injects when the application sends mail to one inbox. */
 export interface Fault {
-  /** At this recipient's RCPT TO, or once the message has been received. */
+  /** The SMTP stage: this recipient's RCPT TO, or after the message has been received. */
   at: "rcpt" | "data";
-  /** What happens; `bounce` and `duplicate` only at `data`. */
+  /** The kind of fault; `bounce` and `duplicate` only at `data`. */
   do: "defer" | "reject" | "disconnect" | "delay" | "bounce" | "duplicate";
   /** How often, 1 to 1,000; by default once. */
   times?: number;
-  /** The reply of `defer` and `reject`, as in `451 4.3.0 Try again`. */
+  /** The reply of `defer` and `reject`, for example `451 4.3.0 Try again`. */
   reply?: string;
-  /** How long `delay` holds the reply back, 1 to 300. */
+  /** How many seconds `delay` delays the reply, 1 to 300. */
   seconds?: number;
   /** With `disconnect` at `data`: whether the message is stored. */
   store?: boolean;
@@ -139,7 +139,7 @@ export interface Fault {
 
 /** A fault, and how often it was used. */
 export interface FaultState extends Fault {
-  /** How often it will still be used. */
+  /** How many uses are left. */
   left: number;
   /** How often it was used. */
   used: number;
@@ -147,13 +147,13 @@ export interface FaultState extends Fault {
   uses: string[];
 }
 
-/** Where a server takes mail. */
+/** The address of an SMTP server. */
 export interface SmtpAddress {
   host: string;
   port: number;
 }
 
-/** Turns the names of the fields of JSON, at every depth: `received_at` becomes `receivedAt`. */
+/** Converts JSON field names at every depth: `received_at` becomes `receivedAt`. */
 export function fromWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(fromWire);
   if (typeof value !== "object" || value === null) return value;

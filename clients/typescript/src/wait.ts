@@ -1,11 +1,11 @@
-/** Waiting for the next message after a cursor, until a deadline, whatever the connection and the limits do. */
+/** Waits for the next message after a cursor until a deadline, despite connection errors and limits. */
 
 import { passes, serverQuery, type Filters } from "./filters.js";
 import { decoded, isSuccess, Pauses, wordsOf, type Http, type Outcome, type Request } from "./http.js";
 import { Message } from "./message.js";
 import type { MessageFields } from "./types.js";
 
-/** The longest wait that the server holds in one request. */
+/** The longest wait that the server allows in one request. */
 const LONGEST_REQUEST = 120_000;
 const NO_MATCH = "no matching message";
 
@@ -17,11 +17,11 @@ export interface Wait {
   after: string | undefined;
   /** When to stop, on the clock of `performance.now()`. */
   deadline: number;
-  /** Takes a message, or leaves it and goes on. */
+  /** Returns true to accept a message, or false to continue. */
   take: (message: Message) => boolean;
 }
 
-/** The oldest message that passes the filters and is taken; undefined at the deadline. */
+/** The oldest message that matches the filters and is accepted; undefined at the deadline. */
 export async function nextMessage(http: Http, wait: Wait): Promise<Message | undefined> {
   let { after } = wait;
   for (;;) {
@@ -48,19 +48,19 @@ async function askUntilDeadline(http: Http, wait: Wait, after: string | undefine
     } else if (!isPassing(outcome)) {
       throw http.error(request, outcome);
     } else if (!(await pauses.next(outcome))) {
-      // A wait looks before it is counted, so the last request has looked, too.
+      // The server checks for a message before it counts a wait, so the last request has also checked.
       if (outcome.status === 429) return undefined;
       throw http.error(request, outcome);
     }
   }
 }
 
-/** The server has looked for as long as it was asked to. */
+/** Whether the wait ended after its full timeout. */
 function isEndOfWait(outcome: Outcome): boolean {
   return outcome.status === 408 || (outcome.status === 404 && wordsOf(outcome) === NO_MATCH);
 }
 
-/** As many waits as may be are open, the server restarts, or the connection broke. */
+/** Whether the failure is temporary: too many open waits, a server restart, or a lost connection. */
 function isPassing({ status }: Outcome): boolean {
   return status === 429 || status === 503 || status === 0;
 }

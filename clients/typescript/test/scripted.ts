@@ -41,7 +41,7 @@ export async function scriptedAt(port: number, ...answers: Scripted[]): Promise<
   return { url: `http://127.0.0.1:${typeof address === "object" && address?.port}`, received };
 }
 
-/** An inbox as the server describes it. */
+/** An inbox as returned by the server. */
 export const INBOX = {
   id: "k3v9w0qdm4xt2p7h",
   address: "k3v9w0qdm4xt2p7h@restante.test",
@@ -50,7 +50,7 @@ export const INBOX = {
   expires_at: "2026-11-20T10:30:00.123Z",
 };
 
-/** A message as the server describes it. */
+/** A message as returned by the server. */
 export const MESSAGE = {
   id: "m1",
   inbox_id: INBOX.id,

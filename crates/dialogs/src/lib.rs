@@ -13,7 +13,7 @@ use restante_smtp::{Refusal, RequestedReply};
 
 pub use session_peer::{Cut, SessionPeer};
 
-/// The domain that mail is accepted for in dialogs.
+/// The domain for which mail is accepted in dialogs.
 pub const MAIL_DOMAIN: &str = "restante.test";
 /// The password that opens a project in dialogs.
 pub const API_KEY: &str = "rst_live_0123456789abcdef";
@@ -31,12 +31,12 @@ pub struct Dialog {
 /// The settings of the server that a dialog needs.
 #[derive(Clone, Debug)]
 pub struct Conditions {
-    /// TLS from the first byte.
+    /// Implicit TLS.
     pub encrypted: bool,
     pub loopback: bool,
     pub start_tls: bool,
     pub plaintext_auth: bool,
-    /// Only API keys are accepted, no dummy credentials.
+    /// Only API keys are accepted, not dummy credentials.
     pub keys_only: bool,
     pub message_size: u64,
     pub recipients: usize,
@@ -46,12 +46,12 @@ pub struct Conditions {
     pub faults: Vec<Fault>,
 }
 
-/// A fault that a test has asked for, to be used once.
+/// An injected fault, which is used once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The address of the inbox.
     pub inbox: String,
-    /// Whether it waits for the message; else it applies when the recipient is named.
+    /// Whether it applies after the message; otherwise it applies at RCPT TO.
     pub at_data: bool,
     pub action: FaultAction,
 }
@@ -69,7 +69,7 @@ pub enum FaultAction {
     Duplicate,
 }
 
-/// Something that the service refuses.
+/// Something that the service rejects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub question: Question,
@@ -88,7 +88,7 @@ pub enum Question {
 
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The line of the file, from 1.
+    /// The number of the line in the file, from 1.
     pub line: usize,
     pub action: Action,
 }
@@ -99,7 +99,7 @@ pub enum Action {
     /// The start of a line of a reply, without CR LF.
     Expect(String),
     ExpectClose,
-    /// The server waits for so many seconds before its next reply.
+    /// The server waits for this many seconds before its next reply.
     ExpectDelay(u16),
     Handshake,
     Server(ServerEvent),
@@ -121,14 +121,14 @@ pub struct Delivery {
     pub message: Vec<u8>,
 }
 
-/// The server that a dialog is played against.
+/// The server against which a dialog is played.
 pub trait Peer {
     fn send(&mut self, bytes: &[u8]);
-    /// The next line of a reply without CR LF. `None` if the connection is closed or, as far as the peer knows, no line
-    /// will come.
+    /// The next line of a reply without CR LF. `None` if the connection is closed or, as far as the peer knows, no more
+    /// lines will arrive.
     fn reply_line(&mut self) -> Option<String>;
     fn is_closed(&mut self) -> bool;
-    /// Whether the server waits for this time before its next reply. Afterwards the time is over.
+    /// Whether the server waits for this time before its next reply. The time has passed when this returns.
     fn waits(&mut self, seconds: u16) -> Result<(), String>;
     fn handshake(&mut self);
     fn server(&mut self, event: ServerEvent);
@@ -151,7 +151,7 @@ impl Dialog {
         parse::dialog(&name, &text).unwrap_or_else(|problem| panic!("{name}:{problem}"))
     }
 
-    /// The same dialog with as much as possible sent before a reply is read.
+    /// The same dialog, but the client sends as much as possible before it reads a reply.
     pub fn pipelined(&self) -> Self {
         let is_barrier = |action: &Action| matches!(action, Action::Handshake | Action::Server(_));
         let mut steps = Vec::new();

@@ -43,7 +43,7 @@ fn read_line(dialog: &mut Dialog, line: usize, word: &str, rest: &str) -> Result
         "D:" | "D|" | "D~" => return delivery(&mut dialog.deliveries, word, rest),
         "C:" => Action::Send([bytes(rest)?, b"\r\n".to_vec()].concat()),
         "C~" => Action::Send(bytes(rest)?),
-        // A code alone is the last line of a reply.
+        // A code without text is the last line of a reply.
         "S:" => Action::Expect(if rest.len() == 3 { format!("{rest} ") } else { rest.to_owned() }),
         "closed" => Action::ExpectClose,
         "waits" => Action::ExpectDelay(number(rest)?),
@@ -152,7 +152,7 @@ fn bytes(text: &str) -> Result<Vec<u8>, String> {
     if rest.is_empty() { Ok(bytes) } else { Err(format!("a brace too many: {rest}")) }
 }
 
-/// Reads up to the end, or in braces up to the closing brace. Returns the rest too.
+/// Reads up to the end, or in braces up to the closing brace. Also returns the rest.
 fn escaped(mut text: &str, in_braces: bool) -> Result<(Vec<u8>, &str), String> {
     let mut bytes = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Plays a dialog against the pure session. A test chooses where the client's bytes are cut.
+//! Plays a dialog against the pure session. A test chooses where the client's bytes are split.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, RequestedReply
 
 use crate::{API_KEY, Conditions, Delivery, FaultAction, MAIL_DOMAIN, Peer, Question, ServerEvent};
 
-/// Where the client's bytes are cut.
+/// Where the client's bytes are split.
 #[derive(Clone, Copy, Debug)]
 pub enum Cut {
     Nowhere,
@@ -96,14 +96,14 @@ impl SessionPeer {
         }
     }
 
-    /// The next fault of an inbox, if this is its moment.
+    /// The next fault of an inbox, if it applies now.
     fn use_fault(&mut self, inbox: &str, at_data: bool) -> Option<FaultAction> {
         let faults = &mut self.conditions.faults;
         let next = faults.iter().position(|fault| fault.inbox.eq_ignore_ascii_case(inbox))?;
         (faults[next].at_data == at_data).then(|| faults.remove(next).action)
     }
 
-    /// Does what a fault says. Returns whether the answer is still needed.
+    /// Applies a fault. Returns whether the answer is still needed.
     fn play(&mut self, action: Option<&FaultAction>) -> bool {
         let refuse = |reply: &Option<RequestedReply>, default: fn() -> RequestedReply| {
             Some(Fault::Refuse(reply.clone().unwrap_or_else(default)))

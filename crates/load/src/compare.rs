@@ -1,4 +1,4 @@
-//! Runs the SQLite limit and one or more builds of Restante in turn, and prints a table.
+//! Runs the SQLite limit (the baseline) and one or more builds of Restante in turn, and prints a table.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ fn workload(options: &Compare, sessions: usize, new_inboxes: bool) -> bool {
         for (subject, figures) in subjects.iter().zip(&mut figures) {
             let outcome = measure(options, *subject, sessions, new_inboxes);
             if let Some(failure) = &outcome.failure {
-                println!("FAILED: {} messages were not taken, the first because {failure}", outcome.failed);
+                println!("FAILED: {} messages were not accepted, the first because {failure}", outcome.failed);
                 complete = false;
             }
             figures.add(&outcome);

@@ -19,7 +19,7 @@ impl Http {
         Ok(Self { stream, buffer: Vec::with_capacity(64 * 1024), read: 0 })
     }
 
-    /// The status and the body of an answer.
+    /// The status and the body of a response.
     pub(crate) async fn ask(&mut self, method: &str, path: &str, key: &str) -> io::Result<(u16, Vec<u8>)> {
         self.write(method, path, key).await?;
         self.answer().await

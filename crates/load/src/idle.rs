@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::store::create_keys;
 
 const MANY: usize = 1_000;
-/// After this time the server has finished its start, and has read everything that was sent.
+/// After this time the server has finished its start, and has read all data that was sent.
 const SETTLED: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(options: &Idle) -> bool {

@@ -1,5 +1,5 @@
-//! The SQLite limit: the smallest server that stores a message before it answers. It does not check commands. One
-//! thread commits all waiting messages at once, at most 256, one row per message.
+//! The SQLite limit: the baseline, a minimal server that stores a message before it replies. It does not check
+//! commands. One thread commits all waiting messages at once, at most 256, one row per message.
 
 use std::io;
 use std::sync::mpsc;

@@ -1,4 +1,4 @@
-//! The messages that are sent: prose that compresses as well as mail does. Each has its own subject.
+//! The messages to send: prose with the same compression ratio as real mail. Each has its own subject.
 
 /// Digits of the number in a subject.
 const DIGITS: usize = 10;
@@ -32,7 +32,7 @@ impl Template {
     }
 }
 
-/// The number in a subject of ours.
+/// The number in a subject that this module has written.
 pub(crate) fn number(subject: &str) -> Option<u64> {
     subject.strip_prefix(SUBJECT.strip_prefix("Subject: ")?)?.parse().ok()
 }

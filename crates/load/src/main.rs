@@ -4,8 +4,8 @@
 //! cargo build --release && cargo run --release -p restante-load -- compare --pin
 //! ```
 //!
-//! `compare` runs the server and the SQLite limit in turn; the limit is the smallest server that stores mail durably in
-//! SQLite. Compare a figure only with the limit's figure of the same run.
+//! `compare` runs the server and the SQLite limit in turn; the limit is the baseline, a minimal server that stores mail
+//! durably in SQLite. Compare a figure only with the limit's figure of the same run.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement fails by panicking")]
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]

@@ -14,15 +14,15 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs the SQLite limit and one or more builds of Restante in turn, and prints a table.
+    /// Run the SQLite limit (the baseline) and one or more builds of Restante in turn, and print a table.
     Compare(Compare),
-    /// Sends mail. At the end, checks that every message that was answered with 250 is stored.
+    /// Send mail. At the end, check that every message with a reply 250 is stored.
     Ingest(Ingest),
-    /// Opens many waits, wakes one, then all.
+    /// Open many waits, wake one, then all.
     Waits(Waits),
-    /// Reads single messages and lists of ten while many messages are stored.
+    /// Read single messages and lists of ten while many messages are stored.
     Reads(Reads),
-    /// Sends at a steady rate for minutes and prints each minute.
+    /// Send at a steady rate for minutes and print each minute.
     Soak(Soak),
     /// The memory of the server at rest, with open connections, and with open waits.
     Idle(Idle),
@@ -54,7 +54,7 @@ pub(crate) struct Program {
 /// The messages, and how they are sent.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Traffic {
-    /// SMTP sessions at once.
+    /// Concurrent SMTP sessions.
     #[arg(long, default_value_t = 20)]
     pub(crate) sessions: usize,
     /// Bytes of a message: prose with a code and two links.
@@ -104,7 +104,7 @@ pub(crate) struct Ingest {
     /// Another server, which is already running.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) smtp: Option<String>,
-    /// The domain that the server accepts mail for.
+    /// The domain for which the server accepts mail.
     #[arg(long, default_value = "restante.test")]
     pub(crate) domain: String,
     /// Waits for every message, with one request after the other for each session.

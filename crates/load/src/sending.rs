@@ -40,7 +40,7 @@ pub(crate) struct Outcome {
     pub(crate) missing: Option<usize>,
 }
 
-/// Which inbox a message goes to.
+/// The recipients of the messages.
 #[derive(Clone, Debug)]
 pub(crate) enum Recipients {
     /// One of these addresses, in turn.
@@ -62,7 +62,7 @@ impl Recipients {
     fn address(&self, number: u64) -> String {
         match self {
             Self::Each(addresses) => addresses[number as usize % addresses.len()].clone(),
-            // Random, as real ids are. Inboxes with consecutive ids would share pages of the index.
+            // Random like real ids. Inboxes with consecutive ids would share pages of the index.
             Self::New(domain) => format!("n{:016x}@{domain}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         }
     }
@@ -265,7 +265,7 @@ impl Outcome {
     pub(crate) fn print(&self) {
         let (rate, seconds) = (self.rate(), self.elapsed.as_secs_f64());
         let rate_of_bytes = self.bytes as f64 / 1e6 / seconds;
-        println!("{} messages in {seconds:.1} s: {} a second, {rate_of_bytes:.1} MB/s", self.taken, grouped(rate));
+        println!("{} messages in {seconds:.1} s: {} per second, {rate_of_bytes:.1} MB/s", self.taken, grouped(rate));
         println!("  final dot to 250      {}", self.ack.line());
         for (label, sample) in [
             ("due to final dot", &self.late),
@@ -284,12 +284,12 @@ impl Outcome {
             println!("  peak memory {}, files {}", mebibytes(self.peak), mebibytes(self.files));
         }
         match self.missing {
-            Some(0) => println!("  every message that was answered with 250 is there"),
-            Some(missing) => println!("  MISSING: {missing} messages that were answered with 250"),
+            Some(0) => println!("  every message with a reply 250 is stored"),
+            Some(missing) => println!("  MISSING: {missing} messages with a reply 250"),
             None => {}
         }
         if let Some(failure) = &self.failure {
-            println!("  FAILED: {} messages were not taken, the first because {failure}", self.failed);
+            println!("  FAILED: {} messages were not accepted, the first because {failure}", self.failed);
         }
     }
 }

@@ -71,7 +71,7 @@ impl Server {
         self.measure_with(sending, |_| ()).await.0
     }
 
-    /// The same, and adds the result of `look` for the sent messages.
+    /// Like `measure`, and adds the result of `look` for the sent messages.
     pub(crate) async fn measure_with<T>(
         &self,
         sending: impl Future<Output = Sending>,

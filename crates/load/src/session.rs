@@ -13,7 +13,7 @@ pub(crate) struct Session {
     input: Vec<u8>,
 }
 
-/// When the end of a message was written, and when it was answered.
+/// When the end of a message was written, and when its reply arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) dot: Instant,
@@ -30,7 +30,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Sends one message. An error has the reply that refused it.
+    /// Sends one message. If it is rejected, the error contains the reply.
     pub(crate) async fn send(
         &mut self,
         template: &mut Template,
@@ -73,7 +73,7 @@ impl Session {
                     return Ok(());
                 }
                 let (about, line) = (about.trim_end(), line.trim_ascii_end().escape_ascii());
-                return Err(io::Error::other(format!("{about} was answered with {line}")));
+                return Err(io::Error::other(format!("the reply to {about} was {line}")));
             }
             if self.stream.read_buf(&mut self.input).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());

@@ -68,7 +68,7 @@ fn report(options: &Soak, sending: &Sending, seen: &[(u64, u64)]) -> bool {
     let steady = acks.len() < 2 || acks[acks.len() - 1].percentile(99.0) <= 2.0 * acks[1].percentile(99.0);
     let kept_up = outcome.rate() >= 0.99 * options.rate as f64;
     let verdicts = [
-        ("every message was taken in time", outcome.failed == 0 && kept_up),
+        ("every message was accepted in time", outcome.failed == 0 && kept_up),
         ("memory levels off", level(|seen| seen.0)),
         ("files level off", level(|seen| seen.1)),
         ("the last minute's p99 is within twice the second's", steady),

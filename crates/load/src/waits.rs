@@ -15,7 +15,7 @@ use crate::store::create_keys;
 /// Within this time, woken waits have answered and new waits are registered.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// An answered wait: its number, and when it was answered.
+/// An answered wait: its number, and when its response arrived.
 type Answered = (usize, Instant);
 
 pub(crate) fn run(options: &Waits) -> bool {

@@ -1,13 +1,13 @@
-//! Mail addresses: a local part and a domain. How local parts compare is up to the owner of the mail domain.
+//! Mail addresses: a local part and a domain. The owner of the mail domain decides how local parts compare.
 
 use std::fmt;
 
-/// A local part may have this many bytes (RFC 5321, section 4.5.3.1.1).
+/// The most bytes of a local part (RFC 5321, section 4.5.3.1.1).
 const LOCAL_PART_BYTES: usize = 64;
-/// A path may have 256 bytes with its angle brackets (RFC 5321, section 4.5.3.1.3).
+/// The most bytes of an address: a path may have 256 with its angle brackets (RFC 5321, section 4.5.3.1.3).
 const ADDRESS_BYTES: usize = 254;
 
-/// The text is not an address that mail can be sent to.
+/// The text is not an address to which mail can be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a mail address: expected local-part@domain")]
 pub struct InvalidAddress;
@@ -20,7 +20,8 @@ impl Domain {
     /// Parses a domain name, internationalised or not.
     ///
     /// # Errors
-    /// [`InvalidAddress`] for what is not a host name: empty labels, characters outside letters, digits and hyphens.
+    /// [`InvalidAddress`] for text that is not a host name: empty labels, characters other than letters, digits and
+    /// hyphens.
     pub fn parse(name: &str) -> Result<Self, InvalidAddress> {
         let ascii =
             idna::domain_to_ascii_cow(name.as_bytes(), idna::AsciiDenyList::STD3).map_err(|_| InvalidAddress)?;
@@ -44,7 +45,7 @@ impl fmt::Display for Domain {
     }
 }
 
-/// `local-part@domain`, the local part a dot-atom in the case it was written in.
+/// `local-part@domain`. The local part is a dot-atom and keeps its upper and lower case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EmailAddress {
     local_part: String,
@@ -52,7 +53,7 @@ pub struct EmailAddress {
 }
 
 impl EmailAddress {
-    /// Combines parts that a parser has separated already.
+    /// Combines parts that a parser has already separated.
     ///
     /// # Errors
     /// [`InvalidAddress`] if the local part is not a dot-atom (RFC 5322, section 3.2.3, with the UTF-8 of RFC 6531) or
@@ -69,13 +70,13 @@ impl EmailAddress {
     /// Parses one bare address: no display name, no angle brackets, no quotes.
     ///
     /// # Errors
-    /// [`InvalidAddress`] for anything else.
+    /// [`InvalidAddress`] for any other text.
     pub fn parse(text: &str) -> Result<Self, InvalidAddress> {
         let (local_part, domain) = text.rsplit_once('@').ok_or(InvalidAddress)?;
         Self::new(local_part, Domain::parse(domain)?)
     }
 
-    /// The part before the `@`, as it was written.
+    /// The part before the `@`, as written.
     #[must_use]
     pub fn local_part(&self) -> &str {
         &self.local_part

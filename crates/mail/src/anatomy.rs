@@ -1,4 +1,4 @@
-//! The structure of a message, for a person: every header field, every part, and the images that the HTML shows.
+//! The structure of a message, for display: every header field, every part, and the images that the HTML shows.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use crate::header;
 use crate::structure::{Part, Structure};
 use crate::{charset, encoded_word};
 
-/// Image types that are shown: those that cannot contain scripts.
+/// Image types that are displayed, because they cannot contain scripts.
 const SHOWN_IMAGES: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"];
 /// How many bytes longer the HTML may become when references are replaced by images.
 const GROWTH: usize = BODY_BYTES;
 
-/// The structure of a message. Everything in it is hostile text.
+/// The structure of a message. All of it is untrusted text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Anatomy {
     /// The fields of the header, decoded, each on one line.
@@ -31,34 +31,34 @@ pub struct Anatomy {
 pub struct PartSummary {
     /// The number of parts that contain it.
     pub depth: usize,
-    /// `text/plain`, in lower case; empty if the part names no type.
+    /// For example `text/plain`, in lower case; empty if the part has no type.
     pub content_type: String,
-    /// The charset that the part names.
+    /// The charset of the part's header.
     pub charset: Option<String>,
-    /// The decoded file name that the part names; it is not safe as a path.
+    /// The decoded file name of the part's header; it is not safe as a path.
     pub file_name: Option<String>,
-    /// Whether the part calls itself an attachment.
+    /// Whether the part's header marks it as an attachment.
     pub is_attachment: bool,
     /// Whether it consists of other parts.
     pub is_multipart: bool,
-    /// Whether it is an image that can be shown.
+    /// Whether it is an image that can be displayed.
     pub is_image: bool,
-    /// The size of its decoded content in bytes; zero if it consists of other parts.
+    /// The size of its decoded content in bytes; 0 if it consists of other parts.
     pub bytes: usize,
 }
 
 /// A part with its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartContent {
-    /// The type, if it is an image that can be shown.
+    /// The type, if it is an image that can be displayed.
     pub image_type: Option<&'static str>,
-    /// The decoded file name that the part names; it is not safe as a path.
+    /// The decoded file name of the part's header; it is not safe as a path.
     pub file_name: Option<String>,
     /// The decoded content.
     pub bytes: Vec<u8>,
 }
 
-/// Reads the structure of a message. Never fails, as [`super::parse`] never does.
+/// Reads the structure of a message. Never fails, like [`super::parse`].
 #[must_use]
 pub fn dissect(raw: &[u8]) -> Anatomy {
     of(&Structure::read(raw))
@@ -153,7 +153,7 @@ fn file_name(part: &Part<'_>) -> Option<String> {
     part.file_name.as_deref().map(|name| encoded_word::decode(name).into_owned()).filter(|name| !name.trim().is_empty())
 }
 
-/// The number of parts that contain each part. A part comes before its children.
+/// The number of parts that contain each part. A part precedes its children.
 fn depths(structure: &Structure<'_>) -> Vec<usize> {
     let mut depths = vec![0; structure.parts.len()];
     for (index, part) in structure.parts.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The body as a mail client shows it: the parts to show, in order, as text and as HTML.
+//! The body as a mail client shows it: the visible parts, in order, as text and as HTML.
 
 use crate::budget::{BODY_BYTES, Budget};
 use crate::charset;
@@ -6,24 +6,26 @@ use crate::flowed;
 use crate::html::{self, Page};
 use crate::structure::{Kind, Part, Structure};
 
-/// A part with more bytes than this is not checked for being empty.
+/// A larger part, in bytes, is not checked for being empty.
 const BLANK_BYTES: usize = 4 * 1024;
 
-/// The text and HTML that a person would see.
+/// The visible text and HTML.
 #[derive(Default)]
 pub(super) struct Body {
-    /// Line ends are `\n`, none at the end.
+    /// Line ends are `
+    /// `; the text does not end with one.
     pub(super) text: String,
-    /// Whether `text` was made only from HTML.
+    /// Whether `text` was generated only from HTML.
     pub(super) text_is_from_html: bool,
-    /// The HTML as it was sent, with `\n` as line end and none at the end; empty if there is none.
+    /// The HTML as sent, with `
+    /// ` as line end and none at the end; empty if there is none.
     pub(super) html: String,
     /// What the HTML shows. Its text is moved to `text` if there is no other text.
     pub(super) page: Page,
     pub(super) over_budget: Option<Budget>,
 }
 
-/// Chooses the parts to show, and decodes them.
+/// Chooses the visible parts, and decodes them.
 pub(super) fn choose(structure: &Structure<'_>) -> Body {
     let mut body = Body::default();
     let is = |kind: Kind| move |&part: &usize| structure.parts[part].kind == kind;
@@ -44,7 +46,7 @@ pub(super) fn choose(structure: &Structure<'_>) -> Body {
     body
 }
 
-/// The text with each HTML part rendered in its place. If an HTML part only repeats the text, `text` alone.
+/// The text, with each HTML part rendered at its position. If an HTML part only repeats the text, the result is `text`.
 fn with_rendered(structure: &Structure<'_>, parts: &[usize], text: String) -> String {
     let squeezed = |text: &str| text.split_whitespace().collect::<String>();
     let plain = squeezed(&text);
@@ -76,12 +78,12 @@ enum View {
 struct Chooser<'a, 'b> {
     structure: &'b Structure<'a>,
     view: View,
-    /// Whether parts with a file name are shown too.
+    /// Whether parts with a file name are also shown.
     files: bool,
 }
 
 impl Chooser<'_, '_> {
-    /// The parts to show, in order. Text with a file name counts as a file, unless there is nothing else.
+    /// The visible parts, in order. Text with a file name counts as a file, unless there are no other parts.
     fn shown_or_files(mut self) -> Vec<usize> {
         let shown = self.shown(0, false);
         if !shown.is_empty() {
@@ -106,7 +108,7 @@ impl Chooser<'_, '_> {
         }
     }
 
-    /// The root of a multipart/related (RFC 2387), or the next part that can be shown if the root cannot.
+    /// The root of a multipart/related (RFC 2387), or, if the root cannot be shown, the next part that can.
     fn shown_root(&self, part: &Part<'_>, start: Option<&str>) -> Vec<usize> {
         let is_start = |&&child: &&usize| {
             start.is_some_and(|start| self.structure.parts[child].content_id.is_some_and(|id| id == start.as_bytes()))
@@ -117,8 +119,8 @@ impl Chooser<'_, '_> {
         candidates.find_map(shown).unwrap_or_default()
     }
 
-    /// The last alternative that the view can show (RFC 2046, section 5.1.4) and that is not empty, or else the last
-    /// one.
+    /// The last alternative that the view can show (RFC 2046, section 5.1.4) and that is not empty; if there is none,
+    /// the last one.
     fn best(&self, part: &Part<'_>) -> Vec<usize> {
         let alternatives = part.children.iter().filter(|&&child| !self.is_beyond_us(child));
         let mut shown: Vec<_> = alternatives.map(|&child| self.shown(child, true)).collect();
@@ -144,13 +146,13 @@ fn is_rich_text(content_type: &str) -> bool {
     matches!(content_type, "text/richtext" | "text/enriched" | "text/rtf" | "application/rtf")
 }
 
-/// Whether a part shows nothing. A large part is not checked.
+/// Whether a part is empty. A large part is not checked.
 fn is_blank(part: &Part<'_>) -> bool {
     part.body.trim_ascii().is_empty()
         || part.body.len() <= BLANK_BYTES && part.encoding.decode(part.body).trim_ascii().is_empty()
 }
 
-/// The decoded parts, one after the other.
+/// The decoded parts, joined.
 fn joined(structure: &Structure<'_>, parts: impl Iterator<Item = usize>) -> String {
     let mut joined = String::new();
     for part in parts {
@@ -166,7 +168,8 @@ fn joined(structure: &Structure<'_>, parts: impl Iterator<Item = usize>) -> Stri
     joined
 }
 
-/// The text of a part: decoded, line ends `\n`, none at the end, no NUL.
+/// The text of a part: decoded, with `
+/// ` as line end and none at the end, without NUL.
 fn decoded(part: &Part<'_>) -> String {
     let bytes = part.encoding.decode(part.body);
     let label = part.content_type.parameter("charset");
@@ -182,7 +185,8 @@ fn decoded(part: &Part<'_>) -> String {
     text
 }
 
-/// Turns line ends into `\n` and NUL, which databases do not store, into a replacement character.
+/// Converts line ends to `
+/// `, and NUL, which databases do not store, to a replacement character.
 fn normalized(text: String) -> String {
     let text = if text.contains('\0') { without_nul(&text) } else { text };
     let Some(first) = text.find('\r') else { return text };

@@ -1,6 +1,6 @@
 //! The limits of parsing, and why a message was read only in part.
 //!
-//! Ordinary messages are far below all limits. They bound the cost of a hostile message.
+//! Ordinary messages are far below all limits. The limits bound the cost of a hostile message.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use std::fmt;
 pub(super) const HEADER_SECTION_BYTES: usize = 1024 * 1024;
 /// Bytes of one header field that are read.
 pub(super) const HEADER_FIELD_BYTES: usize = 100 * 1024;
-/// Bytes of a field with parameters that are read. A boundary has at most 70 (RFC 2046, section 5.1.1); the rest is
-/// file names. Joining their RFC 2231 pieces takes time proportional to the square of their number.
+/// Bytes of a field with parameters that are read. A boundary has at most 70 bytes (RFC 2046, section 5.1.1); the rest
+/// is file names. The time for joining their RFC 2231 pieces is proportional to the square of their number.
 pub(super) const PARAMETERS_BYTES: usize = 4 * 1024;
 /// The most parts that are read.
 pub(super) const PARTS: usize = 1_000;
 /// The most levels of nested multiparts.
 pub(super) const DEPTH: usize = 100;
-/// Bytes of the text, and of the HTML, in UTF-8. Only a message near the default size limit whose decoded charset takes
-/// more bytes can reach this.
+/// Bytes of the text, and of the HTML, in UTF-8. Only a message near the default size limit can reach this, if it needs
+/// more bytes after decoding.
 pub(super) const BODY_BYTES: usize = 25 * 1024 * 1024;
 /// The most links of one message.
 pub(super) const LINKS: usize = 10_000;
@@ -24,12 +24,12 @@ pub(super) const LINKS: usize = 10_000;
 pub(super) const LINK_BYTES: usize = 64 * 1024;
 /// Bytes of all links of one message.
 pub(super) const ALL_LINKS_BYTES: usize = 4 * 1024 * 1024;
-/// The most levels of nested elements whose style or numbers are kept. Deeper elements are laid out without them.
+/// The most levels of nested elements whose style or numbers are kept. Deeper elements are laid out without styles.
 pub(super) const NESTED_LAYOUTS: usize = 1_000;
 /// Bytes of the visible text that are searched for a one-time code.
 pub(super) const CODE_SEARCH_BYTES: usize = 256 * 1024;
 
-/// The limit at which reading a message stopped. Everything before it was read.
+/// The limit at which reading a message stopped. The part before it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
     /// The header section, or the headers of all parts together, have more than 1 MiB.

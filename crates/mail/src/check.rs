@@ -1,7 +1,8 @@
-//! Which HTML and CSS a mail uses, and how many mail clients support each. The table is reduced from caniemail.com.
+//! Finds which HTML and CSS features a message uses, and how many mail clients support each. The table is derived from
+//! caniemail.com.
 //!
-//! What a mail uses is found by names alone: elements, attributes, properties, at-rules, units, functions. The table
-//! says by which names it recognises a feature.
+//! Features are recognised only by the names of elements, attributes, properties, at-rules, units and functions. The
+//! table lists the names of each feature.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -11,7 +12,7 @@ use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
 use crate::css;
 
 const TABLE: &str = include_str!("../data/caniemail.txt");
-/// Bytes of HTML that are looked at.
+/// Bytes of HTML that are checked.
 const MOST_BYTES: usize = 1024 * 1024;
 
 static FEATURES: LazyLock<Table> = LazyLock::new(|| Table::read(TABLE));
@@ -27,39 +28,39 @@ struct Table {
 struct Feature {
     slug: &'static str,
     title: &'static str,
-    /// One letter a client.
+    /// One letter per client.
     support: &'static str,
 }
 
-/// What was found in the HTML of a mail.
+/// The result of checking the HTML of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Check {
-    /// The features that not every client supports, the least supported first.
+    /// The features that some clients do not support, the least supported first.
     pub features: Vec<Used>,
-    /// How many features every client supports.
+    /// The number of features that every client supports.
     pub supported: usize,
-    /// Images, and those of them without an `alt`.
+    /// The number of images.
     pub images: usize,
-    /// Images without an `alt`.
+    /// The number of images without an `alt`.
     pub without_alt: usize,
-    /// Whether `html` has a `lang`.
+    /// Whether the `html` element has a `lang`.
     pub has_language: bool,
-    /// Whether there is a `title` with words.
+    /// Whether there is a `title` that is not empty.
     pub has_title: bool,
 }
 
-/// A feature that a mail uses.
+/// A feature that a message uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Used {
     /// Its name at caniemail.com: `https://www.caniemail.com/features/{slug}/`.
     pub slug: &'static str,
     /// Its title.
     pub title: &'static str,
-    /// Clients that support it, that support it partly, and that do not.
+    /// How many clients support it.
     pub yes: usize,
-    /// Clients that support it partly.
+    /// How many clients support it partially.
     pub partly: usize,
-    /// The clients that do not.
+    /// The clients that do not support it.
     pub no: Vec<&'static str>,
 }
 
@@ -94,7 +95,7 @@ impl Table {
     }
 }
 
-/// Checks the HTML of a mail.
+/// Checks the HTML of a message.
 #[must_use]
 pub fn check(html: &str) -> Check {
     let html = &html[..html.floor_char_boundary(MOST_BYTES)];
@@ -122,7 +123,7 @@ impl Check {
 struct Found {
     check: Check,
     features: HashSet<usize>,
-    /// The element whose text is being read, if its text matters.
+    /// The element whose text is being read, if its text is needed.
     inside: Option<HtmlString>,
 }
 

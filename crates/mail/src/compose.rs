@@ -1,4 +1,4 @@
-//! Composes a message (RFC 5322): a text, an HTML, or both as alternatives.
+//! Composes a message (RFC 5322): text, HTML, or both as alternatives.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use lettre::message::{Mailbox, Message, MultiPart, SinglePart};
 use crate::address::EmailAddress;
 use crate::threading::{self, Threading};
 
-/// Bytes of text in one encoded word. With them, its base64 and the name of the field fit on a line of 76 characters.
+/// Bytes of text in one encoded word. With this length, its base64 and the field name fit on a line of 76 characters.
 const ENCODED_WORD_BYTES: usize = 39;
 
 /// A message to be written.
@@ -19,33 +19,33 @@ pub struct Draft<'a> {
     pub from: &'a str,
     /// The recipient's bare address.
     pub to: &'a str,
-    /// The subject; any Unicode but control characters.
+    /// The subject; any Unicode without control characters.
     pub subject: &'a str,
-    /// The plain text; empty is absent, unless there is no HTML either.
+    /// The plain text; left out if it is empty, unless there is no HTML either.
     pub text: &'a str,
-    /// The HTML; empty is absent.
+    /// The HTML; left out if it is empty.
     pub html: &'a str,
-    /// When it is sent, as RFC 5322 writes dates: `Fri, 20 Nov 2026 09:30:00 +0000`.
+    /// When it is sent, in the date format of RFC 5322: `Fri, 20 Nov 2026 09:30:00 +0000`.
     pub date: &'a str,
     /// Its own id, with angle brackets.
     pub message_id: &'a str,
-    /// The message that it answers.
+    /// The message to which it replies.
     pub in_reply_to: Option<&'a Threading>,
 }
 
-/// Why a draft cannot be written as a message.
+/// Why a message cannot be composed.
 #[derive(Debug, thiserror::Error)]
 pub enum ComposeError {
     /// An address cannot be used in a message.
     #[error("not a mail address: {0}")]
     Address(String),
-    /// The subject or the date holds a control character.
+    /// The subject or the date contains a control character.
     #[error("a control character in a header")]
     ControlCharacter,
     /// The message id is not printable ASCII between angle brackets.
     #[error("not a message id")]
     MessageId,
-    /// The builder refused the message.
+    /// The library rejected the message.
     #[error("the message cannot be built")]
     Build(#[from] lettre::error::Error),
 }
@@ -53,8 +53,8 @@ pub enum ComposeError {
 /// Composes a message. Its lines end with CR LF and have at most 998 bytes.
 ///
 /// # Errors
-/// [`ComposeError`] if an address does not parse, or a header has a control character: a draft cannot start another
-/// header field.
+/// [`ComposeError`] if an address is invalid, or a header contains a control character. The latter ensures that a draft
+/// cannot add header fields.
 pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
     if [draft.subject, draft.date].iter().any(|value| value.contains(char::is_control)) {
         return Err(ComposeError::ControlCharacter);
@@ -101,7 +101,7 @@ fn header(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
 }
 
-/// The text as encoded words (RFC 2047), so that text that looks like an encoded word is not decoded.
+/// Writes the text as encoded words (RFC 2047), so that text that looks like an encoded word is not decoded.
 fn encoded_words(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut rest = text;
@@ -117,7 +117,7 @@ fn parent_id(parent: &Threading) -> Vec<String> {
     parent.message_id.iter().filter(|id| threading::is_bracketed_id(id)).cloned().collect()
 }
 
-/// The ids of the parent's thread, with the parent as the last.
+/// The ids of the parent's thread; the last one is the parent.
 fn thread(parent: &Threading) -> Vec<String> {
     let references = parent.references.iter().chain(&parent.message_id);
     threading::bounded(references.filter(|id| threading::is_bracketed_id(id)).cloned().collect())

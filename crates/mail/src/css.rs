@@ -1,5 +1,5 @@
-//! The names in style sheets and style attributes: properties, units, functions, at-rules, selectors. It is no parser
-//! of CSS: braces, semicolons and colons are enough to tell the names apart.
+//! The names in style sheets and style attributes: properties, units, functions, at-rules, selectors. It does not parse
+//! CSS: braces, semicolons and colons are enough to distinguish the names.
 
 /// Calls `found` with each name of a style sheet.
 pub(crate) fn names_of_sheet(sheet: &str, found: &mut impl FnMut(&str)) {

@@ -1,5 +1,5 @@
-//! All details of a message, for a test that checks them: every header field, all addresses, where each link and the
-//! code were found, and the attachments.
+//! All details of a message, for tests that check them: every header field, all addresses, where each link and the code
+//! were found, and the attachments.
 
 use mail_parser::parsers::MessageStream;
 use mail_parser::{Address, HeaderValue};
@@ -15,25 +15,25 @@ use crate::{charset, encoded_word};
 
 /// The most addresses of one kind that are read.
 const ADDRESSES: usize = 1_000;
-/// Characters of the words of a link.
+/// The most characters of a link's text.
 const WORDS_CHARACTERS: usize = 1_000;
 
-/// The details that [`crate::parse`] leaves out. Everything in them is hostile text.
+/// The details that [`crate::parse`] leaves out. All of it is untrusted text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {
     /// The fields of the header, decoded, each on one line.
     pub headers: Vec<(String, String)>,
     /// The senders.
     pub from: Vec<Mailbox>,
-    /// The recipients that the header names.
+    /// The recipients in the header.
     pub to: Vec<Mailbox>,
-    /// The recipients of a copy that the header names.
+    /// The recipients of copies in the header.
     pub cc: Vec<Mailbox>,
-    /// Where replies should go.
+    /// The addresses for replies.
     pub reply_to: Vec<Mailbox>,
     /// The Message-ID, in angle brackets.
     pub message_id: Option<String>,
-    /// The message that this one answers, in angle brackets.
+    /// The message to which this one replies, in angle brackets.
     pub in_reply_to: Option<String>,
     /// The Date field in the form of RFC 3339.
     pub date: Option<String>,
@@ -52,7 +52,7 @@ pub struct Details {
 pub struct Mailbox {
     /// The display name, decoded.
     pub name: Option<String>,
-    /// The address as it was written.
+    /// The address as written.
     pub address: Option<String>,
 }
 
@@ -61,26 +61,26 @@ pub struct Mailbox {
 pub struct Link {
     /// The URI.
     pub url: String,
-    /// The words that a person clicks, if it is a link with words.
+    /// The text of the link, if it has one.
     pub text: Option<String>,
-    /// Whether the HTML has it; otherwise the text.
+    /// Whether the link is in the HTML; otherwise it is in the text.
     pub is_in_html: bool,
 }
 
 /// An attachment without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
-    /// Its place in [`crate::anatomy::Anatomy::parts`].
+    /// Its index in [`crate::anatomy::Anatomy::parts`].
     pub part: usize,
-    /// The decoded file name that the part names; never use it as a path.
+    /// The decoded file name of the part's header; never use it as a path.
     pub file_name: Option<String>,
-    /// `image/png`, in lower case; empty if it names no type.
+    /// For example `image/png`, in lower case; empty if it has no type.
     pub content_type: String,
     /// Bytes of the decoded content.
     pub size: usize,
     /// The Content-ID without angle brackets.
     pub content_id: Option<String>,
-    /// Whether it is shown within the text, as an image of the HTML is.
+    /// Whether it is shown within the text, for example as an image of the HTML.
     pub is_inline: bool,
 }
 
@@ -206,7 +206,7 @@ fn attached<'s, 'a>(structure: &'s Structure<'a>) -> impl Iterator<Item = (usize
     })
 }
 
-/// The attachments that are not shown among the text.
+/// The number of attachments that are not shown within the text.
 pub(crate) fn count_attachments(structure: &Structure<'_>) -> usize {
     attached(structure).filter(|(_, part)| !is_inline(part)).count()
 }

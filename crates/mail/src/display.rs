@@ -1,12 +1,13 @@
-//! Prepares the HTML of a mail for a frame that shows it.
+//! Prepares the HTML of a message for the frame that shows it.
 //!
-//! The response's content security policy makes the frame harmless. But browsers open connections ahead of time, for
-//! frames, links and hints that the policy then forbids to use. Such a connection tells the sender that the mail is
-//! being read. So this module removes what cannot be shown anyway, and links show their target without being links.
+//! The content security policy of the response makes the frame harmless. But browsers open connections in advance, for
+//! frames, links and hints that the policy then blocks. Such a connection reveals to the sender that the message is
+//! being read. This module therefore removes content that cannot be shown anyway, and replaces links by text with their
+//! target.
 
 use html5gum::{DefaultEmitter, Doctype, EndTag, HtmlString, StartTag, Token, Tokenizer};
 
-/// Elements that are removed with their content.
+/// Elements that are removed together with their content.
 const LEFT_OUT: [&[u8]; 9] =
     [b"script", b"iframe", b"noembed", b"noframes", b"title", b"portal", b"fencedframe", b"noscript", b"plaintext"];
 /// Elements of which only the tags are removed.
@@ -17,7 +18,7 @@ const KEPT_META: [&[u8]; 3] = [b"color-scheme", b"supported-color-schemes", b"vi
 /// Attributes with a URL that a browser might load or open.
 const LEADING: [&[u8]; 6] = [b"href", b"xlink:href", b"ping", b"action", b"formaction", b"target"];
 
-/// `html` without everything that a frame that may load nothing cannot show.
+/// Returns `html` without content that a frame without network access cannot show.
 #[must_use]
 pub fn displayed(html: &str) -> String {
     let mut emitter = DefaultEmitter::default();
@@ -130,7 +131,8 @@ impl Display {
         if !self.in_style {
             return self.escape(text);
         }
-        // Browsers parse a style sheet inside an SVG for tags, and a valid style sheet has nothing like a tag.
+        // Browsers parse a style sheet inside an SVG for tags, and a valid style sheet contains nothing that looks like
+        // a tag.
         let mut characters = text.chars().peekable();
         while let Some(character) = characters.next() {
             let opens = character == '<' && characters.peek().is_some_and(|next| !next.is_ascii_whitespace());
@@ -179,7 +181,7 @@ fn is_kept_meta(tag: &StartTag<()>) -> bool {
     kept && !tag.attributes.keys().any(|name| name.as_slice() == b"http-equiv")
 }
 
-/// Old elements whose content is read as text are shown as the element that replaced them.
+/// Replaces old elements whose content is read as text by the element that succeeded them.
 fn shown_name(name: &str) -> &str {
     if matches!(name, "xmp" | "listing") { "pre" } else { name }
 }

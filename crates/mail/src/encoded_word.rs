@@ -16,13 +16,13 @@ struct Word<'a> {
     length: usize,
 }
 
-/// Replaces every encoded-word by its text.
+/// Replaces every encoded-word with its text.
 pub(super) fn decode(text: &str) -> Cow<'_, str> {
     if !text.contains("=?") {
         return Cow::Borrowed(text);
     }
     let mut decoded = String::with_capacity(text.len());
-    // Words of one charset are decoded together, because some programs split a character between words.
+    // Words of one charset are decoded together, because some programs split a character between two words.
     let mut pending: Option<(&str, Vec<u8>)> = None;
     let mut rest = text;
     while let Some(start) = rest.find("=?") {
@@ -34,7 +34,7 @@ pub(super) fn decode(text: &str) -> Cow<'_, str> {
             rest = &from_word[2..];
             continue;
         };
-        // White space between two encoded-words is not shown (section 6.2).
+        // White space between two encoded-words is removed (section 6.2).
         let joins = pending.is_some() && before.trim().is_empty();
         if !joins {
             flush(&mut pending, &mut decoded);
@@ -83,8 +83,8 @@ fn read(text: &str) -> Option<Word<'_>> {
 
 /// The encoded text, and whether `?=` ends it; without that it ends at the next space.
 fn encoded_text(rest: &str) -> (&str, bool) {
-    // Searches no further than the next word: searching for the end of each word in the whole text would take quadratic
-    // time. In `=?=` the first equals sign is padding.
+    // Searches only up to the next word: searching the whole text for the end of each word would take quadratic time.
+    // In `=?=` the first equals sign is padding.
     for mark in memchr::memchr_iter(b'?', rest.as_bytes()) {
         if rest[mark..].starts_with("?=") {
             return (&rest[..mark], true);

@@ -1,6 +1,6 @@
-//! format=flowed (RFC 3676): lines that were wrapped for transport become paragraphs again.
+//! format=flowed (RFC 3676): joins lines that were wrapped for transport to paragraphs.
 
-/// Not flowed, although it ends in a space (section 4.3).
+/// Not flowed, although it ends with a space (section 4.3).
 const SIGNATURE_SEPARATOR: &str = "-- ";
 
 /// Joins each line that ends with a space with the next line of the same quote depth. `delete_space` is the parameter

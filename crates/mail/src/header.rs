@@ -1,4 +1,4 @@
-//! Header sections: their fields (RFC 5322, section 2.2), and the values of the fields that are used here.
+//! Header sections: their fields (RFC 5322, section 2.2), and the values of the fields that this crate needs.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::budget::{HEADER_FIELD_BYTES, PARAMETERS_BYTES};
 use crate::charset;
 use crate::encoded_word;
 
-/// One field of a message, with its value still folded.
+/// One field of a message; its value is still folded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field<'a> {
     pub(super) name: &'a [u8],
@@ -21,7 +21,7 @@ impl<'a> Field<'a> {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
-    /// The bytes of the value that are within the budget of one field.
+    /// The bytes of the value within the limit for one field.
     pub(super) fn bounded_value(&self) -> &'a [u8] {
         &self.value[..self.value.len().min(HEADER_FIELD_BYTES)]
     }
@@ -30,9 +30,9 @@ impl<'a> Field<'a> {
 /// A header section from the start of a message or part.
 pub(super) struct Section<'a> {
     pub(super) fields: Vec<Field<'a>>,
-    /// Bytes before the body.
+    /// Number of bytes before the body.
     pub(super) length: usize,
-    /// Whether the budget of a field or of the section was exceeded.
+    /// Whether the limit for a field or for the section was exceeded.
     pub(super) field_too_long: bool,
     pub(super) section_too_long: bool,
 }
@@ -68,7 +68,7 @@ impl<'a> Section<'a> {
         section
     }
 
-    /// The first field of this name.
+    /// The first field with this name.
     pub(super) fn field(&self, name: &str) -> Option<Field<'a>> {
         self.fields.iter().find(|field| field.is(name)).copied()
     }
@@ -95,7 +95,7 @@ impl<'a> Section<'a> {
     }
 
     /// Whether a line without a field name belongs to the header: a continuation, the "From " line of a mailbox file,
-    /// or a broken line with more of the header after it.
+    /// or a malformed line that is followed by more of the header.
     fn is_stray_line(&self, line: &[u8], after: &[u8], position: usize) -> bool {
         starts_with_space(line)
             || position == 0 && (line.starts_with(b"From ") || line.starts_with(b">From "))
@@ -124,7 +124,7 @@ fn field_colon(line: &[u8]) -> Option<usize> {
     (colon > 0 && line[colon + spaces] == b':').then_some(colon + spaces)
 }
 
-/// An unstructured value as one line of text: decoded, unfolded, control characters turned into spaces.
+/// An unstructured value as one line of text: decoded, unfolded, with control characters replaced by spaces.
 pub(super) fn text(value: &[u8]) -> String {
     let text = charset::decode_unlabelled(value);
     let unfolded = unfolded(text.trim());
@@ -136,11 +136,11 @@ pub(super) fn text(value: &[u8]) -> String {
         _ => character,
     };
     let line: String = decoded.trim().chars().map(shown).collect();
-    // A control character at an end has become a space.
+    // A control character at the start or end has become a space.
     if line.trim().len() == line.len() { line } else { line.trim().to_owned() }
 }
 
-/// Removes the line ends; the white space after each stays (RFC 5322, section 2.2.3).
+/// Removes the line ends; the white space after each remains (RFC 5322, section 2.2.3).
 fn unfolded(text: &str) -> Cow<'_, str> {
     if text.contains(['\r', '\n']) { Cow::Owned(text.replace(['\r', '\n'], "")) } else { Cow::Borrowed(text) }
 }
@@ -148,13 +148,13 @@ fn unfolded(text: &str) -> Cow<'_, str> {
 /// A Content-Type or Content-Disposition field: a value, and parameters by name in lower case.
 #[derive(Debug, Default)]
 pub(super) struct Parameterized {
-    /// `text/plain`, `attachment`; in lower case.
+    /// For example `text/plain` or `attachment`; in lower case.
     pub(super) value: String,
     parameters: Vec<(String, String)>,
 }
 
 impl Parameterized {
-    /// Parses a field. If that fails, the value is empty.
+    /// Parses a field. If the field is malformed, the value is empty.
     pub(super) fn parse(value: &[u8]) -> Self {
         let value = &value[..value.len().min(PARAMETERS_BYTES)];
         let mut line = value.trim_ascii().to_vec();
@@ -176,7 +176,7 @@ impl Parameterized {
         Self { value, parameters: parameters.collect() }
     }
 
-    /// The first parameter of this name.
+    /// The first parameter with this name.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }

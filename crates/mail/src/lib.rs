@@ -1,6 +1,6 @@
-//! Reads mail: from the bytes of a message to its text, HTML, links and one-time code. It also writes a message.
+//! Parses messages: from the bytes of a message to its text, HTML, links and one-time code. Also composes messages.
 //!
-//! Find the code in this mail:
+//! Find the code in this message:
 //!
 //! ```
 //! let mail = b"Subject: Sign in\r\n\r\nYour code is 481 516.\r\nhttps://shop.example/in?token=f3b1c\r\n";
@@ -9,12 +9,12 @@
 //! assert_eq!(read.links, ["https://shop.example/in?token=f3b1c"]);
 //! ```
 //!
-//! This crate is pure: bytes in, values out. [`parse`] never fails and never panics. For any message, its time grows
-//! linearly with the size of the message: see [`Budget`].
+//! This crate is pure: it depends only on its input. [`parse`] never fails and never panics. For any message, its time
+//! grows linearly with the size of the message: see [`Budget`].
 //!
 //! A message is parsed in these steps: [`structure`] finds the parts. [`body`] chooses the parts that a mail client
-//! would show, and decodes them ([`transfer`], [`charset`], [`flowed`]). [`html`] extracts what a person sees of the
-//! HTML. [`links`] and [`otp`] search that.
+//! would show, and decodes them ([`transfer`], [`charset`], [`flowed`]). [`html`] extracts the visible text of the
+//! HTML. [`links`] and [`otp`] search that text.
 
 mod address;
 pub mod anatomy;
@@ -45,25 +45,25 @@ pub use threading::{Threading, threading};
 
 use structure::Structure;
 
-/// The fields of a message that a test reads. No field has a NUL character, because databases do not store it.
+/// The fields of a message that a test reads. No field contains a NUL character, because databases do not store it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParsedMessage {
     /// The first address of the From header, if one parses.
     pub from: Option<String>,
     /// The decoded subject, on one line; empty if there is none.
     pub subject: String,
-    /// The text as a mail client shows it; made from the HTML if there is no text. Lines end with `\n`; the last line
-    /// has no line end.
+    /// The text as a mail client shows it; generated from the HTML if there is no text. Lines end with `
+    /// `; the last line has no line end.
     pub text: String,
-    /// The HTML as it was sent, with line ends as in `text`; empty if there is none.
+    /// The HTML as sent, with line ends as in `text`; empty if there is none.
     pub html: String,
-    /// Absolute URIs in the order of the message, each once: first those of the HTML, then those that only the text
-    /// has. At most 10,000, together at most 4 MiB.
+    /// Absolute URIs in the order of the message, without duplicates: first those of the HTML, then those that are only
+    /// in the text. At most 10,000, together at most 4 MiB.
     pub links: Vec<String>,
     /// The one-time code, 4 to 8 ASCII digits; empty if there is none. Only the first 256 KiB of the visible text are
     /// searched.
     pub otp: String,
-    /// The attachments, without images that the HTML shows.
+    /// The number of attachments, without images that the HTML shows.
     pub attachments: usize,
     /// The limit at which reading stopped, if the message was read only in part.
     pub over_budget: Option<Budget>,

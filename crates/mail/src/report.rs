@@ -7,7 +7,7 @@ use crate::address::Domain;
 /// A report that a message failed.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
-    /// The domain that reports.
+    /// The domain that sends the report.
     pub mail_domain: &'a Domain,
     /// The sender of the message, who gets the report.
     pub to: &'a str,
@@ -17,28 +17,28 @@ pub struct Report<'a> {
     pub message_id: Option<&'a str>,
     /// The text for people; its lines end with CR LF.
     pub text: &'a str,
-    /// When the message arrived, as RFC 5322 writes dates.
+    /// When the message arrived, in the date format of RFC 5322.
     pub arrived_at: &'a str,
-    /// The recipients that did not get it.
+    /// The recipients to which it was not delivered.
     pub recipients: &'a [FailedRecipient],
     /// A unique text, used for the Message-ID and the boundary of the parts.
     pub id: &'a str,
-    /// When the report was made, as RFC 5322 writes dates.
+    /// When the report was created, in the date format of RFC 5322.
     pub date: &'a str,
 }
 
-/// A recipient that did not get the message.
+/// A recipient to which the message was not delivered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailedRecipient {
     /// The address.
     pub address: String,
     /// The enhanced status code (RFC 3463).
     pub status: String,
-    /// The server that refused.
+    /// The server that rejected it.
     pub server: Option<String>,
     /// Its reply, on one line.
     pub reply: Option<String>,
-    /// When the last attempt was made, as RFC 5322 writes dates.
+    /// When the last attempt was made, in the date format of RFC 5322.
     pub last_attempt: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Report<'_> {
     }
 }
 
-/// All fields of a message, with the last line end.
+/// All fields of a message, including the last line end.
 #[must_use]
 pub fn header_section(message: &[u8]) -> &[u8] {
     let end = message.windows(4).position(|bytes| bytes == b"\r\n\r\n");

@@ -1,8 +1,8 @@
-//! Finds the sender's address in a From field as programs really write it (RFC 5322, section 3.4, and worse).
+//! Finds the sender's address in a From field, including fields that do not conform to RFC 5322, section 3.4.
 //!
 //! Every `@` outside quotes and comments may be part of an address: the text before it, up to a separator, is the local
-//! part, and the text after it is the domain. Within one entry of the list, an address in angle brackets wins over the
-//! words before it.
+//! part, and the text after it is the domain. Within one entry of the list, an address in angle brackets takes
+//! precedence over the text before it.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub(super) fn address(value: &[u8]) -> Option<String> {
     first_address(&text).or_else(|| first_address(&encoded_word::decode(&text.replace(['\r', '\n'], ""))))
 }
 
-/// The text with each comment replaced by a space. An unclosed parenthesis is an ordinary character.
+/// The text, with each comment replaced by a space. An unclosed parenthesis is an ordinary character.
 fn without_comments(text: &str) -> Cow<'_, str> {
     if !text.contains('(') {
         return Cow::Borrowed(text);
@@ -49,7 +49,7 @@ fn first_address(text: &str) -> Option<String> {
         match mark {
             '<' => in_angle = true,
             '>' => in_angle = false,
-            // Within angle brackets a comma belongs to a route (RFC 5322, section 4.4).
+            // Within angle brackets, a comma belongs to a route (RFC 5322, section 4.4).
             ',' | ';' if !in_angle && bare.is_some() => return bare,
             '@' => match address_at(text, index) {
                 Some(address) if in_angle => return Some(address),
@@ -67,7 +67,7 @@ fn address_at(text: &str, at: usize) -> Option<String> {
     let local_part = local_part(before);
     let domain = domain(after);
     let rest = &after[domain.len()..];
-    // Some programs put apostrophes around an address in place of quotes.
+    // Some programs put apostrophes instead of quotes around an address.
     let (local_part, domain) = match domain.strip_suffix('\'') {
         Some(domain) => (local_part.strip_prefix('\'').unwrap_or(local_part), domain),
         None => (local_part, domain),
@@ -101,11 +101,11 @@ fn is_separator(character: char) -> bool {
     character.is_whitespace() || character.is_control() || "<>,;:()[]\"@\\".contains(character)
 }
 
-/// The characters with a meaning outside of quoted strings.
+/// The characters with a meaning outside quoted strings.
 struct Marks<'a> {
     text: &'a str,
     position: usize,
-    /// After this position, no quotation mark is closed.
+    /// After this position, quotation marks are not closed.
     last_quote: usize,
 }
 

@@ -1,7 +1,7 @@
 //! The parts of a message (RFC 2046, section 5.1), found in one pass over its lines.
 //!
-//! The pass keeps the open boundaries and looks up each line among them, so that it takes linear time for any input. A
-//! message inside the message is not parsed: none of it is ever shown.
+//! The pass keeps the open boundaries and looks up each line among them, so it takes linear time for any input. A
+//! message inside the message is not parsed: it is never shown.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::budget::{Budget, DEPTH, HEADER_SECTION_BYTES, PARTS};
 use crate::header::{Field, Parameterized, Section, line_at};
 use crate::transfer::TransferEncoding;
 
-/// How far a multipart without a boundary is searched for the first line that may be one.
+/// How many bytes of a multipart without a boundary are searched for the first line that may be one.
 const BOUNDARY_SEARCH_BYTES: usize = 4 * 1024;
 
 /// The kind of a part.
@@ -17,9 +17,10 @@ const BOUNDARY_SEARCH_BYTES: usize = 4 * 1024;
 pub(super) enum Kind {
     Plain,
     Html,
-    /// Its children are forms of the same content, the best last.
+    /// Its children are forms of the same content, in increasing order of preference.
     Alternative,
-    /// Its first child, or the one with this Content-ID, is shown. The others are its images and other resources.
+    /// Its first child, or the one with this Content-ID, is shown. The other children are its images and other
+    /// resources.
     Related(Option<String>),
     /// Its children are shown one after the other.
     Multipart,
@@ -34,9 +35,9 @@ pub(super) struct Part<'a> {
     pub(super) content_type: Parameterized,
     pub(super) encoding: TransferEncoding,
     pub(super) content_id: Option<&'a [u8]>,
-    /// It calls itself an attachment.
+    /// Its header marks it as an attachment.
     pub(super) attachment: bool,
-    /// It says that it is shown within the text.
+    /// Its header marks it as shown within the text.
     pub(super) inline: bool,
     /// It has a file name, still encoded.
     pub(super) file_name: Option<String>,
@@ -81,7 +82,7 @@ struct Walk<'a> {
     open: Vec<Open>,
     /// From a boundary to the index of its multipart in `open`.
     boundaries: HashMap<Vec<u8>, usize>,
-    /// The part that the current lines belong to, and the start of its body.
+    /// The part to which the current lines belong, and the start of its body.
     leaf: Option<(usize, usize)>,
     part_header_bytes: usize,
     over_budget: Option<Budget>,
@@ -173,7 +174,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The boundary that a multipart names, or the first line of its body that looks like one.
+    /// The boundary in the header of a multipart, or the first line of its body that looks like one.
     fn boundary(&self, part: &Part<'_>, body_start: usize) -> Option<Vec<u8>> {
         if let Some(boundary) =
             part.content_type.parameter("boundary").map(str::trim_end).filter(|text| !text.is_empty())
@@ -186,7 +187,7 @@ impl<'a> Walk<'a> {
         Some(line[2..].trim_ascii_end().to_vec())
     }
 
-    /// The open multipart whose boundary a line has, and whether the line closes it.
+    /// The open multipart with the boundary in this line, and whether the line closes it.
     fn delimiter(&self, line: &[u8]) -> Option<(usize, bool)> {
         let text = line.strip_prefix(b"--")?.trim_ascii_end();
         if let Some(&index) = self.boundaries.get(text) {
@@ -216,7 +217,7 @@ impl<'a> Walk<'a> {
             let start = self.raw.len() - part.body.len();
             part.body = &self.raw[start..content.len().max(start)];
             if part.children.is_empty() {
-                // The boundary did not occur, so its body is shown as one part.
+                // The boundary did not occur, so the body is shown as one part.
                 part.kind = Kind::Plain;
             }
         }

@@ -1,9 +1,9 @@
-//! The threading data that a reply needs from the message that it answers (RFC 5322, section 3.6.4).
+//! The threading data that a reply needs from the message to which it replies (RFC 5322, section 3.6.4).
 
 use crate::budget::HEADER_SECTION_BYTES;
 use crate::header::{Field, Section};
 
-/// A longer message id is left out: with the name of its header it would not fit on a line (RFC 5322, section 2.1.1).
+/// A longer message id is left out, because with its field name it would not fit on a line (RFC 5322, section 2.1.1).
 const ID_BYTES: usize = 900;
 /// The references that are kept: the first one, which started the thread, and the latest.
 const REFERENCES: usize = 20;
@@ -13,7 +13,7 @@ const REFERENCES: usize = 20;
 pub struct Threading {
     /// The message's own id.
     pub message_id: Option<String>,
-    /// The ids of the messages before it, the oldest first; at most 20.
+    /// The ids of the messages before it, oldest first; at most 20.
     pub references: Vec<String>,
 }
 

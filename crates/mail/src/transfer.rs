@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// How the bytes of a body are encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TransferEncoding {
-    /// 7bit, 8bit, binary, and every unknown name.
+    /// 7bit, 8bit, binary, and all unknown names.
     #[default]
     Identity,
     Base64,
@@ -35,8 +35,8 @@ impl TransferEncoding {
     }
 }
 
-/// Whether a body that is labelled as base64 is base64. Some senders give plain text this label: its first line has
-/// many characters outside the alphabet, or it has spaces and does not decode to text.
+/// Whether a body that is labelled as base64 is base64. Some senders give plain text this label: then its first line
+/// has many characters outside the alphabet, or it has spaces and does not decode to text.
 fn looks_like_base64(body: &[u8]) -> bool {
     let line = body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
     let Some(line) = line else { return true };
@@ -102,7 +102,7 @@ pub(super) fn sextet(byte: u8) -> Option<u8> {
     }
 }
 
-/// Decodes quoted-printable. An equals sign that starts no escape is kept (RFC 2045, section 6.7).
+/// Decodes quoted-printable. An equals sign that does not start an escape is kept (RFC 2045, section 6.7).
 fn quoted_printable(text: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(text.len());
     for line in text.split_inclusive(|&byte| byte == b'\n') {
@@ -133,7 +133,7 @@ pub(super) fn q_encoding(text: &[u8]) -> Vec<u8> {
     decoded
 }
 
-/// Copies `text`, and replaces each `escape` with two hexadecimal digits by its byte.
+/// Copies `text`, and replaces each `escape` and its two hexadecimal digits with the byte.
 fn unescape(text: &[u8], escape: u8, decoded: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(position) = rest.iter().position(|&byte| byte == escape) {

@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use crate::reply::Refusal;
 
-/// A response line may have this many bytes: 12,288 of base64 (RFC 4954, section 4) and CR LF.
+/// The most bytes of a response line: 12,288 of base64 (RFC 4954, section 4) and CR LF.
 pub const RESPONSE_BYTES: usize = 12_290;
 
 /// "Username:" and "Password:" in base64.
@@ -17,7 +17,7 @@ const PASSWORD: &str = "UGFzc3dvcmQ6";
 /// The supported mechanisms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
-    /// Everything in one response.
+    /// One response with user name and password.
     Plain,
     /// The user name first, then the password.
     Login,
@@ -39,21 +39,21 @@ pub enum Exchange {
     Plain,
     /// The user name of LOGIN.
     Username,
-    /// The password of LOGIN, with the user name that came before it.
+    /// The password of LOGIN; contains the user name from the response before.
     Password(String),
 }
 
 /// The next step of the exchange.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Ask for another response with this challenge, in base64.
+    /// Request another response with this challenge, in base64.
     Challenge(&'static str, Exchange),
     /// The user name and the password are known.
     Credentials(Credentials),
 }
 
 impl Mechanism {
-    /// Parses the name of a mechanism, in any case.
+    /// Parses the name of a mechanism, case-insensitively.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         [("PLAIN", Self::Plain), ("LOGIN", Self::Login)]

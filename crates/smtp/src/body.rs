@@ -1,8 +1,8 @@
 //! Finds the end of the message data and removes the transparency dots (RFC 5321, section 4.5.2), byte by byte.
 //!
-//! If two mail systems disagree on the end of a message, a sender can smuggle a second message inside the first. So
-//! only CR LF . CR LF ends the data. Every such attack needs a bare CR or LF; a message with one is read to its real
-//! end and refused.
+//! If two mail systems disagree on the end of a message, a sender can smuggle a second message inside the first.
+//! Therefore only CR LF . CR LF ends the data. Every such attack needs a bare CR or LF; a message with one is read to
+//! its real end and rejected.
 
 use crate::reply::Refusal;
 
@@ -67,7 +67,7 @@ impl BodyReader {
         }
     }
 
-    /// Takes bytes up to the end of the data. Returns their number.
+    /// Reads bytes up to the end of the data. Returns their number.
     pub fn read(&mut self, input: &[u8]) -> usize {
         let mut taken = 0;
         if self.bytes.capacity() == 0 && !self.is_discarded() {
@@ -99,23 +99,23 @@ impl BodyReader {
         self.size
     }
 
-    /// Bytes of memory that the message takes.
+    /// Bytes of memory that the message uses.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Reserves memory for a message of `bytes`, if possible, because growing step by step fragments the memory.
+    /// Reserves memory for a message of `bytes`, if possible, because growing in steps fragments the memory.
     pub fn reserve(&mut self, bytes: usize) {
         let more = bytes.saturating_sub(self.bytes.len());
-        // On failure, the message grows step by step.
+        // On failure, the message grows in steps.
         let _ = self.bytes.try_reserve_exact(more);
     }
 
-    /// The message exactly as it was sent, without transparency dots.
+    /// The message as sent, without transparency dots.
     ///
     /// # Errors
-    /// Why the message must be refused.
+    /// Why the message must be rejected.
     pub fn finish(self) -> Result<Vec<u8>, Refusal> {
         // Checked in a fixed order, so that the reply does not depend on how the network divided the data.
         if self.too_large {
@@ -137,7 +137,7 @@ impl BodyReader {
         self.too_large || self.line_too_long || self.bare_line_end
     }
 
-    /// Takes the bytes before the next CR or LF. Returns their number.
+    /// Reads the bytes before the next CR or LF. Returns their number.
     fn read_run(&mut self, input: &[u8]) -> usize {
         let run = memchr::memchr2(b'\r', b'\n', input).unwrap_or(input.len());
         self.keep(&input[..run]);

@@ -39,7 +39,7 @@ pub enum Verb {
     Quit,
 }
 
-/// When a command may be given (RFC 5321, section 4.1.4).
+/// In which states a command is allowed (RFC 5321, section 4.1.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// At any time.
@@ -71,8 +71,8 @@ const VERBS: [(&str, Verb, Order); 12] = [
 /// Verbs of the standards that this server does not support: 502.
 const NOT_IMPLEMENTED: [&str; 9] = ["EXPN", "BDAT", "TURN", "ETRN", "ATRN", "SEND", "SOML", "SAML", "BURL"];
 
-/// The methods of HTTP. An attacker can make a browser send a request here, with a body that looks like mail, so the
-/// session ends.
+/// The methods of HTTP. An attacker can make a browser send a request to an SMTP server, with a body that looks like
+/// mail, so the session is ended.
 const HTTP_METHODS: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
 /// A command line of which only the verb has been parsed.
@@ -92,11 +92,11 @@ pub enum Command<'a> {
     Helo(&'a str),
     /// STARTTLS
     StartTls,
-    /// AUTH with the initial response in base64, if the client gave one.
+    /// AUTH with the initial response in base64, if the client sent one.
     Auth(Mechanism, Option<&'a str>),
     /// MAIL
     Mail(Mail),
-    /// RCPT; also has the path as the client wrote it.
+    /// RCPT, with the path as the client wrote it.
     Rcpt(ForwardPath<'a>, &'a str),
     /// DATA
     Data,
@@ -121,13 +121,13 @@ pub struct Mail {
     pub size: Option<u64>,
     /// The content type of RFC 6152 that the client announced.
     pub body: Option<BodyType>,
-    /// Whether addresses and headers may hold UTF-8 (RFC 6531).
+    /// Whether addresses and headers may contain UTF-8 (RFC 6531).
     pub smtputf8: bool,
     /// Whether there was a parameter `AUTH=`. Its value is not trusted (RFC 4954, section 5).
     pub auth: bool,
 }
 
-/// The value of the BODY parameter. With either, the message is stored byte for byte.
+/// The value of the BODY parameter. It has no effect, because messages are stored byte for byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyType {
     /// `BODY=7BIT`
@@ -168,7 +168,7 @@ impl<'a> CommandLine<'a> {
         self.verb
     }
 
-    /// When the command may be given.
+    /// In which states the command is allowed.
     #[must_use]
     pub fn order(&self) -> Order {
         self.order
@@ -207,7 +207,7 @@ impl<'a> CommandLine<'a> {
         if self.arguments.is_empty() { Ok(command) } else { Err(Refusal::BadArguments) }
     }
 
-    /// A wrong name is no reason to refuse mail (RFC 5321, section 4.1.4). It must only be one word of printable
+    /// A wrong name is no reason to reject mail (RFC 5321, section 4.1.4). It only has to be one word of printable
     /// characters.
     fn client_name(&self) -> Result<&'a str, Refusal> {
         let name = self.arguments;

@@ -1,4 +1,4 @@
-//! The envelope of a message: everything that the session knows about it except the message itself.
+//! The envelope of a message: all information that the session has about it except the message itself.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct Envelope {
     pub reverse_path: ReversePath,
     /// The recipients, all on the mail domain, in the order of the RCPT commands; may contain duplicates.
     pub recipients: Vec<EmailAddress>,
-    /// The name that the client gave. It is one word without control characters, and otherwise not trusted.
+    /// The name that the client gave. It is one word without control characters; otherwise it is not validated.
     pub client_name: Arc<str>,
     /// Whether the client used EHLO and not HELO.
     pub extended: bool,
@@ -21,7 +21,7 @@ pub struct Envelope {
     pub encrypted: bool,
     /// Whether the client authenticated.
     pub authenticated: bool,
-    /// Whether the client asked for SMTPUTF8.
+    /// Whether the client requested SMTPUTF8.
     pub smtputf8: bool,
 }
 

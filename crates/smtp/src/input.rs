@@ -3,7 +3,7 @@
 /// A larger buffer is freed when it is empty.
 const KEPT_BYTES: usize = 4_096;
 
-/// A queue of bytes. Reading moves no bytes, so many short lines cost no more than one long line.
+/// A queue of bytes. Reading does not move bytes, so many short lines are as cheap as one long line.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     bytes: Vec<u8>,

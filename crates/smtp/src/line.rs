@@ -1,6 +1,6 @@
 //! Splits the client's bytes into command lines. Never stores more of a line than its limit.
 
-/// A line buffer that has grown beyond this is not reused.
+/// A larger line buffer is not reused.
 const KEPT_BYTES: usize = 256;
 
 /// Collects one line at a time. Only CR LF ends a line (RFC 5321, section 2.3.8).
@@ -26,7 +26,7 @@ pub enum Line {
 }
 
 impl LineReader {
-    /// Takes bytes up to the end of the line. Returns their number, and the line if its end was among them. `limit` is
+    /// Reads bytes up to the end of the line. Returns their number, and the line if its end was among them. `limit` is
     /// in bytes and includes the CR LF.
     pub fn read(&mut self, input: &[u8], limit: usize) -> (usize, Option<Line>) {
         self.line.reserve(input.len().min(limit.saturating_sub(self.line.len())));
@@ -38,7 +38,7 @@ impl LineReader {
         (input.len(), None)
     }
 
-    /// Takes one byte. Returns whether it ended the line.
+    /// Reads one byte. Returns whether it ended the line.
     fn push(&mut self, byte: u8, limit: usize) -> bool {
         let ended = self.after_cr && byte == b'\n';
         self.bare_line_end |= (self.after_cr || byte == b'\n') && !ended;

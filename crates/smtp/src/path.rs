@@ -6,7 +6,7 @@ use std::fmt;
 use crate::reply::Refusal;
 use restante_mail::{Domain, EmailAddress};
 
-/// A path may have 256 bytes with its angle brackets (RFC 5321, section 4.5.3.1.3).
+/// The most bytes of a path without its angle brackets; with them it may have 256 (RFC 5321, section 4.5.3.1.3).
 const PATH_BYTES: usize = 254;
 
 /// The envelope sender as the client wrote it, without angle brackets and source route; empty for the null path `<>`.
@@ -18,7 +18,7 @@ pub struct ReversePath(String);
 /// A recipient as the client wrote it: well-formed, but possibly not a valid address of an inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForwardPath<'a> {
-    /// `<postmaster>` in any case, which means the mail domain (RFC 5321, section 4.1.1.3).
+    /// `<postmaster>` (case-insensitive), which means the mail domain (RFC 5321, section 4.1.1.3).
     Postmaster(Cow<'a, str>),
     /// A mailbox at a domain.
     Mailbox {
@@ -37,7 +37,7 @@ pub enum ForwardPath<'a> {
 pub struct InvalidPath;
 
 impl ReversePath {
-    /// Reads a path from the start of `text`, and returns it with what follows it.
+    /// Reads a path from the start of `text`. Returns the path and the rest of the text.
     ///
     /// # Errors
     /// [`InvalidPath`] if `text` does not start with a path.
@@ -72,7 +72,7 @@ impl fmt::Display for ReversePath {
 }
 
 impl<'a> ForwardPath<'a> {
-    /// Reads a path from the start of `text`, and returns it with what follows it.
+    /// Reads a path from the start of `text`. Returns the path and the rest of the text.
     ///
     /// # Errors
     /// [`InvalidPath`] if `text` does not start with a path.
@@ -88,7 +88,7 @@ impl<'a> ForwardPath<'a> {
         Ok((path, rest))
     }
 
-    /// The address on the mail domain that the path names.
+    /// Converts the path to an address on the mail domain.
     ///
     /// # Errors
     /// [`Refusal::BadRecipient`] if no inbox can have that address, [`Refusal::RelayNotPermitted`] if it has another
@@ -110,7 +110,7 @@ impl<'a> ForwardPath<'a> {
 
 /// A mailbox and its parts, as written in the command.
 struct Mailbox<'a> {
-    /// All of it.
+    /// The whole mailbox.
     text: &'a str,
     local_part: Cow<'a, str>,
     /// The domain or address literal; empty if there is none.
@@ -187,7 +187,7 @@ fn host(text: &str) -> Result<(&str, &str), InvalidPath> {
     Ok(text.split_at(end + 1))
 }
 
-/// Reads a domain. Underscores are not allowed by the RFC, but the names of containers have them, and containers send
+/// Reads a domain. The RFC does not allow underscores, but the names of containers contain them, and containers send
 /// mail.
 fn domain(text: &str) -> Result<(&str, &str), InvalidPath> {
     let is_part = |character: char| {

@@ -19,7 +19,7 @@ pub struct Reply {
     path: Option<RefusedPath>,
 }
 
-/// The path that a reply refuses, as the client wrote it. It is hostile text, without control characters.
+/// The path that a reply rejects, as the client wrote it. It is untrusted text, but without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusedPath {
     /// The path of a MAIL command.
@@ -31,14 +31,14 @@ pub enum RefusedPath {
 /// The subject and the detail of an enhanced status code; its class is the first digit of the reply code.
 type Status = (u16, u16);
 
-/// Why a command, a recipient, a message or a whole session was refused.
+/// Why a command, a recipient, a message or a whole session was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// A command line over its limit.
     LineTooLong,
     /// A bare CR or LF, another control character, or broken UTF-8 in a command line.
     MalformedLine,
-    /// A verb that is in no standard.
+    /// A verb that is not in any standard.
     UnknownCommand,
     /// A verb that this server does not implement.
     NotImplemented,
@@ -56,7 +56,7 @@ pub enum Refusal {
     NoTransaction,
     /// DATA before any RCPT.
     NoRecipients,
-    /// DATA after RCPTs that were all refused.
+    /// DATA after RCPT commands that were all rejected.
     NoValidRecipients,
     /// STARTTLS on an encrypted connection.
     AlreadyEncrypted,
@@ -90,7 +90,7 @@ pub enum Refusal {
     TooManyRecipients,
     /// The recipient's inbox is full.
     InboxFull,
-    /// The recipient's mailbox accepts no mail.
+    /// The recipient's mailbox does not accept mail.
     MailboxDisabled,
     /// The store cannot answer, or cannot store the message, at the moment.
     StoreFailure,
@@ -108,17 +108,17 @@ pub enum Refusal {
     ShuttingDown,
     /// The client was idle for too long, or its message took too long.
     TimedOut,
-    /// Over a limit of connections.
+    /// There are too many connections.
     TooManyConnections,
     /// Too many unknown or malformed commands in a row.
     TooManyErrors,
     /// Too many failed authentications.
     TooManyFailedAuthentications,
-    /// An HTTP request where a command should be.
+    /// An HTTP request in place of a command.
     HttpRequest,
-    /// A recipient or a message that a test wants to be deferred.
+    /// A fault defers the recipient or the message.
     DeferredOnRequest,
-    /// A recipient or a message that a test wants to be rejected.
+    /// A fault rejects the recipient or the message.
     RejectedOnRequest,
 }
 
@@ -160,7 +160,7 @@ impl Reply {
         Self::plain(354, "End data with <CR><LF>.<CR><LF>")
     }
 
-    /// 250 to the end of data: the message is stored, with one id per inbox. Without an id it is accepted, but not
+    /// 250 to the end of data: the message is stored, with one id per inbox. Without ids, it is accepted but not
     /// stored.
     pub(super) fn stored<I: fmt::Display>(ids: &[I]) -> Self {
         let mut lines = ids.iter().map(|id| Cow::Owned(format!("Stored {id}")));
@@ -168,7 +168,7 @@ impl Reply {
         Self { more: lines.collect(), ..reply }
     }
 
-    /// 252 to VRFY, which discloses nothing (RFC 5321, section 7.3).
+    /// 252 to VRFY. It discloses no information (RFC 5321, section 7.3).
     pub(super) fn cannot_verify() -> Self {
         Self::enhanced(252, (0, 0), "Cannot verify; send a message and see")
     }
@@ -198,23 +198,23 @@ impl Reply {
         Self::enhanced(235, (7, 0), "Authenticated")
     }
 
-    /// The reply to something that is refused.
+    /// The reply for a rejection.
     pub(super) fn refused(refusal: Refusal) -> Self {
         let (code, status, text) = refusal.reply();
         Self { refusal: Some(refusal), ..Self::enhanced(code, status, text) }
     }
 
-    /// The reply that refuses a sender; without a path if the command had none.
+    /// The reply that rejects a sender; without a path if the command had none.
     pub(super) fn refused_sender(refusal: Refusal, path: Option<&str>) -> Self {
         Self { path: path.map(|path| RefusedPath::Sender(path.to_owned())), ..Self::refused(refusal) }
     }
 
-    /// The reply that refuses a recipient; without a path if the command had none.
+    /// The reply that rejects a recipient; without a path if the command had none.
     pub(super) fn refused_recipient(refusal: Refusal, path: Option<&str>) -> Self {
         Self { path: path.map(|path| RefusedPath::Recipient(path.to_owned())), ..Self::refused(refusal) }
     }
 
-    /// The reply that a test has asked for; with a path it refuses a recipient.
+    /// The reply that a test has requested. With a path, it rejects a recipient.
     pub(super) fn refused_on_request(reply: RequestedReply, path: Option<&str>) -> Self {
         Self { path: path.map(|path| RefusedPath::Recipient(path.to_owned())), ..reply.into_reply() }
     }
@@ -225,13 +225,13 @@ impl Reply {
         self.code
     }
 
-    /// The reason, if this reply refuses something.
+    /// The reason, if this reply is a rejection.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
         self.refusal
     }
 
-    /// The path that this reply refuses.
+    /// The path that this reply rejects.
     #[must_use]
     pub fn path(&self) -> Option<&RefusedPath> {
         self.path.as_ref()
@@ -317,7 +317,7 @@ impl Refusal {
         matches!(self.reply().0, 500 | 501 | 502 | 504 | 555)
     }
 
-    /// The reply code, the status, and the text for a person who reads the client's log.
+    /// The reply code, the status, and the text, which users read in the log of their client.
     fn reply(self) -> (u16, Status, &'static str) {
         match self {
             Self::LineTooLong => (500, (5, 2), "Line too long"),

@@ -1,4 +1,5 @@
-//! The session: its events, the answers to them, and its phases. `commands` executes the commands.
+//! The session state machine: its events, the answers to them, and its phases. `commands` executes SMTP commands;
+//! `faults` handles injected faults.
 
 mod commands;
 mod faults;
@@ -28,7 +29,7 @@ const FAILED_AUTHENTICATIONS: u32 = 3;
 /// The settings that all sessions of a server share.
 #[derive(Clone, Debug)]
 pub struct SessionConfig {
-    /// The only domain that mail is accepted for.
+    /// The only domain for which mail is accepted.
     pub mail_domain: Domain,
     /// The name of the server in its greeting.
     pub host_name: String,
@@ -42,12 +43,12 @@ pub struct SessionConfig {
     pub data_line: usize,
     /// Whether there is a certificate, so that STARTTLS can be offered.
     pub start_tls: bool,
-    /// Whether AUTH is offered without encryption to clients on other hosts too.
+    /// Whether AUTH is offered without encryption even to clients on other hosts.
     pub plaintext_auth: bool,
 }
 
-/// The properties of the connection. AUTH is offered if nobody else can read the connection, or if the settings allow
-/// it.
+/// The properties of the connection. AUTH is offered on encrypted and loopback connections, or if `plaintext_auth` is
+/// set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transport {
     /// Whether it is encrypted.
@@ -65,28 +66,28 @@ pub enum Event {
     /// Send a reply. It may be kept until the next [`Event::NeedInput`], [`Event::StartTls`] or [`Event::Close`], so
     /// that the replies to pipelined commands are sent together.
     Send(Reply),
-    /// Send the replies, and wait for this time before the next call of [`Session::next`]: a test wants a slow server.
+    /// Send the replies, and wait for this time before the next call of [`Session::next`]. Used by the fault `delay`.
     HoldBack(Duration),
     /// Send the replies, start TLS, then call [`Session::tls_started`]. Bytes that were read before the handshake must
-    /// be passed to the session, never to TLS.
+    /// be passed to the session, never to TLS, because they were not encrypted.
     StartTls,
     /// Check the credentials, and call [`Session::authenticated`].
     Authenticate(Credentials),
-    /// The client starts a message from this sender; call [`Session::sender`].
+    /// The client starts a message with this sender; call [`Session::sender`].
     Sender(ReversePath),
-    /// The client names a recipient on the mail domain; call [`Session::recipient`] or [`Session::fault`].
+    /// The client sent RCPT TO with this address on the mail domain; call [`Session::recipient`] or [`Session::fault`].
     Recipient(EmailAddress),
     /// Store this message for every recipient, and call [`Session::delivered`] when it is on stable storage, or
     /// [`Session::fault`].
     Deliver(Envelope, Vec<u8>),
-    /// A message was received completely and refused. This event is for the log and needs no answer; the reply is the
+    /// A message was received in full and rejected. This event is for the log and needs no answer; the reply is the
     /// next event.
     Refused {
         /// The message's envelope.
         envelope: Envelope,
         /// The message's size in bytes.
         size: u64,
-        /// Why it was refused.
+        /// Why it was rejected.
         refusal: Refusal,
     },
     /// Send the replies and close the connection.
@@ -98,7 +99,7 @@ pub enum Event {
 pub struct Progress {
     /// Bytes of the message so far.
     pub received: u64,
-    /// Bytes of memory that the message takes; 0 once it is certain to be refused.
+    /// Bytes of memory that the message uses; 0 if the message will be rejected.
     pub memory: usize,
 }
 
@@ -119,22 +120,22 @@ pub struct Session {
     failed_authentications: u32,
 }
 
-/// How the next bytes are interpreted.
+/// The phase of the session. It decides how the next bytes are interpreted.
 #[derive(Debug)]
 enum Phase {
     /// The greeting has not been sent yet.
     Greeting,
-    /// As commands.
+    /// Bytes are commands.
     Command,
-    /// As a response to an AUTH challenge.
+    /// Bytes are a response to an AUTH challenge.
     Exchange(Exchange),
-    /// As part of the message.
+    /// Bytes are part of the message.
     Data(BodyReader),
-    /// They are not allowed: STARTTLS was accepted, and the client must wait for the handshake.
+    /// Bytes are an error: STARTTLS was accepted, and the client must wait for the handshake.
     StartTls,
-    /// They are kept until the caller has answered.
+    /// Bytes are buffered until the caller has answered.
     Waiting(Question),
-    /// They are ignored.
+    /// Bytes are ignored.
     Closed,
 }
 
@@ -155,7 +156,7 @@ enum Authentication {
     None,
     Valid,
     /// It has authenticated, but its credentials are no longer valid. It must authenticate again before it may send.
-    /// Otherwise its mail would be treated as that of a client that never authenticated.
+    /// Without this state, later mail would count as unauthenticated.
     Expired,
 }
 
@@ -171,7 +172,7 @@ struct Client {
 struct Transaction {
     mail: Mail,
     recipients: Vec<EmailAddress>,
-    /// Whether a recipient was refused.
+    /// Whether a recipient was rejected.
     refused: bool,
 }
 
@@ -200,7 +201,7 @@ impl Session {
         match &mut self.phase {
             Phase::Closed => {}
             Phase::Waiting(Question::Handshake) if !bytes.is_empty() => self.phase = Phase::Closed,
-            // Passed directly to the body, so that a message is copied only once.
+            // Bytes are passed directly to the body, so that a message is copied only once.
             Phase::Data(body) if self.input.is_empty() => {
                 let taken = body.read(bytes);
                 self.input.push(&bytes[taken..]);
@@ -209,7 +210,7 @@ impl Session {
         }
     }
 
-    /// The next event. [`Event::Close`] is repeated without end.
+    /// The next event. After the end, every call returns [`Event::Close`].
     // Not an iterator, because it has no end, and its events need answers.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Event {
@@ -223,7 +224,7 @@ impl Session {
         }
     }
 
-    /// TLS has started. The session forgets everything that the client sent before (RFC 3207, section 4.2).
+    /// TLS has started. The session discards all information that the client sent before (RFC 3207, section 4.2).
     pub fn tls_started(&mut self) {
         if let Phase::Waiting(Question::Handshake) = self.phase {
             self.transport.encrypted = true;
@@ -285,7 +286,8 @@ impl Session {
         }
     }
 
-    /// Answers [`Event::Deliver`]: the ids of the stored message, one per inbox, or why it is not stored.
+    /// Answers [`Event::Deliver`] with the ids of the stored message, one per inbox, or the reason why it is not
+    /// stored.
     pub fn delivered<I: fmt::Display>(&mut self, outcome: Result<Vec<I>, Refusal>) {
         if !matches!(self.phase, Phase::Waiting(Question::Delivery)) {
             return;
@@ -297,14 +299,13 @@ impl Session {
         }
     }
 
-    /// The server is stopping: the next command is answered with 421. A message that is being received is still
+    /// The server is stopping: the reply to the next command is 421. A message that is being received is still
     /// completed, stored and answered.
     pub fn shut_down(&mut self) {
         self.stopping = true;
     }
 
-    /// Ends the session at once with a last reply: [`Refusal::TimedOut`], or before the greeting
-    /// [`Refusal::TooManyConnections`].
+    /// Ends the session immediately; `reason` is the last reply.
     pub fn close(&mut self, reason: Refusal) {
         if !matches!(self.phase, Phase::Closed) {
             self.phase = Phase::Closed;
@@ -328,7 +329,7 @@ impl Session {
     }
 
     /// Reserves memory for `bytes` of the message that is being received. The system provides memory only when it is
-    /// written to, so this may be more than the message will need.
+    /// written, so this may be more than the message will need.
     pub fn reserve(&mut self, bytes: usize) {
         if let Phase::Data(body) = &mut self.phase {
             body.reserve(bytes);
@@ -339,7 +340,7 @@ impl Session {
         self.transport.encrypted || self.transport.loopback || self.config.plaintext_auth
     }
 
-    /// Does one step of work. Returns whether there was one.
+    /// Processes one step. Returns `false` if more input is needed.
     fn advance(&mut self) -> bool {
         match &self.phase {
             Phase::Greeting => {
@@ -409,7 +410,7 @@ impl Session {
         true
     }
 
-    /// Delivers the message or refuses it. In both cases the transaction ends.
+    /// Delivers the message or rejects it. Both end the transaction.
     fn end_data(&mut self, body: BodyReader) {
         let Some(envelope) = self.take_envelope() else { return };
         let size = body.size();

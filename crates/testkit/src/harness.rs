@@ -34,7 +34,7 @@ pub struct Harness {
     pub service: Service,
     pub clock: Clock,
     pub router: Router,
-    /// The key of the default project, used unless a request names another.
+    /// The key of the default project, used unless a request has another.
     pub key: ApiKey,
     /// The key of another project.
     pub other_key: ApiKey,
@@ -50,7 +50,7 @@ pub enum Engine {
     Postgres,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -129,7 +129,7 @@ impl Harness {
         self.spawn_get_with(&self.key, path)
     }
 
-    /// The same with `key`.
+    /// Like [`Harness::spawn_get`], with `key`.
     pub fn spawn_get_with(&self, key: &ApiKey, path: &str) -> JoinHandle<Answer> {
         tokio::spawn(answer(self.router.clone(), request(key, "GET", path, Body::empty())))
     }
@@ -139,7 +139,7 @@ impl Harness {
         self.create_inbox_with(&self.key).await
     }
 
-    /// Creates an inbox of the project that `key` belongs to, and returns its id.
+    /// Creates an inbox of the project of `key`, and returns its id.
     pub async fn create_inbox_with(&self, key: &ApiKey) -> String {
         let created = self.call_with(key, "POST", "/v1/inboxes", Body::empty()).await;
         assert_eq!(created.status, 201, "{created:?}");
@@ -163,12 +163,12 @@ impl Harness {
         }
     }
 
-    /// Delivers a message with this subject into an inbox and returns its id.
+    /// Delivers a message with this subject to an inbox and returns its id.
     pub async fn deliver(&self, inbox: &str, subject: &str) -> String {
         self.deliver_raw(inbox, &format!("From: Shop <shop@example.com>\r\nSubject: {subject}\r\n\r\nHello\r\n")).await
     }
 
-    /// Delivers a whole message into an inbox and returns its id.
+    /// Delivers a whole message to an inbox and returns its id.
     pub async fn deliver_raw(&self, inbox: &str, raw: &str) -> String {
         let incoming = Incoming {
             reverse_path: "bounces@example.com".to_owned(),
@@ -252,7 +252,7 @@ pub fn request(key: &ApiKey, method: &str, path: &str, body: impl Into<Body>) ->
     request.header("authorization", format!("Bearer {}", key.as_str())).body(body.into()).unwrap()
 }
 
-/// Fails the test if `future` takes longer than anything in a test should.
+/// Fails the test if `future` takes longer than any step of a test should.
 pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
 }

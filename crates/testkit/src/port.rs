@@ -6,8 +6,9 @@ use tokio::net::TcpSocket;
 
 /// A port that is reserved at every local address while this value exists.
 ///
-/// The socket is bound but does not listen, so connections to it are refused. The system gives the port to no other
-/// socket. A program that is given the port and reuses addresses (`SO_REUSEADDR`, as servers do) can listen on it.
+/// The socket is bound but does not listen, so connections to it are refused. The system does not assign the port to
+/// another socket. A program that uses the port and reuses addresses (`SO_REUSEADDR`, as servers do) can listen
+/// on it.
 pub struct ReservedPort(TcpSocket);
 
 impl ReservedPort {

@@ -17,7 +17,7 @@ pub struct TestDatabase {
 }
 
 impl TestDatabase {
-    /// Creates one in the cluster of the test run.
+    /// Creates a database in the cluster of the test run.
     pub fn create() -> Self {
         let cluster = std::env::var(VARIABLE).unwrap_or_else(|_| {
             panic!("{VARIABLE} is not set: run ./test, or tests/postgres-cluster run cargo nextest run")
@@ -25,7 +25,7 @@ impl TestDatabase {
         Self::create_in(cluster)
     }
 
-    /// Creates one in the cluster at `url`.
+    /// Creates a database in the cluster at `url`.
     pub fn create_in(cluster: String) -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
@@ -48,13 +48,14 @@ impl TestDatabase {
         run(&self.text(), sql)
     }
 
-    /// The same, without blocking the other tasks of this runtime: one of them may hold what the statement waits for.
+    /// Like `run`, without blocking the other tasks of this runtime: one of them may have the lock that the
+    /// statement needs.
     pub async fn run_beside(&self, sql: &str) {
         let (url, sql) = (self.text(), sql.to_owned());
         tokio::task::spawn_blocking(move || run(&url, &sql)).await.unwrap();
     }
 
-    /// How many named locks its sessions hold, or (not `granted`) wait for.
+    /// How many named locks its sessions have, or (not `granted`) for how many they wait.
     pub fn named_locks(&self, granted: bool) -> usize {
         let sql = "SELECT count(*)::text FROM pg_locks JOIN pg_database ON pg_database.oid = database
                    WHERE locktype = 'advisory' AND datname = current_database() AND granted = ";
@@ -85,12 +86,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster with further lines of postgresql.conf.
+    /// Starts a cluster with additional lines of postgresql.conf.
     pub fn start(settings: &[&str]) -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), settings)
     }
 
-    /// The same in a directory with files that the settings name.
+    /// Starts a cluster in a directory with files to which the settings refer.
     pub fn start_in(directory: tempfile::TempDir, settings: &[&str]) -> Self {
         let open_to_its_owner = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(directory.path(), open_to_its_owner).unwrap();
@@ -103,7 +104,7 @@ impl Cluster {
         self.directory.path()
     }
 
-    /// Stops it as a crash does.
+    /// Kills it, to simulate a crash.
     pub fn kill(&self) {
         assert!(command("kill", self.path()).status().unwrap().success());
     }

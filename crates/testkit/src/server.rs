@@ -121,7 +121,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already.
+        // It may already have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -131,7 +131,7 @@ impl Drop for Server {
 pub fn first_start() -> (TempDir, Server, String) {
     let data_dir = tempfile::tempdir().unwrap();
     let server = Server::start(data_dir.path(), &[]);
-    let key = server.made_key().expect("the first start makes a key").to_owned();
+    let key = server.made_key().expect("the first start generates a key").to_owned();
     (data_dir, server, key)
 }
 

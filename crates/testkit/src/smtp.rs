@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
 
-/// How long a server may be silent. It is longer than any reply takes, so that a test fails instead of hanging.
+/// How long a server may take to reply. No reply takes this long, so a test fails instead of hanging.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// One connection, after the greeting.
@@ -52,7 +52,7 @@ impl Smtp {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 // Not an ordinary error: a test that kills the server would not notice it.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    panic!("nothing has come for {SILENCE:?}: {:?}", self.0.get_ref());
+                    panic!("no reply within {SILENCE:?}: {:?}", self.0.get_ref());
                 }
                 read => read?,
             };

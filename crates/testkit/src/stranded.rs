@@ -1,4 +1,4 @@
-//! Finds rows that nothing refers to, so that nothing will ever remove them.
+//! Finds orphaned rows: no other row refers to them, so they would never be removed.
 
 use restante::db::Database;
 

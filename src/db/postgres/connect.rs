@@ -12,7 +12,7 @@ use crate::db::DatabaseError;
 use crate::os;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection is lost if the peer does not acknowledge data for this long.
+/// The connection counts as lost if the peer does not acknowledge data for this long.
 const PEER_TIMEOUT: Duration = Duration::from_secs(15);
 /// TCP keepalive probes start after this idle time, and are repeated at the interval.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
@@ -22,11 +22,11 @@ const KEEPALIVE_RETRIES: u32 = 3;
 const SOCKET_DIRECTORY: &str = "/var/run/postgresql";
 
 /// The settings of each connection:
-/// - Keepalives: the server notices soon that a node has died, and frees its locks.
-/// - Plans: every statement reads by a key or in the order of an index. Without statistics, or with old ones, the
-///   planner might read and sort a whole inbox instead; so the other kinds of plans are disabled. Plans then do not
-///   depend on the parameters and need not be made again.
-/// - `jit`: a disabled kind of plan has a high cost, which would trigger compilation, which takes longer than any
+/// - Keepalives: the server quickly detects that a node has died, and frees its locks.
+/// - Plans: every statement reads by a key or in the order of an index. With missing or outdated statistics, the
+///   planner might read and sort a whole inbox instead, so the other kinds of plans are disabled. Plans then do not
+///   depend on the parameters and can be reused.
+/// - `jit`: a disabled kind of plan has a high cost, which would trigger compilation. Compilation takes longer than any
 ///   statement.
 /// - `synchronous_commit`: a commit returns only after it is on stable storage.
 const SESSION: &str = "
@@ -155,7 +155,7 @@ fn complete_timeouts(
     Ok(())
 }
 
-/// The password from psql's password file. As psql requires, nobody but its owner may have access to the file.
+/// The password from psql's password file. Like psql, this ignores the file if other users have access to it.
 fn password_from_file(options: &Config, environment: &impl Fn(&'static str) -> Option<String>) -> Option<String> {
     let named = environment("PGPASSFILE").map(PathBuf::from);
     let path = named.or_else(|| environment("HOME").map(|home| Path::new(&home).join(".pgpass")))?;

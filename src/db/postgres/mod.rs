@@ -1,4 +1,4 @@
-//! The PostgreSQL engine: a pool of connections for statements, and one separate session for notifications and locks.
+//! The PostgreSQL engine: a pool of connections for statements, and one control connection for notifications and locks.
 //!
 //! Statements are prepared once per connection. The statements of a batch are sent before the first answer is awaited,
 //! so a batch of any size costs only a few round trips.
@@ -32,7 +32,7 @@ pub(super) use session::NodeSession;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(8);
 /// How long a transaction may take. An SMTP client waits for 30 seconds.
 const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(25);
-/// The least speed of a link and a disk, in bytes per second: statements with large parameters get more time.
+/// The lowest expected speed of network and disk, in bytes per second: statements with large parameters get more time.
 const SLOWEST: usize = 4 * 1024 * 1024;
 /// The channel of the nodes' notifications.
 const CHANNEL: &str = "restante_changes";
@@ -44,7 +44,7 @@ const LONGEST_PAYLOAD: usize = 7_999;
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const NOTIFY: &str = "SELECT pg_notify($1, $2)";
 
-/// A database on a server.
+/// A database on a PostgreSQL server.
 pub(super) struct Postgres {
     pool: Pool,
     session: NodeSession,
@@ -57,8 +57,8 @@ impl Postgres {
         Ok(Self { pool: Pool::new(target)?, session })
     }
 
-    /// A query is sent again if its connection was lost. After a restart of the server, every connection in the pool is
-    /// lost.
+    /// Sends a query. If its connection was lost, the query is sent again: after a restart of the server, every
+    /// connection in the pool is lost.
     pub(super) async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
         for _ in 0..CONNECTIONS {
             match self.query_once(sql, &parameters).await {
@@ -104,7 +104,7 @@ async fn rows(connection: &Object, statement: &Statement, parameters: &[Value]) 
     rows.iter().map(Row::of_postgres).collect()
 }
 
-/// An open transaction. Its first statement takes a connection. If it is dropped, it is rolled back.
+/// An open transaction. Its first statement takes a connection. Dropping it rolls it back.
 pub(super) struct PostgresTransaction {
     pool: Pool,
     connection: Option<PooledConnection>,
@@ -142,13 +142,13 @@ impl PostgresTransaction {
         self.exchange(size(&parameters), query).await
     }
 
-    /// From now on a statement fails if it waits for a lock for half a second.
+    /// Uses a short lock timeout: a statement that waits for a lock for half a second fails.
     pub(super) async fn wait_briefly(&mut self) -> Result<(), DatabaseError> {
         self.connection().await?.send("SET LOCAL lock_timeout = '500ms'");
         Ok(())
     }
 
-    /// From now on statements have no time limit.
+    /// Disables the time limits of this transaction's statements.
     pub(super) async fn wait_as_long_as_it_takes(&mut self) -> Result<(), DatabaseError> {
         self.ends_at = None;
         self.connection().await?.send("SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0");
@@ -243,10 +243,10 @@ fn spell(sql: &str) -> Cow<'_, str> {
     Cow::Owned(spelled)
 }
 
-/// Converts an error of the driver into what it means for the caller.
+/// Converts an error of the driver to the error for the caller.
 fn failed(error: tokio_postgres::Error) -> DatabaseError {
     let Some(state) = error.code() else {
-        // The error does not come from the server: the connection is lost, or the driver refused a parameter.
+        // The error does not come from the server: the connection is lost, or the driver rejected a parameter.
         let cause = std::error::Error::source(&error);
         let lost = error.is_closed() || cause.is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
         return if lost { DatabaseError::Unreachable(error.into()) } else { DatabaseError::Postgres(error) };

@@ -3,8 +3,8 @@
 use futures_util::future::maybe_done;
 use futures_util::poll;
 
-/// Sends all requests, in order, before it awaits the first answer. Returns the answers in the same order, or the first
-/// failure.
+/// Sends all requests in order before it awaits the first answer. Returns the answers in the same order, or the first
+/// error.
 pub(super) async fn pipelined<T, E, F>(requests: impl Iterator<Item = F>) -> Result<Vec<T>, E>
 where
     F: Future<Output = Result<T, E>>,

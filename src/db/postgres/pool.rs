@@ -1,6 +1,6 @@
-//! The pool of connections. Every statement has a time limit. If there is no answer within it, the connection is
-//! removed from the pool, its statement is cancelled, and the next caller gets a new connection. The same happens if a
-//! caller stops waiting and the answer does not come soon after.
+//! The pool of connections. Every statement has a time limit. If it is exceeded, the connection is removed from the
+//! pool, its statement is cancelled, and the next caller gets a new connection. The same happens if a caller stops
+//! waiting and the answer does not arrive soon afterwards.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::connect::{Target, prepare_session};
 use crate::db::DatabaseError;
 
-/// The most connections for statements that one node opens. Its session is one more.
+/// The most connections for statements that one node opens, in addition to its control connection.
 pub(super) const CONNECTIONS: usize = 16;
 /// How long a statement waits for a connection.
 const POOL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,7 +40,7 @@ impl Pool {
         Ok(Self { connections, tls })
     }
 
-    /// An idle connection, or a new one.
+    /// Returns an idle connection, or a new one.
     pub(super) async fn connection(&self) -> Result<PooledConnection, DatabaseError> {
         let taken = timeout(POOL_TIMEOUT, self.connections.get()).await.map_err(|_| DatabaseError::Silent)?;
         let object = taken.map_err(|error| DatabaseError::Unreachable(error.into()))?;
@@ -54,7 +54,7 @@ impl Pool {
     fn give_up(&self, object: Object) {
         let (cancel, tls) = (object.cancel_token(), self.tls.clone());
         drop(Object::take(object));
-        // The idle ones may be silent too.
+        // The idle connections may have failed too.
         self.connections.retain(|_, _| false);
         tracing::warn!("the database does not answer; the connection is closed");
         spawn(async move { drop(timeout(CANCEL_TIMEOUT, cancel.cancel_query(tls)).await) });
@@ -122,7 +122,7 @@ impl Drop for PooledConnection {
     }
 }
 
-/// Runs `work` as a task. Without a runtime the program is ending, and the server notices by itself.
+/// Runs `work` as a task. Without a runtime the program is ending, and the server detects that on its own.
 fn spawn(work: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         drop(runtime.spawn(work));

@@ -1,8 +1,8 @@
-//! The session of this node: a connection beside the pool, which receives the notifications of all nodes and holds the
-//! locks of this node.
+//! The control connection of this node, separate from the pool: it receives the notifications of all nodes and has the
+//! locks of this node. In the code it is called the session.
 //!
-//! When the node dies, PostgreSQL ends the session and frees its locks. If the session is lost or silent, the node
-//! opens a new one, with bounded backoff. It then takes the locks again that are still wanted, and announces
+//! When the node dies, PostgreSQL ends the session and frees its locks. If the session is lost or does not answer, the
+//! node opens a new one, with bounded backoff. It then takes the locks that are still wanted again, and announces
 //! [`Notice::Lost`], because notifications may have been missed.
 
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ const RETAKEN_EVERY: Duration = Duration::from_millis(50);
 const LOCK: &str = "SELECT pg_try_advisory_lock($1)";
 const UNLOCK: &str = "SELECT pg_advisory_unlock($1)";
 
-/// The server's encoding, and the locks that one connection has room for.
+/// The server's encoding, and the number of locks per connection for which it has memory.
 const SERVER: &str = "
     SELECT current_setting('server_encoding'), CAST(current_setting('max_locks_per_transaction') AS BIGINT)";
 
@@ -63,14 +63,14 @@ impl NodeSession {
         Ok(Self { commands: sender, most_locks })
     }
 
-    /// How many locks this node may hold. The server's lock table has room for `max_locks_per_transaction` per
-    /// connection. A node uses the room of its pool's connections; the room of the session's own connection is left for
-    /// statements.
+    /// How many locks this node may have. The server's lock table has space for `max_locks_per_transaction` per
+    /// connection. A node uses the space of its pool's connections; the space of the session's own connection is left
+    /// for statements.
     pub(in crate::db) fn most_locks(&self) -> usize {
         self.most_locks
     }
 
-    /// Takes a lock; `false` if another node holds it. This node must not hold it already.
+    /// Takes a lock; `false` if another node has it. This node must not already have it.
     pub(in crate::db) async fn lock(&self, name: i64) -> Result<bool, DatabaseError> {
         let (reply, answer) = oneshot::channel();
         self.commands.send(LockCommand::Lock { name, reply }).map_err(|_| DatabaseError::SessionLost)?;
@@ -78,7 +78,8 @@ impl NodeSession {
         answer.map_err(|_| DatabaseError::SessionLost)?
     }
 
-    /// Frees a lock. Later requests of this node find it free. Returns when it is free for every other node too.
+    /// Frees a lock. Later requests of this node can take it immediately. Returns when every other node can take it
+    /// too.
     pub(in crate::db) fn unlock(&self, name: i64) -> impl Future<Output = ()> + use<> {
         let (reply, freed) = oneshot::channel();
         // A lost session holds no locks.
@@ -92,20 +93,20 @@ struct Keeper {
     announcer: Announcer,
     commands: mpsc::UnboundedReceiver<LockCommand>,
     held: HashSet<i64>,
-    /// Locks that this node held in a lost session and does not have again: another node was faster, or the server has
-    /// not noticed yet that the former session has ended.
+    /// Locks that this node had in a lost session and has not taken again: another node was faster, or the server has
+    /// not yet detected that the old session has ended.
     lost: HashSet<i64>,
 }
 
 impl Keeper {
     async fn keep(mut self, mut link: Link) {
         while self.serve(link).await.is_continue() {
-            tracing::warn!("lost the session with the database; connecting again");
+            tracing::warn!("lost the control connection to the database; reconnecting");
             link = match self.connect_again().await {
                 ControlFlow::Continue(link) => link,
                 ControlFlow::Break(()) => return,
             };
-            tracing::info!("the session with the database is back");
+            tracing::info!("the control connection to the database is restored");
             self.announcer.announce(&[Notice::Lost]);
         }
     }
@@ -117,7 +118,7 @@ impl Keeper {
         let mut running = FuturesUnordered::new();
         let silent = requests.until_silent();
         tokio::pin!(silent);
-        // Commands do not restart this interval, so a busy node takes its locks again too.
+        // Commands do not restart this interval, so even a busy node takes its locks again.
         let mut retake = tokio::time::interval(RETAKEN_EVERY);
         retake.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -144,7 +145,7 @@ impl Keeper {
         }
     }
 
-    /// Records that a lock is no longer wanted. For a lost lock this is all; any other command is returned.
+    /// Records that a lock is no longer wanted. A lost lock needs nothing else; any other command is returned.
     fn forget(&mut self, command: LockCommand) -> Option<LockCommand> {
         match command {
             LockCommand::Unlock { name, reply } if self.lost.remove(&name) => {
@@ -184,7 +185,7 @@ impl Keeper {
         }
     }
 
-    /// Refuses lock requests until `end` is ready. A server may accept a connection and then stay silent.
+    /// Rejects lock requests until `end` is ready. A server may accept a connection and then not answer.
     async fn refuse_until<T>(&mut self, end: impl Future<Output = T>) -> ControlFlow<(), T> {
         tokio::pin!(end);
         loop {
@@ -237,7 +238,7 @@ impl Link {
     }
 }
 
-/// The notices in the notification of one transaction.
+/// The change notifications in the notification of one transaction.
 fn announced(payload: &str) -> Vec<Notice> {
     if payload.is_empty() {
         return vec![Notice::Lost];
@@ -254,7 +255,7 @@ impl Requests {
         Ok(Self { client, lock, unlock })
     }
 
-    /// Refuses a database that cannot store every mail. Returns how many locks this node may hold.
+    /// Rejects a database that cannot store every message. Returns how many locks this node may have.
     async fn check_server(&self) -> Result<usize, DatabaseError> {
         let row = self.client.query_one(SERVER, &[]).await.map_err(failed)?;
         let (encoding, locks): (String, i64) = (row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);

@@ -15,7 +15,7 @@ impl ToSql for Value {
             (Self::Text(text), &Type::TEXT | &Type::VARCHAR) => put_text(text, out),
             (Self::Bytes(bytes), &Type::BYTEA) => out.put_slice(bytes),
             (Self::Uuid(uuid), &Type::BYTEA) => out.put_slice(uuid.as_bytes()),
-            _ => return Err(format!("a parameter of type {inferred} was given {}", kind(self)).into()),
+            _ => return Err(format!("the value of a parameter of type {inferred} is {}", kind(self)).into()),
         }
         Ok(IsNull::No)
     }

@@ -1,7 +1,7 @@
-//! Copies a database file while others read and write it.
+//! Copies a database file while it is in use.
 //!
-//! The copy is made in steps within one read transaction. So it contains one state of the database, commits continue,
-//! and no commit makes it start again.
+//! The copy is made in steps within one read transaction. It therefore contains one consistent state of the database,
+//! commits can continue, and no commit forces it to start again.
 
 use std::fs::File;
 use std::path::Path;
@@ -28,8 +28,8 @@ pub enum BackupError {
     Flush(#[source] std::io::Error),
 }
 
-/// Copies the database at `source` to `target`, an empty file. Calls `progress` with the number of copied pages and of
-/// all pages. The copy is on stable storage when this returns.
+/// Copies the database at `source` to `target`, an empty file. Calls `progress` with the number of copied pages and the
+/// total. When this returns, the copy is on stable storage.
 ///
 /// # Errors
 /// [`BackupError`]; `target` is then incomplete.

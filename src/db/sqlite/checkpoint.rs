@@ -1,8 +1,9 @@
-//! Checkpoints: moving the write-ahead log into the database, so that the log stays short.
+//! Checkpoints move the write-ahead log into the database file, so that the log stays short.
 //!
 //! A checkpoint writes many pages all over the database file and flushes them, which takes a tenth of a second on a
-//! slow disk. So a separate thread makes checkpoints while commits continue. The log can start over only when all its
-//! pages have been moved. The writer moves the few pages that commits have added meanwhile, between two transactions.
+//! slow disk. A separate thread therefore runs checkpoints while commits continue. The log can start over only when all
+//! its pages have been moved. Between two transactions, the writer moves the few pages that commits have added in the
+//! meantime.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -14,7 +15,7 @@ use rusqlite::Connection;
 use super::connection::SqliteConnection;
 use crate::db::DatabaseError;
 
-/// A checkpoint starts when the log has this many pages. A larger checkpoint costs less per page.
+/// A checkpoint starts when the log has this many pages. The cost per page is lower in a larger checkpoint.
 const PAGES: u32 = 8_000;
 /// The thread stops when no more pages than this are left for the writer.
 const FEW_PAGES: u32 = 256;
@@ -35,7 +36,7 @@ struct CheckpointState {
     phase: AtomicU8,
 }
 
-/// The writer's handle of the checkpoint thread.
+/// The writer's handle to the checkpoint thread.
 #[derive(Debug)]
 pub(super) struct Checkpointer {
     shared: Arc<CheckpointState>,
@@ -48,7 +49,7 @@ impl Checkpointer {
     pub(super) fn start(writer: &mut SqliteConnection, path: &Path) -> Result<Self, DatabaseError> {
         let shared = Arc::new(CheckpointState::default());
         let counted = Arc::clone(&shared);
-        // This replaces SQLite's own hook, which would make checkpoints within commits.
+        // This replaces SQLite's own hook, which would run checkpoints within commits.
         writer.connection.wal_hook(Some(move |_: &mut _, pages| {
             counted.pages.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
             Ok(())
@@ -83,8 +84,8 @@ impl Checkpointer {
 }
 
 impl CheckpointState {
-    /// Makes a checkpoint for each message in `started`. Opens its connection for the first one: a command that changes
-    /// a few rows never needs it.
+    /// Runs a checkpoint for each message in `started`. Opens its connection for the first one, because a command that
+    /// changes a few rows never needs it.
     fn run(&self, path: &Path, started: &mpsc::Receiver<()>) {
         let mut opened = None;
         for () in started {
@@ -123,7 +124,7 @@ fn checkpoint(connection: &Connection) -> u32 {
 mod tests {
     use super::*;
 
-    /// Within this number of commits the log has to start over; it takes some tens.
+    /// The log has to start over within this number of commits; usually a few dozen are enough.
     const COMMITS: usize = 100_000;
 
     #[test]
@@ -143,7 +144,7 @@ mod tests {
         };
         assert!(!commit((PAGES - 100) * 4096) && !commit(200 * 4096));
         assert!((0..COMMITS).any(|_| commit(1)));
-        // And once more, with what is left of the first time.
+        // Once more, with the remainder of the first round.
         assert!(!commit((PAGES + 100) * 4096));
         assert!((0..COMMITS).any(|_| commit(1)));
         let kept = "SELECT COUNT(*) FROM noise WHERE LENGTH(bytes) > 1";

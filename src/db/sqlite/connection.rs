@@ -12,15 +12,14 @@ use rusqlite::{CachedStatement, Connection, ToSql};
 
 use crate::db::{DatabaseError, Row, Value};
 
-/// How long a statement waits while another process locks the database, for example a command beside a server.
+/// How long a statement waits while another process locks the database, for example a command next to a server.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// The log keeps this many bytes when it starts over. A log that has grown beyond that, as by a migration, is
-/// shortened.
+/// The log keeps this many bytes when it starts over. A larger log, for example after a migration, is truncated.
 const LOG_KEPT: i64 = 256 * 1024 * 1024;
 /// The number of prepared statements that each connection keeps.
 const STATEMENTS_KEPT: usize = 64;
 
-/// A connection that caches the statements in SQLite's spelling.
+/// A connection that caches statements, already translated to SQLite's dialect.
 #[derive(Debug)]
 pub(super) struct SqliteConnection {
     pub(super) connection: Connection,
@@ -33,7 +32,7 @@ impl SqliteConnection {
         let open = || {
             let connection = set_up(Connection::open(path)?)?;
             connection.pragma_update(None, "synchronous", "FULL")?;
-            // Only for macOS, where a plain flush leaves the data in the memory of the disk.
+            // Only for macOS, where a plain flush leaves the data in the disk's cache.
             connection.pragma_update(None, "fullfsync", "ON")?;
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "journal_size_limit", LOG_KEPT)?;
@@ -60,7 +59,7 @@ impl SqliteConnection {
     }
 
     pub(super) fn roll_back(&self) {
-        // Some failures (a full disk) have rolled back already; then there is no transaction left to end.
+        // Some failures (a full disk) have already rolled back; then there is no transaction to end.
         if !self.connection.is_autocommit()
             && let Err(error) = self.control("ROLLBACK")
         {
@@ -99,7 +98,7 @@ impl SqliteConnection {
     }
 }
 
-/// A panic elsewhere leaves connections whole.
+/// Locks a mutex of connections. A panic while it was locked does not damage them.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

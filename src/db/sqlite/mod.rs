@@ -49,7 +49,7 @@ impl Sqlite {
         self.readers.query(sql, parameters)
     }
 
-    /// Runs a query on a blocking thread. It occupies its permit until it ends, even if the caller stops waiting.
+    /// Runs a query on a blocking thread. It keeps its permit until it ends, even if the caller stops waiting.
     pub(super) async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
         let place = Arc::clone(&self.queries).acquire_owned().await.map_err(|_| DatabaseError::Closed)?;
         let readers = Arc::clone(&self.readers);
@@ -84,14 +84,14 @@ impl Sqlite {
 
     /// Closes all connections after the queued transactions. SQLite then moves the log into the database file.
     pub(super) async fn close(&self) {
-        // The last connection to close makes the checkpoint, and only a writing connection removes the log.
+        // The last connection that closes runs the checkpoint, and only a writing connection removes the log.
         self.queries.close();
         lock(&self.readers.idle).clear();
         self.writer.close().await;
     }
 }
 
-/// The reading connections that are idle. There are as many as were needed at once.
+/// The idle read connections. There are as many as were in use at the same time.
 #[derive(Debug)]
 struct Readers {
     path: PathBuf,

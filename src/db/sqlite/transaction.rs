@@ -40,7 +40,7 @@ impl SqliteTransaction {
         parameters.iter().map(|parameters| connection.query(sql, parameters)).collect()
     }
 
-    /// Commits, then passes `notices` to the listeners.
+    /// Commits, then passes the notifications in `notices` to the listeners.
     pub(in crate::db) fn commit(mut self, notices: &[Notice]) -> Result<(), DatabaseError> {
         self.connection()?.control("COMMIT")?;
         self.open = false;

@@ -1,4 +1,4 @@
-//! The only thread that writes: it runs queued transactions one after another on its connection.
+//! The thread that runs all write transactions, one after another, on its own connection.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::transaction::SqliteTransaction;
 use crate::db::DatabaseError;
 use crate::db::announcer::Announcer;
 
-/// A transaction and the sender of its result.
+/// Runs a transaction and sends its result to the caller.
 pub(super) type Work = Box<dyn FnOnce(SqliteTransaction) -> BoxFuture<'static, ()> + Send>;
 
 /// The queue of the writing thread.
@@ -43,11 +43,11 @@ impl Writer {
         self.0.send(Task::Run(work)).map_err(|_| DatabaseError::Closed)
     }
 
-    /// Ends the thread after the transactions that are queued now, and closes its connections.
+    /// Finishes the queued transactions, then stops the thread and closes the database.
     pub(super) async fn close(&self) {
         let (reply, closed) = oneshot::channel();
         if self.0.send(Task::Close(reply)).is_ok() {
-            // An error means that the thread has ended already.
+            // An error means that the thread has already ended.
             let _ = closed.await;
         }
     }
@@ -73,7 +73,7 @@ fn run(
             }
         };
         let transaction = SqliteTransaction::new(Arc::clone(&connection), announcer.clone());
-        // The caller gets an error because its reply is dropped. The next transaction is not affected.
+        // The panic drops the sender of the result, so the caller gets an error. The next transaction is not affected.
         if catch_unwind(AssertUnwindSafe(|| runtime.block_on(work(transaction)))).is_err() {
             tracing::error!("a transaction has panicked");
         }
@@ -107,7 +107,7 @@ mod tests {
         let (_directory, sqlite) = with_table().await;
         let panic = async |mut open: SqliteTransaction| -> () {
             open.execute(INSERT, &[vec![]]).unwrap();
-            panic!("as a test wants it");
+            panic!("intended by the test");
         };
         assert!(matches!(sqlite.transact(panic).await, Err(DatabaseError::Panicked)));
         let insert = async |mut open: SqliteTransaction| {

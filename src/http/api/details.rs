@@ -1,4 +1,4 @@
-//! A message in full, with all its parts and attachments.
+//! A message with all its details, parts and attachments.
 
 use std::sync::Arc;
 
@@ -173,7 +173,7 @@ pub(super) async fn show(
     let mut message = app.service.whole_message(&caller, &id.0).await?;
     let mail_domain = app.service.mail_domain().clone();
     let room = std::mem::take(&mut message.room);
-    // A large message takes a while, so it is parsed on a blocking thread.
+    // Parsing a large message takes time, so it runs on a blocking thread.
     let writing = tokio::task::spawn_blocking(move || {
         let details = details::details(&message.raw);
         serde_json::to_vec(&DetailsView::new(&message, &details, &mail_domain))

@@ -1,4 +1,4 @@
-//! Explains why a mail did not arrive.
+//! Explains why a message did not arrive.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Faults on request: errors of the mail server that a test requests for its inbox.
+//! Fault injection: errors of the mail server that a test requests for its inbox.
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use crate::http::query::Query;
 use crate::http::response::json;
 use crate::model::{Domain, Inbox, InboxId, InboxKind, Timestamp};
 
-/// An inbox as the API shows it.
+/// An inbox as the API returns it.
 #[derive(Serialize)]
 pub(super) struct InboxView<'a> {
     id: &'a InboxId,

@@ -1,4 +1,4 @@
-//! Messages: one by its id in its forms, and the list of an inbox.
+//! Messages: one by its id in several forms, and the list of an inbox.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The API under `/v1`: which handler answers which path.
+//! The API under `/v1`: the handler of each path.
 
 mod details;
 mod explain;

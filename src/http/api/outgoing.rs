@@ -18,7 +18,7 @@ use crate::service::Draft;
 
 const FIELDS: &[&str] = &["to", "subject", "text", "html", "in_reply_to"];
 
-/// The answer for a message that was accepted.
+/// The response for a message that was accepted.
 #[derive(Serialize)]
 struct AcceptedView {
     id: String,
@@ -26,12 +26,12 @@ struct AcceptedView {
 }
 
 pub(super) async fn send(State(app): State<Arc<App>>, owned: OwnedInbox, body: Body) -> Result<Response, Error> {
-    // Taken before the body is read, so that a key has no more bodies in memory than it may send at once.
+    // Taken before the body is read, so that the number of a key's bodies in memory is limited like its sends.
     let place = app.service.begin_send(&owned.caller).await?;
     let (body, _room) = read(body, app.limits.send_body, app.service.budget()).await?;
     let draft = read_draft(&body)?;
     let id = app.service.send(place, &owned.caller, &owned.inbox, draft).await?;
-    // Also for a local recipient, whose message has already arrived: the contract has no other answer.
+    // The same for a local recipient, whose message has already arrived, because the contract has no other response.
     let accepted = AcceptedView { id: id.to_string(), status: OutgoingStatus::Queued.as_str() };
     Ok(json(StatusCode::ACCEPTED, &accepted)?)
 }

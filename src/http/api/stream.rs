@@ -1,5 +1,5 @@
-//! Messages as JSON, alone and in a list, written while they are read. Memory holds one page of small messages, or one
-//! piece of a large one.
+//! Messages as JSON, single or in a list, written while they are read. Only one page of small messages, or one piece of
+//! a large one, is in memory.
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -19,7 +19,7 @@ use crate::store::{Pieces, StoreError, StoredMessage};
 /// Ends a MessageList.
 const CLOSING: &[u8] = b"]}";
 
-/// What the API shows of a message before its parts.
+/// The fields of a message in the API before its parts.
 #[derive(Serialize)]
 struct MessageFields<'a> {
     id: String,
@@ -76,13 +76,13 @@ impl Members {
         self.sent += piece.len();
         let is_object = (!starts || piece.starts_with(b"{")) && (!ends || piece.ends_with(b"}"));
         if !is_object || self.size <= 2 {
-            return Err(Error::from(StoreError::Damaged("its parts are no JSON object")));
+            return Err(Error::from(StoreError::Damaged("its parts are not a JSON object")));
         }
         Ok(Some(piece.slice(usize::from(starts)..piece.len() - usize::from(ends))))
     }
 }
 
-/// A message as an answer.
+/// A message as a response.
 pub(super) async fn message(
     message: StoredMessage,
     mail_domain: &Domain,
@@ -114,7 +114,7 @@ pub(super) async fn message(
     Ok(([(CONTENT_TYPE, JSON.to_owned()), (CONTENT_LENGTH, size.to_string())], body).into_response())
 }
 
-/// Bytes of a message as an answer's body.
+/// Bytes of a message as a response body.
 pub(super) fn pieces(pieces: Pieces, request_id: RequestId) -> Body {
     let steps = stream::try_unfold(pieces, async |mut pieces| {
         Ok::<_, StoreError>(pieces.next().await?.map(|piece| (piece, pieces)))
@@ -133,7 +133,7 @@ struct List {
     is_over: bool,
 }
 
-/// A MessageList as an answer. Its first page decides the status: after it, a failure can only cut off the answer.
+/// A MessageList as a response. Its first page decides the status: a later failure can only cut off the response.
 pub(super) async fn list(
     mut pages: MessagePages,
     mail_domain: &Domain,
@@ -160,7 +160,7 @@ pub(super) async fn list(
 }
 
 impl List {
-    /// The next part of the answer; `None` once all is sent.
+    /// The next part of the response; `None` after the last.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         if self.is_over {
             return Ok(None);
@@ -188,7 +188,7 @@ impl List {
         Ok(Some(room.hold(chunk)))
     }
 
-    /// Writes the rest of the page up to the head of its next large message; returns the memory share of what was
+    /// Writes the rest of the page up to the head of its next large message; returns the memory reservation of what was
     /// written.
     async fn write_page(&mut self, chunk: &mut Vec<u8>) -> Result<Room, Error> {
         let mut room = Room::default();

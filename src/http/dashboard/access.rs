@@ -1,13 +1,13 @@
-//! Who may see a page.
+//! Access rights for pages.
 
-/// Who may see a page.
+/// Access rights for pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Everyone.
+    /// All visitors.
     Public,
-    /// Everyone who is signed in.
+    /// All signed-in viewers.
     SignedIn,
-    /// Everyone who may see the `{project}` of the path.
+    /// Viewers with access to the `{project}` of the path.
     Project,
     /// The administrator; a `{project}` in the path must exist.
     Administrator,

@@ -22,7 +22,7 @@ use crate::store::{MailFilter, Watched};
 
 /// Messages on one page.
 const PAGE: usize = 50;
-/// The times to choose from: the word in the query, the label, and the minutes.
+/// The options of the time filter: the word in the query, the label, and the minutes.
 const TIMES: [(&str, &str, u64); 3] =
     [("10min", "Last 10 minutes", 10), ("hour", "Last hour", 60), ("day", "Last day", 1_440)];
 
@@ -35,7 +35,7 @@ struct AllMailPage {
     rows: Vec<MailRow>,
     /// The next page.
     more: Option<String>,
-    /// Says how far a search has come that has not reached the end.
+    /// The progress of a search that has not reached the end.
     progress: Option<String>,
 }
 
@@ -103,7 +103,7 @@ impl Filters {
 
 pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, PageError> {
     let (filters, base) = (Filters::new(&query), page.path("/mail"));
-    // Read before the list, so that a change in between is announced again and never missed.
+    // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let (now, mail_domain) = (app.service.clock().now(), app.service.mail_domain());
     let mail = app.service.mail(page.project.id, &filters.filter(mail_domain, now), PAGE).await.map_err(Error::from)?;
@@ -111,7 +111,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     let progress = mail
         .next
         .filter(|_| rows.len() < PAGE)
-        .map(|_| format!("{} messages were searched, {} found. There are older ones.", mail.compared, rows.len()));
+        .map(|_| format!("Searched {} messages, found {}. There are older messages.", mail.compared, rows.len()));
     let shell = page.shell(format!("Mail of {}", page.project.name), NavPlace::Mail);
     // A later page does not change when mail arrives.
     let shell = if filters.before.is_none() { shell.live(page.path("/inboxes/events"), seen) } else { shell };

@@ -1,5 +1,5 @@
 //! The script, the style sheet and the icon. The names of the first two change with their content, so that browsers can
-//! cache them for ever.
+//! cache them without limit.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ use crate::http::error::Error;
 const STYLE_SHEET: &str = include_str!("../../../static/dashboard.css");
 const SCRIPT: &str = include_str!("../../../static/dashboard.js");
 const ICON: &str = include_str!("../../../static/icon.svg");
-/// The icon while there is mail that nobody has looked at.
+/// The icon while there is unread mail.
 const ICON_NEW: &str = include_str!("../../../static/icon-new.svg");
 
 static STYLE_SHEET_NAME: LazyLock<String> = LazyLock::new(|| name(STYLE_SHEET, "css"));

@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use crate::http::App;
 use crate::http::server::Peer;
 
-/// The address that a request comes from.
+/// The address from which a request was sent.
 pub(super) struct Client(pub(super) IpAddr);
 
 impl FromRequestParts<Arc<App>> for Client {
@@ -37,7 +37,7 @@ fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
 }
 
 /// The addresses that proxies report, the nearest first; `None` for one that cannot be parsed. `X-Forwarded-For` is
-/// preferred, since most proxies set it and forward a client's own `Forwarded` unchanged.
+/// preferred, because most proxies set it and forward a client's own `Forwarded` unchanged.
 fn reported(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     let elements = |name| {
         let values = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or_default());
@@ -58,7 +58,7 @@ fn forwarded_for(element: &str) -> Option<IpAddr> {
     address(value)
 }
 
-/// An address, perhaps in quotes and brackets and with a port.
+/// An address, optionally in quotes and brackets and with a port.
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.trim().trim_matches('"');
     let with_port = || text.parse().ok().map(|address: SocketAddr| address.ip());

@@ -35,7 +35,7 @@ struct Fields {
     to: String,
     subject: String,
     text: String,
-    /// The id of the message that is replied to.
+    /// The id of the message to which this is a reply.
     reply: Option<String>,
 }
 
@@ -82,7 +82,7 @@ impl Fields {
     }
 }
 
-/// The text of a message as a reply quotes it (RFC 3676, section 4.5), with room for the answer above.
+/// The quoted text of a message for a reply (RFC 3676, section 4.5), with empty lines above for the answer.
 fn quoted(from: &str, text: &str) -> String {
     let lines = text.lines().take(QUOTED_LINES);
     let quote: String =

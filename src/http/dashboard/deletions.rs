@@ -1,4 +1,4 @@
-//! Deleting messages and inboxes, and taking that back.
+//! Deleting messages and inboxes, and undoing deletions.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 
-/// A deletion that can still be taken back.
+/// A deletion that can still be undone.
 pub(super) struct Undo {
     /// Its id.
     pub(super) deletion: String,
-    /// Where its form goes.
+    /// The URL of its form.
     pub(super) url: String,
     /// The page to return to.
     pub(super) back: String,
 }
 
 impl Undo {
-    /// The deletion that the query names, if it is not too late.
+    /// The deletion with the id in the query, if it can still be undone.
     pub(super) async fn read(app: &App, page: &ProjectPage, query: &Query, back: &str) -> Result<Option<Self>, Error> {
         let Some(deletion) = query.first("undo") else { return Ok(None) };
         let can_restore = app.service.can_restore(&page.caller(), &deletion).await?;
@@ -60,10 +60,10 @@ pub(super) async fn inboxes(State(app): State<Arc<App>>, page: ProjectPage, form
     Ok(see(&with_query(&page.path("/inboxes"), &[("undo", Some(&deletion.to_string()))])))
 }
 
-/// Takes a deletion back.
+/// Undoes a deletion.
 pub(super) async fn undo(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {
     if !app.service.restore(&page.caller(), form.text("deletion")).await? {
-        let text = "it is too late to take this back, or the address is in use again";
+        let text = "cannot undo: the ten seconds are over, or the address is in use again";
         return Err(Error::Refused(text.to_owned()).into());
     }
     let back = form.text("back");

@@ -21,7 +21,7 @@ struct FailurePage {
 
 /// The page for an error of this visit.
 pub(super) async fn render(app: &App, visit: &Visit, PageError(error): PageError) -> Response {
-    let title = if error.status() == Error::NotFound.status() { "Not found" } else { "Not possible" };
+    let title = if error.status() == Error::NotFound.status() { "Not found" } else { "Error" };
     let shell = shell(app, visit, title).await.unwrap_or_else(|_| Shell::bare(title));
     let page = FailurePage { shell, message: message(app, visit, &error).await };
     let mut response = html(&page).unwrap_or_else(IntoResponse::into_response);
@@ -45,13 +45,13 @@ async fn shell(app: &App, visit: &Visit, title: &str) -> Result<Shell, Error> {
 
 async fn message(app: &App, visit: &Visit, error: &Error) -> String {
     match error {
-        Error::NotFound => "There is no such page.".to_owned(),
+        Error::NotFound => "Page not found.".to_owned(),
         Error::InboxNotFound => match inbox_end(app, visit).await {
-            Some(end) => format!("This inbox {end}, and its messages with it."),
-            None => "There is no such inbox. An inbox that has expired is gone with its messages.".to_owned(),
+            Some(end) => format!("This inbox {end}. Its messages were deleted with it."),
+            None => "Inbox not found. Expired inboxes are deleted with their messages.".to_owned(),
         },
-        Error::MessageNotFound => "There is no such message. Messages are deleted with their inbox.".to_owned(),
-        Error::Internal(_) => "Something went wrong on the server. Its log says what.".to_owned(),
+        Error::MessageNotFound => "Message not found. Messages are deleted with their inbox.".to_owned(),
+        Error::Internal(_) => "Internal error. See the server log.".to_owned(),
         error => sentence(error),
     }
 }

@@ -1,4 +1,4 @@
-//! Why a mail did not come, as a page shows it: one sentence, and the evidence below it.
+//! The explanation of a missing message on a page: one sentence, and the evidence below it.
 
 use askama::Template;
 
@@ -52,7 +52,7 @@ struct Similar {
 }
 
 impl Refusal {
-    /// The refusals, of those with the same reply to the same recipient the newest.
+    /// The refusals; of several with the same reply to the same recipient, only the newest.
     pub(super) fn distinct(app: &App, refused: &[RefusedMail]) -> Vec<Self> {
         let mut distinct: Vec<Self> = Vec::new();
         for refusal in refused.iter().map(|refused| Self::new(app, refused)) {
@@ -86,7 +86,7 @@ impl ExplanationPanel {
         };
         let (caller, id, smtp) = (page.of.caller(), page.inbox.id.as_str(), app.smtp_address());
         let explained = match app.service.explain(&caller, id, &filter, &smtp).await.map_err(Error::from) {
-            // The message of the cursor is gone.
+            // The message of the cursor no longer exists.
             Err(Error::InvalidParameter("after")) => {
                 let filter = MessageFilter { after: None, ..filter };
                 app.service.explain(&caller, id, &filter, &smtp).await?
@@ -124,7 +124,7 @@ impl ExplanationPanel {
     }
 }
 
-/// The sentence for a message that matches and came after the wait had ended.
+/// The sentence for a matching message that arrived after the wait had ended.
 fn late(wait: &WaitRecord, explained: &Explanation) -> Option<String> {
     let ended_at: Timestamp = wait.end?.0;
     let matching = explained.latest.iter().filter(|message| message.missed_by.is_empty());
@@ -132,7 +132,7 @@ fn late(wait: &WaitRecord, explained: &Explanation) -> Option<String> {
     let late_by = span(first.received_at.since(ended_at));
     (first.received_at > ended_at).then(|| {
         let name = subject(&first.subject);
-        format!("The message came too late: \"{name}\" arrived {late_by} after this wait had ended.")
+        format!("A matching message arrived {late_by} after the wait had ended: \"{name}\".")
     })
 }
 

@@ -1,4 +1,4 @@
-//! Finds pages, inboxes, messages and projects by a few letters. It is a page of its own, and the script shows its
+//! Finds pages, inboxes, messages and projects by a few letters. It is a separate page, and the script shows its
 //! results in the command palette.
 
 use std::sync::Arc;

@@ -30,9 +30,9 @@ pub(super) const COOKIE_NAME: &str = "restante_session";
 const PUBLIC_FORM_BYTES: usize = 16 * 1024;
 /// The largest form of every page but the one that sends a message.
 const FORM_BYTES: usize = 64 * 1024;
-/// The most fields of a form; our own have fewer.
+/// The most fields of a form; the forms of the dashboard have fewer.
 const MOST_PAIRS: usize = 10;
-/// The most fields of a form in which inboxes of a list are chosen.
+/// The most fields of a form in which inboxes of a list are selected.
 const MOST_CHOSEN: usize = 120;
 
 /// Passes a request to its handler, or answers with an error page.
@@ -76,7 +76,7 @@ pub(in crate::http) async fn unknown(State(app): State<Arc<App>>, mut request: R
     error_page::render(&app, &visit, admitted.err().unwrap_or(Error::NotFound).into()).await
 }
 
-/// Checks a request and fills `visit`, also if the request is refused.
+/// Checks a request and fills `visit`, even if the request is rejected.
 async fn admit(app: &App, access: Access, request: &mut Request, visit: &mut Visit) -> Result<(), Error> {
     let is_change = request.method() == Method::POST;
     let host = served_host(request.headers(), &app.base_url)?;

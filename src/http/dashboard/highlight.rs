@@ -1,5 +1,5 @@
-//! The source of an HTML body in pieces with a class each, so that a page can show it in colours. It is only for the
-//! eye: nothing depends on how a piece is classed.
+//! Splits the source of an HTML body into pieces with a class each, so that a page can show it in colours. The classes
+//! are used for display only.
 
 /// A piece of the source.
 #[derive(Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(super) struct Piece {
     pub(super) text: String,
 }
 
-/// The most pieces; what follows is one piece.
+/// The most pieces; the rest of the text is one piece.
 const PIECES: usize = 20_000;
 
 /// The pieces of `html`; together they are the whole text.

@@ -1,4 +1,5 @@
-//! The check of a mail's HTML: what mail clients support, what Gmail cuts off, what readers and mailbox providers want.
+//! The check of a message's HTML: support by mail clients, the size limit of Gmail, accessibility, and requirements of
+//! mailbox providers.
 
 use askama::Template;
 use restante_mail::check::{self, Used};
@@ -6,9 +7,9 @@ use restante_mail::details::{Details, ListUnsubscribe};
 
 use super::when::size;
 
-/// Gmail shows this many bytes of a message's HTML; the rest is behind a link.
+/// Gmail shows this many bytes of a message's HTML; the rest is on a separate page.
 const GMAIL_BYTES: usize = 102 * 1024;
-/// Clients that are named for a feature.
+/// The most clients that are listed for a feature.
 const NAMED: usize = 6;
 
 /// The results of the check.
@@ -45,17 +46,17 @@ impl CheckView {
         let mut verdicts = vec![size_verdict(html.len())];
         if check.images > 0 {
             verdicts.push(match check.without_alt {
-                0 => good(format!("All {} images have an alt text, or an empty one.", check.images)),
+                0 => good(format!("All {} images have an alt attribute (possibly empty).", check.images)),
                 missing => bad(format!("{missing} of {} images have no alt attribute.", check.images)),
             });
         }
         verdicts.push(match check.has_language {
-            true => good("The language is named: screen readers pronounce the text right."),
-            false => bad("The html element has no lang attribute: screen readers have to guess the language."),
+            true => good("The lang attribute is set, so screen readers can pronounce the text correctly."),
+            false => bad("The html element has no lang attribute, so screen readers have to guess the language."),
         });
         verdicts.push(match check.has_title {
             true => good("The HTML has a title."),
-            false => bad("The HTML has no title: some clients show it as the name of the tab."),
+            false => bad("The HTML has no title; some clients show it as the name of the tab."),
         });
         verdicts.push(unsubscribe_verdict(details.list_unsubscribe.as_ref()));
         verdicts.sort_by_key(|verdict| verdict.is_good);
@@ -85,17 +86,19 @@ impl FeatureRow {
 fn size_verdict(bytes: usize) -> Verdict {
     let size = size(bytes as u64);
     if bytes > GMAIL_BYTES {
-        bad(format!("The HTML has {size}. Gmail cuts off a message after 102 KiB and hides the rest behind a link."))
+        bad(format!("The HTML is {size}. Gmail clips a message after 102 KiB and shows the rest on a separate page."))
     } else {
-        good(format!("The HTML has {size}, less than the 102 KiB after which Gmail cuts off a message."))
+        good(format!("The HTML is {size}, less than the 102 KiB after which Gmail clips a message."))
     }
 }
 
-/// RFC 8058 wants an HTTPS URI, and the field that says that a POST to it is enough.
+/// RFC 8058 requires an HTTPS URI, and a field which states that a POST to it is enough.
 fn unsubscribe_verdict(field: Option<&ListUnsubscribe>) -> Verdict {
     let Some(field) = field else {
-        return bad("There is no List-Unsubscribe field. Gmail and Yahoo want one in mail to many recipients; a mail \
-                    that one person has asked for needs none.");
+        return bad(
+            "There is no List-Unsubscribe field. Gmail and Yahoo require it for bulk mail; transactional mail \
+                    does not need it.",
+        );
     };
     let has_https = field.urls.iter().any(|url| url.to_ascii_lowercase().starts_with("https://"));
     match (has_https, field.one_click) {

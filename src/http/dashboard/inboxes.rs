@@ -31,7 +31,7 @@ struct InboxesPage {
     /// The path of the project.
     project: String,
     search: Option<String>,
-    /// The kinds to choose from.
+    /// The options of the kind filter.
     kinds: [Kind; 4],
     kind: Option<&'static str>,
     with_mail: bool,
@@ -45,7 +45,7 @@ struct InboxesPage {
     more: Option<String>,
     setup: Setup,
     mail_domain: String,
-    /// A permanent inbox that was refused, and why.
+    /// The name of a permanent inbox that was rejected, and why.
     name: String,
     problem: Option<String>,
 }
@@ -112,7 +112,7 @@ impl ListQuery {
         with_query(base, &[("q", self.search.as_deref()), ("kind", kind), ("mail", mail), (side, Some(&place))])
     }
 
-    /// Leaves out the one inbox that was read only to see whether the list goes on, and says on which sides it does.
+    /// Removes the extra inbox that shows whether the list continues, and returns on which sides it does.
     fn sides(&self, found: &mut Vec<InboxSummary>) -> (bool, bool) {
         let has_more = found.len() > PAGE;
         match self.part {
@@ -136,7 +136,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
 
 async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<InboxesPage, Error> {
     let project = page.project.id;
-    // Read before the list, so that a change in between is announced again and never missed.
+    // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&Watched::Inboxes(project)).await?;
     let mail_domain = app.service.mail_domain();
     let limit = i64::try_from(PAGE + 1).unwrap_or(i64::MAX);

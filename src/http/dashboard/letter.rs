@@ -1,4 +1,4 @@
-//! The head of an open message: who wrote to whom, when, how it came, and what is attached.
+//! The header of an open message: sender, recipients, time, envelope and attachments.
 
 use restante_mail::details::{Attachment, Details, Mailbox};
 
@@ -7,12 +7,12 @@ use super::when::{When, size};
 use crate::http::download::safe_name;
 use crate::model::{Envelope, Timestamp};
 
-/// Addresses of one field that are shown.
+/// The most addresses of one field that are shown.
 const ADDRESSES: usize = 50;
-/// Letters of a file's kind.
+/// The most letters of a file's kind.
 const KIND_LETTERS: usize = 4;
 
-/// The head of a message.
+/// The header of a message.
 pub(super) struct Letter {
     pub(super) fields: Vec<LetterField>,
     pub(super) received: When,

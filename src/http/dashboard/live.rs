@@ -1,5 +1,5 @@
-//! Live updates as server-sent events. Each event says that the page has changed and has a mark, so that a browser that
-//! reconnects does not miss a change.
+//! Live updates as server-sent events. Each event signals that the page has changed. Its id is the mark, a version of
+//! the page's content, so that a browser that reconnects does not miss a change.
 //!
 //! An event has no content: the browser loads the page again, and its guard checks again. The service ends a stream
 //! whose session is no longer valid, and limits the streams of a session.
@@ -75,7 +75,7 @@ fn events(app: &App, session: Session, watched: Watched, Seen(seen): Seen) -> Re
     Ok((headers, Body::from_stream(news)).into_response())
 }
 
-/// The next event; `None` ends the stream, and the browser reconnects by itself.
+/// The next event; `None` ends the stream, and the browser reconnects automatically.
 async fn next_event(follower: &mut Follower) -> Option<String> {
     match follower.next().await {
         Ok(Some(News::Changed(mark))) => Some(format!("id: {mark}\ndata: changed\n\n")),

@@ -1,4 +1,4 @@
-//! The HTML of a mail, answered into a frame.
+//! The HTML of a message, shown in a frame.
 
 use std::sync::Arc;
 

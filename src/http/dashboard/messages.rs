@@ -44,13 +44,13 @@ struct MessagesPage {
     notices: Notices,
     undo: Option<Undo>,
     waits: WaitsView,
-    /// Whether the waits were asked for.
+    /// Whether the waits were requested.
     is_waits: bool,
     faults: FaultsPanel,
     message: Option<MessageView>,
 }
 
-/// What the pane next to the list shows.
+/// The content of the pane next to the list.
 enum Pane {
     Idle,
     Waits,
@@ -101,7 +101,7 @@ pub(super) async fn waits(State(app): State<Arc<App>>, page: InboxPage, query: Q
 async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Result<Response, PageError> {
     let is_waits = matches!(pane, Pane::Waits);
     let open = if let Pane::Message(message) = pane { Some(message) } else { None };
-    // Read before the list, so that a change in between is announced again and never missed.
+    // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&page.watched()).await?;
     let search = query.search();
     let wanted = search.as_deref().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! The dashboard: pages rendered on the server, readable without a script, with live updates.
+//! The dashboard: pages rendered on the server, usable without JavaScript, with live updates.
 //!
 //! The router is built from the table [`routes`]. Every route has an [`Access`], and [`guard`] checks it before a
 //! handler runs: the host, the session, the project, and for a change the origin and the form's token. A handler
 //! receives the results from the extractors of [`visit`].
 //!
-//! Mail may be hostile. Only [`mail`] serves its HTML, for a frame without scripts, origin or network; everywhere else
-//! it is shown as text.
+//! Messages may be hostile. Only [`mail`] serves their HTML, for a frame without scripts, origin or network; all other
+//! pages show it as text.
 
 mod access;
 mod all_mail;

@@ -1,4 +1,4 @@
-//! What an inbox says above its messages: mail to it that was refused, and the state of the waits on it.
+//! The notices above the messages of an inbox: rejected mail, and the state of the waits on it.
 
 use super::explained::Refusal;
 use super::waits::WaitsView;
@@ -6,12 +6,12 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::model::Inbox;
 
-/// Refusals that are shown in full.
+/// The most refusals that are shown in full.
 const SHOWN: usize = 3;
 
 /// The notices of an inbox.
 pub(super) struct Notices {
-    /// How many mails were refused, as text.
+    /// How many messages were rejected, as text.
     pub(super) refused: Option<String>,
     /// The latest of them, one for each reply.
     pub(super) refusals: Vec<Refusal>,
@@ -32,8 +32,10 @@ impl Notices {
         let found = app.service.refusals_of_inbox(inbox).await?;
         let refused = match found.len() {
             0 => None,
-            1 => Some("1 mail to this address was refused".to_owned()),
-            count => Some(format!("{count} mails to this address were refused")),
+            1 => Some("1 message to this address was rejected".to_owned()),
+            // The query returns at most 20.
+            count @ 20.. => Some(format!("{count} or more messages to this address were rejected")),
+            count => Some(format!("{count} messages to this address were rejected")),
         };
         let mut refusals = Refusal::distinct(app, &found);
         refusals.truncate(SHOWN);
@@ -44,8 +46,8 @@ impl Notices {
 fn waits_notice(waits: &WaitsView) -> Option<WaitsNotice> {
     let (is_open, text) = match waits.open.len() {
         0 => (false, format!("Last wait: {}", waits.ended.first()?.outcome.as_ref()?.label)),
-        1 => (true, "A test is waiting".to_owned()),
-        count => (true, format!("{count} tests are waiting")),
+        1 => (true, "1 open wait".to_owned()),
+        count => (true, format!("{count} open waits")),
     };
     let last = waits.ended.first().and_then(|wait| wait.outcome.as_ref());
     let is_timeout = !is_open && last.is_some_and(|outcome| outcome.explain_url.is_some());

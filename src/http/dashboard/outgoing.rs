@@ -59,7 +59,7 @@ pub(super) struct ItemPath {
 
 pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, PageError> {
     let project = page.project.id;
-    // Read before the list, so that a change in between is announced again and never missed.
+    // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&Watched::Outgoing(project)).await?;
     let filter = OutgoingFilter { project: Some(project), ..OutgoingFilter::default() };
     let now = app.service.clock().now();

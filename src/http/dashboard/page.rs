@@ -11,7 +11,8 @@ use crate::http::error::Error;
 use crate::model::{Domain, Project};
 use crate::service::Session;
 
-/// Only our own script, style sheet, images and frames; nothing inline, nothing from elsewhere, and no frame around us.
+/// Allows only the dashboard's script, style sheet, images and frames: nothing inline or from other hosts. Other sites
+/// cannot put the pages into a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
@@ -43,11 +44,11 @@ impl NavPlace {
             Self::Mail => ("mail", "All mail", Some("Mail")),
             Self::Waits => ("waits", "Waits", None),
             Self::Outgoing => ("outgoing", "Outgoing", None),
-            Self::Refused => ("refused", "Refused", None),
+            Self::Refused => ("refused", "Rejected", None),
             Self::Start => ("start", "Getting started", Some("Start")),
             Self::Settings => ("settings", "Settings", None),
             Self::Projects => ("projects", "Projects", None),
-            Self::AllRefused => ("refused", "All refused", None),
+            Self::AllRefused => ("refused", "All rejected", None),
         }
     }
 
@@ -99,7 +100,7 @@ pub(super) struct Entry {
     pub(super) is_current: bool,
 }
 
-/// The frame around a page.
+/// The layout around a page.
 pub(super) struct Shell {
     pub(super) title: String,
     pub(super) style_sheet: String,
@@ -114,7 +115,7 @@ pub(super) struct Navigation {
     pub(super) csrf: String,
     /// The name of the project that the page is about.
     pub(super) project: Option<String>,
-    /// The page that finds things.
+    /// The URL of the search page.
     pub(super) find: Option<String>,
     pub(super) of_project: Vec<Entry>,
     /// The settings of the project, for the administrator.
@@ -150,7 +151,7 @@ impl Shell {
         Self { live: Some(Live { url: url.into(), seen }), ..self }
     }
 
-    /// The token that every form carries.
+    /// The token in every form.
     pub(super) fn csrf(&self) -> &str {
         self.navigation.as_ref().map_or("", |navigation| &navigation.csrf)
     }
@@ -183,7 +184,7 @@ pub(super) fn html(page: &impl Template) -> Result<Response, Error> {
     let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], body).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    // A form's Origin would be null under no-referrer; other sites learn nothing with either.
+    // With no-referrer, the Origin of a form would be null. Both values send nothing to other sites.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(X_DNS_PREFETCH_CONTROL, HeaderValue::from_static("off"));
     headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
@@ -194,7 +195,7 @@ pub(super) fn html(page: &impl Template) -> Result<Response, Error> {
 /// Shows the form again, with the error.
 ///
 /// # Errors
-/// An internal error, which is not the fault of the form.
+/// An internal error, which was not caused by the form.
 pub(super) fn again<T: Template>(error: Error, page: impl FnOnce(String) -> T) -> Result<Response, Error> {
     if matches!(error, Error::Internal(_)) {
         return Err(error);

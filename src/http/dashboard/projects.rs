@@ -17,7 +17,7 @@ use crate::http::error::Error;
 use crate::model::{ApiKey, Project, ProjectId};
 use crate::store::Holdings;
 
-/// How long the former keys of a project still work if the form asks for an overlap.
+/// How long the old keys of a project remain valid if the form requests an overlap.
 const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Template)]
@@ -25,7 +25,7 @@ const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 struct ProjectsPage {
     shell: Shell,
     projects: Vec<ProjectRow>,
-    /// A project that was refused, and why.
+    /// The name of a project that was rejected, and why.
     name: String,
     problem: Option<String>,
 }
@@ -57,7 +57,7 @@ struct KeyPage {
     key: String,
     /// A first request with the key.
     curl: String,
-    /// What happens to the former keys, if there were any.
+    /// What happens to the old keys, if there were any.
     former: Option<&'static str>,
     back: String,
 }
@@ -96,8 +96,8 @@ pub(super) async fn rename(State(app): State<Arc<App>>, page: ProjectPage, form:
 pub(super) async fn rotate(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {
     let name = &page.project.name;
     let (overlap, former) = match form.given("overlap") {
-        None => (Duration::ZERO, "The former keys have stopped working."),
-        Some(_) => (OVERLAP, "The former keys work for another 24 hours."),
+        None => (Duration::ZERO, "Old keys stop working within seconds."),
+        Some(_) => (OVERLAP, "Old keys remain valid for 24 hours."),
     };
     let key = app.service.projects().rotate_key(name, overlap).await?;
     let shell = page.shell(format!("API key of {name}"), NavPlace::Settings);

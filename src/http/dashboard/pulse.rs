@@ -1,4 +1,4 @@
-//! The chart of the last hour of a project, drawn as SVG, with a text in its place for those who do not see it.
+//! The chart of the last hour of a project, drawn as SVG, with an alternative text.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ impl PulseView {
             let ago = MINUTES - 1 - index;
             let up = scaled(arrivals, most);
             let top = scaled(refusals, most);
-            let title = format!("{ago} min ago: {arrivals} arrived, {refusals} refused");
+            let title = format!("{ago} min ago: {arrivals} received, {refusals} rejected");
             let x = index * WIDTH;
             if up > 0 {
                 bars.push(Bar { class: "arrived", x, y: HEIGHT - up, height: up, title: title.clone() });
@@ -57,9 +57,8 @@ impl PulseView {
             }
         }
         let text = format!(
-            "In the last hour {arrived} {} arrived and {refused} {} refused; {most} in the busiest minute.",
-            if arrived == 1 { "mail" } else { "mails" },
-            if refused == 1 { "was" } else { "were" },
+            "Last hour: {arrived} {} received, {refused} rejected; busiest minute: {most}.",
+            if arrived == 1 { "message" } else { "messages" },
         );
         Self { bars, width: MINUTES * WIDTH, height: HEIGHT, text, answers: answers(&pulse.answers) }
     }
@@ -75,10 +74,7 @@ fn answers(times: &[Duration]) -> Option<String> {
     let slowest = times.last()?.as_millis();
     let count = times.len();
     let waits = if count == 1 { "wait" } else { "waits" };
-    Some(format!(
-        "From the arrival of a mail to the answer of the last {count} {waits}: median {median} ms, \
-         at most {slowest} ms."
-    ))
+    Some(format!("Time from arrival to response (last {count} {waits}): median {median} ms, maximum {slowest} ms."))
 }
 
 #[cfg(test)]
@@ -92,9 +88,9 @@ mod tests {
         let view = PulseView::new(&pulse);
         let bars: Vec<_> = view.bars.iter().map(|bar| (bar.class, bar.x, bar.y, bar.height)).collect();
         assert_eq!(bars, [("arrived", 0, 58, 2), ("arrived", 590, 15, 45), ("refused", 590, 0, 15)]);
-        assert_eq!(view.text, "In the last hour 31 mails arrived and 10 were refused; 40 in the busiest minute.");
+        assert_eq!(view.text, "Last hour: 31 messages received, 10 rejected; busiest minute: 40.");
         assert_eq!(answers(&[]), None);
         let times = [1, 2, 9].map(Duration::from_millis);
-        assert!(answers(&times).unwrap().ends_with("the last 3 waits: median 2 ms, at most 9 ms."));
+        assert!(answers(&times).unwrap().ends_with("(last 3 waits): median 2 ms, maximum 9 ms."));
     }
 }

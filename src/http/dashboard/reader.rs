@@ -1,4 +1,4 @@
-//! An open message with its tabs. Only the tab that is shown is prepared.
+//! An open message with its tabs. Only the selected tab is prepared.
 
 use askama::Template;
 
@@ -19,12 +19,12 @@ use restante_mail::{Recognised, Rule, anatomy, display};
 
 /// Bytes of text or raw message that a page shows; the download has all of it.
 const SHOWN_BYTES: usize = 1024 * 1024;
-/// At this many links the message may have more: the parser stops at 10,000 links or 4 MiB of them, and one has at most
+/// A message with this many links may have more: the parser stops at 10,000 links or 4 MiB of them, and one has at most
 /// 64 KiB.
 const MOST_LINKS: usize = 10_000;
 const MOST_LINK_BYTES: usize = (4 * 1024 - 64) * 1024;
 
-/// The widths at which the HTML is shown; the first takes all the room there is.
+/// The widths at which the HTML is shown; the first uses all available space.
 const WIDTHS: [&str; 4] = ["Fit", "Phone", "Tablet", "Desktop"];
 
 /// A view of a message.
@@ -59,7 +59,7 @@ impl Tab {
         matches!(self, Self::Html | Self::HtmlSource | Self::Check)
     }
 
-    /// Its label, which is its name in the query too.
+    /// Its label, which is also its name in the query.
     fn label(self) -> &'static str {
         match self {
             Self::Html => "HTML",
@@ -133,7 +133,7 @@ struct Remote {
     is_shown: bool,
 }
 
-/// What the chosen tab shows.
+/// The content of the selected tab.
 enum View {
     Html { url: String, width: String, is_dark: bool, widths: Vec<Choice>, schemes: Vec<Choice>, remote: Remote },
     Text { text: Option<String>, is_cut: bool },
@@ -146,7 +146,7 @@ enum View {
     Source { source: String, is_cut: bool },
 }
 
-/// A link with its words.
+/// A link with its text.
 struct LinkRow {
     url: String,
     text: Option<String>,
@@ -216,7 +216,7 @@ impl Opened {
     async fn read(app: &App, page: &InboxPage, message: &Message) -> Result<Self, Error> {
         let mut everything = app.service.whole_message(&page.of.caller(), &message.id.to_string()).await?;
         let raw = std::mem::take(&mut everything.raw);
-        // A large message takes a while, so it is parsed on a blocking thread.
+        // Parsing a large message takes time, so it runs on a blocking thread.
         let reading = tokio::task::spawn_blocking(move || (details::with_anatomy(&raw), raw));
         let ((anatomy, details), raw) = reading.await.map_err(Error::internal)?;
         Ok(Self {
@@ -285,7 +285,7 @@ impl Opened {
         Letter::new(&self.details, envelope, recipient, self.raw.len(), received_at, now, &self.parts_url)
     }
 
-    /// The images that the HTML would load from elsewhere.
+    /// The images that the HTML would load from other hosts.
     fn remote(&self, query: &ReaderQuery) -> Remote {
         let text = match display::remote_images(&self.parts.html) {
             0 => None,
@@ -341,11 +341,11 @@ fn code_view(code: String, recognised: Option<Recognised>) -> Option<CodeView> {
 fn explanation(rule: Rule) -> &'static str {
     match rule {
         Rule::DomainBound => "The last line binds the code to a domain.",
-        Rule::LabelBefore => "A label stands right before the code.",
+        Rule::LabelBefore => "A label is directly before the code.",
         Rule::LabelAfter => "A label follows the code.",
-        Rule::AloneBelowLabel => "The code is alone on its line, and a label is shortly above it.",
+        Rule::AloneBelowLabel => "The code is alone on its line, and a label is a few lines above it.",
         Rule::SameSentence => "A label is in the same sentence as the code.",
         Rule::AloneAboveLabel => "The code is alone on its line, and a label is on the next line.",
-        Rule::SixDigits => "Nothing is labelled as a code; this is the first word of six digits.",
+        Rule::SixDigits => "No label was found; this is the first six-digit number.",
     }
 }

@@ -1,4 +1,4 @@
-//! Mail that was refused over SMTP: of one project, or of all for the administrator.
+//! Mail that was rejected over SMTP: of one project, or of all projects for the administrator.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::http::query::Query;
 use crate::model::{ProjectId, RefusedMail};
 use crate::store::{RefusalFilter, Watched};
 
-/// The times to choose from: the word in the query, the label, and the hours.
+/// The options of the time filter: the word in the query, the label, and the hours.
 const TIMES: [(&str, &str, u64); 3] = [("hour", "Last hour", 1), ("day", "Last day", 24), ("week", "Last week", 168)];
 
 #[derive(Template)]
@@ -68,14 +68,14 @@ pub(super) async fn of_project(
     let seen = app.service.mark(&Watched::Refused(Some(page.project.id))).await?;
     let list = List::read(&app, Some(page.project.id), &query).await?;
     let base = page.path("/refused");
-    let shell = page.shell("Refused mail", NavPlace::Refused).live(format!("{base}/events"), seen);
+    let shell = page.shell("Rejected mail", NavPlace::Refused).live(format!("{base}/events"), seen);
     Ok(html(&RefusedPage { shell, base, list })?)
 }
 
 pub(super) async fn all(State(app): State<Arc<App>>, viewer: SignedIn, query: Query) -> Result<Response, PageError> {
     let seen = app.service.mark(&Watched::Refused(None)).await?;
     let list = List::read(&app, None, &query).await?;
-    let shell = viewer.shell("Refused mail", NavPlace::AllRefused).live("/refused/events", seen);
+    let shell = viewer.shell("Rejected mail", NavPlace::AllRefused).live("/refused/events", seen);
     Ok(html(&RefusedPage { shell, base: "/refused".to_owned(), list })?)
 }
 

@@ -85,7 +85,7 @@ fn set_cookie(app: &App, response: &mut Response, value: &str, more: &str) -> Re
     Ok(())
 }
 
-/// Where to go after signing in: a path on this site. Browsers read `//x` and `/\x` as another host.
+/// The page after signing in: a path on this site. Browsers interpret `//x` and `/\x` as another host.
 fn local_path(next: &str) -> &str {
     let plain = next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     if next.starts_with('/') && !next.starts_with("//") && plain { next } else { "/" }

@@ -1,5 +1,5 @@
-//! Getting started: the settings for an application, and snippets with the values of this installation and perhaps of
-//! one inbox.
+//! Getting started: the settings for an application, and snippets with the values of this installation and,
+//! if there is one, of an inbox.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::http::App;
 use crate::model::{Inbox, InboxId, Project};
 use crate::store::Watched;
 
-/// How to reach this installation. The key is not included, since the server only has its hash.
+/// The settings for this installation. The key is not included, because the server has only its hash.
 pub(super) struct Setup {
     pub(super) smtp_host: String,
     pub(super) smtp_port: u16,
     pub(super) base_url: String,
-    /// The address to send to.
+    /// The address to which to send.
     pub(super) address: String,
     /// The inbox to wait on; if there is none, the snippets create one first.
     pub(super) inbox: Option<InboxId>,
-    /// Whether mail to a new address reaches this project only from a client that signs in with its key.
+    /// Whether mail to a new address reaches this project only if the client authenticates with its key.
     pub(super) needs_key: bool,
     /// The end of the project's newest key.
     pub(super) key_last_four: String,
@@ -67,7 +67,7 @@ pub(super) async fn show_for_inbox(State(app): State<Arc<App>>, page: InboxPage)
 
 async fn respond(app: &App, page: &ProjectPage, inbox: Option<&InboxPage>) -> Result<Response, PageError> {
     let inboxes = page.path("/inboxes");
-    // Read before the messages are counted, so that a change in between is announced again and never missed.
+    // Read before the messages are counted, so that a change in between is announced and not missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let messages = app.service.inbox_totals(page.project.id).await?.messages;
     let shell = page.shell("Getting started", NavPlace::Start).live(format!("{inboxes}/events"), seen);

@@ -1,4 +1,4 @@
-//! What tests wait for: the open waits of a project, and the waits on one inbox with the reasons for time-outs.
+//! The open waits of a project, and the waits on one inbox with the reasons for timeouts.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ struct ProjectWaitsPage {
     shell: Shell,
     open: Vec<OpenWait>,
     pulse: PulseView,
-    /// How many waits a key may have open at once.
+    /// How many open waits a key may have.
     most: u8,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct WaitOutcome {
     ended: When,
     /// The message that it found.
     message_url: Option<String>,
-    /// The page that explains it, for a time-out.
+    /// The page that explains it, for a timeout.
     pub(super) explain_url: Option<String>,
 }
 
@@ -122,14 +122,14 @@ impl WaitOutcome {
             WaitEnd::Message(_) => ("message", "sent", None),
             WaitEnd::Timeout if wait.timeout.is_zero() => ("no message", "queued", None),
             WaitEnd::Timeout => ("timed out", "failed", None),
-            WaitEnd::InboxEnded => ("inbox gone", "failed", Some("The inbox was deleted or expired during the wait.")),
+            WaitEnd::InboxEnded => ("inbox ended", "failed", Some("The inbox was deleted or expired during the wait.")),
             WaitEnd::TooMany => (
                 "429",
                 "failed",
-                Some("The key had too many open waits. Let tests share one wait, or raise the limit."),
+                Some("Too many open waits. Retry later, use one project per worker, or raise --waits-per-key."),
             ),
-            WaitEnd::Left => ("hung up", "queued", Some("The client closed the connection before the timeout.")),
-            WaitEnd::Failed => ("failed", "failed", Some("The server stopped or failed. Its log says why.")),
+            WaitEnd::Left => ("cancelled", "queued", Some("The client closed the connection before the timeout.")),
+            WaitEnd::Failed => ("failed", "failed", Some("The server stopped or failed. See the server log.")),
         };
         let message_url = match end {
             WaitEnd::Message(message) => Some(format!("{base}/messages/{message}")),

@@ -23,7 +23,7 @@ impl When {
     }
 }
 
-/// How long ago something was, as in "5 min ago".
+/// How long ago something was, for example "5 min ago".
 pub(super) fn ago(duration: Duration) -> String {
     format!("{} ago", span(duration))
 }

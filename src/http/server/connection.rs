@@ -1,4 +1,4 @@
-//! One connection: hyper with limits on the head of a request, and on how long a client may send or read nothing.
+//! One connection: hyper with limits on the head of a request, and on how long a client may neither send nor read.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -20,19 +20,19 @@ use tower::ServiceExt;
 
 use super::Peer;
 
-/// How long the head of a connection's first request may take.
+/// How long the head of a connection's first request may take to arrive.
 const FIRST_HEAD: Duration = Duration::from_secs(10);
-/// How long a connection may be idle between requests, the head of the next one included.
+/// How long a connection may be idle between requests, including the head of the next one.
 const IDLE: Duration = Duration::from_secs(75);
-/// How long a client may read nothing of its answer.
+/// How long a client may read nothing of its response.
 const STALLED: Duration = Duration::from_secs(30);
 const HEADERS: usize = 100;
 /// The request line and the headers together.
 const HEADER_BYTES: usize = 32 * 1024;
-/// How much is read ahead and written ahead of a connection.
+/// How many bytes are buffered for reading and writing.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Serves a client until it disconnects, or until `stop` and the end of the running answer.
+/// Serves a client until it disconnects, or until `stop` is cancelled and the running response has ended.
 pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, peer: Peer, router: Router, stop: CancellationToken) {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(STALLED));
@@ -52,7 +52,7 @@ pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, peer: Peer, route
             .serve_connection(TokioIo::new(stream), answer)
     );
     let early = tokio::select! {
-        // Polled first, so that a request that has arrived is answered before the connection is closed.
+        // Polled first, so that a request that has arrived gets its response before the connection is closed.
         biased;
         ended = connection.as_mut() => return log(ended),
         () = stop.cancelled() => false,
@@ -97,7 +97,7 @@ mod tests {
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-    /// A client of a server that answers everything with `body`.
+    /// A client of a server whose responses have the body `body`.
     fn connect(body: &'static str) -> (DuplexStream, JoinHandle<()>) {
         let (client, stream) = duplex(1_000);
         let router = Router::new().route("/", get(move || async move { body }));

@@ -1,4 +1,4 @@
-//! Makes the SMTP server misbehave for an inbox.
+//! Injects SMTP faults for an inbox.
 
 use super::{Answer, Tools};
 use crate::mcp::error::ToolError;

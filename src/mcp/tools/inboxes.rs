@@ -30,7 +30,7 @@ impl Tools {
         Ok(self.service.inbox(caller, self.id_of(name)?.as_str()).await?)
     }
 
-    /// The id that an id or an address names.
+    /// The inbox id in an id or an address.
     pub(super) fn id_of(&self, name: &str) -> Result<InboxId, ToolError> {
         let name = name.trim();
         if name.contains('@') {

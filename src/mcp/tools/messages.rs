@@ -113,7 +113,7 @@ impl Tools {
 
     async fn attachments(&self, caller: &Caller, message: &Message) -> Result<Vec<output::AttachmentHead>, ToolError> {
         let Everything { raw, room, .. } = self.service.whole_message(caller, &message.id.to_string()).await?;
-        // A large message takes a while, so it is parsed on a blocking thread, which holds its memory.
+        // Parsing a large message takes time, so it runs on a blocking thread, which keeps the memory reservation.
         let reading = tokio::task::spawn_blocking(move || {
             let _room = room;
             details::attachments(&raw)

@@ -1,4 +1,4 @@
-//! The tools on the service: what the API does, for a client that reads.
+//! The tools on the service: the functions of the API, for a client that reads text.
 
 mod explain;
 mod faults;
@@ -31,7 +31,7 @@ pub struct Tools {
     installation: Arc<Installation>,
 }
 
-/// The answer of a tool: a text for a reader, and the same as data.
+/// The result of a tool: a readable text, and the same as data.
 struct Answer {
     text: String,
     structured: Value,
@@ -44,13 +44,13 @@ impl Answer {
 }
 
 impl Tools {
-    /// The tools of an installation.
+    /// Creates the tools of an installation.
     #[must_use]
     pub fn new(service: Service, installation: Installation) -> Self {
         Self { service, installation: Arc::new(installation) }
     }
 
-    /// The memory budget of requests and their answers.
+    /// The memory budget of requests and their responses.
     pub(super) fn budget(&self) -> &Budget {
         self.service.budget()
     }
@@ -70,7 +70,7 @@ impl Tools {
             "send_message" => self.send_message(caller, read(arguments)?).await,
             "explain_missing" => self.explain_missing(caller, read(arguments)?).await,
             "set_faults" => self.set_faults(caller, read(arguments)?).await,
-            // The protocol refuses a tool that is not in the catalogue.
+            // The protocol rejects a tool that is not in the catalogue.
             _ => Err(ToolError::internal(std::fmt::Error)),
         }
     }

@@ -1,5 +1,5 @@
-//! Waits for a message. If none comes, the answer explains why: for a test that is a finding, not a failure of the
-//! tool.
+//! Waits for a message. If none arrives, the result explains why, because for a test this is information and not a
+//! failure of the tool.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl Tools {
             Err(ServiceError::Timeout | ServiceError::NoMatchingMessage) => {
                 let explanation = self.explanation(caller, inbox.id.as_str(), &filter).await?;
                 let text = format!(
-                    "No such message came within {} s.\n{}",
+                    "No such message arrived within {} s.\n{}",
                     input.timeout_seconds,
                     text::explanation(&explanation)
                 );
@@ -39,8 +39,8 @@ impl Tools {
         }
     }
 
-    /// A wait that is refused because the key has too many open looks again until its time is up. Each attempt looks
-    /// before it is refused, so no message is missed.
+    /// Waits for a message. If the key has too many open waits, this retries until its time is up. Each attempt reads
+    /// the store before it is rejected, so no message is missed.
     async fn wait(
         &self,
         caller: &Caller,

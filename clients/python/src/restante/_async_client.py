@@ -1,4 +1,4 @@
-"""The client for async code, under asyncio and trio: as `_client`, but each operation is awaited."""
+"""The client for async code, for asyncio and trio: like `_client`, but each operation is awaited."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
 
 class AsyncSession:
-    """What a client, its inboxes and its messages share."""
+    """The state that a client, its inboxes and its messages share."""
 
     def __init__(self, connection: Connection) -> None:
-        # httpx takes longer to import than the rest of pytest's start, and not every run needs it.
+        # Importing httpx takes longer than the rest of pytest's start, and not every run needs it.
         from ._transport import AsyncTransport
 
         self.connection = connection
@@ -49,14 +49,14 @@ class AsyncSession:
         return await self.transport.run(steps)
 
     def read(self, data: Mapping[str, Any]) -> AsyncMessage:
-        """A message of its JSON."""
+        """Creates a message from its JSON."""
         return AsyncMessage(**fields_of(MessageData, data), _session=self)
 
 
 class AsyncRestante:
     """A client of a Restante server.
 
-    Without `url` and `RESTANTE_URL` it starts a server of its own, which `aclose` stops. `api_key` defaults to
+    Without `url` and `RESTANTE_URL` it starts its own server, which `aclose` stops. `api_key` defaults to
     `RESTANTE_API_KEY`, `timeout` (seconds that a wait lasts) to `RESTANTE_TIMEOUT` or 30. May be used
     in one event loop after another. `connection` takes the place of all these.
     """
@@ -78,7 +78,7 @@ class AsyncRestante:
 
     @property
     def smtp(self) -> Smtp:
-        """Where the application under test sends its mail."""
+        """The SMTP server for the application under test."""
         return self._session.connection.smtp
 
     @property
@@ -91,7 +91,7 @@ class AsyncRestante:
         return await self._session.run(self._session.core.health())
 
     async def create_inbox(self, *, timeout: float | None = None) -> AsyncInbox:
-        """Makes an inbox with an address of its own. `timeout`: how long its waits last."""
+        """Creates an inbox with its own address. `timeout`: how long its waits last, in seconds."""
         return AsyncInbox(self._session, await self._session.run(self._session.core.create_inbox()), timeout=timeout)
 
     async def inbox(self, id_or_address: str) -> AsyncInbox:
@@ -126,7 +126,7 @@ class AsyncMessage(MessageData):
     _session: AsyncSession = field(repr=False, compare=False)
 
     async def details(self) -> Details:
-        """Headers, envelope, all mailboxes, links with their words, and the list of attachments."""
+        """Headers, envelope, all mailboxes, links with their text, and the list of attachments."""
         return await self._session.run(self._session.core.details(self.id))
 
     async def attachments(self) -> list[Attachment]:
@@ -134,15 +134,15 @@ class AsyncMessage(MessageData):
         return await self._session.run(self._session.core.attachments(self.id))
 
     async def raw(self) -> bytes:
-        """The message exactly as it was received."""
+        """The bytes of the message as received."""
         return await self._session.run(self._session.core.content(self.id, "raw"))
 
     async def page(self) -> str:
-        """A page that shows the message: its HTML with the images that it carries, or its text."""
+        """The message as a page: its HTML with embedded images, or its text."""
         return (await self._session.run(self._session.core.content(self.id, "page"))).decode()
 
     async def reply(self, text: str, *, html: str | None = None) -> Sent:
-        """Answers the sender, from the inbox that has the message."""
+        """Replies to the sender, from the inbox of the message."""
         return await self._session.run(self._session.core.reply(self.id, text, html))
 
     async def delete(self) -> None:
@@ -171,7 +171,7 @@ class AsyncInbox:
 
     @property
     def expires_at(self) -> datetime | None:
-        """When the inbox and its messages go; None for a permanent inbox."""
+        """When the inbox expires with its messages; None for a permanent inbox."""
         return self._data.expires_at
 
     @property
@@ -221,7 +221,7 @@ class AsyncInbox:
         where: Callable[[AsyncMessage], bool] | None = None,
         after: AfterOrGoOn = ...,
     ) -> None:
-        """Waits `within` seconds, and fails if a message that matches comes."""
+        """Waits `within` seconds, and fails if a matching message arrives."""
         filters = Filters(subject, from_, has, where)
         await self._session.run(self._wait(filters, after, within).nothing())
 
@@ -234,7 +234,7 @@ class AsyncInbox:
         where: Callable[[AsyncMessage], bool] | None = None,
         after: After = None,
     ) -> list[AsyncMessage]:
-        """The messages that match now, newest first."""
+        """The current messages that match, newest first."""
         filters = Filters(subject, from_, has, where)
         return await self._session.run(self._session.core.messages(self.id, filters, id_of(after), self._session.read))
 
@@ -246,7 +246,7 @@ class AsyncInbox:
         has: str | Sequence[str] | None = None,
         after: After = None,
     ) -> Explanation:
-        """Why no message that matches came."""
+        """Explains why no matching message arrived."""
         filters = Filters[AsyncMessage](subject, from_, has)
         return await self._session.run(self._session.core.explain(self.id, filters, id_of(after)))
 
@@ -264,7 +264,7 @@ class AsyncInbox:
         return await self._session.run(self._session.core.send(self.id, body))
 
     async def set_faults(self, faults: Sequence[Fault | Mapping[str, Any]]) -> list[FaultState]:
-        """Replaces the faults of this inbox: what the server does at its next mails. An empty list clears them."""
+        """Replaces the faults of this inbox, which the server injects. An empty list clears them."""
         return await self._session.run(self._session.core.faults(self.id, faults))
 
     async def faults(self) -> list[FaultState]:

@@ -1,4 +1,4 @@
-"""Finds the server's program: the one that came with this package, or one that is installed."""
+"""Finds the `restante` binary: the one in this package, or an installed one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "restante" + (sysconfig.get_config_var("EXE") or "")
 
 
 def find_binary() -> str:
-    """The path of `RESTANTE_BIN`, of the packaged program, or of `restante` on PATH."""
+    """The path in `RESTANTE_BIN`, of the packaged binary, or of `restante` on PATH."""
     if chosen := os.environ.get("RESTANTE_BIN"):
         return chosen
     packaged = next((path for path in _packaged() if path.is_file()), None)
@@ -23,13 +23,13 @@ def find_binary() -> str:
     if found is None:
         raise UnreachableError(
             "There is no Restante server to start: this package has none for this platform, and `restante` is not on "
-            "PATH. Install it and set RESTANTE_BIN, or set RESTANTE_URL to a server that runs."
+            "PATH. Install it and set RESTANTE_BIN, or set RESTANTE_URL to a running server."
         )
     return found
 
 
 def _packaged() -> Iterator[Path]:
-    """Where installers put the programs of a wheel."""
+    """The directories where installers put the programs of a wheel."""
     yield Path(sysconfig.get_path("scripts"), NAME)
     if (scheme := sysconfig.get_preferred_scheme("user")) in sysconfig.get_scheme_names():
         yield Path(sysconfig.get_path("scripts", scheme=scheme), NAME)

@@ -1,4 +1,4 @@
-"""The client for ordinary code: `Restante`, its inboxes and their messages. `_async_client` has the same for async."""
+"""The client for synchronous code: `Restante`, its inboxes and their messages. For async code, see `_async_client`."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
 
 class Session:
-    """What a client, its inboxes and its messages share."""
+    """The state that a client, its inboxes and its messages share."""
 
     def __init__(self, connection: Connection) -> None:
-        # httpx takes longer to import than the rest of pytest's start, and not every run needs it.
+        # Importing httpx takes longer than the rest of pytest's start, and not every run needs it.
         from ._transport import Transport
 
         self.connection = connection
@@ -49,7 +49,7 @@ class Session:
         return self.transport.run(steps)
 
     def read(self, data: Mapping[str, Any]) -> Message:
-        """A message of its JSON."""
+        """Creates a message from its JSON."""
         return Message(**fields_of(MessageData, data), _session=self)
 
     def close(self) -> None:
@@ -60,9 +60,9 @@ class Session:
 class Restante:
     """A client of a Restante server.
 
-    Without `url` and `RESTANTE_URL` it starts a server of its own, which `close` stops. `api_key` defaults to
+    Without `url` and `RESTANTE_URL` it starts its own server, which `close` stops. `api_key` defaults to
     `RESTANTE_API_KEY`, `timeout` (seconds that a wait lasts) to `RESTANTE_TIMEOUT` or 30. May be shared by threads.
-    `connection` takes the place of all these: what `pytest_plugin` shares between the workers of a run.
+    `connection` replaces all of these; `pytest_plugin` uses it to share a server between the workers of a run.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Restante:
 
     @property
     def smtp(self) -> Smtp:
-        """Where the application under test sends its mail."""
+        """The SMTP server for the application under test."""
         return self._session.connection.smtp
 
     @property
@@ -95,7 +95,7 @@ class Restante:
         return self._session.run(self._session.core.health())
 
     def create_inbox(self, *, timeout: float | None = None) -> Inbox:
-        """Makes an inbox with an address of its own. `timeout`: how long its waits last."""
+        """Creates an inbox with its own address. `timeout`: how long its waits last, in seconds."""
         return Inbox(self._session, self._session.run(self._session.core.create_inbox()), timeout=timeout)
 
     def inbox(self, id_or_address: str) -> Inbox:
@@ -131,7 +131,7 @@ class Message(MessageData):
     _session: Session = field(repr=False, compare=False)
 
     def details(self) -> Details:
-        """Headers, envelope, all mailboxes, links with their words, and the list of attachments."""
+        """Headers, envelope, all mailboxes, links with their text, and the list of attachments."""
         return self._session.run(self._session.core.details(self.id))
 
     def attachments(self) -> list[Attachment]:
@@ -139,15 +139,15 @@ class Message(MessageData):
         return self._session.run(self._session.core.attachments(self.id))
 
     def raw(self) -> bytes:
-        """The message exactly as it was received."""
+        """The bytes of the message as received."""
         return self._session.run(self._session.core.content(self.id, "raw"))
 
     def page(self) -> str:
-        """A page that shows the message: its HTML with the images that it carries, or its text."""
+        """The message as a page: its HTML with embedded images, or its text."""
         return self._session.run(self._session.core.content(self.id, "page")).decode()
 
     def reply(self, text: str, *, html: str | None = None) -> Sent:
-        """Answers the sender, from the inbox that has the message."""
+        """Replies to the sender, from the inbox of the message."""
         return self._session.run(self._session.core.reply(self.id, text, html))
 
     def delete(self) -> None:
@@ -176,7 +176,7 @@ class Inbox:
 
     @property
     def expires_at(self) -> datetime | None:
-        """When the inbox and its messages go; None for a permanent inbox."""
+        """When the inbox expires with its messages; None for a permanent inbox."""
         return self._data.expires_at
 
     @property
@@ -226,7 +226,7 @@ class Inbox:
         where: Callable[[Message], bool] | None = None,
         after: AfterOrGoOn = ...,
     ) -> None:
-        """Waits `within` seconds, and fails if a message that matches comes."""
+        """Waits `within` seconds, and fails if a matching message arrives."""
         filters = Filters(subject, from_, has, where)
         self._session.run(self._wait(filters, after, within).nothing())
 
@@ -239,7 +239,7 @@ class Inbox:
         where: Callable[[Message], bool] | None = None,
         after: After = None,
     ) -> list[Message]:
-        """The messages that match now, newest first."""
+        """The current messages that match, newest first."""
         filters = Filters(subject, from_, has, where)
         return self._session.run(self._session.core.messages(self.id, filters, id_of(after), self._session.read))
 
@@ -251,7 +251,7 @@ class Inbox:
         has: str | Sequence[str] | None = None,
         after: After = None,
     ) -> Explanation:
-        """Why no message that matches came."""
+        """Explains why no matching message arrived."""
         filters = Filters[Message](subject, from_, has)
         return self._session.run(self._session.core.explain(self.id, filters, id_of(after)))
 
@@ -269,7 +269,7 @@ class Inbox:
         return self._session.run(self._session.core.send(self.id, body))
 
     def set_faults(self, faults: Sequence[Fault | Mapping[str, Any]]) -> list[FaultState]:
-        """Replaces the faults of this inbox: what the server does at its next mails. An empty list clears them."""
+        """Replaces the faults of this inbox, which the server injects. An empty list clears them."""
         return self._session.run(self._session.core.faults(self.id, faults))
 
     def faults(self) -> list[FaultState]:

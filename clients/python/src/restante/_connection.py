@@ -1,4 +1,4 @@
-"""Which server to use: an option in code comes first, then the environment, then a server of our own."""
+"""Selects the server: an option in code, otherwise the environment, otherwise a new server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT_TIMEOUT = 30.0
 
 @dataclass(frozen=True)
 class Connection:
-    """What a client needs to know of its server. The key is not shown."""
+    """The data of a server that a client needs. The key is not shown."""
 
     url: str
     api_key: str
@@ -26,14 +26,14 @@ class Connection:
 
 
 class _Secret(str):
-    """A string that does not print itself, as in a report that shows local variables."""
+    """A string whose `repr` hides it, for example in a report that shows local variables."""
 
     def __repr__(self) -> str:
         return "'rst_live_…'"
 
 
 def connect(url: str | None, api_key: str | None, timeout: float | None, server: Server | None = None) -> Connection:
-    """The settings of a client. Without an address, it uses `server`, or starts one."""
+    """The settings of a client. Without a URL, it uses `server`, or starts one."""
     url = url or os.environ.get("RESTANTE_URL")
     api_key = api_key or os.environ.get("RESTANTE_API_KEY") or ""
     seconds = float(os.environ.get("RESTANTE_TIMEOUT") or DEFAULT_TIMEOUT) if timeout is None else timeout
@@ -47,12 +47,12 @@ def connect(url: str | None, api_key: str | None, timeout: float | None, server:
 
 def _checked(url: str) -> str:
     if not url.startswith(("http://", "https://")):
-        raise UnreachableError(f"The address of the server must begin with http:// or https://, not be {url}")
+        raise UnreachableError(f"The address of the server must start with http:// or https://: {url}")
     return url.rstrip("/")
 
 
 def _smtp(url: str) -> Smtp:
-    """Where the server at a given address takes mail: `RESTANTE_SMTP`, else the usual port of the same host."""
+    """The SMTP server of a given URL: `RESTANTE_SMTP`, otherwise the default port of the same host."""
     chosen = os.environ.get("RESTANTE_SMTP")
     parts = urlsplit(f"smtp://{chosen}" if chosen else url)
     return Smtp(parts.hostname or "127.0.0.1", (parts.port if chosen else None) or 1025)

@@ -1,4 +1,4 @@
-"""Every operation of the client, without I/O: what is sent, what is repeated, and until when.
+"""All operations of the client, without I/O: the requests, and when they are repeated.
 
 The methods are generators (see `_protocol`). `Restante` and `AsyncRestante` run the same ones.
 """
@@ -21,14 +21,14 @@ from .model import Attachment, Details, Explanation, Fault, FaultState, Health, 
 __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
 LONGEST_RETRY = 10.0
-"""Seconds for which a request that is no wait is repeated."""
+"""Seconds for which a request that is not a wait is repeated."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 Read = Callable[[Mapping[str, Any]], M]
 """Makes a message of its JSON."""
 
 
 class Core:
-    """What both clients share: the address for error texts, and the time limit."""
+    """The part that both clients share: the URL for error texts, and the time limit."""
 
     def __init__(self, url: str, timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.url = url
@@ -36,7 +36,7 @@ class Core:
         self.clock = clock
 
     def call(self, request: Request) -> Steps[Reply]:
-        """Sends a request until there is an answer that counts, or the time is over."""
+        """Sends a request, and repeats it until there is a final response or the time limit has passed."""
         started = self.clock()
         deadline = started + min(LONGEST_RETRY, self.timeout)
         while True:
@@ -48,7 +48,7 @@ class Core:
             yield Pause(min(pause, deadline - now))
 
     def checked(self, outcome: Outcome) -> Reply:
-        """A reply of success, else the error for it."""
+        """Returns a successful response; otherwise raises the error for it."""
         if not isinstance(outcome, Reply):
             raise UnreachableError(_texts.unreachable(self.url, outcome.cause if outcome else "no answer"))
         if 200 <= outcome.status < 300:
@@ -70,7 +70,7 @@ class Core:
         return decode(Health, reply.json())
 
     def create_inbox(self) -> Steps[InboxData]:
-        """Makes an inbox."""
+        """Creates an inbox."""
         reply = yield from self.call(Request("POST", "/v1/inboxes", repeatable=False))
         return decode(InboxData, reply.json())
 
@@ -95,7 +95,7 @@ class Core:
         return decode(Sent, reply.json())
 
     def reply(self, message: str, text: str, html: str | None) -> Steps[Sent]:
-        """Answers a message from the inbox that has it, as a mail program does."""
+        """Replies to a message from its inbox, like a mail client."""
         details = yield from self.details(message)
         to = (details.reply_to or details.from_)[:1]
         subject = next((header.value for header in details.headers if header.name.lower() == "subject"), "")
@@ -109,7 +109,7 @@ class Core:
         return (yield from self.send(details.inbox_id, body))
 
     def faults(self, inbox: str, faults: Sequence[Fault | Mapping[str, Any]] | None = None) -> Steps[list[FaultState]]:
-        """The faults of an inbox, after replacing them if some are given."""
+        """The faults of an inbox, which are first replaced if new ones are given."""
         path = f"{inbox_path(inbox)}/faults"
         if faults is None:
             reply = yield from self.call(Request("GET", path))
@@ -130,7 +130,7 @@ class Core:
         return [message for message in messages if not filters.missed_by(message)]
 
     def details(self, message: str) -> Steps[Details]:
-        """Everything about a message."""
+        """All details of a message."""
         reply = yield from self.call(Request("GET", f"{message_path(message)}/details"))
         return decode(Details, reply.json())
 
@@ -149,13 +149,13 @@ class Core:
         return reply.body
 
     def explain(self, inbox: str, filters: Filters[Any], after: str | None) -> Steps[Explanation]:
-        """Why no message that passes the server's part of the filters came."""
+        """Explains why no message arrived that matches the filters which the server applies."""
         reply = yield from self.call(Request("GET", f"{inbox_path(inbox)}/explain", filters.query(after)))
         return decode(Explanation, reply.json())
 
 
 def pause_before_repeat(request: Request, outcome: Outcome, waited: float) -> float | None:
-    """How long to pause before a request is repeated; None if it is not."""
+    """How long to pause before repeating a request; None if it is not repeated."""
     match outcome:
         case Reply(status=429):
             return growing_pause(waited)
@@ -169,7 +169,7 @@ def pause_before_repeat(request: Request, outcome: Outcome, waited: float) -> fl
 
 
 def growing_pause(waited: float) -> float:
-    """A tenth of the time waited so far, within bounds; jittered, so that many clients do not come back together."""
+    """A tenth of the time waited so far, within bounds. Jitter spreads the retries of many clients."""
     return min(max(waited / 10, SHORTEST_PAUSE), LONGEST_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
 
 

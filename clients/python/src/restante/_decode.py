@@ -1,4 +1,4 @@
-"""JSON of the server to dataclasses. Fields that this version does not know are ignored."""
+"""Converts JSON of the server to dataclasses. Unknown fields are ignored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def decode(kind: type[T], data: Mapping[str, Any]) -> T:
-    """An instance of the dataclass `kind`. A field named `from_` is `from` in JSON, since Python keeps that word."""
+    """An instance of the dataclass `kind`. The field `from_` is `from` in JSON, a Python keyword."""
     return kind(**fields_of(kind, data))
 
 
@@ -24,9 +24,9 @@ def fields_of(kind: Any, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def encode(value: object) -> dict[str, Any]:
-    """The reverse of `decode` for a flat dataclass, without what is None."""
+    """The reverse of `decode` for a flat dataclass; fields that are None are left out."""
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        raise TypeError(f"{value!r} is no dataclass")
+        raise TypeError(f"{value!r} is not a dataclass")
     fields = ((field.name.removesuffix("_"), getattr(value, field.name)) for field in dataclasses.fields(value))
     return {name: field for name, field in fields if field is not None}
 
@@ -47,6 +47,6 @@ def _value(hint: Any, data: Any) -> Any:
     if get_origin(hint) is tuple:
         return tuple(_value(get_args(hint)[0], part) for part in data)
     if hint is datetime:
-        # Before Python 3.11, fromisoformat does not know the Z.
+        # Before Python 3.11, fromisoformat does not accept the Z.
         return datetime.fromisoformat(data.replace("Z", "+00:00"))
     return decode(hint, data) if dataclasses.is_dataclass(hint) and isinstance(hint, type) else data

@@ -1,4 +1,4 @@
-"""Which messages an inbox object has returned, so that no wait returns one of them again."""
+"""Tracks which messages an inbox object has returned, so that no wait returns one of them again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._filters import After, id_of
 
 
 class Position:
-    """Shared by all waits of one inbox object, also by those that run at the same time."""
+    """Shared by all waits of one inbox object, including concurrent ones."""
 
     def __init__(self) -> None:
         self.last: str | None = None
@@ -29,12 +29,12 @@ class Position:
         return message in self._returned
 
     def release(self, messages: Sequence[str]) -> None:
-        """Frees what a wait had reserved when it failed."""
+        """Frees the messages that a failed wait had reserved."""
         with self._lock:
             self._returned.difference_update(messages)
 
     def moved(self, messages: Sequence[str], start_over: bool) -> None:
-        """A wait has returned these messages."""
+        """Records that a wait has returned these messages."""
         with self._lock:
             if start_over:
                 self._returned.clear()
@@ -43,7 +43,7 @@ class Position:
 
 
 class Walk:
-    """One wait's way through an inbox: where it starts, and which messages are not for it."""
+    """The position of one wait in an inbox: where it starts, and which messages it skips."""
 
     def __init__(self, position: Position, after: After | EllipsisType) -> None:
         self._position = position
@@ -52,7 +52,7 @@ class Walk:
         self.start = position.last if isinstance(after, EllipsisType) else id_of(after)
 
     def takes(self, message: str) -> bool:
-        """Reserves a message that matches; False if a wait before or beside this one has returned it."""
+        """Reserves a matching message; False if an earlier or concurrent wait has returned it."""
         return not self._goes_on or self._position.claim(message)
 
     def would_take(self, message: str) -> bool:
@@ -60,10 +60,10 @@ class Walk:
         return not (self._goes_on and self._position.knows(message))
 
     def failed(self, messages: Sequence[str]) -> None:
-        """The wait ends with an error, which changes nothing."""
+        """Ends the wait with an error, which has no effect on later waits."""
         if self._goes_on:
             self._position.release(messages)
 
     def succeeded(self, messages: Sequence[str]) -> None:
-        """The wait returns these messages."""
+        """Ends the wait with these messages."""
         self._position.moved(messages, self._starts_over)

@@ -1,4 +1,4 @@
-"""The interface between the core and I/O: the core yields what is to be done, a driver sends the outcome to it."""
+"""The interface between the core and I/O: the core yields effects, and a driver sends the outcomes back."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 REQUEST_SECONDS = 10.0
-"""How long an answer may take, beyond the time that the server itself waits."""
+"""How long a response may take, in addition to the time that the server itself waits."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request to send. `repeatable`: doing it twice does no harm."""
+    """A request to send. `repeatable`: it may safely be sent twice."""
 
     method: str
     path: str
@@ -27,14 +27,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Pause:
-    """Time to let pass."""
+    """A pause."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer of the server. The names of the headers are in lower case."""
+    """A response of the server. The names of the headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -47,7 +47,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Broken:
-    """There is no answer. `sent` is False if the server certainly did not get the request."""
+    """There is no response. `sent` is False if the server definitely did not receive the request."""
 
     cause: str
     sent: bool

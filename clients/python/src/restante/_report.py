@@ -1,4 +1,4 @@
-"""What the report of a failed test says about its mail, as text and as attachments."""
+"""The mail in the report of a failed test, as text and as attachments."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .errors import RestanteError, WaitTimeoutError
 SECONDS = 3.0
 """How long the report waits for a server that does not answer."""
 MOST_MESSAGES = 10
-"""Newest messages of an inbox that are shown."""
+"""The most messages of an inbox that are shown, newest first."""
 NOTHING_REMOTE = (
     '<!DOCTYPE html><meta http-equiv="Content-Security-Policy" '
     "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
 )
-"""In front of a mail's page, so that a report that is opened loads nothing and runs nothing, like the server's page."""
+"""Put before the page of a message, so that an opened report neither loads content nor runs scripts."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Attachment:
 
 
 class MailReport:
-    """The mail in the inboxes of a test that has failed."""
+    """The messages in the inboxes of a failed test."""
 
     def __init__(self, connection: Connection, addresses: Sequence[str], error: BaseException | None) -> None:
         self._error = error
@@ -46,7 +46,7 @@ class MailReport:
                 inbox = self._client.inbox(address)
                 self._mail.append((inbox, inbox.messages()))
         except RestanteError as problem:
-            self._lost = f"The mail of this test is not known: {problem}"
+            self._lost = f"Cannot read the mail of this test: {problem}"
 
     def text(self) -> str:
         """The section for the terminal."""
@@ -76,14 +76,14 @@ class MailReport:
             return []
 
     def _timed_out(self) -> WaitTimeoutError | None:
-        """The time-out that made the test fail."""
+        """The timeout that made the test fail."""
         error = self._error
         while error is not None and not isinstance(error, WaitTimeoutError):
             error = error.__cause__ or error.__context__
         return error
 
     def attachments(self) -> Iterator[Attachment]:
-        """Each message as a page, as it was received, and its code and links."""
+        """Each message as a page and as received, and its code and links."""
         try:
             for _, messages in self._mail:
                 for message in messages[:MOST_MESSAGES]:
@@ -109,7 +109,7 @@ def html_extras(attachments: Sequence[Attachment]) -> list[Any]:
     made: list[Any] = []
     for part in attachments:
         if part.kind == "html":
-            # Mail is hostile: it runs nothing, and has no part in the report's page.
+            # Messages are untrusted: the frame blocks scripts, and is isolated from the report's page.
             style = "width: 100%; height: 30em; border: 1px solid #888; background: #fff"
             frame = f'<iframe sandbox style="{style}" srcdoc="{html.escape(part.content)}"></iframe>'
             made.append(extras.html(f"<div>{html.escape(part.name)}</div>{frame}"))

@@ -1,4 +1,4 @@
-"""One server for all processes of a pytest run. The process that the person started owns it.
+"""One server for all processes of a pytest run. The process that the user started owns it.
 
 With xdist, that is the controller. A worker asks it over a local connection, and the first question starts the server.
 So it ends with the run, and not with a worker.
@@ -21,7 +21,7 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line, the environment and the ini file say."""
+    """The settings from the command line, the environment and the ini file."""
 
     url: str | None
     api_key: str | None
@@ -29,7 +29,7 @@ class Options:
 
 
 class Run:
-    """The connection of this run, made when it is first needed."""
+    """The connection of this run, created when it is first needed."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -54,7 +54,7 @@ class Run:
 
 
 class Desk:
-    """The controller's side: answers each worker that asks for the connection."""
+    """The controller's side: sends the connection to each worker that requests it."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -63,7 +63,7 @@ class Desk:
         threading.Thread(target=self._answer, name="restante", daemon=True).start()
 
     def directions(self) -> dict[str, Any]:
-        """What a worker needs to ask."""
+        """The data that a worker needs to request the connection."""
         return {"address": self._listener.address, "key": self._key.hex()}
 
     def _answer(self) -> None:
@@ -72,7 +72,7 @@ class Desk:
                 with self._listener.accept() as worker:
                     worker.send(self._said())
             except (AuthenticationError, EOFError, OSError):
-                # Not a worker, or one that has ended meanwhile.
+                # Not a worker, or one that has ended in the meantime.
                 continue
 
     def _said(self) -> Connection | str:

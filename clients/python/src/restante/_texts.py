@@ -1,4 +1,4 @@
-"""The texts of the errors, for the person who reads a failed test."""
+"""The texts of the errors, for readers of a failed test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .model import Explanation, MessageData
 
 
 def reason(reply: Reply) -> str:
-    """The server's own words; of an answer that is not the server's, its beginning."""
+    """The error text of the server; if it is not a response of Restante, the start of the body."""
     try:
         return str(json.loads(reply.body)["error"])
     except (ValueError, KeyError, TypeError):
@@ -20,15 +20,15 @@ def reason(reply: Reply) -> str:
 
 
 def unreachable(url: str, cause: str) -> str:
-    """No answer."""
+    """The text if there is no response."""
     return (
-        f"No Restante server answers at {url} ({cause}). Start one with `restante serve`, "
-        "or leave RESTANTE_URL unset: then one is started for the run."
+        f"Cannot connect to a Restante server at {url} ({cause}). Start one with `restante serve`, "
+        "or unset RESTANTE_URL to start one for the run."
     )
 
 
 def unauthorized(url: str, reason: str) -> str:
-    """A wrong key."""
+    """The text for a wrong key."""
     return f"{reason}: {url} does not accept the API key. Set RESTANTE_API_KEY to a key of this server."
 
 
@@ -40,38 +40,38 @@ def timed_out(
     found: Sequence[str],
     count: int,
 ) -> str:
-    """A wait that ended without its messages."""
+    """The text for a wait that timed out."""
     if count == 1:
-        head = f"No message{filters} came to {address} within {seconds:g} s."
+        head = f"No message{filters} arrived at {address} within {seconds:g} s."
     else:
         named = "".join(f' "{subject}"' for subject in found)
-        head = f"{len(found)} of {count} messages{filters} came to {address} within {seconds:g} s.{named}"
+        head = f"{len(found)} of {count} messages{filters} arrived at {address} within {seconds:g} s.{named}"
     return "\n".join([head, *explained(explanation)])
 
 
 def explained(explanation: Explanation | None, came: bool = True) -> Iterator[str]:
-    """The lines of an explanation, with or without the messages that came."""
+    """The lines of an explanation, with or without the messages that arrived."""
     if explanation is None:
-        yield "The server could not say why."
+        yield "The server's explanation could not be read."
         return
     yield explanation.summary
     for message in explanation.messages.latest if came else ():
         missed = f" (not: {', '.join(message.missed_by)})" if message.missed_by else ""
-        yield f'  came: "{message.subject}" from {message.from_}{missed}'
+        yield f'  received: "{message.subject}" from {message.from_}{missed}'
     for refused in explanation.refused:
-        yield f"  refused: {refused.recipient or 'unknown recipient'} from {refused.sender or '<>'}: {refused.reply}"
+        yield f"  rejected: {refused.recipient or 'unknown recipient'} from {refused.sender or '<>'}: {refused.reply}"
     for similar in explanation.similar:
-        yield f"  similar address: {similar.address} got {counted(similar.messages, 'message')}"
+        yield f"  similar address: {similar.address} received {counted(similar.messages, 'message')}"
 
 
 def unexpected(address: str, filters: Filters[Any], seconds: float, message: MessageData) -> str:
-    """A message that should not have come."""
+    """The text for an unexpected message."""
     return (
-        f"A message{filters} came to {address} within {seconds:g} s, but none was expected: "
+        f"A message{filters} arrived at {address} within {seconds:g} s, but none was expected: "
         f'"{message.subject}" from {message.from_}'
     )
 
 
 def counted(number: int, word: str) -> str:
-    """A number with its word."""
+    """A number with its noun."""
     return f"{number or 'no'} {word}{'' if number == 1 else 's'}"

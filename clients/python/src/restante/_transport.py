@@ -1,4 +1,4 @@
-"""The drivers: they do what the core yields, over httpx. The key is known here alone."""
+"""The drivers: they execute the effects of the core with httpx. Only this module has the key."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Transport:
 
 
 class AsyncTransport:
-    """The same for asyncio and trio. It keeps no connection, so that it can be used in one event loop after another."""
+    """The same for asyncio and trio. It keeps no connections open, so it can be used in several event loops in turn."""
 
     def __init__(self, url: str, api_key: str) -> None:
         self._options = _options(url, api_key)
@@ -87,11 +87,11 @@ def _options(url: str, api_key: str) -> dict[str, Any]:
     return {
         "base_url": url,
         "headers": {"Authorization": f"Bearer {api_key}"} if api_key else {},
-        # As many waits at once as the caller has threads or tasks.
+        # No limit, so that each thread or task of the caller can have a wait.
         "limits": httpx.Limits(max_connections=None, max_keepalive_connections=20),
         # A proxy from the environment cannot reach this machine.
         "trust_env": not is_local,
-        # Made once: the certificates of the authorities take longer to read than a request takes.
+        # Created once, because reading the certificates of the authorities takes longer than a request.
         "verify": ssl.create_default_context() if url.startswith("https:") else False,
     }
 

@@ -1,4 +1,4 @@
-"""Waiting for mail, without I/O: over the limits of the server, a restart, and filters that only the client has."""
+"""Waits for messages, without I/O: handles the server's limits, a restart, and filters that only the client applies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .model import Explanation, InboxData
 __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
 LONGEST_WAIT = 120.0
-"""Seconds that the server keeps a wait open at most."""
+"""The longest wait that the server allows in one request, in seconds."""
 
 
 class Wait(Generic[M]):
@@ -41,10 +41,10 @@ class Wait(Generic[M]):
         self._read = read
         self._started = core.clock()
         self._rejected: dict[str, tuple[str, ...]] = {}
-        """What the client's part of the filters excluded, with the names of the filters."""
+        """The messages that the client's filters excluded, with the names of the filters."""
 
     def messages(self, count: int) -> Steps[list[M]]:
-        """The next `count` messages that match, oldest first; an error that says why if they do not come in time."""
+        """The next `count` messages that match, oldest first; an error with the reason if some do not arrive."""
         found: list[M] = []
         try:
             while len(found) < count:
@@ -62,7 +62,7 @@ class Wait(Generic[M]):
         return found
 
     def nothing(self) -> Steps[None]:
-        """Returns if no message that matches comes."""
+        """Returns if no matching message arrives."""
         message = yield from self._next(self._walk.start)
         while message is not None and not self._walk.would_take(message.id):
             message = yield from self._next(message.id)
@@ -71,7 +71,7 @@ class Wait(Generic[M]):
             raise UnexpectedMessageError(text, message)
 
     def _next(self, after: str | None) -> Steps[M | None]:
-        """The oldest message that matches, or None at the deadline, when it has looked once more."""
+        """The oldest message that matches, or None after a last check at the deadline."""
         while True:
             left = self._left()
             request = self._request(after, left)
@@ -83,7 +83,7 @@ class Wait(Generic[M]):
                         return message
                     after = message.id
                     continue
-                # 429: every wait of the key is taken. The server looks before it counts.
+                # 429: all waits of the key are in use. The server checks for a message before it counts.
                 if outcome.status in (408, 429) and left == 0:
                     return None
                 if outcome.status == 408:
@@ -100,7 +100,7 @@ class Wait(Generic[M]):
 
     def _request(self, after: str | None, left: float) -> Request:
         seconds = min(left, LONGEST_WAIT)
-        # Zero would be answered with 404, like an inbox that has ended.
+        # For zero, the server would return 404, as for an inbox that has ended.
         milliseconds = max(1, math.ceil(seconds * 1000))
         query = {**self._filters.query(after), "timeout": str(milliseconds)}
         path = f"{inbox_path(self._inbox.id)}/messages/wait"
@@ -113,9 +113,9 @@ class Wait(Generic[M]):
         return not missed
 
     def _ended(self, reply: Reply) -> Steps[NotFoundError]:
-        """The inbox has ended: the server knows when and why."""
+        """Raises the error for an inbox that has ended; the server's explanation has the time and the reason."""
         explanation = yield from self._explanation()
-        why = explanation.summary if explanation else f"It was {self._inbox.address}."
+        why = explanation.summary if explanation else f"Its address was {self._inbox.address}."
         return NotFoundError(f"{_texts.reason(reply)}: {why}", status=reply.status)
 
     def _timed_out(self, found: Sequence[M], count: int) -> Steps[WaitTimeoutError]:
@@ -127,7 +127,7 @@ class Wait(Generic[M]):
         return WaitTimeoutError(text, filters=given, waited=waited, explanation=explanation)
 
     def _explanation(self, after: str | None = None) -> Steps[Explanation | None]:
-        """What the server knows. If it cannot say, the error must come nevertheless."""
+        """The server's explanation; None if it cannot be read, so that the original error is still raised."""
         try:
             explanation = yield from self._core.explain(self._inbox.id, self._filters, after)
         except RestanteError:

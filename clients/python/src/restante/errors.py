@@ -1,4 +1,4 @@
-"""What can go wrong, one type for each. No error shows the API key."""
+"""The errors, one type for each cause. No error contains the API key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class RestanteError(Exception):
-    """Every error of this package; `status` is the HTTP status, if there was an answer."""
+    """The base class of all errors; `status` is the HTTP status, if there was a response."""
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class NotFoundError(RestanteError):
 
 
 class InvalidRequestError(RestanteError):
-    """The server does not accept the request as it is."""
+    """The server rejected the request as invalid."""
 
 
 class ContentError(RestanteError, AssertionError):
@@ -38,7 +38,7 @@ class ContentError(RestanteError, AssertionError):
 
 
 class UnexpectedMessageError(RestanteError, AssertionError):
-    """A message came that a test expected not to come: `message`."""
+    """A message arrived although none was expected: `message`."""
 
     def __init__(self, text: str, message: MessageData) -> None:
         super().__init__(text)
@@ -46,9 +46,9 @@ class UnexpectedMessageError(RestanteError, AssertionError):
 
 
 class WaitTimeoutError(RestanteError, AssertionError):
-    """No message matched in time. The text says why, as far as the server can tell.
+    """No message matched in time. The text contains the server's explanation.
 
-    `filters` are those of the wait, `waited` the seconds, `explanation` what the server knows, if it could say.
+    `filters` are those of the wait, `waited` the seconds, `explanation` the server's explanation, if it could be read.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What the server answers with, as frozen dataclasses. Times are UTC."""
+"""The responses of the server as frozen dataclasses. Times are UTC."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .errors import ContentError
 __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
 LinkMatch = str | re.Pattern[str] | Callable[[str], bool]
-"""Which link: text that it contains, a regular expression that is found in it, or a predicate."""
+"""Selects a link: a text that it contains, a regular expression that is found in it, or a predicate."""
 
 
 @dataclass(frozen=True)
 class Smtp:
-    """Where the application under test sends its mail."""
+    """The SMTP server for the application under test."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class Health:
 
 @dataclass(frozen=True)
 class InboxData:
-    """An inbox as the server describes it."""
+    """An inbox as returned by the server."""
 
     id: str
     address: str
@@ -58,13 +58,13 @@ class MessageData:
     received_at: datetime
 
     def code(self) -> str:
-        """The one-time code; an error that shows the text if there is none."""
+        """The one-time code. If there is none, the error contains the text."""
         if not self.otp:
             raise ContentError(f"{self._named()} has no one-time code. Its text:\n{self.text or self.html}")
         return self.otp
 
     def link(self, match: LinkMatch | None = None) -> str:
-        """The one link that matches, or the only link; an error that lists the links if that is not exactly one."""
+        """The only matching link, or the only link. If there is not exactly one, the error lists the links."""
         found = [link for link in self.links if _fits(link, match)]
         if len(found) == 1:
             return found[0]
@@ -85,7 +85,7 @@ def _fits(link: str, match: LinkMatch | None) -> bool:
 
 
 def describe(match: object) -> str:
-    """A filter for a person."""
+    """A filter as text."""
     if isinstance(match, re.Pattern):
         pattern = cast("re.Pattern[str]", match)
         return f"/{pattern.pattern}/{'i' if pattern.flags & re.IGNORECASE else ''}"
@@ -110,7 +110,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Envelope:
-    """How the message came. What is not known of a message that the service composed itself is None."""
+    """How the message arrived. For a message that the service composed, the unknown fields are None."""
 
     from_: str
     to: str
@@ -122,7 +122,7 @@ class Envelope:
 
 @dataclass(frozen=True)
 class Otp:
-    """The one-time code, the rule that recognised it, and the line it is in."""
+    """The one-time code, the rule that recognised it, and its line."""
 
     code: str
     rule: str
@@ -131,7 +131,7 @@ class Otp:
 
 @dataclass(frozen=True)
 class Link:
-    """A link with its words."""
+    """A link with its text."""
 
     url: str
     text: str | None
@@ -167,7 +167,7 @@ class ListUnsubscribe:
 
 @dataclass(frozen=True)
 class Details:
-    """Everything that a message consists of."""
+    """All details of a message."""
 
     id: str
     inbox_id: str
@@ -190,7 +190,7 @@ class Details:
 
 @dataclass(frozen=True)
 class Sent:
-    """A send that the server has accepted."""
+    """An accepted send request."""
 
     id: str
     status: str
@@ -198,7 +198,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault on request: what the server does at this inbox's mail, `times` times."""
+    """An injected fault: the server applies it `times` times to mail for this inbox."""
 
     at: Literal["rcpt", "data"]
     do: Literal["defer", "reject", "disconnect", "delay", "bounce", "duplicate"]
@@ -210,7 +210,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class FaultState(Fault):
-    """A fault with how often it has still to apply, and when it did."""
+    """A fault, with the number of uses left and the times of its uses."""
 
     left: int = 0
     used: int = 0
@@ -227,7 +227,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Arrived:
-    """A message that came, with the filters that exclude it."""
+    """A received message, with the filters that exclude it."""
 
     id: str
     from_: str
@@ -246,7 +246,7 @@ class ArrivedMessages:
 
 @dataclass(frozen=True)
 class Refused:
-    """Mail that was refused over SMTP, with the reply."""
+    """Mail that was rejected over SMTP, with the reply."""
 
     at: datetime
     client: str
@@ -257,7 +257,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Similar:
-    """An inbox with a similar address that got mail."""
+    """An inbox with a similar address that received mail."""
 
     address: str
     messages: int
@@ -275,7 +275,7 @@ class SmtpUse:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a mail did not come; `summary` is the sentence for a person."""
+    """The explanation of a missing message; `summary` is one sentence for people."""
 
     summary: str
     inbox: InboxData | None

@@ -21,7 +21,7 @@ MARKER = "restante(timeout=seconds): how long the waits of this test last"
 
 @dataclass
 class TestMail:
-    """The inboxes that fixtures have made for one test."""
+    """The inboxes that fixtures have created for one test."""
 
     __test__ = False
 
@@ -30,7 +30,7 @@ class TestMail:
 
 
 class Worker(Protocol):
-    """What xdist's hook gives, which is not there without xdist."""
+    """The argument of xdist's hook, which is not available without xdist."""
 
     config: pytest.Config
     workerinput: dict[str, object]
@@ -42,16 +42,16 @@ MAIL = pytest.StashKey[TestMail]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options; each also has a variable in the environment."""
+    """The options; each also has an environment variable."""
     group = parser.getgroup("restante", "temporary inboxes")
-    group.addoption("--restante-url", metavar="URL", help="the Restante server; by default the run starts one")
+    group.addoption("--restante-url", metavar="URL", help="the Restante server; by default one is started")
     group.addoption("--restante-api-key", metavar="KEY", help="the API key; by default that of the started server")
-    parser.addini("restante_url", "the Restante server; by default the run starts one")
+    parser.addini("restante_url", "URL of the Restante server; by default one is started for the run")
     parser.addini("restante_timeout", "how long a wait lasts, in seconds (30)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepares the run; nothing is started before a test needs it."""
+    """Prepares the run. The server is started when a test first needs it."""
     config.addinivalue_line("markers", MARKER)
     url = config.getoption("--restante-url") or os.environ.get("RESTANTE_URL") or config.getini("restante_url") or None
     timeout = os.environ.get("RESTANTE_TIMEOUT") or config.getini("restante_timeout") or None
@@ -73,7 +73,7 @@ def _seconds(text: str | None) -> float | None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Worker) -> None:
-    """Tells a worker of xdist whom to ask for the server."""
+    """Passes to a worker of xdist where it can request the server."""
     stash = node.config.stash
     if DESK not in stash:
         stash[DESK] = Desk(stash[RUN])
@@ -81,7 +81,7 @@ def pytest_configure_node(node: Worker) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stops what the run has started."""
+    """Stops the server of the run."""
     if RUN in config.stash:
         config.stash[RUN].close()
 
@@ -90,7 +90,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds the mail of a test that has failed to its report."""
+    """Adds the mail of a failed test to its report."""
     report = yield
     mail = item.stash.get(MAIL, None)
     if mail is not None and report.failed and call.when != "teardown":
@@ -117,14 +117,14 @@ def restante(pytestconfig: pytest.Config) -> Iterator[Restante]:
     """The client of the run's server."""
     run = pytestconfig.stash[RUN]
     with Restante(connection=replace(run.connection(), server=None)) as client:
-        # A wrong address is found here once, and not by each test.
+        # Reports a wrong URL once, and not in each test.
         client.health()
         yield client
 
 
 @pytest.fixture
 def restante_new_inbox(request: pytest.FixtureRequest, restante: Restante) -> Iterator[Callable[[], Inbox]]:
-    """Makes inboxes: `restante_new_inbox()`. They are deleted when the test has passed."""
+    """Creates inboxes: `restante_new_inbox()`. They are deleted when the test has passed."""
     mail = request.node.stash[MAIL] = TestMail()
 
     def new_inbox() -> Inbox:
@@ -135,7 +135,7 @@ def restante_new_inbox(request: pytest.FixtureRequest, restante: Restante) -> It
     yield new_inbox
     if not mail.has_failed:
         for inbox in mail.inboxes:
-            # The test has passed, also if it has deleted the inbox or the server has ended.
+            # The test has passed, even if it has deleted the inbox or the server has ended.
             with contextlib.suppress(RestanteError):
                 inbox.delete()
 

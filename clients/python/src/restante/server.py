@@ -1,4 +1,4 @@
-"""A server for one run: on free ports, with temporary data, and ended by the system if this process dies."""
+"""A server for one run: on free ports, with temporary data. It stops even if this process is killed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .model import Smtp
 
 START_SECONDS = 30.0
 STOP_SECONDS = 15.0
-# Settings that would make it another server than one of our own.
+# Settings that would connect it to the data or the URL of another server.
 NOT_PASSED_ON = ("RESTANTE_DATABASE", "RESTANTE_BASE_URL")
 DEFAULTS = {
     "RESTANTE_HTTP_LISTEN": "127.0.0.1:0",
@@ -32,7 +32,7 @@ DEFAULTS = {
 
 @dataclass(frozen=True)
 class Started:
-    """What the line of `--print-json` says."""
+    """The contents of the line of `--print-json`."""
 
     version: str
     pid: int
@@ -43,7 +43,7 @@ class Started:
 
 
 class Server:
-    """`restante serve`, started by the constructor and stopped by `close`, or with this process, however that ends.
+    """`restante serve`, started by the constructor and stopped by `close`, or with this process, even if it crashes.
 
     The server gets the environment: `RESTANTE_SMTP_LISTEN=127.0.0.1:1025` gives it a fixed port. `flags` are those of
     `restante serve`.
@@ -95,15 +95,15 @@ class Server:
             watch.cancel()
         if not line:
             process.wait()
-            raise UnreachableError(f"The Restante server did not start. It said:\n{self.log()[-2000:]}")
+            raise UnreachableError(f"The Restante server did not start. Its log:\n{self.log()[-2000:]}")
         return decode(Started, json.loads(line))
 
     def log(self) -> str:
-        """What the server has logged."""
+        """The log of the server."""
         return self._log.read_text(errors="replace")
 
     def close(self) -> None:
-        """Stops the server in order, and removes its data."""
+        """Stops the server gracefully, and removes its data."""
         self._end()
 
     def __enter__(self) -> Server:
@@ -116,7 +116,7 @@ class Server:
 
 
 def _end(process: subprocess.Popen[bytes], directory: Path, owner: int) -> None:
-    """Closes the standard input of the server, which ends it in order."""
+    """Closes the standard input of the server, which stops it gracefully."""
     if os.getpid() != owner:
         return  # A fork of the process that has started it.
     try:

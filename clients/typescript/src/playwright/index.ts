@@ -20,7 +20,7 @@ export interface RestanteWorkerOptions {
   restanteUrl: string | undefined;
   /** The key; by default `RESTANTE_API_KEY`. */
   restanteApiKey: string | undefined;
-  /** How long a wait lasts, in milliseconds. It ends before the test's own time-out in any case. */
+  /** How long a wait lasts, in milliseconds. It always ends before the timeout of the test. */
   restanteTimeout: number | undefined;
 }
 
@@ -30,17 +30,17 @@ export interface RestanteTestOptions {
   restanteAttach: "on-failure" | "always" | "off";
 }
 
-/** What each worker has. */
+/** The fixtures of each worker. */
 export interface RestanteWorkerFixtures {
   /** The client. Its server is the same for all workers of the run. */
   restante: Restante;
 }
 
-/** What each test has. */
+/** The fixtures of each test. */
 export interface RestanteTestFixtures {
   /** An inbox for this test. It is deleted when the test has passed. */
   inbox: Inbox;
-  /** Makes further inboxes, which are treated alike. */
+  /** Creates additional inboxes, which are handled like `inbox`. */
   newInbox: () => Promise<Inbox>;
 }
 
@@ -64,7 +64,7 @@ export const test = base.extend<
 
   restante: [
     async ({ restanteUrl, restanteApiKey, restanteTimeout }, use) => {
-      // Without an address, the server belongs to the runner, the parent of all workers.
+      // Without a URL, the server belongs to the runner, the parent of all workers.
       const isNamed = restanteUrl !== undefined || variable("RESTANTE_URL") !== undefined;
       const server = isNamed ? { url: restanteUrl } : serverOfProcess(process.ppid);
       const named = restanteApiKey === undefined ? {} : { apiKey: restanteApiKey };

@@ -7,9 +7,9 @@ import type { WaitOptions } from "../filters.js";
 import type { Inbox } from "../inbox.js";
 import type { LinkMatch, Message } from "../message.js";
 
-/** The matchers, for `expect.extend` of an `expect` of your own. */
+/** The matchers, for `expect.extend` of another `expect`. */
 export const matchers = {
-  /** A message has a one-time code, and this one if it is given. */
+  /** A message has a one-time code, and exactly this one if it is given. */
   toHaveCode(message: Message, code?: string): MatcherReturnType {
     return asked(() => {
       const actual = message.code();
@@ -32,8 +32,8 @@ export const matchers = {
   },
 
   /**
-   * An inbox receives a message that passes the filters. With `not`, none comes within `timeout`, by default the
-   * time-out of `expect`.
+   * An inbox receives a message that matches the filters. With `not`, none arrives within `timeout`, by default the
+   * timeout of `expect`.
    */
   async toReceive(this: ExpectMatcherState, inbox: Inbox, options: WaitOptions = {}): Promise<MatcherReturnType> {
     const { timeout, ...filters } = options;

@@ -1,6 +1,6 @@
 /**
- * Takes pictures of pages in a browser and a process of their own: what Playwright records of the test (traces,
- * screenshots, videos) must not have them. Started by report.ts with its order on standard input.
+ * Takes screenshots of messages in a separate browser and process, so that Playwright's recordings of the test (traces,
+ * screenshots, videos) do not contain them. Started by report.ts, which writes the order to standard input.
  */
 
 import { readFile } from "node:fs/promises";
@@ -8,18 +8,18 @@ import { text } from "node:stream/consumers";
 
 import { chromium, firefox, webkit, type Browser, type LaunchOptions } from "@playwright/test";
 
-/** As wide as a mail is read; the picture is as high as the mail. */
+/** A usual width for mail; the screenshot is as high as the message. */
 const VIEWPORT = { width: 800, height: 100 };
 const LONGEST_PICTURE = 5_000;
 
 /**
- * What pictures to take, and with which browser.
+ * The screenshots to take, and the browser.
  * @internal
  */
 export interface Order {
   browserName: "chromium" | "firefox" | "webkit";
   launch: LaunchOptions;
-  /** A browser that runs elsewhere. */
+  /** The endpoint of a remote browser. */
   endpoint: string | undefined;
   pages: { html: string; picture: string }[];
 }
@@ -36,7 +36,7 @@ async function main(): Promise<void> {
   const type = { chromium, firefox, webkit }[browserName];
   const browser = await (endpoint === undefined ? type.launch(launch) : type.connect(endpoint));
   try {
-    // One bad page does not cost the others their picture.
+    // A page that fails does not prevent the screenshots of the others.
     await Promise.allSettled(pages.map((page) => take(browser, page)));
   } finally {
     await browser.close();

@@ -1,4 +1,4 @@
-/** Attaches the mail of a test's inboxes to its report: a picture, the page, the bytes, and what was read. */
+/** Attaches the messages of a test's inboxes to its report: screenshot, page, raw message, and parsed fields. */
 
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -12,9 +12,9 @@ import type { Message } from "../message.js";
 import type { Order } from "./pictures.js";
 import { timedOutWaits } from "./runner.js";
 
-/** How long all pictures together may take, in milliseconds. */
+/** How long all screenshots together may take, in milliseconds. */
 const LONGEST_PICTURES = 20_000;
-/** The report opens the page at its own address, so nothing in the page may run or load. */
+/** The report opens the page at its own address, so the page must not run scripts or load anything. */
 const POLICY =
   '<meta http-equiv="Content-Security-Policy" ' +
   `content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'">`;
@@ -60,7 +60,7 @@ async function writePage(message: Message, path: string): Promise<Page> {
   return { message, html, picture: `${path}.png` };
 }
 
-/** Takes what pictures can be taken. Without a browser, the report has none. */
+/** Takes the screenshots. Without a browser, the report has none. */
 function takePictures(order: Order): Promise<void> {
   return new Promise((resolve) => {
     const script = join(__dirname, "pictures.js");
@@ -73,7 +73,7 @@ async function attachMessage(testInfo: TestInfo, { message, html, picture }: Pag
   const name = `mail ${number}: ${message.subject.slice(0, 60)}`;
   const body = await readFile(picture).catch(() => undefined);
   if (body) await testInfo.attach(name, { body, contentType: "image/png" });
-  // As a file, for reporters print the text of what is attached without one.
+  // Attached as a file, because reporters print the text of other attachments.
   await testInfo.attach(`${name} (page)`, { path: html, contentType: "text/html" });
   await testInfo.attach(`${name} (as received)`, { body: await message.raw(), contentType: "message/rfc822" });
   const { from, to, subject, otp, links, text, receivedAt } = message;

@@ -1,4 +1,4 @@
-/** What Playwright adds to a wait: a step in the trace, an end before the test's time-out, its error for the report. */
+/** Playwright's part of a wait: a step in the trace, an end before the test's timeout, and its error for the report. */
 
 import { fileURLToPath } from "node:url";
 
@@ -7,13 +7,13 @@ import { test, type Location, type TestInfo } from "@playwright/test";
 import { WaitTimeoutError } from "../errors.js";
 import type { WaitHooks } from "../inbox.js";
 
-/** What is left of a test's time for the explanation and for the report, in milliseconds. */
+/** The time of a test that is reserved for the explanation and the report, in milliseconds. */
 const RESERVE = 1_500;
 
 const starts = new WeakMap<TestInfo, number>();
 const timeouts = new WeakMap<TestInfo, WaitTimeoutError[]>();
 
-/** Notes when a test began. */
+/** Records when a test started. */
 export function startClock(testInfo: TestInfo): void {
   starts.set(testInfo, performance.now());
 }
@@ -23,7 +23,7 @@ export function timedOutWaits(testInfo: TestInfo): readonly WaitTimeoutError[] {
   return timeouts.get(testInfo) ?? [];
 }
 
-/** Makes each wait a step of the test that runs. */
+/** Makes each wait a step of the running test. */
 export const runnerHooks: WaitHooks = {
   limit(timeout) {
     const testInfo = currentTest();
@@ -60,7 +60,7 @@ function locationOf(stack = ""): Location | undefined {
   return { file: path, line: Number(line), column: Number(column) };
 }
 
-/** The test that runs; undefined in the set-up of a worker. */
+/** The running test; undefined during the setup of a worker. */
 function currentTest(): TestInfo | undefined {
   try {
     return test.info();

@@ -50,12 +50,14 @@ test("a mail with another subject is in the error and in the report", () => {
 
 test("without mail, the error has the server's explanation", () => {
   const failed = find("nothing came");
-  expect(failed.errors).toMatch(/No mail for .* within 0\.5 s\.\n(Nothing has connected over SMTP|SMTP is in use)/);
+  expect(failed.errors).toMatch(
+    /No message for .* within 0\.5 s\.\n(Nothing has connected over SMTP|Clients use SMTP)/,
+  );
   expect(contentOf(failed, "why no mail came")).toContain('"summary"');
 });
 
 test("a wait ends before the time-out of its test", () => {
-  expect(find("the wait is longer than the test").errors).toContain("not 30 s: the test's own time-out comes first");
+  expect(find("the wait is longer than the test").errors).toContain("not 30 s: limited by the timeout of the test");
 });
 
 test("the mail is attached when something else fails", () => {
@@ -65,7 +67,7 @@ test("the mail is attached when something else fails", () => {
 });
 
 test("mail that was not expected is named", () => {
-  expect(find("mail came where none was expected").errors).toContain('this came: "Surprise" from a@app.example');
+  expect(find("mail came where none was expected").errors).toContain('this arrived: "Surprise" from a@app.example');
 });
 
 test("what Playwright records of a test is only the test", () => {

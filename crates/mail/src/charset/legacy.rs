@@ -1,4 +1,5 @@
-//! Charsets that browsers no longer support but mail still uses. Each is converted to a supported one, or decoded here.
+//! Charsets that browsers no longer support but mail still uses. Each is converted to a supported charset, or decoded
+//! here.
 
 use std::borrow::Cow;
 
@@ -10,12 +11,12 @@ use oem_cp::code_table_type::TableType;
 
 use super::code_page;
 
-/// A charset that is not in WHATWG's list.
+/// A charset that is not in the WHATWG list.
 pub(super) enum Legacy {
     Utf7,
     Korean,
     Hz,
-    /// A code page of DOS and OS/2.
+    /// A code page of DOS or OS/2.
     CodePage(&'static TableType),
     /// A charset that mail-parser supports.
     Other(DecoderFnc),
@@ -28,7 +29,7 @@ pub(super) enum Decoded {
 }
 
 impl Legacy {
-    /// The charset of this lower-case name.
+    /// The charset with this lower-case name.
     pub(super) fn named(label: &str) -> Option<Self> {
         match label {
             "utf-7" | "utf7" | "unicode-1-1-utf-7" | "x-unicode-2-0-utf-7" | "csutf7" => Some(Self::Utf7),
@@ -47,7 +48,7 @@ impl Legacy {
         DECODING_TABLE_CP_MAP.get(&digits.parse().ok()?).map(Self::CodePage)
     }
 
-    /// Whether its encoded text consists of ASCII bytes, so that it is always valid UTF-8.
+    /// Whether its encoded text consists only of ASCII bytes, so that it is always valid UTF-8.
     pub(super) fn is_ascii_only(&self) -> bool {
         matches!(self, Self::Utf7 | Self::Korean | Self::Hz)
     }
@@ -86,8 +87,8 @@ fn utf7(bytes: &[u8]) -> String {
     text
 }
 
-/// ISO-2022-JP without two kinds of escapes that decoders show as errors: an escape directly followed by another one,
-/// as in joined encoded-words, and an escape that is cut off at the end.
+/// ISO-2022-JP without two kinds of escapes that decoders report as errors: an escape directly followed by another one,
+/// for example in joined encoded-words, and an escape that is cut off at the end.
 pub(super) fn without_idle_escapes(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     const ESCAPE: u8 = 0x1b;
     let is_idle = |text: &[u8]| match text {
@@ -112,7 +113,7 @@ pub(super) fn without_idle_escapes(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     Cow::Owned(kept)
 }
 
-/// ISO-2022-KR (RFC 1557) as EUC-KR: the bytes between shift-out and shift-in get their high bits set.
+/// Converts ISO-2022-KR (RFC 1557) to EUC-KR: sets the high bits of the bytes between shift-out and shift-in.
 fn shifted_korean(bytes: &[u8]) -> Vec<u8> {
     let mut shifted = false;
     let mut converted = Vec::with_capacity(bytes.len());
@@ -130,7 +131,7 @@ fn shifted_korean(bytes: &[u8]) -> Vec<u8> {
     converted
 }
 
-/// HZ (RFC 1843) as GBK: the bytes between `~{` and `~}` get their high bits set.
+/// Converts HZ (RFC 1843) to GBK: sets the high bits of the bytes between `~{` and `~}`.
 fn hz_chinese(bytes: &[u8]) -> Vec<u8> {
     let mut chinese = false;
     let mut converted = Vec::with_capacity(bytes.len());

@@ -1,4 +1,4 @@
-//! Decodes bytes to text in every charset that mail uses, with a right, a wrong or no label.
+//! Decodes bytes to text in every charset that mail uses, with a correct, wrong or missing label.
 
 mod legacy;
 
@@ -13,7 +13,7 @@ use encoding_rs::{
 use crate::budget::BODY_BYTES;
 use legacy::{Decoded, Legacy};
 
-/// Bytes that are decoded at a time, and from which the charset is guessed.
+/// Bytes that are decoded at once, and from which the charset is guessed.
 const CHUNK: usize = 64 * 1024;
 
 /// Decodes text that is labelled with the charset `label`. If the label is missing or unknown, the charset is guessed
@@ -48,15 +48,15 @@ enum Charset {
     Legacy(Legacy),
 }
 
-/// The label without quotes, a language (RFC 2231, section 5) or other text after it.
+/// Removes quotes, a language (RFC 2231, section 5) and other text after the label.
 fn trimmed(label: &str) -> &str {
     let label = label.trim_matches(|character: char| character.is_whitespace() || "\"';".contains(character));
     label.split(['*', ';', ' ', '$']).next().unwrap_or_default()
 }
 
-/// The charset of a label: WHATWG's list, and other names that mail programs use.
+/// The charset of a label: the WHATWG list, and other names that mail programs use.
 fn named(label: &str) -> Option<Charset> {
-    // WHATWG maps a few old encodings to one that decodes nothing, to protect browsers.
+    // WHATWG maps a few old encodings to one that decodes no text, to protect browsers.
     let useful = |encoding: &&Encoding| *encoding != REPLACEMENT && *encoding != X_USER_DEFINED;
     let whatwg = |label: &str| Encoding::for_label(label.as_bytes()).filter(useful);
     if let Some(encoding) = whatwg(label) {
@@ -79,7 +79,7 @@ fn named(label: &str) -> Option<Charset> {
     encoding.map(Charset::Known).or_else(|| Legacy::named(&label).map(Charset::Legacy))
 }
 
-/// The digits of `cp850`, `ibm-850`, `windows1252` and the like.
+/// The digits of `cp850`, `ibm-850`, `windows1252` and similar labels.
 fn code_page(label: &str) -> Option<&str> {
     let name = label.trim_start_matches("cs");
     let digits =
@@ -95,9 +95,9 @@ fn decode_labelled(encoding: &'static Encoding, label: &str, bytes: Cow<'_, [u8]
         encoding if encoding == UTF_16LE || encoding == UTF_16BE => !bytes.contains(&0) && is_utf8(&bytes),
         // Bytes with their high bit set are not ASCII.
         encoding if encoding == WINDOWS_1252 && is_ascii_label(label) => !bytes.is_ascii(),
-        // The text is all ASCII, with escapes.
+        // The text is entirely ASCII, with escapes.
         encoding if encoding == ISO_2022_JP => !bytes.is_ascii() && !bytes.contains(&0x1b),
-        // Text in another encoding is almost never valid UTF-8 by accident. UTF-8 with a wrong label is common.
+        // Text in another encoding is hardly ever valid UTF-8. UTF-8 with a wrong label is common.
         encoding if encoding.is_single_byte() => !bytes.is_ascii() && is_utf8(&bytes),
         encoding => !bytes.is_ascii() && is_utf8(&bytes) && has_errors(encoding, &bytes),
     };
@@ -141,14 +141,14 @@ fn guess(bytes: &[u8]) -> &'static Encoding {
     if is_utf8(bytes) && !bytes.contains(&0x1b) {
         return UTF_8;
     }
-    // The first bytes that are not ASCII may come after pages of ASCII.
+    // The first bytes that are not ASCII may follow pages of ASCII.
     let first = bytes.iter().position(|&byte| byte >= 0x80 || byte == 0x1b).unwrap_or(0);
     let sample = &bytes[first.saturating_sub(256)..];
     detector.feed(&sample[..sample.len().min(CHUNK)], true);
     detector.guess(None, Utf8Detection::Allow)
 }
 
-/// Decodes to UTF-8, and replaces malformed sequences. It holds only the text and one chunk in memory.
+/// Decodes to UTF-8, and replaces malformed sequences. Only the text and one chunk are in memory.
 fn decode_as(encoding: &'static Encoding, bytes: Cow<'_, [u8]>) -> String {
     if encoding == UTF_8 && is_utf8(&bytes) && !bytes.starts_with(b"\xef\xbb\xbf") {
         return String::from_utf8(bytes.into_owned()).unwrap_or_default();
@@ -157,7 +157,7 @@ fn decode_as(encoding: &'static Encoding, bytes: Cow<'_, [u8]>) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.chunks(CHUNK) {
         text.reserve(decoder.max_utf8_buffer_length(chunk.len()).unwrap_or(0));
-        // The buffer has room for the whole chunk, so this reads all of it.
+        // The buffer has space for the whole chunk, so all of it is read.
         let _ = decoder.decode_to_string(chunk, &mut text, false);
         if text.len() > BODY_BYTES {
             return text;

@@ -1,6 +1,6 @@
 //! The elements and their layout.
 
-/// How an element lays out its content.
+/// The layout of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Within a line.
@@ -11,7 +11,7 @@ pub(super) enum Layout {
     Paragraph,
     /// A paragraph that keeps white space.
     Preformatted,
-    /// A list; numbered or not.
+    /// A list, numbered or unnumbered.
     List,
     NumberedList,
     Item,
@@ -21,7 +21,7 @@ pub(super) enum Layout {
     Rule,
     /// Neither the element nor its content is shown.
     Never,
-    /// Has no content.
+    /// An element without content.
     Void,
 }
 
@@ -30,7 +30,7 @@ pub(super) type ElementId = usize;
 /// The number of elements.
 pub(super) const COUNT: usize = ELEMENTS.len();
 
-/// Sorted by name. Elements that are not here are inline.
+/// Sorted by name. All other elements are inline.
 const ELEMENTS: &[(&str, Layout)] = &[
     ("a", Layout::Inline),
     ("address", Layout::Block),
@@ -119,7 +119,7 @@ const ELEMENTS: &[(&str, Layout)] = &[
     ("wbr", Layout::Void),
 ];
 
-/// The names as numbers, which sort like the names and compare in one instruction.
+/// The names as numbers, which have the same order as the names and can be compared in one instruction.
 const NAMES: [u128; COUNT] = {
     let mut names = [0; COUNT];
     let mut element = 0;
@@ -138,7 +138,7 @@ const fn number(name: &[u8]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// The element of this lower-case name.
+/// The element with this lower-case name.
 pub(super) fn by_name(name: &[u8]) -> Option<ElementId> {
     if name.len() > 16 {
         return None;
@@ -146,13 +146,13 @@ pub(super) fn by_name(name: &[u8]) -> Option<ElementId> {
     NAMES.binary_search(&number(name)).ok()
 }
 
-/// How an element lays out.
+/// The layout of an element.
 pub(super) fn layout(element: ElementId) -> Layout {
     ELEMENTS.get(element).map_or(Layout::Inline, |&(_, layout)| layout)
 }
 
 impl Layout {
-    /// Whether the element has an end.
+    /// Whether the element can have content.
     pub(super) fn has_content(self) -> bool {
         !matches!(self, Self::Void | Self::Break | Self::Rule)
     }

@@ -1,4 +1,4 @@
-//! Hidden content: the styles that hide, and where a hidden element ends.
+//! Hidden content: styles that hide an element, and where a hidden element ends.
 
 use super::elements::{self, COUNT, ElementId, Layout};
 
@@ -6,10 +6,9 @@ use super::elements::{self, COUNT, ElementId, Layout};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Style {
     pub(super) hides: bool,
-    /// `display`, if it changes the layout of an element: a block becomes inline, or an inline element gets its own
-    /// lines.
+    /// `display`, if it changes the layout of the element: a block becomes inline, or an inline element a block.
     pub(super) layout: Option<Layout>,
-    /// `white-space` that keeps line ends.
+    /// Whether `white-space` keeps line ends.
     pub(super) keeps_white_space: bool,
 }
 
@@ -61,12 +60,12 @@ fn is_zero(length: &str) -> bool {
     length.trim_end_matches(|character: char| character.is_ascii_alphabetic() || character == '%').parse() == Ok(0.0)
 }
 
-/// A hidden element that is still open. Elements within it are counted, not kept.
+/// A hidden element that is still open. Elements within it are counted but not stored.
 #[derive(Debug)]
 pub(super) struct Region {
     root: Vec<u8>,
     root_id: Option<ElementId>,
-    /// The number of open elements of the same kind, the hidden one included.
+    /// The number of open elements of the same kind, including the hidden one.
     depth: usize,
     inner: [u32; COUNT],
 }
@@ -92,7 +91,7 @@ impl Region {
         false
     }
 
-    /// An element ends; `is_open_outside` says whether an element of its kind was open when the region started. Returns
+    /// An element ends. `is_open_outside`: whether an element of its kind was open when the region started. Returns
     /// whether this ends the region, and whether the end tag also counts outside.
     pub(super) fn close(&mut self, name: &[u8], id: Option<ElementId>, is_open_outside: bool) -> (bool, bool) {
         if name == self.root {
@@ -104,7 +103,7 @@ impl Region {
             self.inner[id] -= 1;
             return (false, false);
         }
-        // The end of the parent of a block ends the block, but an inline end tag without a start tag does nothing.
+        // The end tag of a block's parent ends the block, but an inline end tag without a start tag has no effect.
         let ends = is_open_outside && elements::layout(id) != Layout::Inline;
         (ends, ends)
     }

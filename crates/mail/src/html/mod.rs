@@ -1,6 +1,6 @@
-//! HTML as a person sees it: its visible text, and the positions of its links in that text.
+//! The visible content of HTML: its text, and the positions of its links in that text.
 //!
-//! The tokenizer is html5gum's; no tree is built. Counters, one for each kind of element, say what is open, so that
+//! The tokenizer is html5gum; no tree is built. One counter per kind of element tracks which elements are open, so that
 //! memory and time do not grow with the nesting.
 
 mod elements;
@@ -13,25 +13,26 @@ use std::ops::Range;
 use html5gum::Tokenizer;
 use indexmap::IndexMap;
 
-/// What an HTML document shows.
+/// The visible content of an HTML document.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// The visible text: paragraphs are separated, list items are marked, table cells are separated by a tab.
+    /// The visible text: paragraphs are separated, list items have a bullet or number, table cells are separated by a
+    /// tab.
     pub(super) text: String,
-    /// The `href` of every visible `a` and `area`, entities decoded, each spelling once, in order.
+    /// The `href` of every visible `a` and `area`, in order, with entities decoded and without duplicates.
     pub(super) references: IndexMap<String, Reference>,
     /// The `href` of the first `base`.
     pub(super) base: Option<String>,
-    /// The bytes of `text` that are the words of a link and contain a URL.
+    /// The byte ranges of `text` that are the text of a link and contain a URL.
     pub(super) linked: Vec<(usize, usize)>,
 }
 
 /// The position of a link in the visible text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reference {
-    /// The bytes of the text in front of it.
+    /// The number of bytes of text before it.
     pub(super) position: usize,
-    /// The bytes of the text that are its words; empty for an image or an `area`.
+    /// The byte range of its text; empty for an image or an `area`.
     pub(super) words: Range<usize>,
 }
 

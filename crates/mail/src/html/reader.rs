@@ -11,7 +11,7 @@ use super::writer::{Gap, Writer};
 use super::{Page, Reference};
 use crate::budget::{LINK_BYTES, LINKS, NESTED_LAYOUTS};
 
-/// Bytes of a tag or attribute name that are kept: known ones are shorter.
+/// Bytes of a tag or attribute name that are kept; known names are shorter.
 const NAME_BYTES: usize = 32;
 /// Bytes of a `style` attribute that are read.
 const STYLE_BYTES: usize = 4 * 1024;
@@ -40,7 +40,7 @@ struct Tag {
 }
 
 impl Tag {
-    /// Begins a new tag.
+    /// Starts a new tag.
     fn clear(&mut self, is_end: bool) {
         self.is_end = is_end;
         self.attribute = None;
@@ -73,7 +73,7 @@ impl Value {
     }
 }
 
-/// An element whose style changes its layout. It is closed when as many elements of its kind are open as before it.
+/// An element whose style changes its layout. It ends when as many elements of its kind are open as before it.
 #[derive(Debug)]
 struct Restyled {
     element: ElementId,
@@ -88,18 +88,18 @@ pub(super) struct Reader<'p> {
     writer: Writer,
     tag: Tag,
     last_start_tag: Vec<u8>,
-    /// The first bytes of a character that the tokenizer split.
+    /// The first bytes of a character that the tokenizer has split.
     cut_character: Vec<u8>,
     open: [u32; COUNT],
     restyled: Vec<Restyled>,
     hidden: Option<Region>,
     /// The next number of each open numbered list; `None` for lists without numbers.
     lists: Vec<Option<u32>>,
-    /// How many more lists are open, whose numbers are not kept.
+    /// The number of additional open lists, whose numbers are not kept.
     deeper_lists: usize,
-    /// Where the words of the open link start.
+    /// Where the text of the open link starts.
     link_start: Option<usize>,
-    /// The place of the open link among the references.
+    /// The index of the open link in the references.
     open_reference: Option<usize>,
 }
 
@@ -145,7 +145,7 @@ impl<'p> Reader<'p> {
         self.begin(style.layout.filter(|_| layout.has_content() && layout != Layout::Cell).unwrap_or(layout));
     }
 
-    /// Records an element whose layout differs from that of its kind.
+    /// Records an element whose layout is not that of its kind.
     fn restyle(&mut self, id: ElementId, layout: Layout, style: Style) {
         let changed = style.layout.filter(|&styled| styled != layout);
         if changed.is_none() && !style.keeps_white_space || self.restyled.len() >= NESTED_LAYOUTS {
@@ -236,7 +236,7 @@ impl<'p> Reader<'p> {
 
     /// The style of the element that ends, if its layout was changed.
     fn restyled_end(&mut self, id: ElementId) -> Option<Restyled> {
-        // If an element ends, the elements within it that were never closed are dropped.
+        // If an element ends, unclosed elements within it are dropped.
         while let Some(top) = self.restyled.last() {
             let is_stale = self.open[top.element] < top.open;
             if !(is_stale || top.element == id && top.open == self.open[id]) {
@@ -323,7 +323,8 @@ impl<'p> Reader<'p> {
         self.tag.attribute_name.clear();
     }
 
-    /// The attribute that is being read. If a name occurs several times, the first counts (HTML, section 13.2.5.33).
+    /// The attribute that is being read. If a name occurs several times, only the first counts (HTML, section
+    /// 13.2.5.33).
     fn attribute(&mut self) -> Attribute {
         let attribute = match self.tag.attribute_name.as_slice() {
             b"href" if !self.tag.href.is_given => Attribute::Href,
@@ -428,8 +429,8 @@ impl Emitter for Reader<'_> {
     fn push_doctype_system_identifier(&mut self, _: &[u8]) {}
 }
 
-/// The tokenizer's state for the content of an element. Mail clients run no scripts, so `noscript` has ordinary
-/// content.
+/// The tokenizer's state for the content of an element. Mail clients do not run scripts, so the content of `noscript`
+/// is ordinary.
 fn text_state(name: &[u8]) -> Option<State> {
     match name {
         b"textarea" | b"title" => Some(State::RcData),

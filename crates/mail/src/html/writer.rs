@@ -1,10 +1,10 @@
-//! Lays out the visible text: white space collapses, and breaks are written only before further text.
+//! Lays out the visible text: white space is collapsed, and breaks are written only when more text follows.
 
 use std::fmt::Write as _;
 
 use crate::budget::BODY_BYTES;
 
-/// The separator before the next text; the strongest one wins.
+/// The separator before the next text. Of several, the strongest is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gap {
     #[default]
@@ -20,9 +20,9 @@ pub(super) enum Gap {
 pub(super) struct Writer {
     text: String,
     gap: Gap,
-    /// `br` elements since the last text.
+    /// The number of `br` elements since the last text.
     breaks: usize,
-    /// Written before the next text: the mark of a list item, or nothing.
+    /// Written before the next text: the bullet or number of a list item, or an empty text.
     mark: String,
     /// The number of open elements that keep white space.
     pub(super) preformatted: usize,
@@ -31,7 +31,7 @@ pub(super) struct Writer {
 impl Writer {
     /// A writer for a document of `bytes` bytes. Most documents have less than half of that as visible text.
     pub(super) fn for_document(bytes: usize) -> Self {
-        // If the buffer is doubled once, it has room for everything that may be written.
+        // The buffer is doubled at most once. It then has space for all text that may be written.
         Self { text: String::with_capacity(bytes.min(BODY_BYTES) / 2 + 64), ..Self::default() }
     }
 
@@ -62,7 +62,7 @@ impl Writer {
         self.breaks += 1;
     }
 
-    /// Puts a mark before the next text, indented by `indent` steps: a number, or a dash.
+    /// Puts a bullet or number before the next text, indented by `indent` steps: a number, or a dash.
     pub(super) fn mark(&mut self, indent: usize, number: Option<u32>) {
         self.gap(Gap::Line);
         self.mark.clear();
@@ -101,7 +101,7 @@ impl Writer {
         self.text.push_str(text);
     }
 
-    /// Joiners matter within a word. Where they fill up a preview line, they are dropped.
+    /// Joiners are needed within a word. They are dropped if they only fill up a preview line.
     fn write_joiner(&mut self, joiner: char) {
         if self.text.len() < BODY_BYTES
             && self.text.chars().next_back().is_some_and(|last| !last.is_whitespace() && !is_joiner(last))
@@ -137,7 +137,7 @@ impl Writer {
     }
 }
 
-/// How many bytes of `text` are written unchanged: words, and single spaces between them.
+/// The number of bytes at the start of `text` that are written unchanged: words, and single spaces between them.
 fn plain_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut length = 0;
@@ -163,7 +163,7 @@ fn is_space(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\0'..='\u{1f}' | '\u{2800}')
 }
 
-/// Zero-width joiners: they are part of Persian words, Indic letters and emoji.
+/// Zero-width joiners, which are part of Persian words, Indic letters and emoji.
 fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200c}' | '\u{200d}')
 }

@@ -1,10 +1,10 @@
-//! Finds URLs in text: where they start, and where a person would say that they end.
+//! Finds URLs in text: where they start, and where a reader would say that they end.
 
 use std::ops::Range;
 
 use memchr::memmem::Finder;
 
-/// A scheme has no more characters than this.
+/// The most characters of a scheme.
 const SCHEME_CHARACTERS: usize = 32;
 
 /// The bytes of each URL in `text`, in order. Each character is read a bounded number of times.
@@ -27,7 +27,7 @@ pub(crate) fn urls(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// The schemes of the web. A scheme comes before those that it ends with.
+/// The schemes of the web. A scheme precedes those with which it ends.
 const WEB: [&str; 3] = ["https", "http", "ftp"];
 
 fn is_web(scheme: &str) -> bool {
@@ -134,11 +134,11 @@ fn trimmed(url: &str) -> usize {
     url.trim_end_matches(|character| ".,;:!?'*_~([{$&|\u{200c}\u{200d}\u{fe0f}".contains(character)).len()
 }
 
-/// Whether this is punctuation outside ASCII or an invisible mark. In scripts without spaces, every character ends a
-/// URL.
+/// Whether this is punctuation outside ASCII or an invisible character. In scripts without spaces, every character ends
+/// a URL.
 fn is_punctuation(character: char) -> bool {
     matches!(character,
-        // Latin, and what all scripts share; the zero-width joiners are part of emoji.
+        // Latin, and characters that all scripts share. The zero-width joiners are part of emoji.
         '\u{a1}' | '\u{ab}' | '\u{ad}' | '\u{b6}' | '\u{bb}' | '\u{bf}' | '\u{200b}' | '\u{200e}'..='\u{206f}'
         | '\u{2e00}'..='\u{2e7f}' | '\u{feff}' | '\u{fffc}' | '\u{fffd}'
         // Greek, Armenian, Hebrew, Arabic, Syriac, N'Ko
@@ -151,7 +151,7 @@ fn is_punctuation(character: char) -> bool {
         | '\u{a9c1}'..='\u{a9cd}' | '\u{aaf0}' | '\u{abeb}')
 }
 
-/// Letters of Chinese, Japanese, Korean, Thai and their neighbours, which are written without spaces or take endings.
+/// Letters of Chinese, Japanese, Korean, Thai and related scripts, which are written without spaces or attach endings.
 pub(crate) fn is_unspaced(character: char) -> bool {
     matches!(character,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'

@@ -1,7 +1,7 @@
-//! The links of a message: absolute URIs with an authority, in the order in which a person sees them, each once.
+//! The links of a message: absolute URIs with an authority, in the order in which they are visible, without duplicates.
 //!
-//! First the links of the HTML: the targets of its visible links and the URLs in its visible text. Then the links that
-//! only the text has. Links in hidden elements are left out.
+//! The links of the HTML come first: the targets of its visible links and the URLs in its visible text. They are
+//! followed by the links that are only in the text. Links in hidden elements are left out.
 
 mod find;
 mod uri;
@@ -19,11 +19,11 @@ use super::html::Page;
 /// Where a link was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// A link of the HTML, with the bytes of the visible text that are its words.
+    /// A link of the HTML, with the byte range of its text in the visible text.
     Link(Range<usize>),
     /// A URL in the visible text of the HTML.
     PageText,
-    /// Only the text has it.
+    /// Only in the text.
     Text,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn collect(page: &Page, page_text: &str, text: &str) -> Vec<String> {
     find_all(page, page_text, text).into_keys().collect()
 }
 
-/// The same links, each with the place where it was found first.
+/// The same links, each with the place where it was first found.
 pub(super) fn find_all(page: &Page, page_text: &str, text: &str) -> IndexMap<String, Origin> {
     let mut links = Links::default();
     let base = page.base.as_deref().and_then(uri::normalized);
@@ -44,7 +44,7 @@ pub(super) fn find_all(page: &Page, page_text: &str, text: &str) -> IndexMap<Str
         }
         while linked.next_if(|&&(_, end)| end <= found.start).is_some() {}
         let in_link = linked.peek().is_some_and(|&&(start, _)| start <= found.start);
-        // The words of a link are often a shortened form of its URL.
+        // The text of a link is often a shortened form of its URL.
         if !(in_link && is_cut_short(&page_text[found.end..])) {
             links.add(written(&page_text[found]), Origin::PageText);
         }

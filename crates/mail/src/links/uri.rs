@@ -13,9 +13,9 @@ struct Pieces<'a> {
     scheme: Option<&'a str>,
     authority: Option<&'a str>,
     path: &'a str,
-    /// With its question mark.
+    /// Including its question mark.
     query: &'a str,
-    /// With its number sign.
+    /// Including its number sign.
     fragment: &'a str,
 }
 
@@ -47,14 +47,14 @@ fn is_scheme(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
-/// The URI of an `href` in a document with this base.
+/// Resolves an `href` in a document with this base.
 pub(super) fn resolved(href: &str, base: Option<&str>) -> Option<String> {
     let href = cleaned(href);
     let pieces = Pieces::split(&href);
     if pieces.scheme.is_some() {
         return normalized(&href);
     }
-    // A fragment alone refers to the message itself.
+    // A reference that is only a fragment points to the message itself.
     if pieces.authority.is_none() && pieces.path.is_empty() && pieces.query.is_empty() {
         return None;
     }
@@ -96,7 +96,7 @@ fn without_dots(path: &str) -> String {
             _ => segments.push(segment),
         }
     }
-    // A last empty segment is the slash itself.
+    // An empty last segment is the slash itself.
     if ends_in_slash && segments.last() == Some(&"") {
         segments.pop();
     }
@@ -105,7 +105,7 @@ fn without_dots(path: &str) -> String {
     if joined.is_empty() { "/".to_owned() } else { format!("/{joined}{slash}") }
 }
 
-/// The valid URI for an absolute URL as people write it, if it has an authority and a scheme that can be opened.
+/// The valid URI for an absolute URL as users write it, if it has an authority and a scheme that can be opened.
 pub(super) fn normalized(text: &str) -> Option<String> {
     let text = cleaned(text);
     let pieces = Pieces::split(&text);
@@ -134,14 +134,14 @@ pub(super) fn normalized(text: &str) -> Option<String> {
     Some(uri)
 }
 
-/// Browsers remove white space around a URL, and line ends and tabs within it.
+/// Removes white space around a URL, and line ends and tabs within it, as browsers do.
 fn cleaned(text: &str) -> Cow<'_, str> {
     let text = text.trim_matches(|character: char| character.is_whitespace() || character.is_control());
     let breaks = ['\t', '\n', '\r'];
     if text.contains(breaks) { Cow::Owned(text.replace(breaks, "")) } else { Cow::Borrowed(text) }
 }
 
-/// Writes user information, host and port; an internationalised host as IDNA ASCII.
+/// Writes user information, host and port. An internationalised host is converted to IDNA ASCII.
 fn push_authority(text: &str, is_web: bool, uri: &mut String) -> Option<()> {
     let (user, rest) = match text.rsplit_once('@') {
         Some((user, rest)) => (Some(user), rest),
@@ -194,7 +194,7 @@ fn is_port(text: &str) -> bool {
             .is_some_and(|digits| digits.len() <= 5 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Copies `text` with everything percent-encoded that is neither unreserved, a sub-delimiter, nor in `also`.
+/// Copies `text`, and percent-encodes all characters that are neither unreserved, a sub-delimiter, nor in `also`.
 fn escape(text: &str, also: &str, uri: &mut String) {
     let is_kept = |byte: u8| {
         byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte) || also.as_bytes().contains(&byte)

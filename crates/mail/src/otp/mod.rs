@@ -1,31 +1,38 @@
-//! Finds the one-time code of a message: a labelled code of 4 to 8 digits, or else the first word of 6 digits.
+//! Finds the one-time code of a message: a labelled code of 4 to 8 digits, or else the first standalone six-digit
+//! number.
 //!
-//! The search reads three texts: the subject, the plain text, and the visible text of the HTML. It goes in steps:
+//! The search reads three texts: the subject, the plain text, and the visible text of the HTML. Its steps are:
 //!
-//! 1. **The domain-bound form.** A last line `@example.com #123456` is meant for programs, and always wins.
-//! 2. **Normalise** ([`normalize`]). Lower case; every digit becomes ASCII; invisible marks go; spaces, hyphens and
-//!    apostrophes become one kind; URLs and mail addresses are blanked. Lines and table cells stay apart.
-//! 3. **Numbers** ([`numbers`]). A candidate has 4 to 8 digits: whole, in groups (`123 456`, `12-34-56`) or one by one,
-//!    perhaps after a prefix (`G-`). Digits next to letters are not candidates, nor are prices, times, decimals,
-//!    percentages, versions and telephone numbers. Years and dates are weak: they count only right after a label.
-//! 4. **Words** ([`vocabulary`]). The phrases near the candidates are looked up in `languages.txt`, whole words only,
-//!    the longest first: labels ("code"), phrases that only look like labels ("promo code"), owners ("order"), purposes
-//!    ("to sign in") and words for codes that are no longer valid ("previous", "has expired").
+//! 1. **Domain-bound code.** A last line `@example.com #123456` is meant for programs, and always wins (WICG,
+//!    origin-bound one-time codes).
+//! 2. **Normalise** ([`normalize`]). Letters become lower case; every digit becomes ASCII; invisible characters are
+//!    removed; spaces, hyphens and apostrophes become one kind; URLs and mail addresses are blanked. Line breaks and
+//!    table cells are kept.
+//! 3. **Numbers** ([`numbers`]). A candidate has 4 to 8 digits: contiguous, in groups (`123 456`, `12-34-56`) or as
+//!    single digits, optionally after a prefix (`G-`). Digits next to letters are not candidates, nor are prices,
+//!    times, decimals, percentages, versions and telephone numbers. Years and dates are weak: they count only directly
+//!    before or after a label.
+//! 4. **Words** ([`vocabulary`]). The phrases near the candidates are looked up in `languages.txt`, only as whole
+//!    words, the longest first. Each row of that table has a kind: labels ("code"), not labels ("promo code"), owners
+//!    ("order"), purposes ("to sign in"), and words for codes that are no longer valid: old ("previous"), expired ("has
+//!    expired").
 //! 5. **Pairs** ([`pairing`]). For each candidate, the first rule that applies decides:
-//!    - it is called old, expired or cancelled: no code;
-//!    - a label is before it, with only punctuation, joining words ("is") or a line break between. After a line break,
-//!      other words may follow the number: "Your PIN is⏎5093. Keep it safe.";
-//!    - an owner is before it in the same way, or a unit follows ("15000 points"): no code;
-//!    - a label or a purpose follows: "123456 is your code", "123456 to sign in"; if an owner follows: no code;
-//!    - it is alone on its line or in its cell, with a label at most four lines above;
-//!    - a label is in the same sentence, within 90 characters;
-//!    - it is alone on its line, with a label in the next line.
+//!    - excluded if it is called old, expired or cancelled;
+//!    - accepted if a label is before it, with only punctuation, joining words ("is") or a line break in between. If
+//!      the number starts a line, more text may follow it: "Your PIN is⏎5093. Keep it safe.";
+//!    - excluded if an owner is before it in the same way, or a unit follows ("15000 points");
+//!    - accepted if a label or a purpose follows ("123456 is your code", "123456 to sign in"), excluded if an owner
+//!      does;
+//!    - accepted if it is alone on its line or in its cell, with a label at most four lines above;
+//!    - accepted if a label is in the same sentence, within 90 characters;
+//!    - accepted if it is alone on its line, with a label in the next line.
 //!
-//!    The candidate with the best rule wins. Of equal ones, the one in the earlier text wins, then the first.
-//! 6. **Without any label** the first word of six digits of the text, then of the HTML.
+//!    The candidate with the best rule wins. Ties are decided by source (subject, text, HTML), then by position.
+//! 6. **Fallback.** If nothing is labelled, the first standalone six-digit number of the text is used, then that of the
+//!    HTML.
 //!
-//! For the wording of a new sender, add words to `languages.txt` and a line to `tests/otp`. Every step takes linear
-//! time.
+//! To support the wording of a new sender, add words to `languages.txt` and a line to `tests/otp`. Every step takes
+//! linear time.
 
 mod normalize;
 mod numbers;
@@ -50,13 +57,13 @@ pub enum Rule {
     LabelBefore,
     /// The label follows it: "123456 is your code".
     LabelAfter,
-    /// It is alone on its line or in its cell, with a label a few lines above.
+    /// It is alone on its line or in its cell; a label is a few lines above.
     AloneBelowLabel,
     /// A label is in the same sentence.
     SameSentence,
-    /// It is alone on its line, with the label on the next line.
+    /// It is alone on its line; the label is on the next line.
     AloneAboveLabel,
-    /// It is the first word of six digits, without any label.
+    /// It is the first standalone six-digit number; no number is labelled.
     SixDigits,
 }
 
@@ -67,7 +74,7 @@ pub struct Recognised {
     pub code: String,
     /// How it was recognised.
     pub rule: Rule,
-    /// Its line, as it was written; several lines if its digits are on several lines.
+    /// Its line, as written; several lines if its digits are on several lines.
     pub line: String,
 }
 
@@ -75,9 +82,9 @@ pub struct Recognised {
 struct FoundCode {
     code: String,
     rule: Rule,
-    /// Which of the texts that were searched has it.
+    /// The index of the text that contains it.
     source: usize,
-    /// Its first and its last line in that text.
+    /// Its first and last line in that text.
     lines: (usize, usize),
 }
 
@@ -86,11 +93,11 @@ pub(super) fn find(subject: &str, text: &str, page_text: &str) -> String {
     search([subject, text, page_text]).map(|found| found.code).unwrap_or_default()
 }
 
-/// The same, with the reason and the line that shows it.
+/// Like [`find`], but also returns the rule and the line.
 pub(super) fn recognise(subject: &str, text: &str, page_text: &str) -> Option<Recognised> {
     let sources = [subject, text, page_text];
     let FoundCode { code, rule, source, lines: (first, last) } = search(sources)?;
-    // Normalising does not change the number of lines.
+    // Normalising keeps the number of lines.
     let lines = sources[source].split(normalize::LINE_ENDS).skip(first).take(last + 1 - first);
     let line = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
     Some(Recognised { code, rule, line })
@@ -112,7 +119,7 @@ fn domain_bound(sources: [&str; 3]) -> Option<FoundCode> {
     Some(FoundCode { code, rule: Rule::DomainBound, source, lines: (last, last) })
 }
 
-/// The best labelled code of all sources; of equal ones the one in the earlier source.
+/// The best labelled code of all sources; of equal ones, the one in the earlier source.
 fn labelled(sources: &[String; 3]) -> Option<FoundCode> {
     let best = |text: &String| Labelled::new(text, &VOCABULARY, numbers::candidates(text)).best();
     let found = sources.iter().enumerate().filter_map(|(source, text)| Some((source, best(text)?)));
@@ -120,7 +127,7 @@ fn labelled(sources: &[String; 3]) -> Option<FoundCode> {
     Some(FoundCode::at(sources, source, number.start..number.end, rule(pairing)))
 }
 
-/// The first word of six digits of the text, else of the HTML.
+/// The first standalone six-digit number of the text; if there is none, that of the HTML.
 fn six_digits(sources: &[String; 3]) -> Option<FoundCode> {
     let word = |source: usize| Some((source, numbers::first_six_digit_word(&sources[source])?));
     let (source, place) = (1..3).find_map(word)?;
@@ -145,7 +152,7 @@ fn rule(pairing: Pairing) -> Rule {
     }
 }
 
-/// Whether a digit of some script may be in the text.
+/// Whether the text may contain a digit, in any script.
 fn may_have_digits(text: &str) -> bool {
     text.bytes().any(|byte| !byte.is_ascii() || byte.is_ascii_digit())
 }

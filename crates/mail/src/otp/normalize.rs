@@ -1,5 +1,5 @@
-//! Normalises the text for the search: removes invisible marks, makes every digit ASCII, uses one kind of space and
-//! hyphen and lower case, and blanks addresses.
+//! Normalises the text for the search: removes invisible characters, makes every digit ASCII, uses one kind of space
+//! and hyphen and lower case, and blanks addresses.
 
 use super::PIECE;
 use crate::links;
@@ -7,17 +7,18 @@ use crate::links;
 /// The characters that end a line.
 pub(super) const LINE_ENDS: [char; 3] = ['\n', '\u{2028}', '\u{2029}'];
 
-/// Replaces a URL or a mail address: no letter, no digit, no punctuation.
+/// Placeholder for a URL or mail address. It is neither a letter nor a digit nor punctuation.
 const BLANK: char = '\u{fffc}';
 
 /// Bytes of a local part, and of a domain (RFC 5321, section 4.5.3.1).
 const LOCAL_PART: usize = 64;
 const DOMAIN: usize = 255;
 
-/// Bytes that are copied at once, so that no byte is read again for every word before it.
+/// The most bytes that one call of `push_plain` checks. The limit keeps normalising linear: without it, each call would
+/// check the rest of the text again.
 const STRETCH: usize = 16 * PIECE;
 
-/// Normalises visible text: spaces in a line collapse, lines and table cells (tabs) stay apart.
+/// Normalises visible text: collapses spaces, and keeps line breaks and tabs (table cells).
 pub(super) fn normalized(text: &str) -> String {
     let mut normalized = String::with_capacity(text.len());
     let mut rest = text;
@@ -43,8 +44,8 @@ pub(super) fn normalized(text: &str) -> String {
     without_addresses(&normalized)
 }
 
-/// Copies the words at the start of `text` that only need lower case, which is most of most texts. Returns their number
-/// of bytes.
+/// Copies the words at the start of `text` that need only lower-casing, which is true for most text. Returns the number
+/// of bytes copied.
 fn push_plain(text: &str, normalized: &mut String) -> usize {
     let stretch = &text.as_bytes()[..text.len().min(STRETCH)];
     let printable = &text[..printable(stretch)];
@@ -61,7 +62,7 @@ fn push_plain(text: &str, normalized: &mut String) -> usize {
     plain
 }
 
-/// How many bytes at the start are graphic characters of ASCII or spaces.
+/// The number of bytes at the start that are printable ASCII.
 fn printable(text: &[u8]) -> usize {
     let is_printable = |byte: &u8| matches!(byte, b' '..=b'~');
     let are_printable = |piece: &&[u8]| piece.iter().fold(true, |are, byte| are & is_printable(byte));
@@ -69,7 +70,7 @@ fn printable(text: &[u8]) -> usize {
     whole + text[whole..].iter().take_while(|byte| is_printable(byte)).count()
 }
 
-/// Spaces collapse; the edge of a cell replaces the spaces around it.
+/// Collapses spaces; a tab replaces adjacent spaces.
 fn push_separator(normalized: &mut String, separator: char) {
     match normalized.chars().next_back() {
         None | Some('\n' | '\t') => {}
@@ -94,7 +95,7 @@ fn is_invisible(character: char) -> bool {
 }
 
 fn lower_case(character: char) -> char {
-    // If a character becomes several, the first is the letter.
+    // If a character becomes several, only the first one is the letter.
     character.to_lowercase().next().unwrap_or(character)
 }
 

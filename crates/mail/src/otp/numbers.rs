@@ -1,11 +1,11 @@
-//! The numbers in a text that could be codes: whole, grouped, or a digit at a time.
+//! The numbers in a text that could be codes: contiguous, in groups, or as single digits.
 
 use std::ops::Range;
 
 use super::PIECE;
 use crate::links::is_unspaced;
 
-/// Prefixes of codes, with a hyphen, as in `G-123456`.
+/// Prefixes of codes, which are followed by a hyphen, for example in `G-123456`.
 const PREFIXES: &[&str] = &["g", "fb", "code", "otp", "pin"];
 /// Currencies, as signs and as words.
 const CURRENCY_SIGNS: &str = "$€£¥₹₽₩₺₴₫₪₦฿₱₲¢￥";
@@ -21,7 +21,7 @@ pub(super) struct Number {
     /// Its position, including a prefix. It has 4 to 8 digits.
     pub(super) start: usize,
     pub(super) end: usize,
-    /// It looks like a year or a date, or has a number sign. Then it is a code only directly after a label.
+    /// It looks like a year or a date, or has a number sign. Then it is a code only directly before or after a label.
     pub(super) is_weak: bool,
 }
 
@@ -56,12 +56,12 @@ pub(super) fn candidates(text: &str) -> Vec<Number> {
     numbers
 }
 
-/// The digits of a number, or of another part of the text.
+/// The ASCII digits in `text`.
 pub(super) fn digits(text: &str) -> String {
     text.chars().filter(char::is_ascii_digit).collect()
 }
 
-/// The first whole word of six digits.
+/// The first standalone six-digit number.
 pub(super) fn first_six_digit_word(text: &str) -> Option<Range<usize>> {
     let is_word = |run: &&Run| {
         let (before, after) = around(text, run.start, run.end);
@@ -85,7 +85,7 @@ fn runs(text: &str) -> Vec<Run> {
 
 /// The positions of digits.
 fn digit_places(text: &[u8]) -> impl Iterator<Item = usize> {
-    // Most pieces of text have none.
+    // Most pieces of text have no digits.
     let has_digit =
         |(_, piece): &(usize, &[u8])| piece.iter().fold(false, |has_digit, byte| has_digit | byte.is_ascii_digit());
     text.chunks(PIECE).enumerate().filter(has_digit).flat_map(|(number, piece)| {
@@ -141,8 +141,8 @@ fn whole(text: &str, run: Run) -> Option<Number> {
     if (4..=8).contains(&digits.len()) { number(text, run.start, run.end, is_weak) } else { None }
 }
 
-/// Whether this is a telephone number: a plus sign, or a leading zero and nine digits or more in several groups. Or an
-/// international bank account number, which starts with two letters and two digits.
+/// Whether this is a telephone number (a plus sign, or a leading zero and nine or more digits in several groups), or an
+/// international bank account number (which starts with two letters and two digits).
 fn is_telephone(text: &str, chain: &[Run]) -> bool {
     let digits: usize = chain.iter().map(|run| run.len()).sum();
     let (Some(first), longest) = (chain.first(), chain.iter().map(|run| run.len()).max().unwrap_or(0)) else {
@@ -159,7 +159,8 @@ fn is_telephone(text: &str, chain: &[Run]) -> bool {
             || digits >= 9 && (longest < 6 || text[first.start..].starts_with('0')))
 }
 
-/// The number at this place, unless the characters next to it make it something else.
+/// The number at this position; `None` if adjacent characters show that it is not a code (for example a price, time or
+/// decimal).
 fn number(text: &str, start: usize, end: usize, is_weak: bool) -> Option<Number> {
     let (start, has_prefix) = with_prefix(text, start);
     let before = &text[..start];
@@ -174,7 +175,7 @@ fn number(text: &str, start: usize, end: usize, is_weak: bool) -> Option<Number>
     Some(Number { start, end, is_weak: is_weak || has_sign })
 }
 
-/// Markdown's bold and italic.
+/// Whether the number is bold or italic in Markdown.
 fn is_emphasized(before: &str, after: &str) -> bool {
     ['*', '_'].iter().any(|&mark| {
         let opening = before.trim_end_matches(mark);
@@ -184,7 +185,7 @@ fn is_emphasized(before: &str, after: &str) -> bool {
     })
 }
 
-/// The start of a code with its prefix.
+/// The start of a code, including its prefix, and whether it has one.
 fn with_prefix(text: &str, start: usize) -> (usize, bool) {
     let Some(before) = text[..start].strip_suffix('-') else { return (start, false) };
     let word_start = before
@@ -225,7 +226,7 @@ fn may_precede(after: &str) -> bool {
     let second = characters.next();
     match next {
         '.' | ',' | ':' | '/' | '\\' | '-' | '–' if second.is_some_and(char::is_alphanumeric) => {
-            // In "123456.Do not share" only a space is missing. "123456.pdf" looks the same, but is rarer.
+            // In "123456.Do not share", only a space is missing. "123456.pdf" has the same form, but is rarer.
             matches!(next, ',' | ':') && second.is_some_and(char::is_alphabetic)
         }
         '%' | '‰' | '°' | '@' | '_' | '²' | '³' | '\u{fffc}' | '+' | '=' => false,

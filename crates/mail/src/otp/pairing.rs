@@ -1,4 +1,4 @@
-//! Pairs labels with numbers: finds the number in a text that is the code, and how certain that is.
+//! Pairs labels with numbers: finds the number in a text that is the code, and how reliable the result is.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use super::vocabulary::{Meaning, Phrase, Vocabulary};
 /// How a code is labelled, the most certain first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pairing {
-    /// "Your code is 123456", also with the number on the next line.
+    /// "Your code is 123456", even with the number on the next line.
     Adjacent,
     /// "123456 is your code".
     Named,
-    /// The label, and within four lines the number alone on its line or in its cell.
+    /// The label is up to four lines above the number, which is alone on its line or in its cell.
     Alone,
-    /// Label and number in one sentence.
+    /// Label and number are in one sentence.
     Sentence,
-    /// The number alone on its line, the label on the next.
+    /// The number is alone on its line, with the label on the next line.
     Above,
 }
 
@@ -29,11 +29,11 @@ const ALONE: usize = 600;
 const LINES: usize = 4;
 /// The most characters between label and number in one sentence.
 const SENTENCE: usize = 90;
-/// A line that is at least this long may have been wrapped, so that its sentence continues in the next.
+/// A line of at least this length may have been wrapped, so that its sentence continues on the next line.
 const WRAPPED: usize = 50;
 
-/// How far from a number a phrase about it may start, before and after it. This is more than any distance above; before
-/// the number it is also more than the longest phrase.
+/// How far from a number the phrases about it may start, before and after it. `BEFORE` is larger than every distance
+/// before a number plus the longest phrase; `AFTER` is larger than every distance after it.
 const BEFORE: usize = 700;
 const AFTER: usize = 400;
 
@@ -51,7 +51,7 @@ impl<'a> Labelled<'a> {
         Self { text, vocabulary, numbers, phrases }
     }
 
-    /// The number with the best label; of equal ones the first.
+    /// The number with the best label; of equal ones, the first.
     pub(super) fn best(&self) -> Option<(Pairing, Number)> {
         let labelled = self.numbers.iter().filter_map(|&number| Some((self.pairing(number)?, number)));
         labelled.min_by_key(|(pairing, number)| (*pairing, number.start))
@@ -87,7 +87,7 @@ impl<'a> Labelled<'a> {
         self.loose_pairing(next, number)
     }
 
-    /// Whether the words around the number say that it is old, expired or cancelled: "your old code 1234", "1234 has
+    /// Whether the words around the number describe it as old, expired or cancelled: "your old code 1234", "1234 has
     /// expired", "1234 is your old code".
     fn is_stale(&self, next: usize, number: Number) -> bool {
         let after = self.phrases.get(next).is_some_and(|phrase| {
@@ -109,14 +109,14 @@ impl<'a> Labelled<'a> {
             })
     }
 
-    /// Whether the phrase says that the number before it has expired.
+    /// Whether the phrase describes the number before it as expired.
     fn describes_another(&self, phrase: &Phrase) -> bool {
         let before = self.numbers.partition_point(|number| number.end <= phrase.start);
         let number = before.checked_sub(1).map(|index| self.numbers[index]);
         phrase.meaning == Meaning::Expired && number.is_some_and(|number| self.touches(number.end, phrase.start))
     }
 
-    /// Whether there are only joining words and punctuation between two places of a sentence.
+    /// Whether only joining words and punctuation are between two positions of a sentence.
     fn touches(&self, start: usize, end: usize) -> bool {
         slice(self.text, start, end, ADJACENT).is_some_and(|between| {
             self.vocabulary.joins(between) && !between.contains('\n') && !has_sentence_end(between)
@@ -164,7 +164,7 @@ impl<'a> Labelled<'a> {
             && has(char::is_ascii_alphabetic)
     }
 
-    /// "Your code is 123456". After a line break, the number is alone on its line, or at its start.
+    /// "Your code is 123456". After a line break, the number is alone on its line, or starts it.
     fn is_adjacent(&self, label: &Phrase, number: Number) -> bool {
         let Some(between) = slice(self.text, label.end, number.start, ADJACENT) else { return false };
         let after = &self.text[number.end..];
@@ -181,7 +181,8 @@ impl<'a> Labelled<'a> {
             .is_some_and(|between| self.vocabulary.joins(between) && between.matches('\n').count() <= 1)
     }
 
-    /// "123456 is your … code": in one sentence, and the first word says so, or there is only punctuation between.
+    /// "123456 is your … code": in one sentence; the first word after the number is one of the row `after` ("is",
+    /// "as"), or there is only punctuation in between.
     fn is_named_by(&self, phrase: &Phrase, number: Number) -> bool {
         let Some(between) = slice(self.text, number.end, phrase.start, NAMED) else { return false };
         let is_near = match phrase.meaning {
@@ -199,7 +200,7 @@ impl<'a> Labelled<'a> {
             })
     }
 
-    /// Whether there is only punctuation, or a remark in brackets, next to the number on its line or in its cell.
+    /// Whether the number is alone on its line or in its cell, except for punctuation or a remark in brackets.
     fn is_alone(&self, number: Number) -> bool {
         let is_word =
             |text: &str| text.contains(|character: char| character.is_alphanumeric() || character == '\u{fffc}');
@@ -243,7 +244,7 @@ fn near(text: &str, numbers: &[Number]) -> Vec<Range<usize>> {
 }
 
 /// Whether the label announces the number on the next line: "Your PIN is", "Your code:", or "5093. Keep it safe".
-/// Otherwise the number may start something else, like an address below a button.
+/// Otherwise the number may belong to other text, for example a postal address below a button.
 fn is_announced(between: &str, after: &str) -> bool {
     between.contains(|character: char| character.is_alphabetic() || matches!(character, ':' | '：'))
         || after.trim_start_matches(' ').starts_with(|next: char| !next.is_alphanumeric() && next != ',')

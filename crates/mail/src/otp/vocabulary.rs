@@ -8,23 +8,23 @@ use std::sync::LazyLock;
 
 use crate::links::is_unspaced;
 
-/// The words of all languages; the file explains its format.
+/// The words of all languages. The file describes its format.
 const TABLE: &str = include_str!("languages.txt");
 
-/// What a phrase says about the number next to it.
+/// The meaning of a phrase for the number next to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// The number is a code.
     Label,
-    /// The number belongs to something else: an order, a telephone.
+    /// The number belongs to something else, for example an order or a telephone.
     Owner,
-    /// The number is for something: "to sign in".
+    /// The number has a purpose: "to sign in".
     Purpose,
     /// The number is an earlier code: "previous".
     Old,
     /// The number is no longer valid: "has expired".
     Expired,
-    /// Nothing, although the phrase contains the word of a label.
+    /// None, although the phrase contains the word of a label (the row `not labels`).
     Nothing,
 }
 
@@ -51,7 +51,7 @@ pub(super) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::n
 
 impl Vocabulary {
     fn new() -> Self {
-        // Later phrases win: if a phrase is excluded in one language and is an owner in another, it counts as an owner.
+        // If a phrase occurs in several rows, the last row of the file wins.
         let meanings: HashMap<_, _> = entries().filter_map(|(row, phrase)| Some((phrase, meaning(row)?))).collect();
         let mut phrases: HashMap<_, Vec<_>> = HashMap::new();
         for (phrase, meaning) in meanings {
@@ -68,7 +68,7 @@ impl Vocabulary {
         }
     }
 
-    /// The phrases in `text` that start within `part`: whole words only, the longest at each place.
+    /// The phrases in `text` that start within `part`: only whole words, the longest at each position.
     pub(super) fn phrases(&self, text: &str, part: Range<usize>) -> Vec<Phrase> {
         let mut found = Vec::new();
         let mut position = part.start;
@@ -94,18 +94,18 @@ impl Vocabulary {
         Some(Phrase { start, end: start + phrase.len(), meaning: *meaning })
     }
 
-    /// Whether `text` is only punctuation and words that join a label with its number.
+    /// Whether `text` consists only of punctuation and words that join a label with its number.
     pub(super) fn joins(&self, text: &str) -> bool {
         words(text).all(|word| is_punctuation(word) || self.between.contains(word))
     }
 
-    /// Whether the text after a number says what the number is: "… is your".
+    /// Whether the first word after a number is one of the row `after`, such as "is", or there is no word.
     pub(super) fn names(&self, text: &str) -> bool {
         let Some(word) = words(text).find(|word| !is_punctuation(word)) else { return true };
         self.after.has(word)
     }
 
-    /// Whether the text after a number says what it counts.
+    /// Whether a unit follows the number.
     pub(super) fn counts(&self, text: &str) -> bool {
         let text = text.trim_start_matches([' ', '-', '+']);
         let is_outside = |character: char| !is_word(character) && character != '"';
@@ -113,7 +113,8 @@ impl Vocabulary {
     }
 }
 
-/// A set of the starts of known words. It may contain a wrong word, but it excludes most unknown words quickly.
+/// A filter on the first three bytes of known words, similar to a Bloom filter: false positives are possible, false
+/// negatives are not.
 struct Beginnings([bool; 4096]);
 
 impl Beginnings {
@@ -137,7 +138,7 @@ impl<'a> FromIterator<&'a str> for Beginnings {
     }
 }
 
-/// Single words. In scripts without spaces, more text may follow.
+/// Single words. In scripts without spaces, other text may follow directly.
 struct Words {
     whole: HashSet<&'static str>,
     unspaced: Vec<&'static str>,
@@ -189,7 +190,7 @@ fn meaning(row: &str) -> Option<Meaning> {
     })
 }
 
-/// The key of a phrase: the letters and digits at the start of `text`. It is one character if that is not a letter or
+/// The key of a phrase: the letters and digits at the start of `text`, or one character if that is not a letter or
 /// digit, or belongs to a script without spaces.
 fn first_word(text: &str) -> &str {
     let ascii = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
@@ -232,13 +233,13 @@ fn is_punctuation(word: &str) -> bool {
     !word.contains(|character: char| character.is_alphanumeric())
 }
 
-/// A letter or a digit, or a mark that is written on letters.
+/// A letter, a digit, or a mark that combines with letters.
 fn is_word(character: char) -> bool {
     character.is_alphanumeric()
         || matches!(character, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{963}' | '\u{966}'..='\u{dff}')
 }
 
-/// Letters of scripts without spaces may follow a word; other letters make it part of a longer word.
+/// Letters of scripts without spaces may follow a word directly; other letters make it part of a longer word.
 fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
     let touches = |outer: Option<char>, inner: Option<char>| {
         outer.is_some_and(|outer| (outer.is_alphanumeric() || outer == '_') && !is_unspaced(outer))

@@ -1,5 +1,5 @@
-//! The corpus of one-time codes: every line of `tests/otp/*.jsonl` is a message and the code that a person would find
-//! in it. A new case is a new line.
+//! The corpus of one-time codes: every line of `tests/otp/*.jsonl` is a message and the code that a human reader would
+//! find in it. A new case is a new line.
 
 use serde::Deserialize;
 
@@ -16,7 +16,7 @@ struct Case {
 }
 
 impl Case {
-    /// The message as a simple program writes it: UTF-8, with the text and the HTML as alternatives.
+    /// The message in a simple form: UTF-8, with the text and the HTML as alternatives.
     fn message(&self) -> String {
         let head = format!("From: app@shop.example\r\nSubject: {}\r\nMIME-Version: 1.0\r\n", self.subject);
         let text = format!("Content-Type: text/plain; charset=utf-8\r\n\r\n{}\r\n", self.text);

@@ -1,4 +1,4 @@
-//! A reply that a test requests, which defers or rejects a recipient or a message.
+//! A reply that a test requests, to defer or reject a recipient or a message.
 
 use std::fmt;
 
@@ -16,13 +16,13 @@ pub struct RequestedReply {
 }
 
 impl RequestedReply {
-    /// The reply that defers, if the test names none.
+    /// The default reply for deferring.
     #[must_use]
     pub fn deferred() -> Self {
         Self::of(Refusal::DeferredOnRequest)
     }
 
-    /// The reply that rejects, if the test names none.
+    /// The default reply for rejecting.
     #[must_use]
     pub fn rejected() -> Self {
         Self::of(Refusal::RejectedOnRequest)
@@ -47,7 +47,7 @@ impl RequestedReply {
         Some(Self { code: code.parse().ok()?, status: (subject, detail), text: text.to_owned() })
     }
 
-    /// Whether the client should not try again (5yz).
+    /// Whether the failure is permanent, so that the client should not retry (5yz).
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         self.code >= 500
@@ -60,7 +60,7 @@ impl RequestedReply {
         format!("{}.{subject}.{detail}", self.code / 100)
     }
 
-    /// Whether the reply says that the connection is being closed.
+    /// Whether the reply announces that the connection is closed.
     pub(crate) fn closes(&self) -> bool {
         self.code == 421
     }

@@ -180,7 +180,7 @@ impl Session {
         self.refuse(Reply::refused_recipient(refusal, path));
     }
 
-    /// If all recipients were refused, the transaction ends. DATA before RCPT changes nothing.
+    /// If all recipients were rejected, DATA ends the transaction. DATA before RCPT has no effect.
     fn data(&mut self) {
         let Some(transaction) = &self.transaction else { return };
         if !transaction.recipients.is_empty() {

@@ -1,18 +1,18 @@
-//! Faults: errors that a test requests for a recipient or a message.
+//! Injected faults: errors that a test requests for a recipient or a message.
 
 use std::time::Duration;
 
 use super::{Event, Phase, Question, Session};
 use crate::reply::{Reply, RequestedReply};
 
-/// A fault in place of the answer to [`Event::Recipient`] or [`Event::Deliver`], or before it.
+/// A fault that replaces the answer to [`Event::Recipient`] or [`Event::Deliver`], or, for a delay, precedes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The recipient or the message is refused with this reply.
+    /// The recipient or the message is rejected with this reply.
     Refuse(RequestedReply),
     /// The connection is closed without a reply.
     Disconnect,
-    /// The reply is delayed by this time. The answer itself is still needed.
+    /// The reply is delayed by this time. The answer itself must follow.
     Delay(Duration),
 }
 

@@ -1,8 +1,8 @@
-//! Plays every dialog against the pure session: line by line, and in one piece that is cut at every position.
+//! Plays every dialog against the pure session: line by line, and as one block that is split at every position.
 
 use restante_dialogs::{Cut, Dialog, Peer, SessionPeer};
 
-/// A dialog with more bytes than this is cut at every seventeenth position; all positions would take minutes.
+/// A longer dialog, in bytes, is split only at every seventeenth position; all positions would take minutes.
 const CUT_EVERYWHERE: usize = 4_096;
 
 #[test]

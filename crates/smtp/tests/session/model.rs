@@ -1,7 +1,7 @@
 //! The reference model: the rules of the session, applied to all bytes of a client at once, as simply as possible.
 //!
-//! It uses searches instead of a state machine, and look-ups instead of a parser, and never sees a part of a line. It
-//! knows only the commands in random sessions; anything else is an unknown command.
+//! It uses searches instead of a state machine, and tables instead of a parser, and never sees a part of a line. It
+//! knows only the commands in random sessions; all others are unknown commands.
 
 use restante_dialogs::{Conditions, Delivery, Question, Refused};
 use restante_smtp::Refusal;
@@ -11,7 +11,7 @@ const DATA_LINE: usize = 32;
 const RECIPIENTS: usize = 3;
 const COMMAND_LINE: usize = 100;
 
-/// Everything that the server does in one session.
+/// The observable behaviour of the server in one session.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// For each reply, its code and its status; without a status, the first word of its text.
@@ -85,7 +85,7 @@ impl Model<'_> {
         self.closed = true;
     }
 
-    /// Takes the bytes up to and including `end`.
+    /// Removes and returns the bytes up to and including `end`.
     fn up_to(&mut self, end: &[u8]) -> Option<Vec<u8>> {
         let place = self.rest.windows(end.len()).position(|window| window == end)?;
         let (taken, rest) = self.rest.split_at(place + end.len());
@@ -245,7 +245,7 @@ impl Model<'_> {
     }
 }
 
-/// Cuts data after each CR LF.
+/// Splits data after each CR LF.
 fn lines(mut data: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     while let Some(place) = data.windows(2).position(|window| window == b"\r\n") {
