@@ -159,7 +159,7 @@ pub fn log_lines_dropped(lines: usize) {
     counter!(LOG_LINES_DROPPED).absolute(lines as u64);
 }
 
-/// An HTTP request was answered with `status`.
+/// The response to an HTTP request had this `status`.
 pub fn http_answered(status: u16) {
     let class = match status {
         ..300 => "2xx",

@@ -71,7 +71,7 @@ pub(super) struct FilterFlags {
 pub(super) enum ClientError {
     #[error("no API key: set RESTANTE_API_KEY or --api-key")]
     NoKey,
-    #[error("cannot connect to {url}: start `restante serve`, or set RESTANTE_URL or --url")]
+    #[error("cannot reach {url}: start `restante serve`, or set RESTANTE_URL or --url")]
     Unreachable { url: String, source: Box<ureq::Error> },
     #[error(
         "{url} rejected the API key: check RESTANTE_API_KEY. An administrator can create a new key with \

@@ -7,7 +7,7 @@ use uuid::Uuid;
 #[error("not an id")]
 pub struct InvalidId;
 
-/// Parses an id: the hyphenated form, in any case.
+/// Parses an id: the hyphenated form, case-insensitively.
 ///
 /// # Errors
 /// [`InvalidId`] for anything else.

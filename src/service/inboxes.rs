@@ -58,7 +58,7 @@ impl Service {
         self.own_inbox(caller, &self.id_of_address(address)?).await
     }
 
-    /// The inbox id that an address names, in any case.
+    /// The inbox id in an address, case-insensitively.
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`] for an invalid address or another domain.

@@ -44,7 +44,7 @@ pub struct Content {
     pub(super) chunks: Vec<Chunk>,
 }
 
-/// Where a message came from.
+/// The origin of a message.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     /// The Return-Path and Received fields that this server put before it.
@@ -105,7 +105,7 @@ impl Content {
         &self.subject
     }
 
-    /// Where the message came from.
+    /// The origin of the message.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin

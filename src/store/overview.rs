@@ -40,7 +40,7 @@ impl Store {
         project: Option<ProjectId>,
         now: Timestamp,
     ) -> Result<HashMap<ProjectId, Holdings>, StoreError> {
-        // A range, because an index serves it for one project, too.
+        // A range, because an index can also be used for it with one project.
         const HELD: &str = "
             SELECT i.project_id, COUNT(m.content_number), CAST(SUM(m.raw_size) AS BIGINT)
             FROM messages m JOIN inboxes i ON i.number = m.inbox_number

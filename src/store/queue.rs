@@ -23,7 +23,7 @@ pub struct Due {
     pub attempts: u32,
 }
 
-/// An item that a worker wants to lease.
+/// A request of a worker to lease an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     /// The item.

@@ -155,7 +155,7 @@ async fn restore(
         SELECT number, id FROM inboxes WHERE number IN (
             SELECT inbox_number FROM trash WHERE deletion = $1 AND project_id = $2 AND due_at > $3)
         ORDER BY id {for_update}";
-    // Mail may have created the inbox again since, and that inbox may have been deleted, too.
+    // Incoming mail may have created the inbox again since, and that inbox may also have been deleted.
     const REOPEN: &str = "
         UPDATE inboxes SET closed = 0, deleted_at = NULL,
             kind = (SELECT kind FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number),

@@ -16,7 +16,7 @@ const QUOTATION: &str = "RFC quotation";
 const DATA: [&str; 9] =
     ["LICENSE-", ".lock", ".json", ".jsonl", ".eml", ".dialog", ".svg", "otp/languages.txt", "dashboard/hostile.txt"];
 /// Each word with what to write instead.
-const WORDS: [(&str, &str); 21] = [
+const WORDS: [(&str, &str); 31] = [
     (r"octets?\b", "bytes"),
     (r"\b(whoever|whomever|whichever|whatever|wherever)\b", "name the caller, the writer, the place"),
     (r"\bstands? in line\b|\b(has|have|gets?) (its|their) turn\b", "is queued, runs"),
@@ -38,25 +38,30 @@ const WORDS: [(&str, &str); 21] = [
     (r"\b(nothing|none) where\b|\bwhere there (is|are|was|were)\b", "none if, if there is"),
     (r"\bseam\b", "interface"),
     (r"\b(hence|whence|thereof|whereof|lest|nought)\b", "so, of it, so that … not"),
+    (r"\b(mail|messages?|emails?|it) (does not |did not |must not )?(comes?|came)\b", "arrives, arrived"),
+    (r"\btakes? mail\b", "accepts mail"),
+    (r"\btime-outs?\b", "timeout"),
+    (r"\bby (itself|themselves)\b", "automatically"),
+    (r"\bfaults? on request\b", "fault injection"),
+    (r"\b(takes?|took|taken) (it |this |that )?back\b", "undoes, undone"),
+    (r"\btakes a free\b", "selects a free"),
+    (r"\bTLS from the first byte\b", "implicit TLS"),
+    (r"\b(earlier|same) life\b", "earlier inbox, same inbox"),
+    (r"\bshown only (now|this once)\b", "shown only once"),
 ];
 /// The same, only for documents.
-const WORDS_OF_DOCUMENTS: [(&str, &str); 14] = [
+const WORDS_OF_DOCUMENTS: [(&str, &str); 9] = [
     (
         r"\b(a|one|each|every|another|that|this) mail([.,;:)]|$| (that|which|is|was|has|to|from|in|of|and|or)\b)",
         "a message",
     ),
     (r"\bmails\b", "messages"),
-    (r"\b(mail|messages?|emails?|it) (does not |did not |must not )?(comes?|came)\b", "arrives, arrived"),
     (r"\bwhat (did come|came)\b", "which messages arrived"),
-    (r"\btakes? mail\b", "accepts mail"),
     (r"\be-mails?\b", "email"),
-    (r"\btime-outs?\b", "timeout"),
-    (r"\bby (itself|themselves)\b", "automatically"),
     (r"\bof (its|their) own([.,;:)]|$| (and|on|in|that|for|with)\b)", "its own, a separate"),
     (r"\b(inbox|inboxes|messages?|files?) a (test|second|message|command)\b", "per test, per second"),
     (r"\banswered with 4\d\d\b", "returns 404"),
     (r"\b(without|with) a script\b", "JavaScript"),
-    (r"\bfaults? on request\b", "fault injection"),
     (r"\bas you like\b", "at your option"),
 ];
 

@@ -1,4 +1,4 @@
-//! A message that was answered with 250 is stored once, no matter how the process ends.
+//! A message with a reply 250 is stored once, no matter how the process ends.
 //!
 //! By default a few rounds are run; `RESTANTE_KILL_ROUNDS=100 cargo test --test binary durability -- --nocapture` runs
 //! more.
@@ -100,7 +100,7 @@ fn compare(acknowledged: &[String], listed: &str) {
     assert!(doubled.is_empty(), "stored more than once: {doubled:?}");
 }
 
-/// Sends one message after another, and passes on the subjects of those that were answered with 250.
+/// Sends one message after another, and passes on the subjects of those with a reply 250.
 fn send_until_the_end(smtp: &str, address: &str, number: usize, acknowledge: &Sender<String>) {
     // The server may have been killed before the connection was accepted.
     let Ok(mut connection) = Smtp::connect(smtp) else { return };

@@ -1,4 +1,4 @@
-//! Faults on request, with real mail programs (Postfix's queue, nodemailer, Python's mail package), and with a server
+//! Fault injection, with real mail programs (Postfix's queue, nodemailer, Python's mail package), and with a server
 //! that is killed while it uses faults.
 //!
 //! By default a few rounds are run; `RESTANTE_KILL_ROUNDS=200 cargo test --test binary faults -- --nocapture` runs

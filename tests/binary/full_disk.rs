@@ -1,4 +1,4 @@
-//! A full disk: clients are refused with a temporary error, messages can be read, and receiving recovers by itself.
+//! A full disk: clients get a temporary error, messages can be read, and receiving recovers automatically.
 //!
 //! A limit on the size of files simulates the full disk: writes beyond it fail. It can be removed while the server
 //! runs.

@@ -1,4 +1,4 @@
-//! A message that was answered with 202 is sent, although the process is killed repeatedly while it sends.
+//! An accepted message (202) is sent, although the process is killed repeatedly while it sends.
 //!
 //! By default a few rounds are run; `RESTANTE_KILL_ROUNDS=200 cargo test --test binary sending -- --nocapture` runs
 //! more, and prints how many copies were sent.
@@ -57,7 +57,7 @@ fn a_killed_worker_loses_nothing_and_repeats_at_most_what_was_under_way() {
         extra += rounds.len() - 1;
     }
     assert!(!acknowledged.is_empty());
-    println!("{kills} kills, {} messages acknowledged, none lost, {extra} further copies", acknowledged.len());
+    println!("{kills} kills, {} messages acknowledged, none lost, {extra} additional copies", acknowledged.len());
 }
 
 /// Sends through a server until it is killed while it sends. Returns the acknowledged messages.

@@ -1,4 +1,4 @@
-//! While PostgreSQL is unavailable, every client gets an error. When it is back, everything recovers by itself.
+//! While PostgreSQL is unavailable, every client gets an error. Afterwards, the nodes recover automatically.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
 //! Under load, every node is killed once, every connection to PostgreSQL is closed once, and PostgreSQL itself crashes
-//! once. No message that was answered with 250 is missing, no wait misses its message, and no slot is leaked.
+//! once. No message with a reply 250 is missing, no wait misses its message, and no slot is leaked.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Faults on request, set on one node and used on both.
+//! Fault injection: faults are set on one node and used on both.
 
 use serde_json::{Value, json};
 

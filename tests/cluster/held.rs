@@ -81,7 +81,7 @@ async fn hold_and_check<E: std::fmt::Debug>(
     assert_eq!(found.len(), stored + 1, "{found:?}");
     assert!(scale(SECONDS, 2) >= 25 || stored == HELD / 2);
     assert_eq!(database.run("SELECT subject FROM messages WHERE subject LIKE 'free %'").len(), sent);
-    format!("{stored} of {HELD} mails for the inbox, and {sent} for others, of which the slowest took {slowest:?}")
+    format!("{stored} of {HELD} messages for the inbox, and {sent} for others, of which the slowest took {slowest:?}")
 }
 
 /// A connection whose statement waits for a lock is not given to the next caller.

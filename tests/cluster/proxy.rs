@@ -14,7 +14,7 @@ use testkit::postgres::TestDatabase;
 pub(crate) enum Manner {
     /// It forwards everything.
     Plain,
-    /// It closes its connections, and accepts further ones but stays silent.
+    /// It closes its connections, and accepts new ones but sends nothing.
     Silent,
     /// It forwards a commit to the server, and closes the connection before the answer.
     LosingCommits,

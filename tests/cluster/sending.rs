@@ -1,5 +1,5 @@
 //! Outgoing mail while each node is killed as it sends, every connection to PostgreSQL is closed, and PostgreSQL itself
-//! crashes. Every message that was answered with 202 is sent, by another node if its own was killed. A message is sent
+//! crashes. Every accepted message (202) is sent, by another node if its own was killed. A message is sent
 //! twice only after a kill.
 
 use std::collections::{HashMap, HashSet};
@@ -24,7 +24,7 @@ struct World {
     relay: Relay,
     nodes: [RwLock<Option<Node>>; 3],
     inbox: String,
-    /// The ids of messages that were answered with 202.
+    /// The ids of accepted messages (202).
     acknowledged: Mutex<HashSet<String>>,
     calm: AtomicBool,
     // Dropped last, and the cluster after its database.
@@ -52,7 +52,7 @@ fn an_accepted_message_is_sent_even_if_processes_die() {
     });
     world.finish();
     let copies = world.check();
-    println!("{} accepted, none lost, {copies} further copies", world.acknowledged.lock().unwrap().len());
+    println!("{} accepted, none lost, {copies} additional copies", world.acknowledged.lock().unwrap().len());
 }
 
 fn start(database: &TestDatabase, relay: &Relay, index: usize) -> Node {
@@ -98,7 +98,7 @@ impl World {
         *self.nodes[index].write().unwrap() = Some(start(&self.database, &self.relay, index));
     }
 
-    /// Kills a node. Returns when the database has noticed it too.
+    /// Kills a node. Returns when the database has also detected it.
     fn kill(&self, index: usize) {
         let killed = self.nodes[index].write().unwrap().take();
         killed.unwrap().server.kill();

@@ -1,4 +1,4 @@
-//! Faults on request, from the list that a test sends to the replies that a client gets.
+//! Fault injection, from the list that a test sends to the replies that a client gets.
 
 use std::time::Duration;
 
@@ -214,7 +214,7 @@ pub async fn a_fault_ends_with_its_inbox(engine: Engine) {
     assert!(smtp.send(&address, MAIL).await.starts_with("550"));
     assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
     assert_eq!(api.get(&path(&inbox)).await.status, 404);
-    // Mail creates the inbox again, without the faults of its earlier life.
+    // Incoming mail creates the inbox again, without the faults of the earlier inbox.
     assert!(smtp.send(&address, MAIL).await.starts_with("250"));
     assert_eq!(api.get(&path(&inbox)).await.json(), json!({"faults": []}));
     assert_eq!(set(&api, &inbox, json!([{"at": "data", "do": "defer"}])).await.status, 200);

@@ -8,7 +8,7 @@ use futures_util::future::select_all;
 use super::server::{Client, LONG, Server};
 use testkit::{Engine, within};
 
-/// Four clients with open waits, each with its own inbox. Their requests have these header `fields` too.
+/// Four clients with open waits, each with its own inbox. Their requests also have these header `fields`.
 async fn four_waiting(server: &Server, version: &str, fields: &str) -> Vec<(Client, String)> {
     let mut clients = Vec::new();
     for _ in 0..5 {

@@ -68,7 +68,7 @@ pub async fn the_router_answers_exactly_the_operations_of_the_contract(engine: E
             let answer =
                 api.send(Request::builder().method(method).uri(&path_called).body(Body::empty()).unwrap()).await;
             if operations.contains(&format!("{method} {path}")) {
-                // Without a key, so that public operations are recognised too.
+                // Without a key, so that public operations are also recognised.
                 assert!([200, 401].contains(&answer.status), "{method} {path_called}: {answer:?}");
                 let public = document["paths"][path][method.to_lowercase()].get("security").is_some();
                 assert_eq!(answer.status == 200, public, "{method} {path_called}");

@@ -9,7 +9,7 @@ use super::webdriver::Browser;
 
 /// The path of axe-core, which `./test` installs.
 const AXE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/axe-core/axe.min.js");
-/// The last segments of paths that are no pages of ours: streams, downloads, images, and the mails themselves.
+/// The last segments of paths that are not dashboard pages: streams, downloads, images, and the messages themselves.
 const NO_PAGES: [&str; 6] = ["events", "html", "eml", "{part}", "{file}", ""];
 const MAIL: &str = "From: Shop <shop@shop.example>\nSubject: Your code\nContent-Type: multipart/mixed; boundary=m\n\n\
     --m\nContent-Type: text/html\n\n<p>Your code is <b>482913</b>. \
@@ -76,7 +76,7 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
     pages
 }
 
-/// Pages without a path of their own: the key of a new project, an empty inbox, content that opens on a click, the list
+/// Pages without a separate path: the key of a new project, an empty inbox, content that opens on a click, the list
 /// of shortcuts.
 fn look_at_what_opens(site: &Site, browser: &Browser, axe: &str) -> Vec<String> {
     let mut barriers = Vec::new();

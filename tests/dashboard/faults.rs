@@ -13,7 +13,7 @@ async fn the_page_of_an_inbox_shows_its_faults_and_their_uses() {
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
     let page = format!("{}/inboxes/{inbox}", own.project_path().await);
-    assert!(!own.get(&page).await.body.contains("Faults that a test has asked for"));
+    assert!(!own.get(&page).await.body.contains("Injected faults"));
 
     let faults = json!({"faults": [
         {"at": "data", "do": "duplicate"},
@@ -24,7 +24,7 @@ async fn the_page_of_an_inbox_shows_its_faults_and_their_uses() {
     harness.deliver(&inbox, "Hello").await;
     harness.clock.advance(Duration::from_secs(120));
     let shown = own.get(&page).await.body;
-    assert!(shown.contains("Faults that a test has asked for:\n2 left"), "{shown}");
+    assert!(shown.contains("Injected faults:\n2\n  uses left"), "{shown}");
     assert!(shown.contains("duplicate at data</span>,\nused 1 of 1:\n<time datetime=\"2026-11-20T09:30:00.123Z\""));
     assert!(shown.contains("2 min ago"));
     assert!(

@@ -1,8 +1,8 @@
 //! Hostile mail in a real browser: none of its code runs, and no other host is contacted.
 //!
-//! Every host name in the mails resolves to one listener, which counts connections. Other names, which Chromium looks
-//! up by itself, do not resolve. At the end the browser opens a second listener and then the first one, to check that
-//! the first one notices a connection.
+//! Every host name in the messages resolves to one listener, which counts connections. Other names, which Chromium
+//! looks up on its own, do not resolve. At the end the browser opens a second listener and then the first one, to check
+//! that the first one notices a connection.
 
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};

@@ -1,4 +1,4 @@
-//! The five reasons why a mail does not come, each found by a person who looks at the page of the inbox alone.
+//! The five reasons why a message does not arrive; each can be found on the page of the inbox.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! The waits of tests: those that are open, those that have ended, and why a time-out happened.
+//! The waits of tests: those that are open, those that have ended, and why a wait timed out.
 
 use std::time::Duration;
 

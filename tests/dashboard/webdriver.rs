@@ -23,7 +23,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Opens a window of this size, with further arguments for Chromium.
+    /// Opens a window of this size, with additional arguments for Chromium.
     pub fn open(width: u32, height: u32, arguments: &[String]) -> Self {
         // The driver itself would choose a free IPv6 port, and exit if that port is used in IPv4.
         let port = ReservedPort::new();

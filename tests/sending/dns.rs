@@ -1,4 +1,4 @@
-//! A DNS server on the loopback with one zone, `example.`; queries for `broken.example.` are answered with SERVFAIL.
+//! A DNS server on the loopback with one zone, `example.`; queries for `broken.example.` return SERVFAIL.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -133,7 +133,7 @@ async fn replies_that_nobody_reads_do_not_grow_in_memory() {
     let server = Server::start().await;
     let stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
     let noops = "NOOP\r\n".repeat(10_000);
-    // If its replies are not read, the server stops reading, so writing stops too.
+    // If its replies are not read, the server stops reading, so writing also stops.
     let mut sent = 0;
     while sent < 1_000_000_000 {
         let writable = tokio::time::timeout(std::time::Duration::from_secs(2), stream.writable()).await;

@@ -25,7 +25,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    /// The address for TLS from the first byte, if the test enables it.
+    /// The address for implicit TLS, if the test enables it.
     pub(crate) tls_address: Option<SocketAddr>,
     pub(crate) clock: Clock,
     pub(crate) service: Service,

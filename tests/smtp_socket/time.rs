@@ -85,7 +85,7 @@ async fn a_slow_sender_loses_its_memory_to_those_who_wait() {
     let line = format!("{}\r\n", "y".repeat(998));
     let sent = async { tokio::join!(slow.reply(), good.send(line.repeat(2_000))).0 };
     assert_eq!(server.passing(Duration::from_secs(1), sent).await, TIMED_OUT);
-    // The clock is not advanced while the message is stored, because that has a time limit too.
+    // The clock is not advanced while the message is stored, because that also has a time limit.
     good.send(".\r\n").await;
     let reply = good.reply().await;
     assert!(reply.starts_with("250 "), "{reply}");

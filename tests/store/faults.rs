@@ -63,7 +63,7 @@ pub async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
     assert_eq!(at_rcpt().await, RecipientFault::None(id("a")));
     let none = async |name: &str| bed.store.use_recipient_fault(&id(name), START).await.unwrap();
     assert_eq!(none("nobody").await, RecipientFault::None(id("nobody")));
-    // An inbox with the tag in its name has faults of its own.
+    // An inbox with the tag in its name has separate faults.
     bed.inbox(bed.default_project, "a+tag").await;
     assert_eq!(none("a+tag").await, RecipientFault::None(id("a+tag")));
 }

@@ -13,7 +13,7 @@ const SIZES: [usize; 4] = [25 << 10, 250 << 10, 2560 << 10, 25 << 20];
 /// A name, the start of the message, and the text that is repeated up to the size.
 const INPUTS: &[(&str, &str, &str)] = &[
     ("nested multiparts", "", "Content-Type: multipart/mixed; boundary=a\n\n--a\n"),
-    ("nested multiparts with boundaries of their own", "", "NESTED"),
+    ("nested multiparts, each with its own boundary", "", "NESTED"),
     ("parts", "Content-Type: multipart/mixed; boundary=a\n\n", "--a\n\nx\n"),
     (
         "parts whose boundary never comes",
