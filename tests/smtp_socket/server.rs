@@ -175,7 +175,7 @@ fn fault_of(fault: &restante_dialogs::Fault) -> Fault {
     let action = match fault.action.clone() {
         restante_dialogs::FaultAction::Defer(reply) => FaultAction::Defer { reply },
         restante_dialogs::FaultAction::Reject(reply) => FaultAction::Reject { reply },
-        restante_dialogs::FaultAction::Disconnect { store } => FaultAction::Disconnect { store: Some(store) },
+        restante_dialogs::FaultAction::Disconnect { store } => FaultAction::Disconnect { store: store.then_some(true) },
         restante_dialogs::FaultAction::Delay(seconds) => FaultAction::Delay { seconds },
         restante_dialogs::FaultAction::Bounce => FaultAction::Bounce,
         restante_dialogs::FaultAction::Duplicate => FaultAction::Duplicate,
