@@ -59,6 +59,7 @@ pub use messages::{ListFilter, MessageFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
 pub use pulse::{MINUTES, Pulse};
+pub use refusals::REFUSALS_OF_INBOX;
 pub use retention::RetentionError;
 pub use search::{FoundMail, FoundMessages, ListedMessage};
 pub use send::{Draft, SendPlace};

@@ -20,7 +20,7 @@ const REST: Duration = Duration::from_millis(200);
 /// The most refusals that are returned.
 const SHOWN: usize = 200;
 /// The most refusals that are returned for one inbox.
-const SHOWN_OF_INBOX: usize = 20;
+pub const REFUSALS_OF_INBOX: usize = 20;
 
 /// A refusal, and the project of the client's key.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Service {
     /// If the store fails.
     pub async fn refusals_of_inbox(&self, inbox: &Inbox) -> Result<Vec<RefusedMail>, StoreError> {
         let projects = [inbox.project, self.0.default_project];
-        let refused = self.0.store.refusals_of(&inbox.id, projects, inbox.created_at, SHOWN_OF_INBOX).await?;
+        let refused = self.0.store.refusals_of(&inbox.id, projects, inbox.created_at, REFUSALS_OF_INBOX).await?;
         Ok(refused.into_iter().filter(|refused| refused.inbox.as_ref() == Some(&inbox.id)).collect())
     }
 }

@@ -97,7 +97,7 @@ fn unsubscribe_verdict(field: Option<&ListUnsubscribe>) -> Verdict {
     let Some(field) = field else {
         return bad(
             "There is no List-Unsubscribe field. Gmail and Yahoo require it for bulk mail; transactional mail \
-                    does not need it.",
+             does not need it.",
         );
     };
     let has_https = field.urls.iter().any(|url| url.to_ascii_lowercase().starts_with("https://"));

@@ -5,6 +5,7 @@ use super::waits::WaitsView;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::model::Inbox;
+use crate::service::REFUSALS_OF_INBOX;
 
 /// The most refusals that are shown in full.
 const SHOWN: usize = 3;
@@ -33,8 +34,7 @@ impl Notices {
         let refused = match found.len() {
             0 => None,
             1 => Some("1 message to this address was rejected".to_owned()),
-            // The query returns at most 20.
-            count @ 20.. => Some(format!("{count} or more messages to this address were rejected")),
+            count @ REFUSALS_OF_INBOX.. => Some(format!("{count} or more messages to this address were rejected")),
             count => Some(format!("{count} messages to this address were rejected")),
         };
         let mut refusals = Refusal::distinct(app, &found);
