@@ -15,6 +15,8 @@ use tokio::sync::mpsc;
 use testkit::postgres::TestDatabase;
 use testkit::stranded::stranded;
 
+use super::inboxes::permanent;
+
 /// The start time of every case.
 pub const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 /// The lifetime of an inbox.
@@ -80,10 +82,16 @@ impl Bed {
         self.store.create_project(name, &ApiKey::generate(), START).await.unwrap().unwrap()
     }
 
-    /// The changes that are announced from now on.
-    pub fn changes(&self) -> mpsc::UnboundedReceiver<Change> {
-        let (sender, changes) = mpsc::unbounded_channel();
+    /// The announcements of the changes that are made from now on.
+    ///
+    /// PostgreSQL announces a change some time after its commit, but in the order of the commits. So a change is made
+    /// here and waited for: whatever was made before it has been announced then.
+    pub async fn changes(&self) -> mpsc::UnboundedReceiver<Change> {
+        let (sender, mut changes) = mpsc::unbounded_channel();
         self.store.listen(move |announced| announced.iter().for_each(|change| drop(sender.send(change.clone()))));
+        let marker = permanent(self.default_project, "marker");
+        assert!(self.store.create_inbox(&marker).await.unwrap());
+        while changes.recv().await.unwrap() != Change::Inbox(marker.id.clone()) {}
         changes
     }
 

@@ -52,7 +52,7 @@ pub async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) 
     for number in 1..FULL {
         bed.mail(&["full"], &number.to_string(), START).await;
     }
-    let mut changes = bed.changes();
+    let mut changes = bed.changes().await;
     let batch = [
         delivery(&["full"], "the last"),
         delivery(&["third", "full"], "x"),
@@ -63,7 +63,6 @@ pub async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) 
     let full =
         |index: usize| matches!(&outcomes[index], Err(RefusedDelivery::InboxFull(inbox)) if *inbox == id("full"));
     assert!(outcomes[0].is_ok() && full(1) && outcomes[2].is_ok() && full(3));
-    // PostgreSQL may announce earlier deliveries only now.
     while changes.recv().await.unwrap() != Change::InboxFull(id("full")) {}
     assert_eq!(bed.subjects("other", START).await, ["y"]);
     assert_eq!(bed.live("third", START).await, None, "nothing is left of what was refused");
@@ -183,7 +182,7 @@ pub async fn a_committed_message_survives_a_restart(bed: Bed) {
 }
 
 pub async fn an_announcement_follows_the_commit(bed: Bed) {
-    let mut changes = bed.changes();
+    let mut changes = bed.changes().await;
     bed.store(&[delivery(&["b"], "x"), delivery(&["a"], "y")], START).await;
     assert_eq!(changes.recv().await, Some(Change::Inbox(id("a"))));
     assert_eq!(changes.recv().await, Some(Change::Inbox(id("b"))));

@@ -38,7 +38,7 @@ pub async fn an_inbox_ends_at_its_hour(bed: Bed) {
 pub async fn an_ended_inbox_is_gone_with_its_messages(bed: Bed) {
     let inbox = bed.inbox(bed.default_project, "box").await;
     let message = bed.mail(&["box"], "x", START).await[0];
-    let mut changes = bed.changes();
+    let mut changes = bed.changes().await;
     assert!(bed.store.end_inbox(&inbox, START).await.unwrap());
     assert_eq!(changes.recv().await, Some(restante::store::Change::Inbox(id("box"))));
     assert!(!bed.store.end_inbox(&inbox, START).await.unwrap());

@@ -79,7 +79,7 @@ pub async fn a_deleted_project_is_gone_with_its_keys_and_inboxes(bed: Bed) {
     let key = ApiKey::generate();
     let project = bed.store.create_project("shop", &key, START).await.unwrap().unwrap();
     bed.inbox(project, "box").await;
-    let mut changes = bed.changes();
+    let mut changes = bed.changes().await;
     assert!(bed.store.delete_project("shop", START).await.unwrap());
     assert_eq!(changes.recv().await, Some(restante::store::Change::Inbox(super::bed::id("box"))));
     assert!(bed.live("box", START).await.is_none());

@@ -31,7 +31,7 @@ pub async fn refusals_are_found_by_text_reason_and_time(bed: Bed) {
 
 pub async fn refusals_are_listed_newest_first_by_project(bed: Bed) {
     let (project, other) = (bed.default_project, bed.project("other").await);
-    let mut changes = bed.changes();
+    let mut changes = bed.changes().await;
     let refused = [(project, refusal("<first@b>")), (other, refusal("<theirs@b>")), (project, refusal("<last@b>"))];
     bed.store.add_refusals(&refused).await.unwrap();
     assert_eq!(changes.recv().await, Some(Change::Refusals));

@@ -24,7 +24,7 @@ pub async fn messages_go_when_they_are_older_than_the_retention(bed: Bed) {
         bed.mail(&["box", "archive"], subject, at).await;
     }
     assert_eq!(bed.sweep(START.after(7 * DAY).before(Duration::from_millis(1))).await, 0);
-    let mut changes = bed.changes();
+    let mut changes = bed.changes().await;
     let week = START.after(7 * DAY);
     bed.sweep(week).await;
     assert_eq!(changes.recv().await, Some(Change::Inbox(id("box"))));

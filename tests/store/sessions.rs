@@ -20,7 +20,7 @@ pub async fn a_session_lasts_until_its_time_or_until_it_is_closed(bed: Bed) {
     assert_eq!(opened_with(&first, START.after(HOUR)).await, None);
     let unknown = hash();
     assert_eq!(opened_with(&unknown, START).await, None);
-    let mut changes = bed.changes();
+    let mut changes = bed.changes().await;
     bed.store.close_session(&first).await.unwrap();
     assert_eq!(changes.recv().await, Some(Change::Sessions));
     assert_eq!(opened_with(&first, START).await, None);
