@@ -86,6 +86,13 @@ pub(super) enum ClientError {
     Malformed { url: String, source: serde_json::Error },
 }
 
+impl ClientError {
+    /// Whether a wait should try again: all slots of the key are in use, or the service is busy or restarts.
+    pub(super) fn is_temporary(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Refused { status: 429 | 503, .. })
+    }
+}
+
 impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
         Self::refused(error)

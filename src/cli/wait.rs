@@ -90,8 +90,7 @@ fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Option<Str
             },
             Ok(None) if left <= LONGEST_WAIT => return Ok(None),
             Ok(None) => {}
-            // All slots of the key are in use. The next request reads the store before it takes a slot.
-            Err(ClientError::Refused { status: 429, .. }) if !left.is_zero() => {
+            Err(error) if error.is_temporary() && !left.is_zero() => {
                 std::thread::sleep(pause_before_retry(waited).min(left));
             }
             Err(error) => return Err(error),

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use testkit::eventually;
 use testkit::server::Server;
 use testkit::smtp::{Smtp, deliver};
 
@@ -33,6 +34,12 @@ pub(crate) fn monitor_of(server: &Server) -> String {
 pub(crate) fn value(metrics: &str, name: &str) -> f64 {
     let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {name} in\n{metrics}")).parse().unwrap()
+}
+
+/// Returns when `server`, which has an address for metrics, has so many open waits.
+pub(crate) fn until_open_waits(server: &Server, waits: usize) {
+    let expected = format!("\nrestante_waits_open {waits}\n");
+    eventually(&format!("{waits} open waits"), || get(&monitor_of(server), "/metrics").1.contains(&expected));
 }
 
 #[test]
@@ -76,12 +83,9 @@ fn a_refused_wait_is_counted_once() {
     let mut open = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
     let path = format!("/v1/inboxes/{inbox}/messages/wait?timeout");
     write!(open, "GET {path}=120000 HTTP/1.1\r\nHost: restante\r\nX-Api-Key: {key}\r\n\r\n").unwrap();
-    let refused = || {
-        let answer = ureq::get(format!("{}{path}=1", server.url)).header("X-Api-Key", key).call();
-        matches!(answer, Err(ureq::Error::StatusCode(429)))
-    };
-    // Until the first wait has the only slot, this one times out.
-    while !refused() {}
+    until_open_waits(&server, 1);
+    let refused = ureq::get(format!("{}{path}=1", server.url)).header("X-Api-Key", key).call();
+    assert!(matches!(refused, Err(ureq::Error::StatusCode(429))), "{refused:?}");
     let (_, metrics) = get(&monitor_of(&server), "/metrics");
     assert!((value(&metrics, "restante_waits_total{outcome=\"refused\"}") - 1.0).abs() < f64::EPSILON, "{metrics}");
 }

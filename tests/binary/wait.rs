@@ -4,8 +4,11 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use testkit::server::{failed, first_start};
+use testkit::port::ReservedPort;
+use testkit::server::{Server, command, failed, first_start};
 use testkit::smtp::{Smtp, deliver};
+
+use super::metrics::until_open_waits;
 
 #[test]
 fn a_wait_that_was_open_before_the_mail_ends_with_it() {
@@ -16,6 +19,27 @@ fn a_wait_that_was_open_before_the_mail_ends_with_it() {
     let output = wait.wait_with_output().unwrap();
     assert!(output.status.success());
     assert_eq!(output.stdout, b"482913\n");
+}
+
+#[test]
+fn a_wait_continues_through_a_restart() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let port = ReservedPort::new();
+    let listen = format!("127.0.0.1:{}", port.number());
+    let serve = || {
+        let flags = ["--smtp-listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--http-listen", &listen];
+        Server::spawn(command(["serve"]).args(flags).arg("--data-dir").arg(data_dir.path()))
+    };
+    let server = serve();
+    let key = server.made_key().unwrap().to_owned();
+    let address = server.run_cli(&key, ["inbox", "create"]);
+    let wait = server.client(&key, ["wait", &address, "--otp"]).stdout(Stdio::piped()).spawn().unwrap();
+    until_open_waits(&server, 1);
+    server.kill();
+    let server = serve();
+    until_open_waits(&server, 1);
+    deliver(&server.smtp, &address, "Sign in", "Your code is 482913.");
+    assert_eq!(wait.wait_with_output().unwrap().stdout, b"482913\n");
 }
 
 #[test]
