@@ -24,14 +24,24 @@ pub struct Instant(Duration);
 #[derive(Clone, Debug)]
 enum TimeSource {
     System,
-    Manual(Arc<watch::Sender<Manual>>),
+    Manual(Arc<Manual>),
+}
+
+#[derive(Debug)]
+struct Manual {
+    time: watch::Sender<ManualTime>,
+    /// When those who sleep will be woken.
+    sleepers: watch::Sender<Vec<Instant>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Manual {
+struct ManualTime {
     wall: Timestamp,
     monotonic: Instant,
 }
+
+/// A task that sleeps by a manual clock until this instant.
+struct Sleeper<'a>(&'a Manual, Instant);
 
 impl Clock {
     /// The system's clocks.
@@ -43,8 +53,8 @@ impl Clock {
     /// A clock that stays at `start` until [`Clock::advance`].
     #[must_use]
     pub fn manual(start: Timestamp) -> Self {
-        let time = Manual { wall: start, monotonic: Instant::default() };
-        Self(TimeSource::Manual(Arc::new(watch::Sender::new(time))))
+        let time = watch::Sender::new(ManualTime { wall: start, monotonic: Instant::default() });
+        Self(TimeSource::Manual(Arc::new(Manual { time, sleepers: watch::Sender::default() })))
     }
 
     /// The wall-clock time, for what is stored or shown.
@@ -55,7 +65,7 @@ impl Clock {
                 let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
             }
-            TimeSource::Manual(time) => time.borrow().wall,
+            TimeSource::Manual(manual) => manual.time.borrow().wall,
         }
     }
 
@@ -64,7 +74,7 @@ impl Clock {
     pub fn instant(&self) -> Instant {
         match &self.0 {
             TimeSource::System => Instant(START.elapsed()),
-            TimeSource::Manual(time) => time.borrow().monotonic,
+            TimeSource::Manual(manual) => manual.time.borrow().monotonic,
         }
     }
 
@@ -76,8 +86,8 @@ impl Clock {
 
     /// Moves both times of a manual clock forward and wakes its sleepers. Has no effect on the system's clock.
     pub fn advance(&self, duration: Duration) {
-        if let TimeSource::Manual(time) = &self.0 {
-            time.send_modify(|time| {
+        if let TimeSource::Manual(manual) = &self.0 {
+            manual.time.send_modify(|time| {
                 time.wall = time.wall.after(duration);
                 time.monotonic = time.monotonic.after(duration);
             });
@@ -86,8 +96,8 @@ impl Clock {
 
     /// Sets the wall-clock time of a manual clock, as an administrator may do. Has no effect on the system's clock.
     pub fn set_wall(&self, wall: Timestamp) {
-        if let TimeSource::Manual(time) = &self.0 {
-            time.send_modify(|time| time.wall = wall);
+        if let TimeSource::Manual(manual) = &self.0 {
+            manual.time.send_modify(|time| time.wall = wall);
         }
     }
 
@@ -95,16 +105,42 @@ impl Clock {
     pub async fn sleep_until(&self, instant: Instant) {
         match &self.0 {
             TimeSource::System => tokio::time::sleep(instant.since(self.instant())).await,
-            TimeSource::Manual(time) => {
+            TimeSource::Manual(manual) => {
+                let _sleeper = Sleeper::start(manual, instant);
                 // The sender lives as long as this clock, so waiting cannot fail.
-                let _ = time.subscribe().wait_for(|time| time.monotonic >= instant).await;
+                let _ = manual.time.subscribe().wait_for(|time| time.monotonic >= instant).await;
             }
+        }
+    }
+
+    /// Returns when a task sleeps by this manual clock until `instant`: now a test can advance the clock, and nothing
+    /// that happens before the sleep is late. Returns at once on the system's clock.
+    pub async fn until_sleeping(&self, instant: Instant) {
+        if let TimeSource::Manual(manual) = &self.0 {
+            // The sender lives as long as this clock, so waiting cannot fail.
+            let _ = manual.sleepers.subscribe().wait_for(|sleepers| sleepers.contains(&instant)).await;
         }
     }
 
     /// Sleeps for `duration`.
     pub async fn sleep(&self, duration: Duration) {
         self.sleep_until(self.instant().after(duration)).await;
+    }
+}
+
+impl<'a> Sleeper<'a> {
+    fn start(manual: &'a Manual, until: Instant) -> Self {
+        manual.sleepers.send_modify(|sleepers| sleepers.push(until));
+        Self(manual, until)
+    }
+}
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        self.0.sleepers.send_modify(|sleepers| {
+            let place = sleepers.iter().position(|until| *until == self.1);
+            place.map(|place| sleepers.swap_remove(place));
+        });
     }
 }
 
@@ -124,7 +160,11 @@ impl Instant {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
+
+    const DAY: Duration = Duration::from_secs(24 * 3_600);
 
     #[tokio::test]
     async fn a_manual_clock_wakes_sleepers_when_it_is_advanced() {
@@ -140,6 +180,23 @@ mod tests {
         clock.advance(Duration::from_secs(2));
         clock.advance(Duration::from_secs(2));
         assert_eq!(sleeper.await.unwrap(), Timestamp::from_millis(5_000));
+    }
+
+    #[tokio::test]
+    async fn a_test_can_wait_for_a_sleeper() {
+        let clock = Clock::manual(Timestamp::from_millis(0));
+        let (first, second) = (clock.instant().after(Duration::from_secs(1)), clock.instant().after(DAY));
+        let sleeper = tokio::spawn({
+            let clock = clock.clone();
+            async move {
+                clock.sleep_until(first).await;
+                clock.sleep_until(second).await;
+            }
+        });
+        clock.until_sleeping(first).await;
+        clock.advance(DAY);
+        sleeper.await.unwrap();
+        assert!(clock.until_sleeping(first).now_or_never().is_none(), "it has woken up");
     }
 
     #[tokio::test]

@@ -85,7 +85,7 @@ impl Bed {
     /// The announcements of the changes that are made from now on.
     ///
     /// PostgreSQL announces a change some time after its commit, but in the order of the commits. So a change is made
-    /// here and waited for: whatever was made before it has been announced then.
+    /// here and waited for: all changes before it have been announced by then.
     pub async fn changes(&self) -> mpsc::UnboundedReceiver<Change> {
         let (sender, mut changes) = mpsc::unbounded_channel();
         self.store.listen(move |announced| announced.iter().for_each(|change| drop(sender.send(change.clone()))));
