@@ -55,6 +55,7 @@ impl Service {
             Some(_) => Selection::default(),
         };
         let since = inbox.created_at;
+        self.0.refusals.written().await;
         let latest = store.latest_messages(&inbox, &selection, SHOWN, now).await?;
         let messages = if ended.is_none() { store.message_count(&inbox).await? } else { 0 };
         let projects = [caller.project, self.0.default_project];

@@ -1,11 +1,13 @@
 //! Stores rejections over SMTP, so that users can find out why a message did not arrive.
 //!
-//! Callers never wait for the database: refusals are written in the background, in batches with a pause between them.
-//! If the queue is full, they are dropped.
+//! SMTP sessions never wait for the database: refusals are written in the background, in batches with a pause between
+//! them. If the queue is full, they are dropped. A reader can wait until those in the queue are written.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::timeout;
 
 use super::Service;
 use crate::model::{EmailAddress, Inbox, InboxId, ProjectId, RefusedMail};
@@ -17,6 +19,8 @@ const QUEUE: usize = 1_024;
 const BATCH: usize = 256;
 /// The pause between two batches, so that deliveries are not delayed.
 const REST: Duration = Duration::from_millis(200);
+/// How long a reader waits for the queue.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 /// The most refusals that are returned.
 const SHOWN: usize = 200;
 /// The most refusals that are returned for one inbox.
@@ -29,15 +33,39 @@ struct Report {
     project: Option<ProjectId>,
 }
 
+#[derive(Debug)]
+enum Entry {
+    Refusal(Report),
+    /// Dropped when the refusals before it are written.
+    Reader(oneshot::Sender<()>),
+}
+
 /// The queue of refusals.
 #[derive(Debug)]
-pub(super) struct Recorder(mpsc::Sender<Report>);
+pub(super) struct Recorder {
+    queue: mpsc::Sender<Entry>,
+    /// Ends the pause between two batches.
+    reader: Arc<Notify>,
+}
 
 impl Recorder {
     pub(super) fn start(store: Store, default_project: ProjectId) -> Self {
-        let (queue, reports) = mpsc::channel(QUEUE);
-        tokio::spawn(run(store, default_project, reports));
-        Self(queue)
+        let (queue, entries) = mpsc::channel(QUEUE);
+        let reader = Arc::new(Notify::new());
+        tokio::spawn(run(store, default_project, entries, Arc::clone(&reader)));
+        Self { queue, reader }
+    }
+
+    /// Returns when the refusals so far are written, or after a second if the database is slow.
+    pub(super) async fn written(&self) {
+        let written = async {
+            let (entry, written) = oneshot::channel();
+            if self.queue.send(Entry::Reader(entry)).await.is_ok() {
+                self.reader.notify_one();
+                let _ = written.await;
+            }
+        };
+        let _ = timeout(WRITTEN_WITHIN, written).await;
     }
 }
 
@@ -46,7 +74,7 @@ impl Service {
     /// the recipient's address; if the address has no owner, to the default project.
     pub fn record_refusal(&self, refused: RefusedMail, project: Option<ProjectId>) {
         // If the queue is full, there are already enough refusals to see the cause.
-        let _ = self.0.refusals.0.try_send(Report { refused, project });
+        let _ = self.0.refusals.queue.try_send(Entry::Refusal(Report { refused, project }));
     }
 
     /// The latest refusals that match a filter, newest first, each with its project.
@@ -69,13 +97,21 @@ impl Service {
 }
 
 /// Writes until the service is dropped or stops.
-async fn run(store: Store, default_project: ProjectId, mut reports: mpsc::Receiver<Report>) {
+async fn run(store: Store, default_project: ProjectId, mut entries: mpsc::Receiver<Entry>, reader: Arc<Notify>) {
     let mut batch = Vec::with_capacity(BATCH);
-    while reports.recv_many(&mut batch, BATCH).await > 0 {
-        if let Err(error) = write(&store, default_project, std::mem::take(&mut batch)).await {
+    while entries.recv_many(&mut batch, BATCH).await > 0 {
+        let (mut reports, mut readers) = (Vec::with_capacity(batch.len()), Vec::new());
+        for entry in batch.drain(..) {
+            match entry {
+                Entry::Refusal(report) => reports.push(report),
+                Entry::Reader(waiting) => readers.push(waiting),
+            }
+        }
+        if let Err(error) = write(&store, default_project, reports).await {
             tracing::warn!(%error, "cannot store refusals");
         }
-        tokio::time::sleep(REST).await;
+        drop(readers);
+        let _ = timeout(REST, reader.notified()).await;
     }
 }
 
@@ -85,7 +121,7 @@ async fn write(store: &Store, default_project: ProjectId, batch: Vec<Report>) ->
         let (inbox, owner) = addressed_inbox(store, refused.recipient_address()).await?;
         refusals.push((project.or(owner).unwrap_or(default_project), RefusedMail { inbox, ..refused }));
     }
-    store.add_refusals(&refusals).await
+    if refusals.is_empty() { Ok(()) } else { store.add_refusals(&refusals).await }
 }
 
 /// The inbox to which a recipient address leads, and the owner of the address. A tag counts only if an inbox has it.

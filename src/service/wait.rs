@@ -42,10 +42,10 @@ impl Service {
         filter: &MessageFilter,
         timeout: Duration,
     ) -> Result<StoredMessage, ServiceError> {
-        let mut open = metrics::WaitGauge::begin();
+        let mut counted = metrics::WaitCount::begin();
         let record = self.0.wait_log.start(caller, inbox, filter, timeout);
         let result = self.look_or_wait(caller, inbox, filter, timeout).await;
-        open.ends(outcome(&result));
+        counted.ends(outcome(&result));
         record.end(end(&result));
         result
     }
@@ -68,6 +68,7 @@ impl Service {
         let Some(slot) = self.0.wait_slots.take(&caller.key).await? else {
             return Err(ServiceError::TooManyWaits);
         };
+        let _open = metrics::WaitGauge::begin();
         let waiter = Waiter { service: self, caller, inbox, selection: &selection, deadline };
         let result = waiter.wait(interest, looked).await;
         // Freed before the response, so that the caller can start another wait on any node immediately.
