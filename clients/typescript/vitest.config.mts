@@ -4,8 +4,9 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/temporary.ts"],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // For tests that hang, also on a machine that is busy.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     maxConcurrency: 8,
     maxWorkers: 2,
   },

@@ -4,12 +4,15 @@ It is written once: an async client is called through a portal to an event loop 
 """
 
 import base64
+import contextlib
 import dataclasses
 import functools
 import inspect
 import os
+import random
 import re
 import signal
+import socket
 import traceback
 from collections import ChainMap
 from collections.abc import Callable, MutableMapping
@@ -60,7 +63,7 @@ class Scenario:
     def play(self, directory: Path) -> None:
         flags = self._scenario.get("flags")
         self._directory = directory
-        self.server = self._shared if flags is None else Server("--data-dir", str(directory), *flags)
+        self.server = self._shared if flags is None else self._start(directory, flags)
         names: Names = {"": self._client()}
         try:
             self._steps(self._scenario["steps"], names)
@@ -70,6 +73,12 @@ class Scenario:
                 client.close()
             if self.server is not self._shared:
                 self.server.close()
+
+    @staticmethod
+    def _start(directory: Path, flags: list[str]) -> Server:
+        # At a restart, no other server must have taken the ports.
+        http, smtp = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        return Server("--data-dir", str(directory), "--http-listen", http, "--smtp-listen", smtp, *flags)
 
     def _client(self, **options: Any) -> Any:
         started = self.server.started
@@ -207,6 +216,15 @@ class Scenario:
 
     def _do_check(self, names: Names, value: Any) -> Any:
         return value
+
+
+def free_port() -> int:
+    """A port that nothing listens on, and that the system does not give to a program that asks for any port."""
+    while True:
+        port = random.randrange(12_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as taken:
+            taken.bind(("127.0.0.1", port))
+            return port
 
 
 def filters(options: Any) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
     def run(test: str, *options: str, plugins: str = "") -> pytest.RunResult:
         pytester.makepyfile(MAIL + test)
         loaded = [part for name in ["restante.pytest_plugin", *plugins.split()] for part in ("-p", name)]
-        return pytester.runpytest_subprocess(*loaded, *options, timeout=60)
+        return pytester.runpytest_subprocess(*loaded, *options, timeout=300)
 
     return run
 
@@ -289,7 +289,7 @@ def test_long(restante_inbox):
         os.killpg(runner.pid, signal_number)
     else:
         runner.send_signal(signal_number)
-    runner.wait(30)
+    runner.wait(100)
     assert len(watched.started()) == 1
     watched.wait_until_ended()
 

@@ -13,7 +13,7 @@ echo "$$ $RESTANTE_DATA_DIR" >> {log}
 exec 9<> {alive}
 exec {binary} "$@"
 """
-SECONDS = 20.0
+SECONDS = 100.0
 
 
 class Watched:

@@ -4,11 +4,11 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { startServer, type Server } from "./launch.js";
-import { FILES, isAlive } from "./run.js";
+import { FILES, identityOf, isAlive } from "./run.js";
 
 const INTERVAL = 200;
 
-async function keep(folder: string, owner: number): Promise<void> {
+async function keep(folder: string, owner: string): Promise<void> {
   const server = await start(folder);
   const timer = setInterval(() => {
     if (isAlive(owner)) return;
@@ -25,7 +25,7 @@ async function start(folder: string): Promise<Server | undefined> {
     const { url, apiKey, smtp, mailDomain } = server;
     publish(
       join(folder, FILES.server),
-      JSON.stringify({ keeper: process.pid, server: { url, apiKey, smtp, mailDomain } }),
+      JSON.stringify({ keeper: identityOf(process.pid), server: { url, apiKey, smtp, mailDomain } }),
     );
     return server;
   } catch (error) {
@@ -46,4 +46,4 @@ async function end(folder: string, server: Server | undefined): Promise<void> {
 }
 
 const [folder, owner] = process.argv.slice(2);
-if (folder !== undefined) void keep(folder, Number(owner));
+if (folder !== undefined && owner !== undefined) void keep(folder, owner);

@@ -4,7 +4,7 @@
  */
 
 import { spawn } from "node:child_process";
-import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -44,18 +44,19 @@ export function serverForRun(): ServerAddress {
  * @internal
  */
 export function serverOfProcess(owner: number): ServerAddress {
-  const folder = join(tmpdir(), `restante-run-${process.getuid?.() ?? "user"}-${owner}`);
+  const identity = identityOf(owner);
+  const folder = join(tmpdir(), `restante-run-${process.getuid?.() ?? "user"}-${identity}`);
   removeStale(folder);
-  if (isFirst(folder)) startKeeper(folder, owner);
+  if (isFirst(folder)) startKeeper(folder, identity);
   return waitFor(folder);
 }
 
-/** Removes the files of an earlier process with the same process id. */
+/** Removes the files of an earlier process with the same identity, where the system does not say when it started. */
 function removeStale(folder: string): void {
-  const keeper = read(join(folder, FILES.server));
-  if (keeper === undefined) return;
-  const { keeper: pid } = JSON.parse(keeper) as { keeper: number };
-  if (!isAlive(pid)) rmSync(folder, { recursive: true, force: true });
+  const server = read(join(folder, FILES.server));
+  if (server === undefined) return;
+  const { keeper } = JSON.parse(server) as { keeper: string };
+  if (!isAlive(keeper)) rmSync(folder, { recursive: true, force: true });
 }
 
 /** Creates the directory; true for only one of several callers. A directory of another user is not trusted. */
@@ -72,10 +73,10 @@ function isFirst(folder: string): boolean {
   return false;
 }
 
-function startKeeper(folder: string, owner: number): void {
+function startKeeper(folder: string, owner: string): void {
   const script = join(__dirname, "keeper.js");
   const options = { detached: true, stdio: "ignore", windowsHide: true } as const;
-  spawn(process.execPath, [script, folder, String(owner)], { ...options, env: keeperEnvironment() }).unref();
+  spawn(process.execPath, [script, folder, owner], { ...options, env: keeperEnvironment() }).unref();
 }
 
 /** The environment without variables that a runner sets for its own processes, for example a debugger. */
@@ -98,20 +99,42 @@ function waitFor(folder: string): ServerAddress {
   throw new RestanteError(`No server was started within ${LONGEST_START / 1000} s. Remove ${folder} and try again.`);
 }
 
+/** The text of a file; undefined if there is none, or if it is about a process that has ended. */
 function read(path: string): string | undefined {
-  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (["ENOENT", "ESRCH"].includes(code)) return undefined;
+    throw error;
+  }
 }
 
 /**
- * Whether a process is running. A zombie process is not.
+ * A process id, and on Linux when the process started: process ids are used again, in containers often.
  * @internal
  */
-export function isAlive(pid: number): boolean {
+export function identityOf(pid: number): string {
+  const started = statOf(pid)?.[19];
+  return started === undefined ? String(pid) : `${pid}-${started}`;
+}
+
+/**
+ * Whether the process of an identity is running. A zombie process is not.
+ * @internal
+ */
+export function isAlive(identity: string): boolean {
+  const pid = Number.parseInt(identity, 10);
   try {
     process.kill(pid, 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
-  const state = process.platform === "linux" ? read(`/proc/${pid}/stat`) : undefined;
-  return !state?.includes(") Z ");
+  return identityOf(pid) === identity && statOf(pid)?.[0] !== "Z";
+}
+
+/** What Linux says about a process, from its state on. The name before it may contain spaces. */
+function statOf(pid: number): string[] | undefined {
+  const stat = process.platform === "linux" ? read(`/proc/${pid}/stat`) : undefined;
+  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
 }

@@ -1,7 +1,10 @@
 /** The packages as a project installs them: from tarballs into a folder of its own, with nothing else configured. */
 
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
@@ -9,7 +12,7 @@ import { promisify } from "node:util";
 import { beforeAll, expect, test } from "vitest";
 
 import { findBinary } from "../src/binary.js";
-import { freePort } from "./playwright/run.js";
+import { freePort } from "./port.js";
 
 const PACKAGE = join(__dirname, "..");
 const PACK = join(PACKAGE, "../packages/npm.mjs");
@@ -21,7 +24,10 @@ let project: string;
 
 beforeAll(async () => {
   const out = mkdtempSync(join(tmpdir(), "restante-packages-"));
-  await run(process.execPath, [PACK, findBinary(), out], PACKAGE);
+  // As large as a release.
+  const program = join(mkdtempSync(join(tmpdir(), "restante-program-")), "restante");
+  await run("strip", ["--strip-debug", "-o", program, findBinary()], PACKAGE);
+  await run(process.execPath, [PACK, program, out], PACKAGE);
   tarballs = readdirSync(out).map((name) => join(out, name));
   project = mkdtempSync(join(tmpdir(), "restante-project-"));
   const unwanted = new Set(["node_modules", "test-results"]);
@@ -36,7 +42,13 @@ beforeAll(async () => {
   };
   delete devDependencies.restante;
   writeFileSync(manifest, JSON.stringify({ ...rest, devDependencies }));
+  // The packages of other platforms are in no registry.
+  const empty = createServer((_request, response) => response.writeHead(404).end("{}")).listen(0, "127.0.0.1");
+  await once(empty, "listening");
+  const { port } = empty.address() as AddressInfo;
+  writeFileSync(join(project, ".npmrc"), `@restante:registry=http://127.0.0.1:${port}/\n`);
   await run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--save-dev", ...tarballs], project);
+  empty.close();
 });
 
 async function run(program: string, flags: string[], cwd: string): Promise<string> {

@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import { expect, test, vi } from "vitest";
 
 import { Inbox, Restante, RestanteError, UnreachableError, WaitTimeoutError } from "../src/index.js";
-import { freePort } from "./playwright/run.js";
+import { freePort } from "./port.js";
 import { INBOX, MESSAGE, scripted, scriptedAt, type Scripted } from "./scripted.js";
 
 const KEY = "rst_live_secret00000000000000000000";
@@ -45,8 +45,9 @@ test("a wait goes on with what is left when the server ends it early", async () 
   const { inbox, queries } = await inboxWith(TIMEOUT, FOUND);
   await inbox.waitForMessage({ timeout: 5_000 });
   const [first, second] = queries().map((query) => Number(query.get("timeout")));
-  expect(first).toBe(5_000);
-  expect(second).toBeLessThanOrEqual(5_000);
+  expect(first).toBeGreaterThan(4_000);
+  expect(first).toBeLessThanOrEqual(5_000);
+  expect(second).toBeLessThanOrEqual(first ?? 0);
 });
 
 test("a wait that is refused as one too many is tried again, with pauses that grow", async () => {
@@ -54,7 +55,7 @@ test("a wait that is refused as one too many is tried again, with pauses that gr
   const begin = performance.now();
   expect((await inbox.waitForMessage()).id).toBe(MESSAGE.id);
   expect(requests()).toEqual(["GET wait", "GET wait", "GET wait", "GET wait"]);
-  expect(performance.now() - begin).toBeGreaterThan(3 * 25);
+  expect(performance.now() - begin).toBeGreaterThan(3 * 24);
 });
 
 test("a wait that is always refused times out", async () => {
@@ -95,6 +96,7 @@ test("a create waits for a server that is about to start", async () => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const creating = (await connect(url)).createInbox();
+  creating.catch(() => undefined);
   await expect(fetch(url)).rejects.toThrow();
   await scriptedAt(Number(port), CREATED);
   expect((await creating).id).toBe(INBOX.id);

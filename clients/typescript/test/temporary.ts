@@ -8,6 +8,7 @@ export default function setUp(): () => void {
   const folder = mkdtempSync(join(tmpdir(), "restante-tests-"));
   process.env.TMPDIR = folder;
   return () => {
-    rmSync(folder, { recursive: true, force: true });
+    // A server of the last test may still be closing its files.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   };
 }

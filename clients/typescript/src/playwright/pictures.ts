@@ -10,7 +10,8 @@ import { chromium, firefox, webkit, type Browser, type LaunchOptions } from "@pl
 
 /** A usual width for mail; the screenshot is as high as the message. */
 const VIEWPORT = { width: 800, height: 100 };
-const LONGEST_PICTURE = 5_000;
+/** The process that started this one limits the time of all screenshots together. */
+const NO_LIMIT = { timeout: 0 };
 
 /**
  * The screenshots to take, and the browser.
@@ -26,8 +27,8 @@ export interface Order {
 
 async function take(browser: Browser, { html, picture }: Order["pages"][number]): Promise<void> {
   const page = await browser.newPage({ viewport: VIEWPORT, javaScriptEnabled: false, offline: true });
-  await page.setContent(await readFile(html, "utf8"), { timeout: LONGEST_PICTURE });
-  await page.screenshot({ path: picture, fullPage: true, timeout: LONGEST_PICTURE });
+  await page.setContent(await readFile(html, "utf8"), NO_LIMIT);
+  await page.screenshot({ path: picture, fullPage: true, ...NO_LIMIT });
   await page.close();
 }
 

@@ -7,8 +7,10 @@ import { test, type Location, type TestInfo } from "@playwright/test";
 import { WaitTimeoutError } from "../errors.js";
 import type { WaitHooks } from "../inbox.js";
 
-/** The time of a test that is reserved for the explanation and the report, in milliseconds. */
+/** The time of a test that is reserved for the explanation and the report, in milliseconds: at least this. */
 const RESERVE = 1_500;
+/** And at least this part of its time. */
+const RESERVED_PART = 0.1;
 
 const starts = new WeakMap<TestInfo, number>();
 const timeouts = new WeakMap<TestInfo, WaitTimeoutError[]>();
@@ -30,7 +32,8 @@ export const runnerHooks: WaitHooks = {
     const start = testInfo && starts.get(testInfo);
     if (testInfo === undefined || start === undefined || testInfo.timeout === 0) return timeout;
     const left = Math.max(0, testInfo.timeout - (performance.now() - start));
-    return Math.min(timeout, Math.max(left - RESERVE, left / 2));
+    const reserve = Math.max(RESERVE, testInfo.timeout * RESERVED_PART);
+    return Math.min(timeout, Math.max(left - reserve, left / 2));
   },
 
   run(title, site, wait) {

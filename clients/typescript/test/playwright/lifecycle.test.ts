@@ -9,7 +9,7 @@ import { expect, test, vi } from "vitest";
 import { Run } from "./run.js";
 
 const FOLDER = join(__dirname, "lifecycle");
-const POLL = { timeout: 100_000, interval: 50 };
+const POLL = { timeout: 300_000, interval: 50 };
 
 class NotedRun extends Run {
   readonly #notes: string;

@@ -4,7 +4,8 @@ import { join } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { freePort, Run } from "./run.js";
+import { freePort } from "../port.js";
+import { Run } from "./run.js";
 
 const { RUNS = "1", WORKERS = "4", TESTS = "16" } = process.env;
 

@@ -3,7 +3,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -87,14 +86,4 @@ function* testsOf({ suites = [], specs = [] }: JsonSuite): Generator<ReportedTes
       }
     }
   }
-}
-
-/** A port that nothing listens on. */
-export async function freePort(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return String(typeof address === "object" && address?.port);
 }

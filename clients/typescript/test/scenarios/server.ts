@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { startServer, type Server } from "../../src/index.js";
+import { freePort } from "../port.js";
 
 /** A server that can be restarted. */
 export class TestServer {
@@ -20,7 +21,10 @@ export class TestServer {
 
   static async start(flags: string[]): Promise<TestServer> {
     const dataDir = await mkdtemp(join(tmpdir(), "restante-test-"));
-    return new TestServer(dataDir, flags, await startServer({ dataDir, flags }));
+    // At a restart, no other server must have taken the ports.
+    const [http, smtp] = [await freePort(), await freePort()];
+    const listen = { httpListen: `127.0.0.1:${http}`, smtpListen: `127.0.0.1:${smtp}` };
+    return new TestServer(dataDir, flags, await startServer({ dataDir, flags, ...listen }));
   }
 
   get address(): Server {

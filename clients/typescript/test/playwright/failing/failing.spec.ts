@@ -25,7 +25,7 @@ test("nothing came", async ({ inbox }) => {
 });
 
 test("the wait is longer than the test", async ({ inbox }) => {
-  test.setTimeout(4_000);
+  test.setTimeout(10_000);
 
   await inbox.waitForMessage();
 });

@@ -3,7 +3,7 @@ import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
   fullyParallel: true,
-  workers: 2,
+  workers: 1,
   use: {
     screenshot: "only-on-failure",
     launchOptions: process.env.CHROMIUM ? { executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] } : {},

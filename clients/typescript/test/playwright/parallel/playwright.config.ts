@@ -10,6 +10,7 @@ export default defineConfig({
   fullyParallel: true,
   workers: Number(process.env.WORKERS ?? "8"),
   timeout: 60_000,
+  expect: { timeout: 30_000 },
   use: {
     baseURL: `http://127.0.0.1:${port}`,
     launchOptions: process.env.CHROMIUM ? { executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] } : {},
