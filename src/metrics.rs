@@ -124,15 +124,14 @@ pub fn committed(deliveries: u32, elapsed: Duration) {
     histogram!(COMMIT_DELIVERIES).record(deliveries);
 }
 
-/// A wait, counted as open until it is dropped. If it is dropped without an outcome, the client disconnected.
+/// A wait, counted when it is dropped. If it is dropped without an outcome, the client disconnected.
 #[derive(Debug)]
-pub struct WaitGauge(&'static str);
+pub struct WaitCount(&'static str);
 
-impl WaitGauge {
+impl WaitCount {
     /// A wait has started.
     #[must_use]
     pub fn begin() -> Self {
-        gauge!(WAITS_OPEN).increment(1);
         Self("left")
     }
 
@@ -142,10 +141,28 @@ impl WaitGauge {
     }
 }
 
+impl Drop for WaitCount {
+    fn drop(&mut self) {
+        counter!(WAITS, "outcome" => self.0).increment(1);
+    }
+}
+
+/// A wait that has a slot, counted as open until it is dropped.
+#[derive(Debug)]
+pub struct WaitGauge(());
+
+impl WaitGauge {
+    /// A wait has taken its slot.
+    #[must_use]
+    pub fn begin() -> Self {
+        gauge!(WAITS_OPEN).increment(1);
+        Self(())
+    }
+}
+
 impl Drop for WaitGauge {
     fn drop(&mut self) {
         gauge!(WAITS_OPEN).decrement(1);
-        counter!(WAITS, "outcome" => self.0).increment(1);
     }
 }
 

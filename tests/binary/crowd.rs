@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rand::RngExt;
 
+use testkit::eventually;
 use testkit::postgres::TestDatabase;
 use testkit::server::Server;
 use testkit::smtp::deliver;
@@ -97,14 +98,18 @@ fn check_hang_ups(server: &Server) {
     deliver(&server.smtp, "crowd@restante.test", "Hello", "Hello");
     // The first clients show how much memory the process needs; the others must not need more.
     hang_up_all(server, clients.clamp(500, 2_000));
-    let before = server.resident_kib();
-    hang_up_all(server, clients);
-    let after = server.resident_kib();
-    #[allow(clippy::print_stdout, reason = "the large form is run for this figure")]
-    {
-        println!("{clients} hang-ups: {before} KiB before, {after} KiB after");
-    }
-    assert!(after <= before + GROWTH, "from {before} to {after} KiB");
+    // By chance, more of them may be there at the same time than before. A leak would grow in every round.
+    let grown = (0..3).map(|_| {
+        let before = server.resident_kib();
+        hang_up_all(server, clients);
+        let after = server.resident_kib();
+        #[allow(clippy::print_stdout, reason = "the large form is run for this figure")]
+        {
+            println!("{clients} hang-ups: {before} KiB before, {after} KiB after");
+        }
+        after.saturating_sub(before)
+    });
+    assert!(grown.into_iter().any(|grown| grown <= GROWTH), "the memory grows by more than {GROWTH} KiB");
     // No connection was leaked: more clients are served at once than the pool has connections.
     thread::scope(|scope| {
         for _ in 0..BESIDE {
@@ -113,11 +118,12 @@ fn check_hang_ups(server: &Server) {
     });
     // No slot was leaked: four waits at once are accepted.
     let wait = format!("{}\r\n", head("GET", "/v1/inboxes/crowd/messages/wait?subject=none&timeout=2000"));
-    let mut waits: Vec<_> = (0..4).map(|_| Client::connect(server)).collect();
-    waits.iter_mut().for_each(|client| client.write(&wait));
-    for wait in &mut waits {
-        assert!(wait.read().starts_with("HTTP/1.1 408"));
-    }
+    // The server may not have noticed the end of another client.
+    eventually("four waits at once", || {
+        let mut waits: Vec<_> = (0..4).map(|_| Client::connect(server)).collect();
+        waits.iter_mut().for_each(|client| client.write(&wait));
+        waits.iter_mut().map(Client::read).filter(|answer| answer.starts_with("HTTP/1.1 408")).count() == 4
+    });
 }
 
 /// Lets clients disconnect, a few dozen at a time. Returns when the server has noticed the last one.

@@ -12,7 +12,7 @@ use testkit::smtp::Smtp;
 /// In blocks of 512 bytes, as `ulimit` counts: 2 MiB.
 const DISK: &str = "4096";
 /// The time within which receiving must work again.
-const RECOVERY: Duration = Duration::from_secs(5);
+const RECOVERY: Duration = Duration::from_secs(30);
 
 /// The server with a limit on its files. It ignores the signal, so that writes beyond the limit return errors.
 fn limited(data_dir: &std::path::Path) -> Server {

@@ -54,6 +54,9 @@ fn messages_refusals_and_waits_are_counted() {
     assert!(open.say("RCPT TO:<a@elsewhere.example>").unwrap().starts_with("550"));
     assert_eq!(server.run_cli(&key, ["wait", &address, "--otp"]), "482913");
 
+    // The connections of the deliveries were closed without QUIT.
+    let open_connections = || value(&get(&monitor, "/metrics").1, "restante_smtp_connections_open");
+    eventually("one connection is open", || open_connections() < 1.5);
     let (status, metrics) = get(&monitor, "/metrics");
     assert_eq!(status, "HTTP/1.1 200 OK");
     for (name, expected) in [

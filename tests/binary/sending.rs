@@ -68,7 +68,9 @@ fn send_until_killed(data_dir: &Path, relay: SocketAddr, steps: &Receiver<()>) -
     let server = Server::spawn(serve(data_dir).args(flags));
     let url = server.url.clone();
     let sending = thread::spawn(move || send(&url));
-    for _ in 0..rand::random_range(1..=STEPS) {
+    let first = steps.recv_timeout(Duration::from_secs(60));
+    first.expect("nothing is sent");
+    for _ in 1..rand::random_range(1..=STEPS) {
         // When everything has been sent, the server cannot be interrupted.
         if steps.recv_timeout(Duration::from_millis(500)).is_err() {
             break;

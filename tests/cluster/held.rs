@@ -13,7 +13,7 @@ use testkit::postgres::TestDatabase;
 /// How many seconds an inbox is held. Longer values (8, 48) test more limits.
 const SECONDS: &str = "RESTANTE_TEST_HELD_SECONDS";
 /// The longest time that mail for another inbox may take, even on a busy machine.
-const PROMPT: Duration = Duration::from_secs(4);
+const PROMPT: Duration = Duration::from_secs(10);
 /// How long an SMTP client waits.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Messages for the held inbox.

@@ -8,7 +8,7 @@ use testkit::postgres::TestDatabase;
 use testkit::server::{command, printed};
 
 /// The time after which a replaced key works on no node.
-const STOPS_WITHIN: Duration = Duration::from_secs(5);
+const STOPS_WITHIN: Duration = Duration::from_secs(15);
 
 #[test]
 fn nodes_that_start_at_once_migrate_once_and_make_one_key() {

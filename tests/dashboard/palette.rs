@@ -30,9 +30,7 @@ fn the_palette_finds_inboxes_and_messages_and_opens_one() {
     sign_in(&browser, &site, KEY);
     browser.press_together(&[CONTROL, "k"]);
     assert!(focused(&browser, ".palette input"));
-    for key in ["i", "n", "v", "o", "i"] {
-        browser.press(key);
-    }
+    browser.type_keys(&["i", "n", "v", "o", "i"]);
     browser.waits_for(".palette-results:has([href*='/invoices']):not(:has([href*='/welcome']))");
     browser.sees(".palette-results", "invoices@restante.test");
     browser.sees(".palette-results", "Your invoice");

@@ -12,7 +12,7 @@ use testkit::port::ReservedPort;
 /// The key of an element reference in WebDriver.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// How long the driver waits for an element, in milliseconds.
-const PATIENCE: u32 = 20_000;
+const PATIENCE: u32 = 60_000;
 
 /// A new browser, which is closed at the end of the test.
 pub struct Browser {
@@ -78,6 +78,13 @@ impl Browser {
         let down = keys.iter().map(|key| json!({"type": "keyDown", "value": key}));
         let up = keys.iter().rev().map(|key| json!({"type": "keyUp", "value": key}));
         let strokes: Vec<Value> = down.chain(up).collect();
+        self.call("POST", "/actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]}));
+    }
+
+    /// Presses and releases several keys one after another, without a pause.
+    pub fn type_keys(&self, keys: &[&str]) {
+        let strokes = keys.iter().flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key})));
+        let strokes: Vec<Value> = strokes.collect();
         self.call("POST", "/actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]}));
     }
 
@@ -169,7 +176,7 @@ impl Browser {
     }
 
     fn wait_for_elements(&self, milliseconds: u32) {
-        self.call("POST", "/timeouts", &json!({"implicit": milliseconds}));
+        self.call("POST", "/timeouts", &json!({"implicit": milliseconds, "script": 2 * PATIENCE}));
     }
 
     fn call(&self, method: &str, path: &str, body: &Value) -> Value {

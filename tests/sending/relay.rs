@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use restante::config::{Outbound, Relay};
 use restante::model::{Outgoing, OutgoingStatus};
+use testkit::port::ReservedPort;
 
 use crate::bed::Bed;
 use crate::scripted::{Answer, Script, Scripted, self_signed};
@@ -90,7 +91,8 @@ async fn a_refused_password_is_no_message_s_fault() {
 
 #[tokio::test]
 async fn a_relay_that_is_not_there_is_tried_again() {
-    let relay: Relay = "smtp://relay.invalid".parse().unwrap();
+    let refusing = ReservedPort::new();
+    let relay: Relay = format!("smtp://127.0.0.1:{}", refusing.number()).parse().unwrap();
     let bed = Bed::start(Outbound::Relay(relay)).await;
     assert_eq!(attempt(&bed).await.status, OutgoingStatus::Queued);
 }

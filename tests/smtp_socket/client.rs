@@ -13,7 +13,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion};
 
 /// Longer than any step takes.
-pub(crate) const AT_MOST: Duration = Duration::from_secs(20);
+pub(crate) const AT_MOST: Duration = Duration::from_secs(60);
 
 pub(crate) struct Client<S> {
     stream: BufReader<S>,

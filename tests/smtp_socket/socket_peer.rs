@@ -17,7 +17,7 @@ use crate::server::Server;
 use restante_dialogs::{Delivery, Dialog, MAIL_DOMAIN, Peer, ServerEvent};
 
 /// Longer than any step takes.
-const AT_MOST: Duration = Duration::from_secs(20);
+const AT_MOST: Duration = Duration::from_secs(60);
 /// How long to wait for a timeout before the clock is advanced again: the server may not have been waiting yet.
 const BETWEEN_HOURS: Duration = Duration::from_millis(50);
 

@@ -83,8 +83,10 @@ async fn a_slow_sender_loses_its_memory_to_those_who_wait() {
     good.begin_message(&["good@restante.test"]).await;
     let started = server.clock.now();
     let line = format!("{}\r\n", "y".repeat(998));
-    let sent = async { tokio::join!(slow.reply(), good.send(line.repeat(2_000))).0 };
-    assert_eq!(server.passing(Duration::from_secs(1), sent).await, TIMED_OUT);
+    let sending = good.send(line.repeat(2_000));
+    let slow_ends = server.passing(Duration::from_secs(1), slow.reply());
+    let (ended, ()) = tokio::join!(slow_ends, sending);
+    assert_eq!(ended, TIMED_OUT);
     // The clock is not advanced while the message is stored, because that also has a time limit.
     good.send(".\r\n").await;
     let reply = good.reply().await;

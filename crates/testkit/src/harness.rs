@@ -263,7 +263,8 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < LONG, "{what}: not within {LONG:?}");
-        std::thread::yield_now();
+        // A pause leaves the processor to the server.
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -121,11 +121,14 @@ mod tests {
     #[tokio::test]
     async fn a_transaction_is_finished_when_nobody_waits_for_it() {
         let (_directory, sqlite) = with_table().await;
-        let insert = async |mut open: SqliteTransaction| {
+        let (release, held) = mpsc::channel::<()>();
+        let insert = async move |mut open: SqliteTransaction| {
+            held.recv().unwrap();
             open.execute(INSERT, &[vec![]]).unwrap();
             open.commit(&[])
         };
         assert!(sqlite.transact(insert).now_or_never().is_none());
+        release.send(()).unwrap();
         // The next transaction is queued after it.
         sqlite.transact(async |open: SqliteTransaction| drop(open)).await.unwrap();
         assert_eq!(numbers(&sqlite), 1);
