@@ -9,12 +9,12 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// A suite of `tests/mcp`, as the user of a server runs it.
 fn suite(name: &str, server: &Server, key: &str) -> Command {
-    let mut python = Command::new(format!("{ROOT}/target/mcp/python/bin/python"));
+    let mut python = Command::new(format!("{ROOT}/target/mcp-sdk/bin/python"));
     python.args(["-B", &format!("{ROOT}/tests/mcp/{name}.py")]);
     python.env("RESTANTE_URL", &server.url).env("RESTANTE_API_KEY", key);
     python.env("RESTANTE_PROGRAM", env!("CARGO_BIN_EXE_restante"));
     python.env("SMTP_PORT", server.smtp.rsplit(':').next().unwrap());
-    python.env("MCP_INSPECTOR", format!("{ROOT}/target/mcp/node_modules/.bin/mcp-inspector"));
+    python.env("MCP_INSPECTOR", format!("{ROOT}/target/mcp-inspector/node_modules/.bin/mcp-inspector"));
     python
 }
 
