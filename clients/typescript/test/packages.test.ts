@@ -46,7 +46,7 @@ beforeAll(async () => {
   const empty = createServer((_request, response) => response.writeHead(404).end("{}")).listen(0, "127.0.0.1");
   await once(empty, "listening");
   const { port } = empty.address() as AddressInfo;
-  writeFileSync(join(project, ".npmrc"), `@restante:registry=http://127.0.0.1:${port}/\n`);
+  writeFileSync(join(project, ".npmrc"), `@restante:registry=http://127.0.0.1:${port}/\nnoproxy=127.0.0.1\n`);
   await run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--save-dev", ...tarballs], project);
   empty.close();
 });
