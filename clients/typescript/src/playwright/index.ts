@@ -5,6 +5,7 @@
 
 import { test as base } from "@playwright/test";
 
+import { RestanteError } from "../errors.js";
 import type { Inbox } from "../inbox.js";
 import { Restante } from "../restante.js";
 import { serverOfProcess } from "../run.js";
@@ -13,6 +14,15 @@ import { attachMail, type PictureBrowser } from "./report.js";
 import { runnerHooks, startClock } from "./runner.js";
 
 export { expect, matchers } from "./matchers.js";
+
+/** The runner, the parent of all workers. When it has ended, a worker gets another parent. */
+const RUNNER = process.ppid;
+
+/** Without a URL, the server belongs to the runner: no server is started for a run that has ended. */
+function runner(): number {
+  if (process.ppid === RUNNER && process.connected) return RUNNER;
+  throw new RestanteError("The test run has ended.");
+}
 
 /** Options of a project, in `use` of playwright.config.ts. */
 export interface RestanteWorkerOptions {
@@ -64,9 +74,8 @@ export const test = base.extend<
 
   restante: [
     async ({ restanteUrl, restanteApiKey, restanteTimeout }, use) => {
-      // Without a URL, the server belongs to the runner, the parent of all workers.
       const isNamed = restanteUrl !== undefined || variable("RESTANTE_URL") !== undefined;
-      const server = isNamed ? { url: restanteUrl } : serverOfProcess(process.ppid);
+      const server = isNamed ? { url: restanteUrl } : serverOfProcess(runner());
       const named = restanteApiKey === undefined ? {} : { apiKey: restanteApiKey };
       const restante = await Restante.connectWith({ ...server, ...named, timeout: restanteTimeout }, runnerHooks);
       await use(restante);
