@@ -113,8 +113,8 @@ impl Clock {
         }
     }
 
-    /// Returns when a task sleeps by this manual clock until `instant`: now a test can advance the clock, and nothing
-    /// that happens before the sleep is late. Returns at once on the system's clock.
+    /// Returns when a task sleeps by this manual clock until `instant`. A test can then advance the clock, because what
+    /// the task does before it sleeps has happened. Returns at once on the system's clock.
     pub async fn until_sleeping(&self, instant: Instant) {
         if let TimeSource::Manual(manual) = &self.0 {
             // The sender lives as long as this clock, so waiting cannot fail.
@@ -138,8 +138,9 @@ impl<'a> Sleeper<'a> {
 impl Drop for Sleeper<'_> {
     fn drop(&mut self) {
         self.0.sleepers.send_modify(|sleepers| {
-            let place = sleepers.iter().position(|until| *until == self.1);
-            place.map(|place| sleepers.swap_remove(place));
+            if let Some(place) = sleepers.iter().position(|until| *until == self.1) {
+                sleepers.swap_remove(place);
+            }
         });
     }
 }

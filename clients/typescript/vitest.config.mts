@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/temporary.ts"],
-    // For tests that hang, also on a machine that is busy.
+    // Long enough for a busy machine: these limits are for tests that hang.
     testTimeout: 600_000,
     hookTimeout: 600_000,
     maxConcurrency: 8,

@@ -89,7 +89,11 @@ pub(super) enum ClientError {
 impl ClientError {
     /// Whether a wait should try again: all slots of the key are in use, or the service is busy or restarts.
     pub(super) fn is_temporary(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Refused { status: 429 | 503, .. })
+        match self {
+            Self::Unreachable { source, .. } => !matches!(**source, ureq::Error::BodyExceedsLimit(_)),
+            Self::Refused { status, .. } => matches!(status, 429 | 503),
+            _ => false,
+        }
     }
 }
 

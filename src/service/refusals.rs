@@ -3,10 +3,10 @@
 //! SMTP sessions never wait for the database: refusals are written in the background, in batches with a pause between
 //! them. If the queue is full, they are dropped. A reader can wait until those in the queue are written.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::Service;
@@ -19,7 +19,7 @@ const QUEUE: usize = 1_024;
 const BATCH: usize = 256;
 /// The pause between two batches, so that deliveries are not delayed.
 const REST: Duration = Duration::from_millis(200);
-/// How long a reader waits for the queue.
+/// How long a reader waits at most.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 /// The most refusals that are returned.
 const SHOWN: usize = 200;
@@ -33,39 +33,57 @@ struct Report {
     project: Option<ProjectId>,
 }
 
-#[derive(Debug)]
-enum Entry {
-    Refusal(Report),
-    /// Dropped when the refusals before it are written.
-    Reader(oneshot::Sender<()>),
-}
-
 /// The queue of refusals.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    queue: mpsc::Sender<Entry>,
-    /// Ends the pause between two batches.
-    reader: Arc<Notify>,
+    queue: mpsc::Sender<Report>,
+    /// How many refusals were queued.
+    queued: AtomicU64,
+    /// How many of them are written, or could not be.
+    done: watch::Receiver<u64>,
+    /// How many readers wait for that.
+    readers: watch::Sender<usize>,
 }
 
 impl Recorder {
     pub(super) fn start(store: Store, default_project: ProjectId) -> Self {
-        let (queue, entries) = mpsc::channel(QUEUE);
-        let reader = Arc::new(Notify::new());
-        tokio::spawn(run(store, default_project, entries, Arc::clone(&reader)));
-        Self { queue, reader }
+        let (queue, reports) = mpsc::channel(QUEUE);
+        let (progress, done) = watch::channel(0);
+        let (readers, waiting) = watch::channel(0);
+        tokio::spawn(run(store, default_project, reports, progress, waiting));
+        Self { queue, queued: AtomicU64::new(0), done, readers }
     }
 
-    /// Returns when the refusals so far are written, or after a second if the database is slow.
+    fn add(&self, report: Report) {
+        // If the queue is full, there are already enough refusals to see the cause.
+        if self.queue.try_send(report).is_ok() {
+            self.queued.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Returns when the refusals that this node has queued so far are written, or could not be, or after a second.
     pub(super) async fn written(&self) {
-        let written = async {
-            let (entry, written) = oneshot::channel();
-            if self.queue.send(Entry::Reader(entry)).await.is_ok() {
-                self.reader.notify_one();
-                let _ = written.await;
-            }
-        };
-        let _ = timeout(WRITTEN_WITHIN, written).await;
+        let (queued, mut done) = (self.queued.load(Ordering::Acquire), self.done.clone());
+        if *done.borrow() < queued {
+            let _reader = Reader::start(&self.readers);
+            let _ = timeout(WRITTEN_WITHIN, done.wait_for(|done| *done >= queued)).await;
+        }
+    }
+}
+
+/// A reader that waits. Until it is dropped, there is no pause between two batches.
+struct Reader<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Reader<'a> {
+    fn start(readers: &'a watch::Sender<usize>) -> Self {
+        readers.send_modify(|readers| *readers += 1);
+        Self(readers)
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|readers| *readers -= 1);
     }
 }
 
@@ -73,8 +91,7 @@ impl Service {
     /// Stores a refusal. It belongs to `project`, whose key the client authenticated with; if `None`, to the owner of
     /// the recipient's address; if the address has no owner, to the default project.
     pub fn record_refusal(&self, refused: RefusedMail, project: Option<ProjectId>) {
-        // If the queue is full, there are already enough refusals to see the cause.
-        let _ = self.0.refusals.queue.try_send(Entry::Refusal(Report { refused, project }));
+        self.0.refusals.add(Report { refused, project });
     }
 
     /// The latest refusals that match a filter, newest first, each with its project.
@@ -97,21 +114,21 @@ impl Service {
 }
 
 /// Writes until the service is dropped or stops.
-async fn run(store: Store, default_project: ProjectId, mut entries: mpsc::Receiver<Entry>, reader: Arc<Notify>) {
+async fn run(
+    store: Store,
+    default_project: ProjectId,
+    mut reports: mpsc::Receiver<Report>,
+    progress: watch::Sender<u64>,
+    mut readers: watch::Receiver<usize>,
+) {
     let mut batch = Vec::with_capacity(BATCH);
-    while entries.recv_many(&mut batch, BATCH).await > 0 {
-        let (mut reports, mut readers) = (Vec::with_capacity(batch.len()), Vec::new());
-        for entry in batch.drain(..) {
-            match entry {
-                Entry::Refusal(report) => reports.push(report),
-                Entry::Reader(waiting) => readers.push(waiting),
-            }
-        }
-        if let Err(error) = write(&store, default_project, reports).await {
+    while reports.recv_many(&mut batch, BATCH).await > 0 {
+        let count = batch.len() as u64;
+        if let Err(error) = write(&store, default_project, std::mem::take(&mut batch)).await {
             tracing::warn!(%error, "cannot store refusals");
         }
-        drop(readers);
-        let _ = timeout(REST, reader.notified()).await;
+        progress.send_modify(|done| *done += count);
+        let _ = timeout(REST, readers.wait_for(|readers| *readers > 0)).await;
     }
 }
 
@@ -121,7 +138,7 @@ async fn write(store: &Store, default_project: ProjectId, batch: Vec<Report>) ->
         let (inbox, owner) = addressed_inbox(store, refused.recipient_address()).await?;
         refusals.push((project.or(owner).unwrap_or(default_project), RefusedMail { inbox, ..refused }));
     }
-    if refusals.is_empty() { Ok(()) } else { store.add_refusals(&refusals).await }
+    store.add_refusals(&refusals).await
 }
 
 /// The inbox to which a recipient address leads, and the owner of the address. A tag counts only if an inbox has it.

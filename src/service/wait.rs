@@ -140,8 +140,9 @@ impl Waiter<'_> {
     }
 }
 
-/// How long a caller pauses after [`ServiceError::TooManyWaits`] before it waits again. The pause is a tenth of the
-/// time waited so far, between 50 ms and 1 s, so that it adds little delay. Jitter spreads parallel callers.
+/// How long a caller pauses before it waits again, after [`ServiceError::TooManyWaits`] or another temporary error.
+/// The pause is a tenth of the time waited so far, between 50 ms and 1 s, so that it adds little delay. Jitter spreads
+/// parallel callers.
 pub fn pause_before_retry(waited: Duration) -> Duration {
     (waited / 10).clamp(SHORTEST_PAUSE, LONGEST_PAUSE).mul_f64(rand::random_range(0.5..1.0))
 }

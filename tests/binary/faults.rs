@@ -77,7 +77,7 @@ fn postfix_tries_again_until_it_is_accepted() {
         let [deferred, disconnected] = &faults(&server, &key, &inbox)[..] else { panic!("two faults") };
         deferred["used"] == 2 && disconnected["used"] == 1
     });
-    // Only now is the message in the queue of what is tried again at a flush.
+    // Postfix puts the message back into its queue after the failed attempt; a flush before that has no effect.
     eventually("the message is stored", || {
         postfix.flush();
         !server.run_cli(&key, ["messages", &inbox]).is_empty()

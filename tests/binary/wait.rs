@@ -33,7 +33,8 @@ fn a_wait_continues_through_a_restart() {
     let server = serve();
     let key = server.made_key().unwrap().to_owned();
     let address = server.run_cli(&key, ["inbox", "create"]);
-    let wait = server.client(&key, ["wait", &address, "--otp"]).stdout(Stdio::piped()).spawn().unwrap();
+    let wait = ["wait", &address, "--otp", "--timeout", "120"];
+    let wait = server.client(&key, wait).stdout(Stdio::piped()).spawn().unwrap();
     until_open_waits(&server, 1);
     server.kill();
     let server = serve();

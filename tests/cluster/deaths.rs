@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, RwLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::node::{Client, Node, Sender, eventually};
 use testkit::postgres::{Cluster, TestDatabase};
@@ -127,6 +127,8 @@ impl World {
     /// Follows one inbox until all acknowledged messages have been read. If a node fails, the next one is used.
     fn follow(&self, reader: usize) {
         let (mut turn, mut after) = (reader + 1, None::<String>);
+        // Since then, all waits were refused.
+        let mut refused = Instant::now();
         loop {
             let calm = self.calm.load(Ordering::SeqCst);
             let answer = self.node(turn, Node::client).map(|client| self.next(&client, reader, after.as_deref()));
@@ -139,10 +141,14 @@ impl World {
                 Some(Some((408, _))) if calm => return,
                 Some(Some((408, _))) => {}
                 // PostgreSQL may not have freed the slots of the node that died.
-                Some(Some((429, _))) => {}
+                Some(Some((429, _))) if refused.elapsed() < LONG => {
+                    thread::sleep(Duration::from_millis(50));
+                    continue;
+                }
                 Some(Some((500 | 503, _)) | None) | None => turn += 1,
                 Some(Some((status, body))) => panic!("{status} {body}"),
             }
+            refused = Instant::now();
         }
     }
 

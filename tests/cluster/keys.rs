@@ -7,7 +7,7 @@ use super::node::{Node, eventually};
 use testkit::postgres::TestDatabase;
 use testkit::server::{command, printed};
 
-/// The time after which a replaced key works on no node.
+/// After 2 s, a replaced key works on no node. The rest is for a busy machine.
 const STOPS_WITHIN: Duration = Duration::from_secs(15);
 
 #[test]

@@ -4,7 +4,7 @@
  */
 
 import { spawn } from "node:child_process";
-import { lstatSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -45,13 +45,27 @@ export function serverForRun(): ServerAddress {
  */
 export function serverOfProcess(owner: number): ServerAddress {
   const identity = identityOf(owner);
-  const folder = join(tmpdir(), `restante-run-${process.getuid?.() ?? "user"}-${identity}`);
+  const folder = join(tmpdir(), `${prefix()}${identity}`);
   removeStale(folder);
-  if (isFirst(folder)) startKeeper(folder, identity);
+  if (isFirst(folder)) {
+    startKeeper(folder, identity);
+    removeAbandoned();
+  }
   return waitFor(folder);
 }
 
-/** Removes the files of an earlier process with the same identity, where the system does not say when it started. */
+/** The start of the names of this user's folders. */
+function prefix(): string {
+  return `restante-run-${process.getuid?.() ?? "user"}-`;
+}
+
+/** Removes the folders of keepers that were killed. */
+function removeAbandoned(): void {
+  const names = readdirSync(tmpdir()).filter((name) => name.startsWith(prefix()));
+  for (const name of names) removeStale(join(tmpdir(), name));
+}
+
+/** Removes a folder if its keeper has ended without doing so. */
 function removeStale(folder: string): void {
   const server = read(join(folder, FILES.server));
   if (server === undefined) return;
@@ -128,7 +142,8 @@ export function isAlive(identity: string): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    // A process of another user may have the process id now.
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") return false;
   }
   return identityOf(pid) === identity && statOf(pid)?.[0] !== "Z";
 }

@@ -1,4 +1,4 @@
-/** The packages as a project installs them: from tarballs into a folder of its own, with nothing else configured. */
+/** The packages as a project installs them: from tarballs into a folder of its own, with nothing of this repository. */
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -24,7 +24,7 @@ let project: string;
 
 beforeAll(async () => {
   const out = mkdtempSync(join(tmpdir(), "restante-packages-"));
-  // As large as a release.
+  // Without symbols, it is packed several times faster.
   const program = join(mkdtempSync(join(tmpdir(), "restante-program-")), "restante");
   await run("strip", ["--strip-debug", "-o", program, findBinary()], PACKAGE);
   await run(process.execPath, [PACK, program, out], PACKAGE);

@@ -51,9 +51,10 @@ test("many processes of a run start one server, which ends with the run", async 
   const callers = Array.from({ length: 4 }, () => promisify(execFile)(process.execPath, ["-e", script]));
   const urls = (await Promise.all(callers)).map(({ stdout }) => stdout.trim());
   expect(new Set(urls).size).toBe(1);
+  const left = () => readdirSync(tmpdir()).filter((name) => name.includes(`-${owner.pid}-`));
+  expect(left()).toHaveLength(1);
   owner.kill("SIGKILL");
   await untilDown(urls[0] ?? "");
-  const left = () => readdirSync(tmpdir()).filter((name) => name.includes(`-${owner.pid}-`));
   await vi.waitUntil(() => left().length === 0, { timeout: 100_000 });
 });
 

@@ -15,11 +15,14 @@ import { runnerHooks, startClock } from "./runner.js";
 
 export { expect, matchers } from "./matchers.js";
 
-/** The runner, the parent of all workers. When it has ended, a worker gets another parent. */
+/** The process id of the runner, the parent of all workers. */
 const RUNNER = process.ppid;
 
-/** Without a URL, the server belongs to the runner: no server is started for a run that has ended. */
-function runner(): number {
+/**
+ * The runner, to which the server belongs. No server is started for a run that has ended: then this worker has another
+ * parent (not on Windows), and is disconnected.
+ */
+function runnerPid(): number {
   if (process.ppid === RUNNER && process.connected) return RUNNER;
   throw new RestanteError("The test run has ended.");
 }
@@ -75,7 +78,7 @@ export const test = base.extend<
   restante: [
     async ({ restanteUrl, restanteApiKey, restanteTimeout }, use) => {
       const isNamed = restanteUrl !== undefined || variable("RESTANTE_URL") !== undefined;
-      const server = isNamed ? { url: restanteUrl } : serverOfProcess(runner());
+      const server = isNamed ? { url: restanteUrl } : serverOfProcess(runnerPid());
       const named = restanteApiKey === undefined ? {} : { apiKey: restanteApiKey };
       const restante = await Restante.connectWith({ ...server, ...named, timeout: restanteTimeout }, runnerHooks);
       await use(restante);

@@ -10,8 +10,8 @@ import { chromium, firefox, webkit, type Browser, type LaunchOptions } from "@pl
 
 /** A usual width for mail; the screenshot is as high as the message. */
 const VIEWPORT = { width: 800, height: 100 };
-/** The process that started this one limits the time of all screenshots together. */
-const NO_LIMIT = { timeout: 0 };
+/** A page that hangs does not use up the time of all screenshots together, which report.ts limits. */
+const LIMIT = { timeout: 15_000 };
 
 /**
  * The screenshots to take, and the browser.
@@ -27,8 +27,8 @@ export interface Order {
 
 async function take(browser: Browser, { html, picture }: Order["pages"][number]): Promise<void> {
   const page = await browser.newPage({ viewport: VIEWPORT, javaScriptEnabled: false, offline: true });
-  await page.setContent(await readFile(html, "utf8"), NO_LIMIT);
-  await page.screenshot({ path: picture, fullPage: true, ...NO_LIMIT });
+  await page.setContent(await readFile(html, "utf8"), LIMIT);
+  await page.screenshot({ path: picture, fullPage: true, ...LIMIT });
   await page.close();
 }
 

@@ -7,10 +7,8 @@ import { test, type Location, type TestInfo } from "@playwright/test";
 import { WaitTimeoutError } from "../errors.js";
 import type { WaitHooks } from "../inbox.js";
 
-/** The time of a test that is reserved for the explanation and the report, in milliseconds: at least this. */
-const RESERVE = 1_500;
-/** And at least this part of its time. */
-const RESERVED_PART = 0.1;
+/** What a wait leaves of its test's time for the explanation and the report: the larger of milliseconds and a part. */
+const RESERVE = { milliseconds: 1_500, part: 0.1 };
 
 const starts = new WeakMap<TestInfo, number>();
 const timeouts = new WeakMap<TestInfo, WaitTimeoutError[]>();
@@ -32,7 +30,7 @@ export const runnerHooks: WaitHooks = {
     const start = testInfo && starts.get(testInfo);
     if (testInfo === undefined || start === undefined || testInfo.timeout === 0) return timeout;
     const left = Math.max(0, testInfo.timeout - (performance.now() - start));
-    const reserve = Math.max(RESERVE, testInfo.timeout * RESERVED_PART);
+    const reserve = Math.max(RESERVE.milliseconds, RESERVE.part * testInfo.timeout);
     return Math.min(timeout, Math.max(left - reserve, left / 2));
   },
 

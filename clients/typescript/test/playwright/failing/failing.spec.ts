@@ -1,3 +1,5 @@
+import { join } from "node:path";
+
 import nodemailer from "nodemailer";
 import { Restante } from "restante";
 import { expect, test } from "restante/playwright";
@@ -25,9 +27,19 @@ test("nothing came", async ({ inbox }) => {
 });
 
 test("the wait is longer than the test", async ({ inbox }) => {
-  test.setTimeout(10_000);
+  test.setTimeout(4_000);
 
   await inbox.waitForMessage();
+});
+
+test("a tenth of a long test is left for its report", async ({ inbox }, testInfo) => {
+  const runner = join(__dirname, "../../../dist/playwright/runner.js");
+  const { runnerHooks } = (await import(runner)) as typeof import("../../../src/playwright/runner.js");
+  expect(inbox.address).toContain("@");
+  testInfo.setTimeout(100_000);
+  const limit = runnerHooks.limit(600_000);
+  expect(limit).toBeGreaterThan(60_000);
+  expect(limit).toBeLessThanOrEqual(90_000);
 });
 
 test("an expectation fails after the mail came", async ({ restante, inbox }) => {
