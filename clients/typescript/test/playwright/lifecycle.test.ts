@@ -23,7 +23,8 @@ class NotedRun extends Run {
   /** The addresses of the servers that tests had. */
   get urls(): string[] {
     try {
-      return readFileSync(this.#notes, "utf8").trim().split("\n");
+      // The file is empty for a moment before its first line is written.
+      return readFileSync(this.#notes, "utf8").split("\n").filter(Boolean);
     } catch {
       return [];
     }
@@ -67,7 +68,7 @@ for (const [by, env] of [
     test.concurrent(`started by ${by}, the server ends after ${signal} to the runner`, async () => {
       const run = new NotedRun("@wait", env);
       const url = await run.url();
-      expect(await isUp(url)).toBe(true);
+      expect(await isUp(url), url).toBe(true);
       run.child.kill(signal);
       await run.ended();
       await untilDown(url);
