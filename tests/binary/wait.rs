@@ -8,7 +8,7 @@ use testkit::port::ReservedPort;
 use testkit::server::{Server, command, failed, first_start};
 use testkit::smtp::{Smtp, deliver};
 
-use super::metrics::until_open_waits;
+use super::metrics::until_shown;
 
 #[test]
 fn a_wait_that_was_open_before_the_mail_ends_with_it() {
@@ -35,10 +35,10 @@ fn a_wait_continues_through_a_restart() {
     let address = server.run_cli(&key, ["inbox", "create"]);
     let wait = ["wait", &address, "--otp", "--timeout", "120"];
     let wait = server.client(&key, wait).stdout(Stdio::piped()).spawn().unwrap();
-    until_open_waits(&server, 1);
+    until_shown(&server, "restante_waits_open 1");
     server.kill();
     let server = serve();
-    until_open_waits(&server, 1);
+    until_shown(&server, "restante_waits_open 1");
     deliver(&server.smtp, &address, "Sign in", "Your code is 482913.");
     assert_eq!(wait.wait_with_output().unwrap().stdout, b"482913\n");
 }

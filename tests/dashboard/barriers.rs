@@ -8,7 +8,7 @@ use super::visitor::ADMIN;
 use super::webdriver::Browser;
 
 /// The path of axe-core, which `./test` installs.
-const AXE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/axe-core/axe.min.js");
+const AXE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/axe/node_modules/axe-core/axe.min.js");
 /// The last segments of paths that are not dashboard pages: streams, downloads, images, and the messages themselves.
 const NO_PAGES: [&str; 6] = ["events", "html", "eml", "{part}", "{file}", ""];
 const MAIL: &str = "From: Shop <shop@shop.example>\nSubject: Your code\nContent-Type: multipart/mixed; boundary=m\n\n\

@@ -77,14 +77,16 @@ impl Browser {
     pub fn press_together(&self, keys: &[&str]) {
         let down = keys.iter().map(|key| json!({"type": "keyDown", "value": key}));
         let up = keys.iter().rev().map(|key| json!({"type": "keyUp", "value": key}));
-        let strokes: Vec<Value> = down.chain(up).collect();
-        self.call("POST", "/actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]}));
+        self.strike(&down.chain(up).collect::<Vec<_>>());
     }
 
     /// Presses and releases several keys one after another, without a pause.
     pub fn type_keys(&self, keys: &[&str]) {
         let strokes = keys.iter().flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key})));
-        let strokes: Vec<Value> = strokes.collect();
+        self.strike(&strokes.collect::<Vec<_>>());
+    }
+
+    fn strike(&self, strokes: &[Value]) {
         self.call("POST", "/actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]}));
     }
 
