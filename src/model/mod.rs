@@ -1,8 +1,8 @@
 //! The domain types: projects, keys, inboxes, messages and timestamps.
 
 mod api_key;
+mod change;
 mod fault;
-mod id;
 mod inbox;
 mod message;
 mod outgoing;
@@ -13,16 +13,20 @@ mod timestamp;
 mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
-pub use fault::{Fault, FaultAction, FaultFields, FaultPoint, FaultState, FieldError, MOST_FAULTS};
-pub use id::{InvalidId, parse_id};
-pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
+pub use change::Change;
+pub use fault::FaultState;
+pub use inbox::{Inbox, InboxKind, InboxSummary, generate_inbox_id};
 pub use message::{DamagedParts, Features, Message, MessageId, Parts, PartsJson};
 pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
-pub use project::{Project, ProjectId};
+pub use project::Project;
 pub use reception::{Envelope, Reception};
 pub use refused::RefusedMail;
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 
+pub use restante_delivery::{
+    Fault, FaultAction, FaultFields, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, MOST_FAULTS,
+    ProjectId, parse_id,
+};
 pub use restante_mail::{Domain, EmailAddress, InvalidAddress};
 pub use restante_smtp::RequestedReply;

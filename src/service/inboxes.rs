@@ -1,7 +1,7 @@
 //! Creates, finds, lists and deletes inboxes.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{EmailAddress, Inbox, InboxId, InboxKind, InboxSummary, ProjectId};
+use crate::model::{EmailAddress, Inbox, InboxId, InboxKind, InboxSummary, ProjectId, generate_inbox_id};
 use crate::store::{InboxEnd, InboxFilter, InboxTotals, StoreError};
 
 /// Why a permanent inbox was not created.
@@ -27,7 +27,7 @@ impl Service {
         loop {
             let created_at = self.0.clock.now();
             let inbox = Inbox {
-                id: InboxId::generate(),
+                id: generate_inbox_id(),
                 project: caller.project,
                 kind: InboxKind::Temporary,
                 created_at,

@@ -6,6 +6,7 @@
 
 mod attempts;
 mod bed;
+mod cases;
 mod deliveries;
 mod faults;
 mod inboxes;
@@ -49,19 +50,17 @@ macro_rules! cases {
 }
 
 cases! {
+    cases:
+        every_case_holds;
     attempts:
         every_attempt_is_kept_with_its_reply,
         attempts_go_with_their_item;
     deliveries:
         sequences_follow_the_order_of_delivery,
         recipients_share_one_content,
-        an_inbox_named_twice_gets_one_message,
-        a_tag_goes_to_the_inbox_without_it_if_that_is_live,
-        a_tag_belongs_to_the_owner_of_its_base,
         a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored,
         the_sender_s_project_owns_what_its_mail_opens,
         late_mail_goes_to_the_former_project,
-        a_sender_with_a_key_opens_a_reserved_address_for_its_own_project,
         an_address_opened_again_is_empty,
         mail_for_a_deleted_project_is_refused,
         concurrent_writers_leave_no_gap,
@@ -69,14 +68,11 @@ cases! {
         bytes_that_text_cannot_hold_are_stored,
         a_committed_message_survives_a_restart,
         an_announcement_follows_the_commit,
-        what_the_service_sends_itself_opens_no_inbox,
-        mail_after_a_deletion_reopens_the_inbox_with_any_clock;
+        mail_after_a_deletion_reopens_the_inbox_with_any_clock,
+        a_recipient_is_checked_as_its_mail_would_be;
     faults:
         the_deliveries_of_a_batch_use_the_faults_in_order,
         a_fault_waits_for_the_one_before_it,
-        the_first_recipient_with_a_fault_of_the_reply_decides,
-        a_fault_that_accepts_concerns_only_its_own_inbox,
-        a_bounce_needs_a_notification_unless_there_is_no_sender,
         concurrent_uses_are_counted_once,
         only_inboxes_with_faults_left_are_listed,
         faults_end_with_their_inbox_and_are_swept;
