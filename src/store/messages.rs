@@ -376,7 +376,6 @@ fn fitting(heads: &[Head]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use crate::config::DatabaseUrl;

@@ -11,7 +11,7 @@ use super::bed::{Bed, START, content, delivery, id};
 pub async fn a_message_comes_back_whole(bed: Bed) {
     let raw = b"From: Sender <sender@else.example>\r\nSubject: Whole\r\n\r\nHello\0 \xff https://else.example/a 1\r\n";
     let whole = Delivery { content: content(raw), ..delivery(&["box"], "") };
-    let outcome = bed.store(&[whole], START).await[0][0].clone();
+    let outcome = bed.store(&[whole], START).await[0][0];
     let message = bed.store.message(bed.default_project, outcome, START).await.unwrap().unwrap();
     let message = message.load().await.unwrap().unwrap();
     let parsed = restante_mail::parse(raw);

@@ -1,9 +1,6 @@
 //! Decides what happens to a batch of messages.
 //!
-//! [`decide`] takes [`Facts`], which the caller has read and locked in a transaction, and the [`Request`]s of a batch.
-//! It returns a [`Decision`]: a verdict for each request, the writes that the caller makes in the same transaction, and
-//! the changes that it announces after the commit. A batch is decided as if each request came alone, one after the
-//! other. This crate has no runtime, SQL, clock or random numbers; `README.md` shows it at work.
+#![doc = include_str!("../README.md")]
 
 mod decide;
 mod decision;

@@ -1,6 +1,6 @@
 //! A verdict as the cases write it.
 
-use restante_delivery::{Copies, Fate, FaultAction, Refusal, UsedFault, Verdict};
+use restante_delivery::{Copies, Fate, FaultAction, InboxId, Refusal, UsedFault, Verdict};
 
 /// The text of a verdict.
 pub fn shown(verdict: &Verdict) -> String {
@@ -27,7 +27,7 @@ fn copy(copies: &Copies) -> String {
         Fate::Duplicated([one, other]) => format!("{inbox} stored {} {}", one.sequence, other.sequence),
         Fate::Bounced(None) => format!("{inbox} bounced silently"),
         Fate::Bounced(Some(notification)) => {
-            let recipients: Vec<&str> = notification.recipients.iter().map(|id| id.as_str()).collect();
+            let recipients: Vec<&str> = notification.recipients.iter().map(InboxId::as_str).collect();
             format!("{inbox} bounced {} to {}", recipients.join(" "), notification.to)
         }
     }
