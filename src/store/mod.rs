@@ -60,7 +60,7 @@ pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
 pub use refusals::RefusalFilter;
-pub use selection::Selection;
+pub use selection::{Search, Selection};
 pub use sweep::Swept;
 pub use trash::Rubbish;
 

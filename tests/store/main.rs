@@ -93,6 +93,7 @@ cases! {
         a_message_comes_back_whole,
         a_cursor_belongs_to_its_inbox,
         the_oldest_match_is_after_the_cursor,
+        a_search_compares_each_message_once,
         a_list_is_newest_first_and_read_in_bounded_pages,
         the_subject_filter_ignores_case_and_takes_wildcards_for_themselves;
     outgoing:
