@@ -91,6 +91,7 @@ cases! {
         mail_opened_another_inbox,
         mail_went_to_another_domain,
         a_refusal_without_a_recipient_is_shown_but_does_not_decide,
+        refusals_of_another_project_s_mail_are_not_shown,
         the_inbox_has_ended,
         only_the_owner_is_answered;
     faults:
