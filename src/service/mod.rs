@@ -61,7 +61,7 @@ pub use projects::{Caller, Projects};
 pub use pulse::{MINUTES, Pulse};
 pub use refusals::REFUSALS_OF_INBOX;
 pub use retention::RetentionError;
-pub use search::{FoundMail, FoundMessages, ListedMessage};
+pub use search::{FoundMail, ListedMessage};
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;

@@ -43,8 +43,8 @@ use crate::memory::{Budget, Exhausted};
 use crate::model::DamagedParts;
 
 pub use change::Change;
+pub(crate) use content::on_blocking_thread;
 pub use content::{Content, ContentForm, Origin};
-pub(crate) use content::{fold_case, on_blocking_thread};
 pub use copy::{CopyError, Progress};
 pub use deliveries::{BusyInbox, Delivered, Delivery, Outcome, Outcomes, OutgoingChange, Policy, RefusedDelivery};
 pub use details::Everything;
