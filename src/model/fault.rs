@@ -216,6 +216,16 @@ impl FaultAction {
         }
     }
 
+    /// Whether this fault changes the reply to a message, which all its recipients share. Any other fault concerns
+    /// only its own inbox.
+    #[must_use]
+    pub fn changes_reply(&self) -> bool {
+        match self {
+            Self::Defer { .. } | Self::Reject { .. } | Self::Disconnect { .. } | Self::Delay { .. } => true,
+            Self::Bounce | Self::Duplicate => false,
+        }
+    }
+
     /// The reply of the rejection, if this fault rejects.
     #[must_use]
     pub fn refusal(&self) -> Option<RequestedReply> {

@@ -405,7 +405,7 @@ mod tests {
         let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x").unwrap();
         let recipients = vec![InboxId::parse("box").unwrap()];
         let delivery =
-            Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None, bounce: None };
+            Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None, bounces: vec![] };
         store.deliver(&Arc::new(vec![delivery; 1_000]), policy, BusyInbox::Skip).await.unwrap();
 
         const OLDEST: &str = live_heads!(

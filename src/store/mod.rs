@@ -34,6 +34,7 @@ mod selection;
 mod sessions;
 mod settings;
 mod sweep;
+mod tags;
 mod trash;
 mod values;
 mod waits;
@@ -46,7 +47,9 @@ pub use change::Change;
 pub(crate) use content::on_blocking_thread;
 pub use content::{Content, ContentForm, Origin};
 pub use copy::{CopyError, Progress};
-pub use deliveries::{BusyInbox, Delivered, Delivery, Outcome, Outcomes, OutgoingChange, Policy, RefusedDelivery};
+pub use deliveries::{
+    BusyInbox, Delivered, Delivery, Outcome, Outcomes, OutgoingChange, Policy, RefusedDelivery, UsedFault,
+};
 pub use details::Everything;
 pub use explanation::{InboxEnd, Latest, Similar};
 pub use faults::RecipientFault;

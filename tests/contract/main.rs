@@ -101,6 +101,8 @@ cases! {
         a_deferred_client_is_accepted_the_third_time,
         a_fault_concerns_its_own_inbox_and_its_tags,
         each_message_meets_the_next_fault,
+        a_fault_that_accepts_loses_nobody_else_s_copy,
+        a_reply_is_one_for_all_recipients,
         a_sender_that_cannot_be_notified_gets_no_bounce,
         a_fault_ends_with_its_inbox,
         a_full_inbox_uses_no_fault,
