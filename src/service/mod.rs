@@ -224,7 +224,7 @@ impl Service {
         self.0.store.queued_outgoing().await
     }
 
-    /// Ends every open wait with [`ServiceError::Stopping`], at the end of the grace time of a shutdown.
+    /// Ends every open wait with [`ServiceError::Stopping`], and every later one that finds no message.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }
