@@ -1,7 +1,7 @@
 //! The lists of the dashboard, and the marks that show whether they have changed.
 
-use restante::model::{InboxKind, RefusedMail, Timestamp};
-use restante::store::{Holdings, InboxFilter, InboxTotals, ListPart, Watched};
+use restante::model::{Fault, FaultAction, FaultPoint, InboxKind, RefusedMail, Timestamp};
+use restante::store::{Holdings, InboxFilter, InboxTotals, ListPart, Rubbish, Watched};
 
 use super::bed::{Bed, HOUR, START, id};
 use super::inboxes::permanent;
@@ -101,6 +101,29 @@ pub async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
     assert_eq!(changed(START).await, [true, false, false, false]);
     bed.mail(&["box"], "x", START).await;
     assert_eq!(changed(START).await, [true, true, false, false]);
+    // Another list of faults with as many uses, and none.
+    let inbox = bed.live("box", START).await.unwrap();
+    for action in [FaultAction::Duplicate, FaultAction::Bounce] {
+        let faults = [Fault { at: FaultPoint::Data, action, times: 2 }];
+        assert!(bed.store.set_faults(&inbox, &faults, START).await.unwrap());
+        assert_eq!(changed(START).await, [true, true, false, false]);
+    }
+    assert!(bed.store.set_faults(&inbox, &[], START).await.unwrap());
+    assert_eq!(changed(START).await, [true, true, false, false]);
+    // A deleted message that comes back, and the deletion of another one.
+    let ids = [bed.mail(&["box"], "y", START).await[0], bed.mail(&["box"], "z", START).await[0]];
+    let due = START.after(HOUR / 2);
+    let delete = async |id| {
+        let one = Rubbish::Message(inbox.clone(), id);
+        bed.store.throw_away(project, &one, START, due).await.unwrap().0
+    };
+    let deletion = delete(ids[0]).await;
+    assert_eq!(changed(START).await, [true, true, false, false]);
+    assert_eq!(bed.store.restore(project, deletion, START).await.unwrap(), 1);
+    delete(ids[1]).await;
+    assert_eq!(changed(START).await, [true, true, false, false]);
+    bed.sweep(due).await;
+    assert_eq!(changed(START).await, [false; 4]);
     let other = bed.project("other").await;
     bed.inbox(other, "theirs").await;
     assert_eq!(changed(START).await, [false; 4]);
