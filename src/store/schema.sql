@@ -51,7 +51,10 @@ CREATE TABLE inboxes (
     retention_days BIGINT,
     -- How many uses its faults have left; null if it has none. Negative if its faults belong to an earlier inbox with
     -- the same address and have to be removed.
-    faults_left BIGINT
+    faults_left BIGINT,
+    -- How often something other than new mail has changed it: deletions, restored messages, faults and their uses.
+    -- Together with last_sequence it shows whether a page is out of date.
+    changes BIGINT NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX inboxes_by_id ON inboxes (id);
 CREATE INDEX inboxes_by_expiry ON inboxes (closed, expires_at);

@@ -57,7 +57,8 @@ fn the_contract_has_the_endpoints_and_nothing_else() {
     assert_eq!(operations(&document()), expected.map(str::to_owned).into());
 }
 
-pub async fn the_router_answers_exactly_the_operations_of_the_contract(engine: Engine) {
+#[testkit::each_engine]
+async fn the_router_answers_exactly_the_operations_of_the_contract(engine: Engine) {
     let api = Harness::on(engine).await;
     let document = document();
     let operations = operations(&document);
@@ -255,7 +256,8 @@ fn assert_documented(document: &Value, case: &Case, answer: &Answer) {
     }
 }
 
-pub async fn answers_fit_the_schemas_of_the_contract(engine: Engine) {
+#[testkit::each_engine]
+async fn answers_fit_the_schemas_of_the_contract(engine: Engine) {
     let api = Harness::on(engine).await;
     let document = document();
     let world = world(&api).await;
