@@ -148,11 +148,12 @@ const TABLES: &[Table] = &[
         "outgoing",
         "id",
         no_bytes,
-        8,
-        "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, raw, domain, attempts,
+        500,
+        "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, raw_size, domain, attempts,
          attempted_at, due_at, expires_at, worker, leased_until, last_reply, is_report",
         "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18"
     ),
+    table!("outgoing_chunks", "id", no_bytes, 8, "id, outgoing_id, position, data", "$1, $2, $3, $4"),
     table!(
         "attempts",
         "id",

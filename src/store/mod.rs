@@ -57,7 +57,7 @@ pub use inbox_list::{InboxFilter, InboxTotals, ListPart};
 pub use mail::{MailFilter, MailPage};
 pub use messages::{Cursor, Page, Source, StoredMessage};
 pub use nodes::SmtpUse;
-pub use outgoing::{NewOutgoing, OutgoingFilter};
+pub use outgoing::{NewOutgoing, OUTGOING_PIECE, OutgoingFilter};
 pub use overview::{Holdings, Watched};
 pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};

@@ -34,7 +34,9 @@ async fn a_claim_counts_the_attempt_and_is_exclusive(bed: Bed) {
     let (one, other) = (WorkerId::generate(), WorkerId::generate());
     let item = queue(&bed, "a@b.example").await;
     let [claimed] = claim(&bed.store, one, item, START).await.try_into().unwrap();
-    assert_eq!(claimed.raw, b"Subject: Hello\r\n\r\n");
+    assert_eq!(claimed.size, 18);
+    assert_eq!(bed.store.outgoing_piece(item, 0).await.unwrap().unwrap(), b"Subject: Hello\r\n\r\n");
+    assert_eq!(bed.store.outgoing_piece(item, 1).await.unwrap(), None);
     assert_eq!((claimed.item.attempts, claimed.item.attempted_at), (1, Some(START)));
     assert_eq!(claimed.item.due_at, Some(START.after(MINUTE)));
     assert!(claim(&bed.store, other, item, START).await.is_empty());
