@@ -79,7 +79,7 @@ impl EventHandler {
                 write_joined(&mut self.recipients, &[&address]);
                 match self.check_recipient(&address).await {
                     Ok(Some(action)) => {
-                        tracing::info!(peer = %self.peer, to = self.recipients, fault = action.as_str(), "recipient");
+                        tracing::info!(peer = %self.peer, to = self.recipients, fault = %action.word(), "recipient");
                         self.store_fault(&action);
                         answer(session, &action, |session| session.recipient(Ok(())));
                     }
@@ -262,7 +262,7 @@ impl EventHandler {
             Ok((stored, Some(fault))) => {
                 let mut ids = String::new();
                 write_joined(&mut ids, stored);
-                tracing::info!(%peer, %from, to, size, outcome = "fault", fault = fault.as_str(), ids, "message");
+                tracing::info!(%peer, %from, to, size, outcome = "fault", fault = %fault.word(), ids, "message");
             }
             Err(refusal) => {
                 metrics::message_refused(refusal.label());
