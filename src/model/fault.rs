@@ -100,7 +100,7 @@ impl Fault {
     pub fn request(&self) -> restante_api::Fault {
         let fields = restante_api::Fault {
             at: Some(self.at.as_str().to_owned()),
-            action: Some(self.action.word().as_str().to_owned()),
+            action: Some(self.action.as_str().to_owned()),
             times: Some(self.times),
             ..restante_api::Fault::default()
         };
@@ -135,6 +135,12 @@ impl FaultAction {
 
     /// The name that is stored and shown.
     #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        self.word().as_str()
+    }
+
+    /// The word of the API.
+    #[must_use]
     pub fn word(&self) -> Word {
         match self {
             Self::Defer { .. } => Word::Defer,
@@ -154,6 +160,16 @@ impl FaultAction {
             Self::Disconnect { store } => u64::from(*store == Some(true)),
             Self::Delay { .. } => 1,
             Self::Duplicate => 2,
+        }
+    }
+
+    /// Whether this fault changes the reply to a message, which all its recipients share. Any other fault concerns
+    /// only its own inbox.
+    #[must_use]
+    pub fn changes_reply(&self) -> bool {
+        match self {
+            Self::Defer { .. } | Self::Reject { .. } | Self::Disconnect { .. } | Self::Delay { .. } => true,
+            Self::Bounce | Self::Duplicate => false,
         }
     }
 

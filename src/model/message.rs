@@ -1,5 +1,6 @@
 //! A received message, parsed.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,21 @@ impl PartsJson {
         &self.bytes[1..self.bytes.len() - 1]
     }
 
+    /// Parses the text and the code: the first `most` bytes of the text, and the whole code.
+    ///
+    /// # Errors
+    /// [`DamagedParts`].
+    pub fn abridged(&self, most: usize) -> Result<(String, String), DamagedParts> {
+        #[derive(Deserialize)]
+        struct Abridged<'a> {
+            #[serde(borrow)]
+            text: Cow<'a, str>,
+            otp: String,
+        }
+        let Abridged { text, otp } = serde_json::from_slice(&self.bytes)?;
+        Ok((text[..text.floor_char_boundary(most)].to_owned(), otp))
+    }
+
     /// Parses the parts.
     ///
     /// # Errors
@@ -132,6 +148,7 @@ mod tests {
         let stored = serde_json::to_vec(&parts).unwrap();
         let json = PartsJson::from_stored(stored.clone(), Room::default()).unwrap();
         assert_eq!([b"{", json.members(), b"}"].concat(), stored);
+        assert_eq!(json.abridged(3).unwrap(), ("a \"".to_owned(), parts.otp.clone()));
         assert_eq!(json.read().unwrap(), parts);
     }
 

@@ -13,9 +13,9 @@ use super::context::Context;
 use super::trace::Trace;
 use crate::config::SmtpAuth;
 use crate::metrics;
-use crate::model::{ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, RefusedMail};
+use crate::model::{ApiKey, EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, RefusedMail};
 use crate::service::{DeliverError, Incoming, SmtpConnection, prepare};
-use crate::store::Delivered;
+use crate::store::{Delivered, UsedFault};
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session};
 
@@ -79,19 +79,22 @@ impl EventHandler {
                 write_joined(&mut self.recipients, &[&address]);
                 match self.check_recipient(&address).await {
                     Ok(Some(action)) => {
-                        tracing::info!(peer = %self.peer, to = self.recipients, fault = %action.word(), "recipient");
-                        self.store_fault(&action);
+                        tracing::info!(peer = %self.peer, to = self.recipients, fault = action.as_str(), "recipient");
+                        self.store_disconnection(&action);
                         answer(session, &action, |session| session.recipient(Ok(())));
                     }
                     outcome => session.recipient(outcome.map(drop)),
                 }
             }
             Event::Deliver(envelope, raw) => match self.deliver(envelope, raw, arrival).await {
-                Ok((ids, Some(action))) => {
-                    self.store_fault(&action);
-                    answer(session, &action, |session| session.delivered(Ok(ids)));
+                Ok((ids, faults)) => {
+                    self.store_faults(&faults);
+                    match faults.iter().map(|fault| &fault.action).find(|action| action.changes_reply()) {
+                        Some(action) => answer(session, action, |session| session.delivered(Ok(ids))),
+                        None => session.delivered(Ok(ids)),
+                    }
                 }
-                outcome => session.delivered(outcome.map(|(ids, _)| ids)),
+                Err(refusal) => session.delivered::<MessageId>(Err(refusal)),
             },
             Event::Refused { envelope, size, refusal } => {
                 write_joined(&mut self.recipients, &envelope.recipients);
@@ -152,7 +155,8 @@ impl EventHandler {
     }
 
     async fn check_recipient(&mut self, address: &EmailAddress) -> Result<Option<FaultAction>, Refusal> {
-        let checked = self.context.service.accept_recipient(address);
+        let project = self.caller.as_ref().map(|caller| caller.project);
+        let checked = self.context.service.accept_recipient(address, project);
         match within_patience(&mut self.alarm, &self.context, checked).await {
             Some(outcome) => outcome.map_err(|error| self.refusal(&error)),
             None => Err(Refusal::StoreFailure),
@@ -164,7 +168,7 @@ impl EventHandler {
         envelope: Envelope,
         raw: Vec<u8>,
         arrival: Option<Arrival>,
-    ) -> Result<(Vec<MessageId>, Option<FaultAction>), Refusal> {
+    ) -> Result<(Vec<MessageId>, Vec<UsedFault>), Refusal> {
         write_joined(&mut self.recipients, &envelope.recipients);
         let size = raw.len() as u64;
         let delivery = Box::pin(self.delivery(envelope, raw, arrival));
@@ -173,8 +177,8 @@ impl EventHandler {
             Some(delivered) => delivered.map_err(|error| self.refusal(&error)),
             None => Err(Refusal::StoreFailure),
         };
-        let outcome = outcome.map(|Delivered { messages, fault }| {
-            (messages.into_iter().map(|outcome| outcome.message).collect::<Vec<_>>(), fault)
+        let outcome = outcome.map(|Delivered { messages, faults }| {
+            (messages.into_iter().map(|outcome| outcome.message).collect::<Vec<_>>(), faults)
         });
         if outcome.as_ref().is_ok_and(|(ids, _)| !ids.is_empty()) {
             metrics::message_stored(size, started.elapsed());
@@ -236,7 +240,7 @@ impl EventHandler {
     fn refusal(&self, error: &DeliverError) -> Refusal {
         match error {
             DeliverError::InboxFull(_) => Refusal::InboxFull,
-            DeliverError::Disabled(_) => Refusal::MailboxDisabled,
+            DeliverError::Disabled(_) | DeliverError::Foreign(_) => Refusal::MailboxDisabled,
             // Not 421, which ends the session. If the receiver stops, the connection sends 421.
             DeliverError::Stopping
             | DeliverError::LeaseLost
@@ -251,18 +255,18 @@ impl EventHandler {
         }
     }
 
-    fn log_message(&self, size: u64, outcome: Result<&(Vec<MessageId>, Option<FaultAction>), &Refusal>) {
+    fn log_message(&self, size: u64, outcome: Result<&(Vec<MessageId>, Vec<UsedFault>), &Refusal>) {
         let (peer, from, to) = (self.peer, &self.sender, &self.recipients);
         match outcome {
-            Ok((stored, None)) => {
+            Ok((stored, faults)) => {
                 let mut ids = String::new();
                 write_joined(&mut ids, stored);
-                tracing::info!(%peer, %from, to, size, outcome = "stored", ids, "message");
-            }
-            Ok((stored, Some(fault))) => {
-                let mut ids = String::new();
-                write_joined(&mut ids, stored);
-                tracing::info!(%peer, %from, to, size, outcome = "fault", fault = %fault.word(), ids, "message");
+                if faults.is_empty() {
+                    return tracing::info!(%peer, %from, to, size, outcome = "stored", ids, "message");
+                }
+                let mut names = String::new();
+                write_joined(&mut names, &faults.iter().map(|fault| fault.action.as_str()).collect::<Vec<_>>());
+                tracing::info!(%peer, %from, to, size, outcome = "fault", fault = names, ids, "message");
             }
             Err(refusal) => {
                 metrics::message_refused(refusal.label());
@@ -295,16 +299,30 @@ impl EventHandler {
         self.record(sender, recipients, refusal.label(), reply.to_string().trim_end());
     }
 
-    /// Stores a fault among the refusals if the message is not stored and no reply shows that.
-    fn store_fault(&self, action: &FaultAction) {
-        let (reason, what) = match action {
-            FaultAction::Disconnect { .. } if action.copies() == 0 => {
-                ("disconnected_on_request", "the connection was closed on request, without a reply")
+    /// Stores the faults of a message among the refusals if the message is not stored and no reply shows that.
+    fn store_faults(&self, faults: &[UsedFault]) {
+        for UsedFault { recipients, action, .. } in faults {
+            self.store_disconnection(action);
+            if *action == FaultAction::Bounce {
+                let concerned = self.recipients.split(' ').filter(|recipient| {
+                    EmailAddress::parse(recipient).is_ok_and(|address| recipients.contains(&InboxId::of(&address)))
+                });
+                self.record(
+                    &self.sender,
+                    concerned.collect(),
+                    "bounced_on_request",
+                    "accepted, and bounced on request",
+                );
             }
-            FaultAction::Bounce => ("bounced_on_request", "accepted, and bounced on request"),
-            _ => return,
-        };
-        self.record(&self.sender, self.recipients.split(' ').collect(), reason, what);
+        }
+    }
+
+    /// Stores a disconnection among the refusals if the message is not stored before.
+    fn store_disconnection(&self, action: &FaultAction) {
+        if matches!(action, FaultAction::Disconnect { .. }) && action.copies() == 0 {
+            let what = "the connection was closed on request, without a reply";
+            self.record(&self.sender, self.recipients.split(' ').collect(), "disconnected_on_request", what);
+        }
     }
 
     /// Stores a refusal for each recipient, so that each owner sees only their own.
@@ -315,6 +333,7 @@ impl EventHandler {
                 sender: sender.to_owned(),
                 recipient: recipient.to_owned(),
                 inbox: None,
+                authenticated: self.caller.is_some(),
                 reason: reason.to_owned(),
                 reply: reply.to_owned(),
                 refused_at: self.context.clock().now(),

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::DeliverError;
 use super::responder::{Answer, Responder};
 use crate::model::InboxId;
-use crate::store::{BusyInbox, Delivered, Delivery, Policy, Store};
+use crate::store::{BusyInbox, Delivery, Policy, Store};
 
 /// The most deliveries that wait in the database at once. Each uses a connection.
 const PLACES: usize = 4;
@@ -120,7 +120,8 @@ async fn write_alone(store: &Store, delivery: &Arc<Vec<Delivery>>, policy: Polic
         match store.deliver(delivery, policy, BusyInbox::Wait).await {
             Err(error) if error.is_lock_timeout() => {}
             Err(error) if error.is_unavailable() => return Err(DeliverError::Unavailable),
-            written => return written?.into_iter().next().unwrap_or(Ok(Delivered::default())).map_err(Into::into),
+            // Without an outcome, nothing is known to be stored.
+            written => return written?.into_iter().next().ok_or(DeliverError::Unavailable)?.map_err(Into::into),
         }
     }
 }

@@ -5,31 +5,44 @@ use uuid::Uuid;
 
 use super::{DeliverError, QUEUE_LIFETIME, Service};
 use crate::model::{EmailAddress, InboxId, RequestedReply};
-use crate::store::{Delivery, NewOutgoing};
+use crate::store::{Delivery, NewOutgoing, UsedFault};
 
 impl Service {
-    /// Adds to the delivery a notification that is queued if the delivery bounces at `inbox`.
-    pub(super) async fn with_bounce(&self, delivery: Delivery, inbox: InboxId) -> Result<Delivery, DeliverError> {
+    /// Adds to the delivery the notifications that are queued if it bounces because of `faults`.
+    pub(super) async fn with_bounces(
+        &self,
+        delivery: Delivery,
+        faults: &[UsedFault],
+    ) -> Result<Delivery, DeliverError> {
         let now = self.0.clock.now();
-        // If the inbox has ended since, the delivery does not bounce.
-        let Some(inbox) = self.0.store.live_inbox(&inbox, now).await? else { return Ok(delivery) };
         let sender = EmailAddress::parse(&delivery.content.origin().reverse_path);
         let sender = sender.map_err(|_| DeliverError::Unavailable)?;
-        let id = Uuid::now_v7().to_string();
-        let report = self.report(&delivery, &sender, &id)?;
-        let subject = format!("Undelivered Mail: {}", delivery.content.subject());
-        let message_id = format!("<{id}@{}>", self.mail_domain());
-        let item = NewOutgoing::delivered(inbox.project, inbox.id, sender, subject, message_id);
-        let item = item.queued(&report, now.after(QUEUE_LIFETIME)).report();
-        Ok(Delivery { bounce: Some(Box::new(item)), ..delivery })
+        let mut bounces = Vec::with_capacity(faults.len());
+        for UsedFault { inbox, recipients, .. } in faults {
+            // If the inbox has ended since, the delivery does not bounce there.
+            let Some(inbox) = self.0.store.live_inbox(inbox, now).await? else { continue };
+            let id = Uuid::now_v7().to_string();
+            let report = self.report(&delivery, recipients, &sender, &id)?;
+            let subject = format!("Undelivered Mail: {}", delivery.content.subject());
+            let message_id = format!("<{id}@{}>", self.mail_domain());
+            let item = NewOutgoing::delivered(inbox.project, inbox.id.clone(), sender.clone(), subject, message_id);
+            bounces.push((inbox.id, item.queued(&report, now.after(QUEUE_LIFETIME)).report()));
+        }
+        Ok(Delivery { bounces, ..delivery })
     }
 
-    fn report(&self, delivery: &Delivery, sender: &EmailAddress, id: &str) -> Result<Vec<u8>, DeliverError> {
+    fn report(
+        &self,
+        delivery: &Delivery,
+        to_inbox: &[InboxId],
+        sender: &EmailAddress,
+        id: &str,
+    ) -> Result<Vec<u8>, DeliverError> {
         let beginning = delivery.content.beginning()?;
         let reply = RequestedReply::rejected();
         let date = self.0.clock.now().to_rfc5322();
         let mut recipients: Vec<FailedRecipient> = Vec::new();
-        for recipient in &delivery.recipients {
+        for recipient in to_inbox {
             let address = format!("{recipient}@{}", self.mail_domain());
             if !recipients.iter().any(|failed| failed.address == address) {
                 let (status, reply) = (reply.status(), Some(reply.to_string()));

@@ -195,7 +195,7 @@ mod tests {
             content: Content::encode(ParsedMessage::default(), String::new(), crate::store::Origin::default(), b"x")
                 .unwrap(),
             outgoing: None,
-            bounce: None,
+            bounces: vec![],
         }
     }
 

@@ -42,16 +42,21 @@ impl Prepared {
 }
 
 impl Service {
-    /// Returns an error if mail to `recipient` would be rejected now. Uses up a fault of its inbox for RCPT TO, and
-    /// returns it.
+    /// Returns an error if mail to `recipient` would be rejected now, from a client that authenticated with a key of
+    /// `project`. Uses up a fault of the inbox for RCPT TO, and returns it.
     ///
     /// # Errors
     /// [`DeliverError`], as [`Service::deliver`] would return.
-    pub async fn accept_recipient(&self, recipient: &EmailAddress) -> Result<Option<FaultAction>, DeliverError> {
+    pub async fn accept_recipient(
+        &self,
+        recipient: &EmailAddress,
+        project: Option<ProjectId>,
+    ) -> Result<Option<FaultAction>, DeliverError> {
         let id = InboxId::of(recipient);
         let exceptions = &self.0.exceptions;
-        if exceptions.may_concern(&id) {
-            let checked = self.0.store.check_recipient(&id, &self.policy()).await?;
+        // An address with a tag may belong to another project.
+        if exceptions.may_concern(&id) || (project.is_some() && id.without_tag().is_some()) {
+            let checked = self.0.store.check_recipient(&id, project, &self.policy()).await?;
             if checked.is_ok() {
                 exceptions.inbox_has_room(&id);
             }
@@ -82,8 +87,8 @@ impl Service {
     /// [`DeliverError`]; then no recipient has the message.
     pub async fn store(&self, Prepared { delivery, held }: Prepared) -> Result<Delivered, DeliverError> {
         let delivered = match self.commit(delivery, held).await {
-            Err(DeliverError::BounceWanted { inbox, delivery }) => {
-                self.commit(self.with_bounce(*delivery, inbox).await?, None).await?
+            Err(DeliverError::BounceWanted { faults, delivery }) => {
+                self.commit(self.with_bounces(*delivery, &faults).await?, None).await?
             }
             answer => answer?,
         };
@@ -121,7 +126,7 @@ pub async fn prepare(incoming: Incoming) -> Result<Prepared, DeliverError> {
     let recipients = incoming.recipients.iter().map(InboxId::of).collect();
     let project = incoming.project;
     let content = encode_on_some_thread(incoming).await?;
-    let delivery = Delivery { recipients, project, opens_inboxes: true, content, outgoing: None, bounce: None };
+    let delivery = Delivery { recipients, project, opens_inboxes: true, content, outgoing: None, bounces: vec![] };
     Ok(Prepared { delivery, held: None })
 }
 

@@ -1,7 +1,7 @@
 //! Why requests of callers, SMTP clients and administrators are rejected. The HTTP and SMTP layers choose the codes.
 
 use crate::model::{DamagedParts, InboxId};
-use crate::store::{Delivery, RefusedDelivery, StoreError};
+use crate::store::{Delivery, RefusedDelivery, StoreError, UsedFault};
 
 /// Why a request of a caller failed.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +69,7 @@ impl From<DeliverError> for ServiceError {
     fn from(error: DeliverError) -> Self {
         match error {
             DeliverError::InboxFull(_) => Self::RecipientFull,
-            DeliverError::Disabled(_) | DeliverError::NoInbox(_) => Self::RecipientNotFound,
+            DeliverError::Disabled(_) | DeliverError::Foreign(_) | DeliverError::NoInbox(_) => Self::RecipientNotFound,
             // Only the mail worker holds leases.
             DeliverError::Stopping | DeliverError::LeaseLost => Self::Stopping,
             DeliverError::InboxBusy(_) | DeliverError::Unavailable | DeliverError::BounceWanted { .. } => {
@@ -89,6 +89,9 @@ pub enum DeliverError {
     /// The address is reserved for a project that was deleted.
     #[error("the project that owned {0} was deleted")]
     Disabled(InboxId),
+    /// The address has a tag, and the address without it belongs to another project than the client's.
+    #[error("the address {0} belongs to another project")]
+    Foreign(InboxId),
     /// There is no such live inbox, and messages from this service do not create one.
     #[error("there is no inbox {0}")]
     NoInbox(InboxId),
@@ -102,10 +105,10 @@ pub enum DeliverError {
     #[error("the service is stopping")]
     Stopping,
     /// A fault makes the message bounce, and the delivery has no notification for its sender.
-    #[error("the message has to bounce at inbox {inbox}")]
+    #[error("the message has to bounce")]
     BounceWanted {
-        /// The inbox with the fault.
-        inbox: InboxId,
+        /// The faults that need a notification.
+        faults: Vec<UsedFault>,
         /// The delivery.
         delivery: Box<Delivery>,
     },
@@ -122,9 +125,10 @@ impl From<RefusedDelivery> for DeliverError {
         match error {
             RefusedDelivery::InboxFull(inbox) => Self::InboxFull(inbox),
             RefusedDelivery::ProjectDeleted(inbox) => Self::Disabled(inbox),
+            RefusedDelivery::Foreign(inbox) => Self::Foreign(inbox),
             RefusedDelivery::NoInbox(inbox) => Self::NoInbox(inbox),
             RefusedDelivery::InboxBusy(inbox) => Self::InboxBusy(inbox),
-            RefusedDelivery::BounceWanted { inbox, delivery } => Self::BounceWanted { inbox, delivery },
+            RefusedDelivery::BounceWanted { faults, delivery } => Self::BounceWanted { faults, delivery },
             RefusedDelivery::LeaseLost => Self::LeaseLost,
         }
     }

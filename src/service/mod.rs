@@ -61,7 +61,7 @@ pub use projects::{Caller, Projects};
 pub use pulse::{MINUTES, Pulse};
 pub use refusals::REFUSALS_OF_INBOX;
 pub use retention::RetentionError;
-pub use search::{FoundMail, FoundMessages, ListedMessage};
+pub use search::{FoundMail, ListedMessage};
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;
@@ -142,7 +142,7 @@ impl Service {
         let committer = committer::Committer::start(store.clone(), clock.clone(), &tasks);
         // The tracker does not include this task: it ends when the last clone of the service is dropped, and a shutdown
         // does not wait for that.
-        let refusals = refusals::Recorder::start(store.clone(), default_project);
+        let refusals = refusals::Recorder::start(store.clone(), default_project, options.mail_domain.clone());
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
         let wait_log = wait_log::WaitLog::new(hub.clone(), clock.clone(), store.is_shared());
         if store.is_shared() {
@@ -224,7 +224,7 @@ impl Service {
         self.0.store.queued_outgoing().await
     }
 
-    /// Ends every open wait with [`ServiceError::Stopping`], at the end of the grace time of a shutdown.
+    /// Ends every open wait with [`ServiceError::Stopping`], and every later one that finds no message.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }

@@ -8,6 +8,8 @@ use crate::model::InboxId;
 pub enum Change {
     /// An inbox: it was created, received a message, lost one, or ended.
     Inbox(InboxId),
+    /// Deleted messages of an inbox were restored, each in its former place.
+    Restored(InboxId),
     /// An inbox is full.
     InboxFull(InboxId),
     /// The list of an inbox's faults was replaced.
@@ -31,6 +33,7 @@ impl Change {
     pub(super) fn key(&self) -> String {
         match self {
             Self::Inbox(id) => format!("inbox {id}"),
+            Self::Restored(id) => format!("restored {id}"),
             Self::InboxFull(id) => format!("full {id}"),
             Self::Faults(id) => format!("faults {id}"),
             Self::Queue => "queue".to_owned(),
@@ -46,6 +49,7 @@ impl Change {
         let Notice::Key(key) = notice else { return Self::Unknown };
         match key.split_once(' ').unwrap_or((key, "")) {
             ("inbox", id) => Self::Inbox(InboxId::from_stored(id.to_owned())),
+            ("restored", id) => Self::Restored(InboxId::from_stored(id.to_owned())),
             ("full", id) => Self::InboxFull(InboxId::from_stored(id.to_owned())),
             ("faults", id) => Self::Faults(InboxId::from_stored(id.to_owned())),
             ("queue", _) => Self::Queue,
@@ -68,6 +72,7 @@ mod tests {
         let id = InboxId::parse("a.b+c").unwrap();
         let changes = [
             Change::Inbox(id.clone()),
+            Change::Restored(id.clone()),
             Change::InboxFull(id.clone()),
             Change::Faults(id),
             Change::Queue,

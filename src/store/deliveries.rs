@@ -12,8 +12,9 @@ use std::time::Duration;
 use super::content::{Chunk, Origin};
 use super::faults;
 use super::outgoing::{self, NewOutgoing};
-use super::plan::{InboxState, Opening, Place, Plan};
+use super::plan::{InboxState, Opening, Place, Plan, Target};
 use super::queue::{self, Settlement};
+use super::tags::resolve_recipients;
 use super::{ATTEMPTS, Content, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{FaultAction, InboxId, MessageId, ProjectId, Timestamp};
@@ -31,8 +32,8 @@ pub struct Delivery {
     pub content: Content,
     /// The change of an outgoing item that is made in the same transaction.
     pub outgoing: Option<OutgoingChange>,
-    /// The notification that is queued if a fault makes the message bounce.
-    pub bounce: Option<Box<NewOutgoing>>,
+    /// The notification for each inbox at which a fault makes the message bounce.
+    pub bounces: Vec<(InboxId, NewOutgoing)>,
 }
 
 /// How a delivery changes an outgoing item.
@@ -74,8 +75,19 @@ pub struct Outcome {
 pub struct Delivered {
     /// The stored messages, one per inbox; none if a fault keeps the message from being stored.
     pub messages: Vec<Outcome>,
-    /// The fault that it used.
-    pub fault: Option<FaultAction>,
+    /// The faults that it used, at most one per inbox.
+    pub faults: Vec<UsedFault>,
+}
+
+/// A fault that a delivery used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsedFault {
+    /// The inbox that has the fault.
+    pub inbox: InboxId,
+    /// The recipients whose mail goes to that inbox, as addressed.
+    pub recipients: Vec<InboxId>,
+    /// What the fault does.
+    pub action: FaultAction,
 }
 
 /// Why a delivery was not stored, for any of its recipients.
@@ -87,18 +99,21 @@ pub enum RefusedDelivery {
     /// The address is reserved for a project that no longer exists.
     #[error("the project that owned {0} was deleted")]
     ProjectDeleted(InboxId),
+    /// The address has a tag, and the address without it belongs to another project than the sender's.
+    #[error("the address {0} belongs to another project")]
+    Foreign(InboxId),
     /// There is no such live inbox, and the delivery may not create one.
     #[error("there is no inbox {0}")]
     NoInbox(InboxId),
     /// Another transaction has locked the inbox. The delivery may be retried.
     #[error("another transaction has locked inbox {0}")]
     InboxBusy(InboxId),
-    /// A fault of the inbox makes the message bounce, and the delivery has no notification for its sender. The fault
-    /// was not used.
-    #[error("the message has to bounce at inbox {inbox}")]
+    /// A fault of an inbox makes the message bounce, and the delivery has no notification for its sender. No fault was
+    /// used.
+    #[error("the message has to bounce")]
     BounceWanted {
-        /// The inbox with the fault.
-        inbox: InboxId,
+        /// The faults that need a notification.
+        faults: Vec<UsedFault>,
         /// The delivery.
         delivery: Box<Delivery>,
     },
@@ -134,7 +149,8 @@ macro_rules! inbox_state {
             "SELECT number, message_count, last_sequence, COALESCE(faults_left, 0), is_live,
                 -- The inboxes of a project end with it.
                 CASE WHEN is_live = 1 THEN 0
-                    ELSE (SELECT COUNT(*) FROM projects WHERE id = project_id AND deleted_at IS NOT NULL) END
+                    ELSE (SELECT COUNT(*) FROM projects WHERE id = project_id AND deleted_at IS NOT NULL) END,
+                project_id
              FROM (SELECT inboxes.*,
                     CASE WHEN closed = 0 AND (expires_at IS NULL OR expires_at > $2) THEN 1 ELSE 0 END AS is_live
                 FROM inboxes WHERE id = $1 ",
@@ -145,19 +161,32 @@ macro_rules! inbox_state {
 }
 
 impl Store {
-    /// Whether mail to `recipient` from a sender that did not authenticate would be accepted now.
+    /// Whether mail to `recipient` would be accepted now, from a sender that authenticated with a key of `sender`.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn check_recipient(
         &self,
         recipient: &InboxId,
+        sender: Option<ProjectId>,
         policy: &Policy,
     ) -> Result<Result<(), RefusedDelivery>, StoreError> {
         const STATE: &str = inbox_state!("");
-        let rows = self.database.look_up(STATE, values![recipient, policy.now]).await?;
-        let Some(row) = rows.into_iter().next() else { return Ok(Ok(())) };
-        Ok(read_state(row)?.check(recipient, true, None, 1, policy))
+        let look_up = async |id: &InboxId| {
+            let rows = self.database.look_up(STATE, values![id, policy.now]).await?;
+            rows.into_iter().next().map(read_state).transpose()
+        };
+        let mut state = look_up(recipient).await?.unwrap_or_default();
+        if !state.is_live()
+            && let Some(base) = recipient.without_tag()
+            && let Some(base_state) = look_up(&base).await?
+        {
+            if base_state.is_live() {
+                return Ok(base_state.check(&base, true, sender, 1, policy));
+            }
+            state.set_base(base_state.base());
+        }
+        Ok(state.check(recipient, true, sender, 1, policy))
     }
 
     /// Stores a batch of deliveries in one transaction. When this returns, every delivery with an `Ok` result is on
@@ -214,8 +243,11 @@ async fn deliver(
     if locking != Locking::Wait {
         transaction.wait_briefly().await?;
     }
-    let targets = resolve_recipients(&mut transaction, deliveries, policy.now).await?;
+    let (targets, bases) = resolve_recipients(&mut transaction, deliveries, policy.now).await?;
     let mut states = lock_inboxes(&mut transaction, deliveries, &targets, policy.now, locking).await?;
+    for (tagged, base) in bases {
+        states.entry(tagged).or_default().set_base(Some(base));
+    }
     read_faults(&mut transaction, &mut states).await?;
     let mut plan = Plan::new(deliveries, targets, states, policy);
     open_inboxes(&mut transaction, &mut plan).await?;
@@ -232,56 +264,18 @@ async fn deliver(
     Ok(plan.outcomes())
 }
 
-/// The inboxes of each delivery: that of the exact local part, or, for an address with a tag, that of the part before
-/// it if only that inbox is live.
-async fn resolve_recipients(
-    transaction: &mut Transaction,
-    deliveries: &[Delivery],
-    now: Timestamp,
-) -> Result<Vec<Vec<InboxId>>, DatabaseError> {
-    let untagged = resolve_tags(transaction, deliveries, now).await?;
-    let targets = deliveries.iter().map(|delivery| {
-        let resolve = |id| untagged.get(id).unwrap_or(id).clone();
-        let mut targets: Vec<InboxId> = delivery.recipients.iter().map(resolve).collect();
-        targets.sort_unstable();
-        targets.dedup();
-        targets
-    });
-    Ok(targets.collect())
-}
-
-/// For each recipient whose mail goes to the inbox without the tag: that inbox.
-async fn resolve_tags(
-    transaction: &mut Transaction,
-    deliveries: &[Delivery],
-    now: Timestamp,
-) -> Result<BTreeMap<InboxId, InboxId>, DatabaseError> {
-    const LIVE: &str = "SELECT 1 FROM inboxes WHERE id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
-    let recipients = deliveries.iter().flat_map(|delivery| &delivery.recipients);
-    let tagged: BTreeMap<InboxId, InboxId> =
-        recipients.filter_map(|whole| Some((whole.clone(), whole.without_tag()?))).collect();
-    if tagged.is_empty() {
-        return Ok(tagged);
-    }
-    let ids = tagged.iter().flat_map(|(whole, base)| [whole, base]);
-    let found = transaction.query_many(LIVE, ids.map(|id| values![id, now]).collect()).await?;
-    let live: Vec<bool> = found.iter().map(|rows| !rows.is_empty()).collect();
-    let to_base = live.chunks(2).map(|live| matches!(live, [false, true]));
-    Ok(tagged.into_iter().zip(to_base).filter_map(|(pair, to_base)| to_base.then_some(pair)).collect())
-}
-
 /// Locks the inboxes of a batch in the order of their ids, and reads them.
 async fn lock_inboxes(
     transaction: &mut Transaction,
     deliveries: &[Delivery],
-    targets: &[Vec<InboxId>],
+    targets: &[Vec<Target>],
     now: Timestamp,
     locking: Locking,
 ) -> Result<BTreeMap<InboxId, InboxState>, DatabaseError> {
     const FREE: &str = inbox_state!("{skip_locked}");
     const ANY: &str = inbox_state!("{for_update}");
     let sql = if locking == Locking::SkipBusy { FREE } else { ANY };
-    let ids: BTreeSet<&InboxId> = targets.iter().flatten().collect();
+    let ids: BTreeSet<&InboxId> = targets.iter().flatten().map(|target| &target.inbox).collect();
     let found = transaction.query_many(sql, ids.iter().map(|id| values![*id, now]).collect()).await?;
     let mut states = BTreeMap::new();
     for (id, rows) in ids.into_iter().zip(found) {
@@ -298,13 +292,16 @@ async fn lock_inboxes(
 async fn mark_busy(
     transaction: &mut Transaction,
     deliveries: &[Delivery],
-    targets: &[Vec<InboxId>],
+    targets: &[Vec<Target>],
     states: &mut BTreeMap<InboxId, InboxState>,
 ) -> Result<(), DatabaseError> {
     const EXISTS: &str = "SELECT 1 FROM inboxes WHERE id = $1";
     let must_exist = deliveries.iter().zip(targets).filter(|(delivery, _)| !delivery.opens_inboxes);
-    let missing: Vec<&InboxId> =
-        must_exist.flat_map(|(_, targets)| targets).filter(|id| !states.contains_key(*id)).collect();
+    let missing: Vec<&InboxId> = must_exist
+        .flat_map(|(_, targets)| targets)
+        .map(|it| &it.inbox)
+        .filter(|id| !states.contains_key(*id))
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -319,8 +316,9 @@ fn read_state(mut row: Row) -> Result<InboxState, DatabaseError> {
     let (number, messages, last_sequence) = (row.integer()?, row.integer()?, row.integer()?);
     let faults_left = row.integer()?;
     let (is_live, is_disabled) = (row.integer()? == 1, row.integer()? == 1);
+    let owner = ProjectId(row.uuid()?);
     let messages = u64::try_from(messages).unwrap_or(0);
-    Ok(InboxState::read(number, messages, last_sequence, is_live, is_disabled).with_faults_left(faults_left))
+    Ok(InboxState::read(number, owner, messages, last_sequence, is_live, is_disabled).with_faults_left(faults_left))
 }
 
 /// Reads the faults of those inboxes that have some left. If none has, this needs no statement.
@@ -344,19 +342,17 @@ async fn open_inboxes(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Res
         INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, opened_by_mail)
         VALUES ($1, $2, 'temporary', $3, $4, 1)
         ON CONFLICT (id) DO NOTHING RETURNING number";
-    // The inbox keeps its project, unless the sender authenticated with the key of another one.
     const REOPEN: &str = "
-        UPDATE inboxes SET project_id = CASE WHEN $5 = 1 THEN $2 ELSE project_id END, kind = 'temporary',
+        UPDATE inboxes SET project_id = $2, kind = 'temporary',
             created_at = $3, expires_at = $4, deleted_at = NULL, opened_by_mail = 1, closed = 0, message_count = 0,
             emptied_sequence = last_sequence, faults_left = CASE WHEN faults_left IS NULL THEN NULL ELSE -1 END
         WHERE number = $1";
     let policy = plan.policy;
     let expires_at = policy.now.after(policy.lifetime);
     let (mut reopen, mut create, mut created) = (Vec::new(), Vec::new(), Vec::new());
-    for Opening { id, opener, state } in plan.inboxes_to_open() {
-        let owner = opener.unwrap_or(policy.default_project);
+    for Opening { id, owner, state } in plan.inboxes_to_open() {
         if let Some(number) = state.number {
-            reopen.push(values![number, owner, policy.now, expires_at, opener.is_some()]);
+            reopen.push(values![number, owner, policy.now, expires_at]);
             state.reopened();
         } else {
             create.push(values![id, owner, policy.now, expires_at]);
@@ -379,7 +375,7 @@ async fn open_inboxes(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Res
 async fn change_outgoing(transaction: &mut Transaction, plan: &mut Plan<'_>) -> Result<(), DatabaseError> {
     let mut added = Vec::new();
     for (index, delivery) in plan.deliveries.iter().enumerate() {
-        added.extend(delivery.bounce.as_deref().filter(|_| plan.is_bounced(index)));
+        added.extend(delivery.bounces.iter().filter(|(inbox, _)| plan.is_bounced(index, inbox)).map(|(_, item)| item));
         let Some(change) = delivery.outgoing.as_ref().filter(|_| plan.is_stored(index)) else { continue };
         match change {
             OutgoingChange::Add(item) => added.push(item),

@@ -171,7 +171,7 @@ async fn replace(
 
 fn fault_row(inbox_number: i64, position: i64, fault: &Fault) -> Vec<Value> {
     let restante_api::Fault { reply, store, seconds, .. } = fault.request();
-    let (at, action) = (fault.at.as_str(), fault.action.word().as_str());
+    let (at, action) = (fault.at.as_str(), fault.action.as_str());
     let (seconds, times) = (seconds.map(i64::from), i64::from(fault.times));
     values![inbox_number, position, at, action, reply, store, seconds, times]
 }

@@ -1,7 +1,7 @@
 //! Creates, finds and ends inboxes.
 
 use super::{Change, Store, StoreError};
-use crate::db::{DatabaseError, Row, Value, values};
+use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{Inbox, InboxId, InboxKind, ProjectId, Timestamp};
 
 impl Store {
@@ -17,18 +17,38 @@ impl Store {
     }
 
     /// Creates `inbox`, empty, even if its address is reserved for its own project. `false` if the address is a live
-    /// inbox or belongs to another project.
+    /// inbox or belongs to another project. An address with a tag belongs to the owner of the address without it.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn claim_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
         const CLAIM: &str = "
             INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
-            ON CONFLICT (id) DO UPDATE SET kind = $3, created_at = $4, expires_at = $5, deleted_at = NULL,
-                opened_by_mail = 0, closed = 0, message_count = 0, emptied_sequence = inboxes.last_sequence,
+            ON CONFLICT (id) DO UPDATE SET project_id = $2, kind = $3, created_at = $4, expires_at = $5,
+                deleted_at = NULL, opened_by_mail = 0, closed = 0, message_count = 0,
+                emptied_sequence = inboxes.last_sequence,
                 faults_left = CASE WHEN inboxes.faults_left IS NULL THEN NULL ELSE -1 END
-            WHERE inboxes.project_id = $2 AND (inboxes.closed = 1 OR inboxes.expires_at <= $4)";
-        self.change_inbox(CLAIM, &inbox.id, with_all_fields(inbox)).await
+            WHERE ($6 = 1 OR inboxes.project_id = $2) AND (inboxes.closed = 1 OR inboxes.expires_at <= $4)";
+        const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1 {for_update}";
+        let inbox = inbox.clone();
+        let claim = async move |mut transaction: Transaction| {
+            let mut owns_base = false;
+            if let Some(base) = inbox.id.without_tag() {
+                let rows = transaction.query(OWNER, values![&base]).await?;
+                let owner = rows.into_iter().next().map(|mut row| row.uuid()).transpose()?.map(ProjectId);
+                if owner.is_some_and(|owner| owner != inbox.project) {
+                    return Ok(false);
+                }
+                owns_base = owner.is_some();
+            }
+            let mut parameters = with_all_fields(&inbox);
+            parameters.extend(values![owns_base]);
+            let claimed = transaction.execute(CLAIM, parameters).await? == 1;
+            transaction.notify(Change::Inbox(inbox.id).key());
+            transaction.commit().await?;
+            Ok(claimed)
+        };
+        self.database.transact(claim).await
     }
 
     /// The live inbox `id` of any project.

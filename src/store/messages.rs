@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::content::ORDINARY;
 use super::reading::Pieces;
-use super::{ContentForm, Selection, Store, StoreError};
+use super::{ContentForm, Search, Selection, Store, StoreError};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::memory::{Exhausted, Room};
 use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
@@ -19,6 +19,8 @@ const PAGE_SIZE: usize = 1024 * 1024;
 const SMALL: usize = 16 * 1024;
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
+/// Heads that are read on the calling thread.
+const FEW_HEADS: usize = 4;
 /// Contents that are read at once.
 pub(super) const CONTENTS_AT_ONCE: usize = 8;
 
@@ -157,29 +159,36 @@ impl Store {
         Ok(rows.into_iter().next().map(|mut row| row.integer().map(Cursor)).transpose()?)
     }
 
-    /// The oldest message of the selection.
+    /// The oldest match among the messages that `search` has not compared yet.
     ///
     /// # Errors
     /// See [`Store::message`].
     pub async fn oldest_match(
         &self,
         inbox: &Inbox,
-        selection: &Selection,
+        search: &mut Search,
         now: Timestamp,
     ) -> Result<Option<StoredMessage>, StoreError> {
-        let most = selection.heads_for(1);
-        let mut after = selection.after;
+        let mut most = 0;
         loop {
-            let heads = self.oldest_heads(inbox, after, most, now).await?;
+            most = search.heads_after(most);
+            let heads = self.oldest_heads(inbox, search.after, most, now).await?;
             let Some(last) = heads.last().map(|head| head.sequence) else { return Ok(None) };
             let is_end = heads.len() < most;
-            if let Some(head) = heads.into_iter().find(|head| selection.matches(head)) {
-                return self.opened(head).await;
+            search.compared += heads.len();
+            let Some(head) = search.first_match(heads).await? else {
+                search.after = last;
+                if is_end {
+                    return Ok(None);
+                }
+                continue;
+            };
+            let sequence = head.sequence;
+            if let Some(message) = self.opened(head).await? {
+                return Ok(Some(message));
             }
-            if is_end {
-                return Ok(None);
-            }
-            after = last;
+            // It was removed after its head was read.
+            search.after = sequence;
         }
     }
 
@@ -224,13 +233,12 @@ impl Store {
         loop {
             let heads = self.newest_heads(inbox, selection.after, before, most, now).await?;
             let is_end = heads.len() < most;
-            for head in heads {
-                before = head.sequence;
-                if selection.matches(&head) {
-                    matches.push(head);
-                    if matches.len() >= limit {
-                        return Ok((matches, Some(before)));
-                    }
+            before = heads.last().map_or(before, |head| head.sequence);
+            for head in selection.matching(heads).await? {
+                matches.push(head);
+                if matches.len() >= limit {
+                    let next = matches.last().map(|head| head.sequence);
+                    return Ok((matches, next));
                 }
             }
             if is_end {
@@ -264,7 +272,7 @@ impl Store {
              AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
              ORDER BY m.sequence LIMIT $5"
         );
-        self.heads(OLDEST, values![now, &inbox.id, inbox.created_at, after, most]).await
+        self.heads(OLDEST, values![now, &inbox.id, inbox.created_at, after, most], most).await
     }
 
     pub(super) async fn newest_heads(
@@ -280,11 +288,17 @@ impl Store {
              AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
              ORDER BY m.sequence DESC LIMIT $6"
         );
-        self.heads(NEWEST, values![now, &inbox.id, inbox.created_at, after, before, most]).await
+        self.heads(NEWEST, values![now, &inbox.id, inbox.created_at, after, before, most], most).await
     }
 
-    async fn heads(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Head>, DatabaseError> {
-        self.database.look_up(sql, parameters).await?.into_iter().map(Head::read).collect()
+    /// Runs a statement that reads at most `most` heads, whose subjects may have 100 KiB each.
+    async fn heads(&self, sql: &'static str, parameters: Vec<Value>, most: usize) -> Result<Vec<Head>, DatabaseError> {
+        let rows = if most <= FEW_HEADS {
+            self.database.look_up(sql, parameters).await?
+        } else {
+            self.database.query(sql, parameters).await?
+        };
+        rows.into_iter().map(Head::read).collect()
     }
 
     /// Reserves this many bytes of the memory budget, and waits for them.
@@ -391,7 +405,7 @@ mod tests {
         let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x").unwrap();
         let recipients = vec![InboxId::parse("box").unwrap()];
         let delivery =
-            Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None, bounce: None };
+            Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None, bounces: vec![] };
         store.deliver(&Arc::new(vec![delivery; 1_000]), policy, BusyInbox::Skip).await.unwrap();
 
         const OLDEST: &str = live_heads!(

@@ -34,6 +34,7 @@ mod selection;
 mod sessions;
 mod settings;
 mod sweep;
+mod tags;
 mod trash;
 mod values;
 mod waits;
@@ -43,10 +44,12 @@ use crate::memory::{Budget, Exhausted};
 use crate::model::DamagedParts;
 
 pub use change::Change;
+pub(crate) use content::on_blocking_thread;
 pub use content::{Content, ContentForm, Origin};
-pub(crate) use content::{fold_case, on_blocking_thread};
 pub use copy::{CopyError, Progress};
-pub use deliveries::{BusyInbox, Delivered, Delivery, Outcome, Outcomes, OutgoingChange, Policy, RefusedDelivery};
+pub use deliveries::{
+    BusyInbox, Delivered, Delivery, Outcome, Outcomes, OutgoingChange, Policy, RefusedDelivery, UsedFault,
+};
 pub use details::Everything;
 pub use explanation::{InboxEnd, Latest, Similar};
 pub use faults::RecipientFault;
@@ -60,7 +63,7 @@ pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
 pub use refusals::RefusalFilter;
-pub use selection::Selection;
+pub use selection::{Search, Selection};
 pub use sweep::Swept;
 pub use trash::Rubbish;
 

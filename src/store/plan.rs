@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::Change;
-use super::deliveries::{Delivered, Delivery, Outcome, Outcomes, Policy, RefusedDelivery};
+use super::deliveries::{Delivered, Delivery, Outcome, Outcomes, Policy, RefusedDelivery, UsedFault};
 use super::faults::{Pending, Use};
 use crate::model::{EmailAddress, FaultAction, FaultPoint, InboxId, MessageId, ProjectId};
 
@@ -12,6 +12,10 @@ use crate::model::{EmailAddress, FaultAction, FaultPoint, InboxId, MessageId, Pr
 pub(super) struct InboxState {
     /// `None` until the inbox exists.
     pub(super) number: Option<i64>,
+    /// The project that owns the inbox, or for which its address is reserved.
+    owner: Option<ProjectId>,
+    /// The owner of the address without its tag.
+    base: Option<Base>,
     /// The number of messages that were in it before the batch.
     messages: u64,
     last_sequence: i64,
@@ -31,34 +35,47 @@ pub(super) struct InboxState {
     placed: i64,
 }
 
+/// The owner of an address without a tag. The addresses with a tag that are not live inboxes belong to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Base {
+    pub(super) owner: ProjectId,
+    /// The owner was deleted.
+    pub(super) is_disabled: bool,
+}
+
+/// An inbox of a delivery.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) inbox: InboxId,
+    /// The recipients whose mail goes there, as addressed.
+    pub(super) recipients: Vec<InboxId>,
+}
+
 /// The plan of a batch.
 pub(super) struct Plan<'a> {
     pub(super) deliveries: &'a [Delivery],
     pub(super) policy: &'a Policy,
     /// The inboxes of each delivery.
-    targets: Vec<Vec<InboxId>>,
+    targets: Vec<Vec<Target>>,
     states: BTreeMap<InboxId, InboxState>,
     outcomes: Outcomes,
     /// Whether an inbox of the batch has faults.
     has_faults: bool,
-    /// The deliveries that use a fault, by index.
-    faulty: BTreeMap<usize, Faulty>,
+    /// The faults that the deliveries use, by index.
+    faulty: BTreeMap<usize, Vec<Faulty>>,
 }
 
-/// The fault that a delivery uses.
-#[derive(Debug)]
+/// A fault that a delivery uses.
+#[derive(Clone, Debug)]
 struct Faulty {
-    inbox: InboxId,
     used: Use,
-    /// How often the message is stored in that inbox. If 0, it is not stored in any inbox.
-    copies: u64,
+    fault: UsedFault,
 }
 
 /// An inbox that has to be created or reopened.
 pub(super) struct Opening<'a> {
     pub(super) id: &'a InboxId,
-    /// The project whose key the sender authenticated with.
-    pub(super) opener: Option<ProjectId>,
+    pub(super) owner: ProjectId,
     pub(super) state: &'a mut InboxState,
 }
 
@@ -71,8 +88,36 @@ pub(super) struct Place {
 
 impl InboxState {
     /// Creates the state of an inbox that was read.
-    pub(super) fn read(number: i64, messages: u64, last_sequence: i64, is_live: bool, is_disabled: bool) -> Self {
-        Self { number: Some(number), messages, last_sequence, is_live, is_disabled, ..Self::default() }
+    pub(super) fn read(
+        number: i64,
+        owner: ProjectId,
+        messages: u64,
+        last_sequence: i64,
+        is_live: bool,
+        is_disabled: bool,
+    ) -> Self {
+        let (number, owner) = (Some(number), Some(owner));
+        Self { number, owner, messages, last_sequence, is_live, is_disabled, ..Self::default() }
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    /// The owner of this address, to which the addresses with a tag belong.
+    pub(super) fn base(&self) -> Option<Base> {
+        Some(Base { owner: self.owner?, is_disabled: self.is_disabled })
+    }
+
+    /// Sets the owner of the address without its tag. An address with a tag belongs to that owner.
+    pub(super) fn set_base(&mut self, base: Option<Base>) {
+        self.base = base;
+        self.is_disabled = base.map_or(self.is_disabled, |base| base.is_disabled);
+    }
+
+    /// The owner of the inbox if a delivery opens it now.
+    fn next_owner(&self, default_project: ProjectId) -> ProjectId {
+        self.base.map(|base| base.owner).or(self.opener).or(self.owner).unwrap_or(default_project)
     }
 
     /// Sets the number of uses that its faults have left.
@@ -122,9 +167,15 @@ impl InboxState {
         if self.is_busy {
             return Err(RefusedDelivery::InboxBusy(id.clone()));
         }
-        // A project that authenticates with its own key takes over the address.
-        if self.is_disabled && sender.is_none() {
+        // A project that authenticates with its own key takes over the address, except that an address with a tag
+        // belongs to the owner of the address without it.
+        if self.is_disabled && (sender.is_none() || self.base.is_some()) {
             return Err(RefusedDelivery::ProjectDeleted(id.clone()));
+        }
+        if let (false, Some(base), Some(sender)) = (self.is_live, self.base, sender)
+            && base.owner != sender
+        {
+            return Err(RefusedDelivery::Foreign(id.clone()));
         }
         if !self.is_live && !opens {
             return Err(RefusedDelivery::NoInbox(id.clone()));
@@ -157,7 +208,7 @@ impl InboxState {
 impl<'a> Plan<'a> {
     pub(super) fn new(
         deliveries: &'a [Delivery],
-        targets: Vec<Vec<InboxId>>,
+        targets: Vec<Vec<Target>>,
         states: BTreeMap<InboxId, InboxState>,
         policy: &'a Policy,
     ) -> Self {
@@ -174,76 +225,99 @@ impl<'a> Plan<'a> {
     /// Counts a delivery for its inboxes, or rejects it for all of them.
     fn admit(&mut self, index: usize) {
         let Delivery { opens_inboxes, project, .. } = self.deliveries[index];
-        let fault = self.next_fault(index);
-        for id in &self.targets[index] {
-            let copies = fault.as_ref().map_or(1, |(faulty, _)| faulty.copies_in(id)).max(1);
-            let state = self.states.entry(id.clone()).or_default();
-            if let Err(error) = state.check(id, opens_inboxes, project, copies, self.policy) {
+        let faults = self.next_faults(index);
+        for Target { inbox, .. } in &self.targets[index] {
+            let state = self.states.entry(inbox.clone()).or_default();
+            let copies = copies_in(inbox, &faults).max(1);
+            if let Err(error) = state.check(inbox, opens_inboxes, project, copies, self.policy) {
                 self.outcomes[index] = Err(error);
                 return;
             }
         }
-        if let Some((faulty, action)) = fault
-            && let Err(error) = self.use_fault(index, faulty, action)
-        {
+        if let Err(error) = self.use_faults(index, &faults) {
             self.outcomes[index] = Err(error);
             return;
         }
-        for id in &self.targets[index] {
-            let copies = self.faulty.get(&index).map_or(1, |faulty| faulty.copies_in(id));
-            let state = self.states.entry(id.clone()).or_default();
+        for Target { inbox, .. } in &self.targets[index] {
+            let copies = copies_in(inbox, &faults);
+            let state = self.states.entry(inbox.clone()).or_default();
             if copies > 0 {
                 state.wanted += copies;
                 state.opener = state.opener.or(project);
             }
         }
+        if !faults.is_empty() {
+            self.faulty.insert(index, faults);
+        }
     }
 
-    /// The fault that applies to a delivery: that of the first recipient that has one for a message. No fault applies
-    /// to messages that the service composed.
-    fn next_fault(&self, index: usize) -> Option<(Faulty, FaultAction)> {
-        let Delivery { recipients, opens_inboxes: true, .. } = &self.deliveries[index] else { return None };
-        if !self.has_faults {
-            return None;
+    /// The faults that apply to a delivery. SMTP has one reply for all recipients, so of the faults that change the
+    /// reply, that of the first recipient applies; if it rejects the message, no other fault does. No fault applies to
+    /// messages that the service composed.
+    fn next_faults(&self, index: usize) -> Vec<Faulty> {
+        let mut faults: Vec<Faulty> = Vec::new();
+        if !self.has_faults || !self.deliveries[index].opens_inboxes {
+            return faults;
         }
-        recipients.iter().find_map(|recipient| {
-            let is_target = |id: &InboxId| self.targets[index].contains(id);
-            let inbox = Some(recipient.clone()).filter(is_target).or_else(|| recipient.without_tag())?;
-            let state = self.states.get(&inbox)?;
-            let pending = state.message_fault()?;
-            let used = Use { fault_number: pending.number, inbox_number: state.number? };
+        let mut changes_reply = false;
+        for Target { inbox, recipients } in &self.targets[index] {
+            let Some(state) = self.states.get(inbox) else { continue };
+            let (Some(pending), Some(inbox_number)) = (state.message_fault(), state.number) else { continue };
             let action = pending.fault.action.clone();
-            Some((Faulty { inbox, used, copies: action.copies() }, action))
-        })
+            if action.changes_reply() && std::mem::replace(&mut changes_reply, true) {
+                continue;
+            }
+            let used = Use { fault_number: pending.number, inbox_number };
+            faults.push(Faulty {
+                used,
+                fault: UsedFault { inbox: inbox.clone(), recipients: recipients.clone(), action },
+            });
+        }
+        if let Some(decides) = faults.iter().position(Faulty::keeps_from_all) {
+            faults = vec![faults.swap_remove(decides)];
+        }
+        faults
     }
 
-    /// Counts a fault as used, unless the delivery lacks the notification that it needs.
-    fn use_fault(&mut self, index: usize, faulty: Faulty, action: FaultAction) -> Result<(), RefusedDelivery> {
+    /// Counts the faults as used, unless the delivery lacks a notification that it needs.
+    fn use_faults(&mut self, index: usize, faults: &[Faulty]) -> Result<(), RefusedDelivery> {
         let delivery = &self.deliveries[index];
+        let missing = faults.iter().filter(|faulty| {
+            let inbox = &faulty.fault.inbox;
+            faulty.fault.action == FaultAction::Bounce && !delivery.bounces.iter().any(|(of, _)| of == inbox)
+        });
+        let missing: Vec<UsedFault> = missing.map(|faulty| faulty.fault.clone()).collect();
         // The sending side can send a notification to no other path.
-        let has_sender = || EmailAddress::parse(&delivery.content.origin.reverse_path).is_ok();
-        let bounces = action == FaultAction::Bounce && has_sender();
-        if bounces && delivery.bounce.is_none() {
-            return Err(RefusedDelivery::BounceWanted { inbox: faulty.inbox, delivery: Box::new(delivery.clone()) });
+        if !missing.is_empty() && EmailAddress::parse(&delivery.content.origin.reverse_path).is_ok() {
+            return Err(RefusedDelivery::BounceWanted { faults: missing, delivery: Box::new(delivery.clone()) });
         }
-        if let Some(state) = self.states.get_mut(&faulty.inbox) {
-            state.use_fault();
+        for faulty in faults {
+            if let Some(state) = self.states.get_mut(&faulty.fault.inbox) {
+                state.use_fault();
+            }
         }
-        self.faulty.insert(index, faulty);
-        self.outcomes[index] = Ok(Delivered { messages: Vec::new(), fault: Some(action) });
+        let faults = faults.iter().map(|faulty| faulty.fault.clone()).collect();
+        self.outcomes[index] = Ok(Delivered { messages: Vec::new(), faults });
         Ok(())
+    }
+
+    /// How often a delivery that was not rejected is stored in an inbox.
+    fn copies(&self, index: usize, inbox: &InboxId) -> u64 {
+        copies_in(inbox, self.faulty.get(&index).map_or(&[], Vec::as_slice))
     }
 
     /// The inboxes that have to be created or reopened for the deliveries that were not rejected.
     pub(super) fn inboxes_to_open(&mut self) -> Vec<Opening<'_>> {
         let closed = self.states.iter_mut().filter(|(_, state)| !state.is_live && state.wanted > 0);
-        closed.map(|(id, state)| Opening { id, opener: state.opener, state }).collect()
+        let default_project = self.policy.default_project;
+        closed.map(|(id, state)| Opening { id, owner: state.next_owner(default_project), state }).collect()
     }
 
     /// Rejects deliveries that were admitted for an inbox that another transaction has locked.
     pub(super) fn refuse_busy(&mut self) {
         for index in 0..self.deliveries.len() {
-            let busy = self.targets[index].iter().find(|id| self.states.get(*id).is_some_and(|state| state.is_busy));
+            let mut inboxes = self.targets[index].iter().map(|target| &target.inbox);
+            let busy = inboxes.find(|id| self.states.get(*id).is_some_and(|state| state.is_busy));
             if let Some(id) = busy.cloned()
                 && self.is_stored(index)
             {
@@ -258,25 +332,26 @@ impl<'a> Plan<'a> {
 
     /// Whether the delivery is stored, according to the plan so far.
     pub(super) fn is_stored(&self, index: usize) -> bool {
-        self.outcomes[index].is_ok() && self.faulty.get(&index).is_none_or(|faulty| faulty.copies > 0)
+        self.outcomes[index].is_ok() && self.targets[index].iter().any(|it| self.copies(index, &it.inbox) > 0)
     }
 
-    /// Whether the delivery uses a fault that makes it bounce, according to the plan so far.
-    pub(super) fn is_bounced(&self, index: usize) -> bool {
-        matches!(&self.outcomes[index], Ok(Delivered { fault: Some(FaultAction::Bounce), .. }))
+    /// Whether the delivery uses a fault that makes it bounce at `inbox`, according to the plan so far.
+    pub(super) fn is_bounced(&self, index: usize, inbox: &InboxId) -> bool {
+        let Ok(delivered) = &self.outcomes[index] else { return false };
+        delivered.faults.iter().any(|fault| fault.inbox == *inbox && fault.action == FaultAction::Bounce)
     }
 
     /// The uses of faults.
     pub(super) fn uses(&self) -> Vec<Use> {
-        self.faulty.values().map(|faulty| faulty.used).collect()
+        self.faulty.values().flatten().map(|faulty| faulty.used).collect()
     }
 
     /// Rejects a delivery that was admitted. It uses no fault.
     pub(super) fn refuse(&mut self, index: usize, error: RefusedDelivery) {
-        let faulty = self.faulty.remove(&index);
-        for id in &self.targets[index] {
-            if let Some(state) = self.states.get_mut(id) {
-                let copies = faulty.as_ref().map_or(1, |faulty| faulty.copies_in(id));
+        let faults = self.faulty.remove(&index).unwrap_or_default();
+        for Target { inbox, .. } in &self.targets[index] {
+            if let Some(state) = self.states.get_mut(inbox) {
+                let copies = copies_in(inbox, &faults);
                 state.wanted = state.wanted.saturating_sub(copies);
             }
         }
@@ -287,10 +362,11 @@ impl<'a> Plan<'a> {
     pub(super) fn place(&mut self, index: usize) -> Vec<Place> {
         let mut places = Vec::with_capacity(self.targets[index].len());
         let mut messages = Vec::with_capacity(places.capacity());
-        for id in &self.targets[index] {
+        for Target { inbox: id, .. } in &self.targets[index] {
+            let copies = self.copies(index, id);
             let Some(state) = self.states.get_mut(id) else { continue };
             let Some(inbox_number) = state.number else { continue };
-            for _ in 0..self.faulty.get(&index).map_or(1, |faulty| faulty.copies_in(id)) {
+            for _ in 0..copies {
                 state.placed += 1;
                 let message = MessageId::generate();
                 messages.push(Outcome { inbox: id.clone(), message });
@@ -315,7 +391,7 @@ impl<'a> Plan<'a> {
             let full = (state.total() >= self.policy.inbox_messages).then(|| Change::InboxFull(id.clone()));
             std::iter::once(Change::Inbox(id.clone())).chain(full)
         });
-        filled.chain(self.faulty.values().map(|faulty| Change::Inbox(faulty.inbox.clone())))
+        filled.chain(self.faulty.values().flatten().map(|faulty| Change::Inbox(faulty.fault.inbox.clone())))
     }
 
     pub(super) fn outcomes(self) -> Outcomes {
@@ -324,8 +400,17 @@ impl<'a> Plan<'a> {
 }
 
 impl Faulty {
-    /// How often the message is stored in this inbox.
-    fn copies_in(&self, inbox: &InboxId) -> u64 {
-        if *inbox == self.inbox { self.copies } else { self.copies.min(1) }
+    /// Whether it keeps the message from being stored for any recipient.
+    fn keeps_from_all(&self) -> bool {
+        self.fault.action.changes_reply() && self.fault.action.copies() == 0
     }
+}
+
+/// How often a delivery with these faults is stored in `inbox`.
+fn copies_in(inbox: &InboxId, faults: &[Faulty]) -> u64 {
+    if faults.iter().any(Faulty::keeps_from_all) {
+        return 0;
+    }
+    let own = faults.iter().find(|faulty| faulty.fault.inbox == *inbox);
+    own.map_or(1, |faulty| faulty.fault.action.copies())
 }

@@ -201,6 +201,8 @@ CREATE TABLE refusals (
     recipient TEXT NOT NULL,
     -- The inbox of the recipient; empty if no recipient is known.
     inbox_id TEXT NOT NULL,
+    -- Whether the client used a key of the project.
+    authenticated BIGINT NOT NULL,
     reason TEXT NOT NULL,
     reply TEXT NOT NULL,
     refused_at BIGINT NOT NULL

@@ -186,7 +186,7 @@ async fn restore(
         let number = row.integer()?;
         numbers.push(values![number]);
         named.push(values![deletion, number]);
-        transaction.notify(Change::Inbox(InboxId::from_stored(row.text()?)).key());
+        transaction.notify(Change::Restored(InboxId::from_stored(row.text()?)).key());
     }
     let inboxes = transaction.execute_many(REOPEN, named.clone()).await?;
     let messages = transaction.execute_many(REFILL, named).await?;

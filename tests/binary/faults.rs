@@ -149,7 +149,7 @@ for recipient in recipients:
         smtp.say("DATA").unwrap();
         smtp.say("Message-ID: <1@app.example>\r\nSubject: Welcome\r\n\r\nHi\r\n.").unwrap()
     };
-    assert_eq!(send(&sender), "250 2.0.0 OK");
+    assert!(send(&sender).starts_with("250 2.0.0 Stored"));
     let bounce: Value = serde_json::from_str(&server.run_cli(&key, ["wait", &sender, "--json"])).unwrap();
     assert_eq!(bounce["subject"], "Undelivered Mail: Welcome");
     let url = format!("{}/v1/messages/{}", server.url, bounce["id"].as_str().unwrap());
@@ -162,14 +162,13 @@ for recipient in recipients:
     let raw = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(raw.path(), get("raw")).unwrap();
     let read = printed(Command::new("python3").args(["-c", SCRIPT]).stdin(std::fs::File::open(raw.path()).unwrap()));
-    let expected = [&other, &one].map(|recipient| format!("rfc822; {recipient} failed 5.1.1")).join("\n");
-    assert_eq!(read, format!("dns; restante.test\n{expected}"));
+    assert_eq!(read, format!("dns; restante.test\nrfc822; {one} failed 5.1.1"));
 
     // A bounce never bounces.
-    assert_eq!(send(""), "250 2.0.0 OK");
+    assert!(send("").starts_with("250 2.0.0 Stored"));
     assert_eq!(faults(&server, &key, &one)[0]["used"], 2);
     deliver(&server.smtp, &one, "Last", "text");
-    for (inbox, count) in [(&sender, 1), (&one, 1), (&other, 0)] {
+    for (inbox, count) in [(&sender, 1), (&one, 1), (&other, 2)] {
         assert_eq!(server.run_cli(&key, ["messages", inbox]).lines().count(), count, "{inbox}");
     }
 }

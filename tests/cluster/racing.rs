@@ -46,7 +46,8 @@ async fn deliver(store: &Store, project: ProjectId, inbox: &InboxId, subject: &s
     let raw = format!("Subject: {subject}\r\n\r\ntext\r\n").into_bytes();
     let content = Content::encode(restante_mail::parse(&raw), String::new(), Origin::default(), &raw).unwrap();
     let recipients = vec![inbox.clone()];
-    let delivery = Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None, bounce: None };
+    let delivery =
+        Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None, bounces: vec![] };
     let lifetime = Duration::from_secs(3_600);
     let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project: project };
     let outcomes = store.deliver(&Arc::new(vec![delivery]), policy, BusyInbox::Wait).await.unwrap();

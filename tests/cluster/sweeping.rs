@@ -46,7 +46,7 @@ async fn fill(store: &Store) {
     let raw = b"Subject: Hello\r\n\r\nHello\r\n";
     let content = Content::encode(restante_mail::parse(raw), String::new(), Origin::default(), raw).unwrap();
     let delivery =
-        Delivery { recipients: vec![id], project: None, opens_inboxes: true, content, outgoing: None, bounce: None };
+        Delivery { recipients: vec![id], project: None, opens_inboxes: true, content, outgoing: None, bounces: vec![] };
     let policy = Policy { now: START, lifetime: HOUR, inbox_messages: 1_000, default_project: project };
     let batch = Arc::new(vec![delivery; MESSAGES]);
     store.deliver(&batch, policy, BusyInbox::Wait).await.unwrap();

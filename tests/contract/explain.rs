@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use super::smtp::Smtp;
@@ -188,6 +190,40 @@ pub async fn a_refusal_without_a_recipient_is_shown_but_does_not_decide(engine: 
     let explained = explain_refused(&api, &inbox, 1).await;
     assert_eq!(explained["refused"][0]["recipient"], "");
     assert_summary(&explained, "Clients use SMTP");
+}
+
+pub async fn refusals_of_another_project_s_mail_are_not_shown(engine: Engine) {
+    let (api, smtp, _) = start(engine).await;
+    let theirs = api.create_inbox_with(&api.other_key).await;
+    let explain = async || {
+        let explained = api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{theirs}/explain"), "").await;
+        explained.json()["refused"].as_array().unwrap().clone()
+    };
+    let plain = |key: &str| format!("AUTH PLAIN {}", BASE64_STANDARD.encode(format!("\0restante\0{key}")));
+    let mut own = smtp.client().await;
+    assert!(own.say(&plain(api.key.as_str())).await.starts_with("235"));
+    // The same local part on another domain, with and without a key; and an address on the mail domain with a key.
+    let abroad = format!("{theirs}@customer.example");
+    assert!(own.send_from("secret@app.example", &[&abroad], MAIL).await.starts_with("550 5.7.1"));
+    own.say("RSET").await;
+    assert!(own.send_from("secret@app.example", &[&address(&theirs)], "a\nb").await.starts_with("550 5.6.11"));
+    assert!(smtp.client().await.send_from("secret@app.example", &[&abroad], MAIL).await.starts_with("550 5.7.1"));
+    // Without a recipient: with a key, nothing is shown; without one, the refusal without its sender.
+    assert!(smtp.client().await.say("MAIL FROM:<secret@app.example> SIZE=999999").await.starts_with("552"));
+    let mut own = smtp.client().await;
+    assert!(own.say(&plain(api.key.as_str())).await.starts_with("235"));
+    assert!(own.say("MAIL FROM:<secret@app.example> SIZE=999998").await.starts_with("552"));
+    let refused = explain().await;
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert_eq!((&refused[0]["sender"], &refused[0]["recipient"]), (&json!(""), &json!("")));
+    // What concerns the address is shown: mail without a key on the mail domain, and all mail of the own key.
+    assert!(smtp.send(&address(&theirs), "a\nb").await.starts_with("550 5.6.11"));
+    assert_eq!(explain().await.len(), 2);
+    let mut client = smtp.client().await;
+    assert!(client.say(&plain(api.other_key.as_str())).await.starts_with("235"));
+    assert!(client.send(&[&abroad], MAIL).await.starts_with("550 5.7.1"));
+    let refused = explain().await;
+    assert_eq!((refused.len(), &refused[0]["recipient"]), (3, &json!(abroad)), "{refused:?}");
 }
 
 pub async fn the_inbox_has_ended(engine: Engine) {

@@ -195,6 +195,43 @@ pub async fn each_message_meets_the_next_fault(engine: Engine) {
     assert_eq!(used(&api, &inbox).await, [1, 1, 2, 1]);
 }
 
+pub async fn a_fault_that_accepts_loses_nobody_else_s_copy(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let (bounced, to_bounced) = inbox_with(&api, json!([{"at": "data", "do": "bounce", "times": 2}])).await;
+    let (twice, to_twice) = inbox_with(&api, json!([{"at": "data", "do": "duplicate"}])).await;
+    let other = api.create_inbox().await;
+    let to_other = format!("{other}@{MAIL_DOMAIN}");
+    for (recipient, start) in [(&to_twice, "250-2.0.0 Stored"), (&to_other, "250 2.0.0 Stored")] {
+        let reply = smtp.client().await.send_from("app@client.example", &[&to_bounced, recipient], MAIL).await;
+        assert!(reply.starts_with(start), "{reply}");
+    }
+    assert_eq!((messages(&api, &bounced).await, messages(&api, &twice).await, messages(&api, &other).await), (0, 2, 1));
+    assert_eq!((used(&api, &bounced).await, used(&api, &twice).await), (vec![2], vec![1]));
+    assert_eq!(api.service.queued_outgoing().await.unwrap(), 2);
+    // The others' owners do not see a bounce.
+    assert_eq!(explain_refused(&api, &bounced, 2).await["refused"][0]["reply"], "accepted, and bounced on request");
+    let explanation = api.get(&format!("/v1/inboxes/{other}/explain")).await.json();
+    assert_eq!(explanation["refused"], json!([]));
+}
+
+pub async fn a_reply_is_one_for_all_recipients(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let (bounced, to_bounced) = inbox_with(&api, json!([{"at": "data", "do": "bounce"}])).await;
+    let (deferred, to_deferred) = inbox_with(&api, json!([{"at": "data", "do": "defer"}])).await;
+    let (rejected, to_rejected) = inbox_with(&api, json!([{"at": "data", "do": "reject"}])).await;
+    for (recipients, start) in [([&to_bounced, &to_deferred], "451 4.3.0"), ([&to_rejected, &to_bounced], "550 5.1.1")]
+    {
+        let recipients = recipients.map(String::as_str);
+        let reply = smtp.client().await.send_from("app@client.example", &recipients, MAIL).await;
+        assert!(reply.starts_with(start), "{reply}");
+    }
+    assert_eq!((used(&api, &deferred).await, used(&api, &rejected).await), (vec![1], vec![1]));
+    assert_eq!((used(&api, &bounced).await, messages(&api, &bounced).await), (vec![0], 0));
+    assert_eq!((messages(&api, &deferred).await, messages(&api, &rejected).await), (0, 0));
+}
+
 pub async fn a_sender_that_cannot_be_notified_gets_no_bounce(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;

@@ -91,6 +91,7 @@ cases! {
         mail_opened_another_inbox,
         mail_went_to_another_domain,
         a_refusal_without_a_recipient_is_shown_but_does_not_decide,
+        refusals_of_another_project_s_mail_are_not_shown,
         the_inbox_has_ended,
         only_the_owner_is_answered;
     faults:
@@ -100,6 +101,8 @@ cases! {
         a_deferred_client_is_accepted_the_third_time,
         a_fault_concerns_its_own_inbox_and_its_tags,
         each_message_meets_the_next_fault,
+        a_fault_that_accepts_loses_nobody_else_s_copy,
+        a_reply_is_one_for_all_recipients,
         a_sender_that_cannot_be_notified_gets_no_bounce,
         a_fault_ends_with_its_inbox,
         a_full_inbox_uses_no_fault,
@@ -133,7 +136,7 @@ cases! {
         it_ends_with_the_answer_if_the_client_requests_it,
         what_was_sent_ahead_is_answered_in_order,
         an_earlier_answer_that_is_not_read_yet_is_not_lost,
-        at_the_end_of_the_grace_the_answer_says_that_it_is_the_last;
+        at_a_stop_the_answer_says_that_it_is_the_last;
     openapi:
         the_router_answers_exactly_the_operations_of_the_contract,
         answers_fit_the_schemas_of_the_contract;
@@ -165,7 +168,7 @@ cases! {
         headers_are_bounded,
         a_client_that_is_still_sending_too_large_a_body_reads_the_refusal,
         a_stop_closes_idle_connections_and_lets_running_requests_finish,
-        waits_that_are_open_at_the_end_of_the_grace_get_a_503;
+        a_stop_answers_open_waits_with_a_503_immediately;
     wait:
         a_stored_message_is_returned_at_once_as_it_is_shown_alone,
         the_oldest_match_comes_first_and_after_is_the_cursor,

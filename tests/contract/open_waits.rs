@@ -1,8 +1,6 @@
 //! A connection with an open wait stays an ordinary connection: it can be used after the answer, and pipelined requests
 //! are answered.
 
-use std::time::Duration;
-
 use futures_util::future::select_all;
 
 use super::server::{Client, LONG, Server};
@@ -96,8 +94,8 @@ pub async fn an_earlier_answer_that_is_not_read_yet_is_not_lost(engine: Engine) 
     assert_eq!(within(client.read()).await.text("subject"), "Hello");
 }
 
-pub async fn at_the_end_of_the_grace_the_answer_says_that_it_is_the_last(engine: Engine) {
-    let server = Server::start(engine, Duration::ZERO).await;
+pub async fn at_a_stop_the_answer_says_that_it_is_the_last(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     let clients = four_waiting(&server, "HTTP/1.1", "").await;
     server.stop();
     for (mut client, _) in clients {

@@ -64,6 +64,15 @@ impl Server {
         })
     }
 
+    /// A request whose body `{}` is still missing, and which the server is reading.
+    async fn half_sent_request(&self) -> Client {
+        let mut client = self.connect().await;
+        let head = self.head("POST", "/v1/inboxes");
+        client.write(format!("{head}Content-Length: 2\r\nExpect: 100-continue\r\n\r\n").as_bytes()).await;
+        assert_eq!(within(client.read()).await.status, 100);
+        client
+    }
+
     /// Four waits that hold their slots, each on its own connection.
     pub(super) async fn four_waits(&self) -> Vec<(String, JoinHandle<Answer>)> {
         four_waits_by(&self.api, |path| self.spawn_get(path)).await
@@ -197,26 +206,28 @@ pub async fn a_stop_closes_idle_connections_and_lets_running_requests_finish(eng
     let mut idle = server.connect().await;
     idle.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
     within(idle.read()).await;
-    let waits = server.four_waits().await;
+    let mut running = server.half_sent_request().await;
     server.stop.cancel();
     assert_eq!(idle.read_to_end().await, "");
-    for (inbox, wait) in waits {
-        assert!(!server.serving.is_finished());
-        server.api.deliver(&inbox, "Hello").await;
-        assert_eq!(within(wait).await.unwrap().status, 200);
-    }
+    assert!(!server.serving.is_finished());
+    running.write(b"{}").await;
+    assert_eq!(within(running.read()).await.status, 201);
     within(server.serving).await.unwrap();
     assert!(TcpStream::connect(server.address).await.is_err());
 }
 
-pub async fn waits_that_are_open_at_the_end_of_the_grace_get_a_503(engine: Engine) {
-    let server = Server::start(engine, Duration::ZERO).await;
+pub async fn a_stop_answers_open_waits_with_a_503_immediately(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
     let waits = server.four_waits().await;
+    let mut running = server.half_sent_request().await;
     server.stop.cancel();
     for (_, wait) in waits {
         let answer = within(wait).await.unwrap();
         assert_eq!(answer.error(), (503, "service is stopping".to_owned()));
         assert_eq!(answer.headers["retry-after"], "1");
     }
+    // A request that is not a wait still has its time.
+    running.write(b"{}").await;
+    assert_eq!(within(running.read()).await.status, 201);
     within(server.serving).await.unwrap();
 }

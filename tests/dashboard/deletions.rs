@@ -5,7 +5,7 @@ use std::time::Duration;
 use restante::service::UNDO_TIME;
 
 use super::visitor::Visitor;
-use testkit::{Answer, Engine, Harness};
+use testkit::{Answer, Engine, Harness, within};
 
 /// The id of the deletion that a redirect names.
 fn deletion(answer: &Answer) -> String {
@@ -59,6 +59,38 @@ async fn a_message_is_deleted_and_comes_back_on_sqlite() {
 #[tokio::test]
 async fn a_message_is_deleted_and_comes_back_on_postgresql() {
     a_message_is_deleted_and_comes_back(Engine::Postgres).await;
+}
+
+/// An open wait may already have compared later messages than the one that comes back.
+async fn an_open_wait_gets_a_message_that_comes_back(engine: Engine) {
+    let harness = Harness::on(engine).await;
+    let own = Visitor::of_default(&harness).await;
+    let (inbox, project) = (harness.create_inbox().await, own.project_path().await);
+    let code = harness.deliver(&inbox, "Your code").await;
+    let page = format!("{project}/inboxes/{inbox}");
+    let undo = deletion(&own.post(&format!("{page}/messages/{code}/delete"), &[]).await);
+    harness.deliver(&inbox, "Welcome").await;
+    let path = format!("/v1/inboxes/{inbox}/messages/wait?subject=code&timeout=120000");
+    let mut waits: Vec<_> = (0..5).map(|_| harness.spawn_get(&path)).collect();
+    // When one of five is refused, the other four are open.
+    let (refused, place, _) = within(futures_util::future::select_all(waits.iter_mut())).await;
+    assert_eq!(refused.unwrap().status, 429);
+    drop(waits.remove(place));
+    harness.deliver(&inbox, "Bye").await;
+    own.post(&format!("{project}/undo"), &[("deletion", &undo)]).await;
+    for wait in waits {
+        assert_eq!(within(wait).await.unwrap().text("id"), code);
+    }
+}
+
+#[tokio::test]
+async fn an_open_wait_gets_a_message_that_comes_back_on_sqlite() {
+    an_open_wait_gets_a_message_that_comes_back(Engine::Sqlite).await;
+}
+
+#[tokio::test]
+async fn an_open_wait_gets_a_message_that_comes_back_on_postgresql() {
+    an_open_wait_gets_a_message_that_comes_back(Engine::Postgres).await;
 }
 
 async fn inboxes_are_deleted_and_come_back(engine: Engine) {

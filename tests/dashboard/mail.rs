@@ -63,6 +63,59 @@ async fn a_search_in_texts_stays_within_the_memory_budget() {
     assert_eq!(budget.free(), free);
 }
 
+/// Three batches of long texts, which take more than the time of one step to compare.
+#[tokio::test]
+async fn a_search_in_an_inbox_stops_in_time_and_continues() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let text = "word ".repeat(10_000);
+    for number in 0..450 {
+        let text = if number == 0 { "pears" } else { &text };
+        harness.deliver_raw(&inbox, &format!("Subject: Mail {number}\r\n\r\n{text}\r\n")).await;
+    }
+    let first = format!("{}/inboxes/{inbox}?q=pears", own.project_path().await);
+    let (mut path, mut steps) = (first.clone(), 0);
+    let found = loop {
+        let page = own.get(&path).await.body;
+        if page.contains(">Mail 0<") {
+            break page;
+        }
+        steps += 1;
+        assert!(page.contains("Nothing found") && page.contains("There are older messages."), "{page}");
+        let mut links = page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+        path = links.find(|link| link.contains("before=")).unwrap().replace("&#38;", "&");
+    };
+    assert!(steps > 0, "the first step compared all messages");
+    assert!(!found.contains("before="), "{found}");
+}
+
+/// A page has a limit of bytes, so that a list of large messages is not read whole.
+#[tokio::test]
+async fn a_list_of_large_messages_has_short_pages() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let text = "word ".repeat(300_000);
+    for number in 0..5 {
+        harness.deliver_raw(&inbox, &format!("Subject: Large {number}\r\n\r\n{text}\r\n")).await;
+    }
+    let project = own.project_path().await;
+    for list in [format!("{project}/inboxes/{inbox}"), format!("{project}/mail")] {
+        let (mut path, mut subjects, mut pages) = (Some(list.clone()), Vec::new(), 0);
+        while let Some(link) = path {
+            let page = own.get(&link).await.body;
+            let rows = page.split(">Large ").skip(1).map(|rest| rest[..1].to_owned());
+            subjects.extend(rows);
+            let mut links = page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+            path = links.find(|link| link.contains("before=")).map(|link| link.replace("&#38;", "&"));
+            pages += 1;
+        }
+        assert_eq!(subjects, ["4", "3", "2", "1", "0"], "{list}");
+        assert!(pages > 1, "{list}");
+    }
+}
+
 #[tokio::test]
 async fn the_trace_of_this_server_leads_the_headers() {
     let harness = Harness::start().await;

@@ -103,10 +103,15 @@ async fn an_address_reserved_for_another_project_is_not_given_away() {
     let foreign = harness.create_inbox_with(&harness.other_key).await;
     harness.call_with(&harness.other_key, "DELETE", &format!("/v1/inboxes/{foreign}"), "").await;
     let inboxes = format!("{}/inboxes", own.project_path().await);
-    assert_eq!(own.post(&inboxes, &[("kind", "permanent"), ("name", &foreign)]).await.status, 422);
+    let tagged = format!("{foreign}+news");
+    for name in [&foreign, &tagged] {
+        assert_eq!(own.post(&inboxes, &[("kind", "permanent"), ("name", name)]).await.status, 422, "{name}");
+    }
     let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
     let inboxes = format!("{}/inboxes", other.project_path().await);
-    assert_eq!(other.post(&inboxes, &[("kind", "permanent"), ("name", &foreign)]).await.status, 303);
+    for name in [&foreign, &tagged] {
+        assert_eq!(other.post(&inboxes, &[("kind", "permanent"), ("name", name)]).await.status, 303, "{name}");
+    }
 }
 
 #[tokio::test]
@@ -311,6 +316,7 @@ pub fn refusal() -> RefusedMail {
         sender: "<a@b.example>".to_owned(),
         recipient: "<x@elsewhere.example>".to_owned(),
         inbox: None,
+        authenticated: false,
         reason: "inbox_full".to_owned(),
         reply: "452 4.2.2 Inbox full".to_owned(),
         refused_at: START,

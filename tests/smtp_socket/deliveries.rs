@@ -54,6 +54,28 @@ async fn a_key_as_password_picks_the_project() {
 }
 
 #[tokio::test]
+async fn a_tag_of_an_ended_inbox_is_refused_to_the_key_of_another_project() {
+    let server = Server::start().await;
+    let key = server.new_project("second").await;
+    assert!(server.greeted().await.message(&["shop@restante.test"], "x").await.starts_with("250"));
+    let mut other = server.greeted().await;
+    assert!(other.command(&plain("anybody", key.as_str())).await.starts_with("235 "));
+    // While the inbox is live, mail with any tag is its own.
+    assert!(other.message(&["shop+news@restante.test"], "x").await.starts_with("250"));
+    assert_eq!(server.messages("shop@restante.test").await.len(), 2);
+    server.clock.advance(Duration::from_secs(3_600));
+    let mut client = server.greeted().await;
+    assert!(client.command(&plain("anybody", key.as_str())).await.starts_with("235 "));
+    assert!(client.command("MAIL FROM:<app@sender.example>").await.starts_with("250"));
+    assert_eq!(client.command("RCPT TO:<shop+news@restante.test>").await, "550 5.2.1 Mailbox disabled\r\n");
+    assert!(client.command("RCPT TO:<none+news@restante.test>").await.starts_with("250"));
+    // Without a key, late mail goes to the project of the inbox.
+    assert!(server.greeted().await.message(&["shop+news@restante.test"], "late").await.starts_with("250"));
+    assert_eq!(server.messages("shop+news@restante.test").await, [b"late\r\n"]);
+    assert!(server.messages_of(key.as_str(), "shop+news@restante.test").await.is_empty());
+}
+
+#[tokio::test]
 async fn a_revoked_key_sends_no_more_mail_from_an_open_session() {
     let server = Server::start().await;
     let key = server.new_project("second").await;

@@ -127,7 +127,7 @@ impl Bed {
         outcomes.unwrap().into_iter().map(|delivered| delivered.messages).collect()
     }
 
-    /// Delivers one message at `now` and returns its ids, in the order of the inboxes' names.
+    /// Delivers one message at `now` and returns its ids, in the order of the recipients.
     pub async fn mail(&self, recipients: &[&str], subject: &str, now: Timestamp) -> Vec<MessageId> {
         let outcomes = self.store(&[delivery(recipients, subject)], now).await;
         outcomes.into_iter().flatten().map(|outcome| outcome.message).collect()
@@ -168,7 +168,7 @@ pub fn delivery(recipients: &[&str], subject: &str) -> Delivery {
         opens_inboxes: true,
         content: content(raw.as_bytes()),
         outgoing: None,
-        bounce: None,
+        bounces: vec![],
     }
 }
 

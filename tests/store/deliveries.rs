@@ -48,6 +48,35 @@ pub async fn a_tag_goes_to_the_inbox_without_it_if_that_is_live(bed: Bed) {
     assert_eq!(bed.subjects("box+tag", LATER).await, ["base has ended"]);
 }
 
+pub async fn a_tag_belongs_to_the_owner_of_its_base(bed: Bed) {
+    let (owner, other) = (bed.project("owner").await, bed.project("other").await);
+    let by = |project, name| Delivery { project: Some(project), ..delivery(&[name], "x") };
+    let foreign =
+        |outcomes: Vec<Result<_, RefusedDelivery>>| matches!(outcomes[..], [Err(RefusedDelivery::Foreign(_))]);
+    bed.inbox(owner, "box").await;
+    // The base is live: the mail is its own.
+    bed.store(&[by(other, "box+news")], START).await;
+    assert_eq!(bed.subjects("box", START).await, ["x"]);
+    // The base is reserved.
+    assert!(foreign(bed.deliver(&[by(other, "box+news")], LATER).await));
+    let check = bed.store.check_recipient(&id("box+news"), Some(other), &bed.policy(LATER)).await.unwrap();
+    assert!(matches!(check, Err(RefusedDelivery::Foreign(_))));
+    bed.store.check_recipient(&id("box+news"), Some(owner), &bed.policy(LATER)).await.unwrap().unwrap();
+    bed.store(&[by(owner, "box+keyed"), delivery(&["box+late"], "x")], LATER).await;
+    for tagged in ["box+keyed", "box+late"] {
+        assert_eq!(bed.live(tagged, LATER).await.unwrap().project, owner, "{tagged}");
+    }
+    // Its owner has ended.
+    assert!(bed.store.delete_project("owner", LATER).await.unwrap());
+    for sender in [None, Some(other)] {
+        let outcomes = bed.deliver(&[Delivery { project: sender, ..delivery(&["box+news"], "x") }], LATER).await;
+        assert!(matches!(outcomes[..], [Err(RefusedDelivery::ProjectDeleted(_))]));
+    }
+    // An address that has no base is anybody's.
+    bed.store(&[by(other, "none+news")], START).await;
+    assert_eq!(bed.live("none+news", START).await.unwrap().project, other);
+}
+
 pub async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) {
     for number in 1..FULL {
         bed.mail(&["full"], &number.to_string(), START).await;
@@ -66,9 +95,9 @@ pub async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) 
     while changes.recv().await.unwrap() != Change::InboxFull(id("full")) {}
     assert_eq!(bed.subjects("other", START).await, ["y"]);
     assert_eq!(bed.live("third", START).await, None, "nothing is left of what was refused");
-    let check = bed.store.check_recipient(&id("full"), &bed.policy(START)).await.unwrap();
+    let check = bed.store.check_recipient(&id("full"), None, &bed.policy(START)).await.unwrap();
     assert!(matches!(check, Err(RefusedDelivery::InboxFull(_))));
-    bed.store.check_recipient(&id("full"), &bed.policy(LATER)).await.unwrap().unwrap();
+    bed.store.check_recipient(&id("full"), None, &bed.policy(LATER)).await.unwrap().unwrap();
     bed.mail(&["full"], "again", LATER).await;
     assert_eq!(bed.subjects("full", LATER).await, ["again"]);
 }
@@ -117,7 +146,7 @@ pub async fn mail_for_a_deleted_project_is_refused(bed: Bed) {
     assert!(bed.store.delete_project("gone", START).await.unwrap());
     let outcomes = bed.deliver(&[delivery(&["box"], "late")], START).await;
     assert!(matches!(outcomes[..], [Err(RefusedDelivery::ProjectDeleted(_))]));
-    let check = bed.store.check_recipient(&id("box"), &bed.policy(START)).await.unwrap();
+    let check = bed.store.check_recipient(&id("box"), None, &bed.policy(START)).await.unwrap();
     assert!(matches!(check, Err(RefusedDelivery::ProjectDeleted(_))));
 }
 

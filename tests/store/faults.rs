@@ -29,9 +29,10 @@ async fn uses(bed: &Bed, inbox: &Inbox, now: Timestamp) -> Vec<Vec<Timestamp>> {
     bed.store.faults(inbox, now).await.unwrap().into_iter().map(|state| state.uses).collect()
 }
 
-/// The result of each delivery: the fault that it used, and how often it was stored.
+/// The result of each delivery: the first fault that it used, and how often it was stored.
 fn outcomes(delivered: Vec<Result<Delivered, RefusedDelivery>>) -> Vec<(Option<FaultAction>, usize)> {
-    delivered.into_iter().map(|delivered| delivered.unwrap()).map(|it| (it.fault, it.messages.len())).collect()
+    let outcome = |it: Delivered| (it.faults.into_iter().next().map(|fault| fault.action), it.messages.len());
+    delivered.into_iter().map(|delivered| outcome(delivered.unwrap())).collect()
 }
 
 pub async fn the_deliveries_of_a_batch_use_the_faults_in_order(bed: Bed) {
@@ -68,13 +69,33 @@ pub async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
     assert_eq!(none("a+tag").await, RecipientFault::None(id("a+tag")));
 }
 
-pub async fn the_first_recipient_with_a_fault_decides(bed: Bed) {
+pub async fn the_first_recipient_with_a_fault_of_the_reply_decides(bed: Bed) {
     let one = with_faults(&bed, "b", &[fault(FaultPoint::Data, defer(), 1)]).await;
     let other = with_faults(&bed, "a", &[fault(FaultPoint::Data, reject(), 1)]).await;
     assert_eq!(outcomes(bed.deliver(&[delivery(&["c", "b+x", "a"], "x")], START).await), [(Some(defer()), 0)]);
     assert_eq!((uses(&bed, &one, START).await, uses(&bed, &other, START).await), (vec![vec![START]], vec![vec![]]));
     // The recipient without an inbox has got none.
     assert!(bed.live("c", START).await.is_none());
+}
+
+pub async fn a_fault_that_accepts_concerns_only_its_own_inbox(bed: Bed) {
+    let data = |action| [fault(FaultPoint::Data, action, 1)];
+    let twice = with_faults(&bed, "twice", &data(FaultAction::Duplicate)).await;
+    let bounced = with_faults(&bed, "bounced", &data(FaultAction::Bounce)).await;
+    let rejected = with_faults(&bed, "rejected", &data(reject())).await;
+    let recipients = ["twice", "bounced+tag", "other"];
+    // A rejection has one reply for all of them, and uses no fault of theirs.
+    let all = [&recipients[..], &["rejected"]].concat();
+    let from_nobody = |recipients: &[&str]| delivery(recipients, "x");
+    assert_eq!(outcomes(bed.deliver(&[from_nobody(&all)], START).await), [(Some(reject()), 0)]);
+    assert_eq!(uses(&bed, &rejected, START).await, [vec![START]]);
+    let delivered = bed.deliver(&[from_nobody(&recipients)], START).await.pop().unwrap().unwrap();
+    let inboxes: Vec<&str> = delivered.messages.iter().map(|outcome| outcome.inbox.as_str()).collect();
+    assert_eq!(inboxes, ["twice", "twice", "other"]);
+    assert_eq!(delivered.faults[1].recipients, [id("bounced+tag")]);
+    for inbox in [&twice, &bounced] {
+        assert_eq!(uses(&bed, inbox, START).await, [vec![START]]);
+    }
 }
 
 pub async fn a_bounce_needs_a_notification_unless_there_is_no_sender(bed: Bed) {
@@ -88,7 +109,7 @@ pub async fn a_bounce_needs_a_notification_unless_there_is_no_sender(bed: Bed) {
         delivery
     };
     let wanted = bed.deliver(&[from("app@client.example")], START).await.pop().unwrap();
-    assert!(matches!(wanted, Err(RefusedDelivery::BounceWanted { inbox, .. }) if inbox == id("a")));
+    assert!(matches!(wanted, Err(RefusedDelivery::BounceWanted { faults, .. }) if faults[0].inbox == id("a")));
     assert_eq!(uses(&bed, &inbox, START).await, [vec![]]);
     assert_eq!(outcomes(bed.deliver(&[from("")], START).await), [(Some(FaultAction::Bounce), 0)]);
     assert_eq!(uses(&bed, &inbox, START).await, [vec![START]]);

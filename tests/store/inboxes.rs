@@ -82,3 +82,16 @@ pub async fn a_reserved_address_is_claimed_by_its_own_project_only_and_is_empty_
     bed.mail(&["box"], "new", end).await;
     assert_eq!(bed.subjects("box", end.after(2 * HOUR)).await, ["new"]);
 }
+
+pub async fn an_inbox_with_a_tag_is_claimed_by_the_owner_of_its_base_only(bed: Bed) {
+    let (owner, other) = (bed.project("owner").await, bed.project("other").await);
+    bed.inbox(owner, "box").await;
+    let end = START.after(HOUR);
+    for now in [START, end] {
+        let claim = |project| Inbox { created_at: now, ..permanent(project, "box+news") };
+        assert!(!bed.store.claim_inbox(&claim(other)).await.unwrap());
+        assert!(bed.store.claim_inbox(&claim(owner)).await.unwrap());
+        assert!(bed.store.end_inbox(&claim(owner), now).await.unwrap());
+    }
+    assert!(bed.store.claim_inbox(&permanent(other, "nothing+news")).await.unwrap(), "it has no base");
+}

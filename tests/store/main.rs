@@ -57,6 +57,7 @@ cases! {
         recipients_share_one_content,
         an_inbox_named_twice_gets_one_message,
         a_tag_goes_to_the_inbox_without_it_if_that_is_live,
+        a_tag_belongs_to_the_owner_of_its_base,
         a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored,
         the_sender_s_project_owns_what_its_mail_opens,
         late_mail_goes_to_the_former_project,
@@ -73,7 +74,8 @@ cases! {
     faults:
         the_deliveries_of_a_batch_use_the_faults_in_order,
         a_fault_waits_for_the_one_before_it,
-        the_first_recipient_with_a_fault_decides,
+        the_first_recipient_with_a_fault_of_the_reply_decides,
+        a_fault_that_accepts_concerns_only_its_own_inbox,
         a_bounce_needs_a_notification_unless_there_is_no_sender,
         concurrent_uses_are_counted_once,
         only_inboxes_with_faults_left_are_listed,
@@ -84,7 +86,8 @@ cases! {
         an_inbox_ends_at_its_hour,
         an_ended_inbox_is_gone_with_its_messages,
         a_permanent_inbox_lives_until_it_is_ended,
-        a_reserved_address_is_claimed_by_its_own_project_only_and_is_empty_again;
+        a_reserved_address_is_claimed_by_its_own_project_only_and_is_empty_again,
+        an_inbox_with_a_tag_is_claimed_by_the_owner_of_its_base_only;
     mail:
         all_mail_of_a_project_is_listed_page_by_page,
         mail_is_searched_by_address_sender_subject_and_text,
@@ -93,6 +96,7 @@ cases! {
         a_message_comes_back_whole,
         a_cursor_belongs_to_its_inbox,
         the_oldest_match_is_after_the_cursor,
+        a_search_compares_each_message_once,
         a_list_is_newest_first_and_read_in_bounded_pages,
         the_subject_filter_ignores_case_and_takes_wildcards_for_themselves;
     outgoing:

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use restante::model::{Inbox, MessageId};
-use restante::store::{BusyInbox, Cursor, Delivery, Policy, Selection};
+use restante::store::{BusyInbox, Cursor, Delivery, Policy, Rubbish, Search, Selection};
 
-use super::bed::{Bed, START, content, delivery, id};
+use super::bed::{Bed, HOUR, START, content, delivery, id};
 
 pub async fn a_message_comes_back_whole(bed: Bed) {
     let raw = b"From: Sender <sender@else.example>\r\nSubject: Whole\r\n\r\nHello\0 \xff https://else.example/a 1\r\n";
@@ -45,11 +45,50 @@ pub async fn the_oldest_match_is_after_the_cursor(bed: Bed) {
         (3, None, None),
         (0, Some("else"), None),
     ] {
-        let found = bed.store.oldest_match(&inbox, &Selection::new(after, subject), START).await.unwrap();
+        let mut search = Search::new(Selection::new(after, subject));
+        let found = bed.store.oldest_match(&inbox, &mut search, START).await.unwrap();
         assert_eq!(found.map(|message| message.subject).as_deref(), expected, "{after} {subject:?}");
     }
-    let other_life = Inbox { created_at: START.before(super::bed::HOUR), ..inbox };
-    assert!(bed.store.oldest_match(&other_life, &Selection::new(0, None), START).await.unwrap().is_none());
+    let other_life = Inbox { created_at: START.before(HOUR), ..inbox };
+    let mut search = Search::new(Selection::new(0, None));
+    assert!(bed.store.oldest_match(&other_life, &mut search, START).await.unwrap().is_none());
+}
+
+pub async fn a_search_compares_each_message_once(bed: Bed) {
+    const MESSAGES: usize = 300;
+    let policy = Policy { inbox_messages: 1_000, ..bed.policy(START) };
+    let deliver = async |subjects: &[&str]| {
+        let batch = subjects.iter().map(|subject| delivery(&["box"], subject)).collect();
+        bed.store.deliver(&Arc::new(batch), policy, BusyInbox::Wait).await.unwrap();
+    };
+    deliver(&["other"; MESSAGES]).await;
+    let inbox = bed.live("box", START).await.unwrap();
+    let mut search = Search::new(Selection::new(0, Some("code")));
+    for more in 0..3 {
+        assert!(bed.store.oldest_match(&inbox, &mut search, START).await.unwrap().is_none());
+        assert_eq!(search.compared(), MESSAGES + more);
+        deliver(&["other"]).await;
+    }
+    // Deleted messages, also the last one that was compared, change nothing for those that follow.
+    let all = Rubbish::Messages(inbox.clone());
+    bed.store.throw_away(inbox.project, &all, START, START.after(HOUR / 2)).await.unwrap();
+    bed.sweep(START.after(HOUR / 2)).await;
+    assert!(bed.store.oldest_match(&inbox, &mut search, START).await.unwrap().is_none());
+    deliver(&["other", "Your code", "Another code"]).await;
+    let found = bed.store.oldest_match(&inbox, &mut search, START).await.unwrap();
+    assert_eq!(found.unwrap().subject, "Your code");
+    // A restored message can only be found from the beginning.
+    let code = bed.mail(&["other"], "Your code", START).await[0];
+    let other = bed.live("other", START).await.unwrap();
+    let one = Rubbish::Message(other.clone(), code);
+    let (deletion, _) = bed.store.throw_away(other.project, &one, START, START.after(HOUR)).await.unwrap();
+    bed.mail(&["other"], "other", START).await;
+    let mut search = Search::new(Selection::new(0, Some("code")));
+    assert!(bed.store.oldest_match(&other, &mut search, START).await.unwrap().is_none());
+    assert_eq!(bed.store.restore(other.project, deletion, START).await.unwrap(), 1);
+    assert!(bed.store.oldest_match(&other, &mut search, START).await.unwrap().is_none());
+    search.restart();
+    assert_eq!(bed.store.oldest_match(&other, &mut search, START).await.unwrap().unwrap().id, code);
 }
 
 pub async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {

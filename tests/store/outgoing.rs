@@ -113,7 +113,7 @@ pub async fn a_bounce_and_the_failure_are_one_transaction(bed: Bed) {
         opens_inboxes: false,
         content: content(b"Subject: Undelivered\r\n\r\n"),
         outgoing: Some(OutgoingChange::Settle(settlement(item, worker, attempt, OutgoingStatus::Failed))),
-        bounce: None,
+        bounces: vec![],
     };
     let outcomes = bed.deliver(&[bounce(2)], START).await;
     assert!(matches!(outcomes[..], [Err(RefusedDelivery::LeaseLost)]), "{outcomes:?}");

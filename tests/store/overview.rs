@@ -118,6 +118,7 @@ pub fn refusal(recipient: &str) -> RefusedMail {
         sender: "<app@shop.example>".to_owned(),
         recipient: recipient.to_owned(),
         inbox: None,
+        authenticated: false,
         reason: "relay_not_permitted".to_owned(),
         reply: "550 5.7.1 relay not permitted".to_owned(),
         refused_at: START,

@@ -21,7 +21,8 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{InboxKind, Message, Timestamp};
-use crate::service::{FoundMessages, ListedMessage};
+use crate::service::ListedMessage;
+use crate::store::MailFilter;
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -40,6 +41,8 @@ struct MessagesPage {
     rows: Vec<MessageRow>,
     /// The next page of the list.
     more: Option<String>,
+    /// The progress of a search that has not reached the end.
+    progress: Option<String>,
     setup: Setup,
     notices: Notices,
     undo: Option<Undo>,
@@ -104,8 +107,13 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&page.watched()).await?;
     let search = query.search();
-    let wanted = search.as_deref().unwrap_or_default();
-    let FoundMessages { messages, more } = app.service.search(&page.inbox, wanted, query.first("before"), PAGE).await?;
+    let filter = MailFilter {
+        inbox: Some(page.inbox.clone()),
+        text: search.clone().unwrap_or_default(),
+        before: query.first("before").and_then(|position| position.parse().ok()),
+        ..MailFilter::default()
+    };
+    let found = app.service.mail(page.inbox.project, &filter, PAGE).await?;
     let (base, now) = (page.path(), app.service.clock().now());
     let open_id = open.as_ref().map(|open| open.id);
     // The next message is shown in the same tab.
@@ -114,8 +122,11 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         let is_open = open_id == Some(message.id);
         row(message, &base, search.as_deref(), tab.as_deref(), is_open, now)
     };
-    let rows = messages.into_iter().map(row).collect();
-    let more = more.map(|id| with_query(&base, &[("q", search.as_deref()), ("before", Some(&id.to_string()))]));
+    let rows: Vec<MessageRow> = found.messages.into_iter().map(row).collect();
+    let is_stopped = search.is_some() && found.next.is_some() && rows.len() < PAGE;
+    let progress = is_stopped.then(|| search_progress(found.compared, rows.len()));
+    let older = |before: i64| with_query(&base, &[("q", search.as_deref()), ("before", Some(&before.to_string()))]);
+    let more = found.next.map(older);
     let address = page.inbox.address(app.service.mail_domain());
     let title = open.as_ref().map_or(address.as_str(), |open| subject(&open.subject));
     let shell = page.of.shell(title, NavPlace::Inboxes).live(format!("{base}/events"), seen);
@@ -138,6 +149,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         search,
         rows,
         more,
+        progress,
         undo: Undo::read(app, &page.of, query, &page.path()).await?,
         notices,
         waits,
@@ -151,6 +163,11 @@ async fn inbox_panel(app: &App, page: &InboxPage, address: String, now: Timestam
     let is_permanent = page.inbox.kind == InboxKind::Permanent;
     let retention_days = if is_permanent { app.service.retention_days(&page.inbox).await? } else { None };
     Ok(InboxPanel { address, is_permanent, expires, retention_days })
+}
+
+/// The progress of a search that was stopped before the oldest message.
+pub(super) fn search_progress(compared: usize, found: usize) -> String {
+    format!("Searched {compared} messages, found {found}. There are older messages.")
 }
 
 /// The start of a text on one line.

@@ -75,7 +75,7 @@ impl SessionPeer {
                 }
                 Event::HoldBack(delay) => self.replies.push_back(Line::Delay(delay)),
                 Event::Recipient(address) => self.check_recipient(&address.to_string()),
-                Event::Deliver(envelope, message) => self.deliver(&envelope, message),
+                Event::Deliver(envelope, message) => self.deliver(&envelope, &message),
                 Event::Refused { .. } => {}
                 Event::Close => self.closed = true,
             }
@@ -130,28 +130,61 @@ impl SessionPeer {
         self.session.authenticated(outcome);
     }
 
-    fn deliver(&mut self, envelope: &Envelope, message: Vec<u8>) {
+    fn deliver(&mut self, envelope: &Envelope, message: &[u8]) {
         let addresses: Vec<String> = envelope.recipients.iter().map(ToString::to_string).collect();
         let outcome = self.ask(Question::Message, &addresses[0]);
-        let fault = addresses.iter().find_map(|inbox| Some((inbox, self.use_fault(inbox, true)?)));
-        let action = fault.as_ref().map(|(_, action)| action);
-        let is_stored = match action {
-            None | Some(FaultAction::Delay(_) | FaultAction::Duplicate) => true,
+        let faults = self.use_message_faults(&addresses);
+        let accepts = |action: &FaultAction| matches!(action, FaultAction::Bounce | FaultAction::Duplicate);
+        let reply = faults.iter().map(|(_, action)| action).find(|action| !accepts(action));
+        let of = |address: &String| faults.iter().find(|(inbox, _)| inbox == address).map(|(_, action)| action);
+        let is_stored = match reply {
+            None | Some(FaultAction::Delay(_) | FaultAction::Bounce | FaultAction::Duplicate) => true,
             Some(FaultAction::Disconnect { store }) => *store,
-            Some(FaultAction::Defer(_) | FaultAction::Reject(_) | FaultAction::Bounce) => false,
+            Some(FaultAction::Defer(_) | FaultAction::Reject(_)) => false,
         };
         let mut stored = 0;
         if outcome.is_ok() && is_stored {
-            self.store(envelope, &addresses, message.clone());
-            stored = addresses.len();
-            if let Some((inbox, FaultAction::Duplicate)) = &fault {
-                self.store(envelope, std::slice::from_ref(inbox), message);
-                stored += 1;
+            let once: Vec<String> =
+                addresses.iter().filter(|address| of(address) != Some(&FaultAction::Bounce)).cloned().collect();
+            let twice: Vec<String> =
+                addresses.iter().filter(|address| of(address) == Some(&FaultAction::Duplicate)).cloned().collect();
+            for addresses in [once, twice] {
+                stored += addresses.len();
+                if !addresses.is_empty() {
+                    self.store(envelope, &addresses, message.to_vec());
+                }
             }
         }
-        if self.play(action) {
+        if self.play(reply) {
             self.session.delivered(outcome.map(|()| (0..stored).collect()));
         }
+    }
+
+    /// The faults that apply to a message: the first that changes the reply, and, if the message is then accepted,
+    /// every bounce and duplicate.
+    fn use_message_faults(&mut self, addresses: &[String]) -> Vec<(String, FaultAction)> {
+        let mut faults = Vec::new();
+        let mut changes_reply = false;
+        for address in addresses {
+            let next = self.conditions.faults.iter().find(|fault| fault.inbox.eq_ignore_ascii_case(address));
+            let Some(action) = next.filter(|fault| fault.at_data).map(|fault| fault.action.clone()) else { continue };
+            match &action {
+                FaultAction::Bounce | FaultAction::Duplicate => faults.push((address.clone(), action)),
+                _ if changes_reply => {}
+                FaultAction::Delay(_) | FaultAction::Disconnect { store: true } => {
+                    changes_reply = true;
+                    faults.push((address.clone(), action));
+                }
+                FaultAction::Defer(_) | FaultAction::Reject(_) | FaultAction::Disconnect { store: false } => {
+                    faults = vec![(address.clone(), action)];
+                    break;
+                }
+            }
+        }
+        for (address, _) in &faults {
+            self.use_fault(address, true);
+        }
+        faults
     }
 
     fn store(&mut self, envelope: &Envelope, addresses: &[String], message: Vec<u8>) {
