@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use aide::OperationOutput;
 use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use restante_api::ErrorBody;
 use restante_mail::compose::ComposeError;
-use serde::Serialize;
 
 use super::response::json;
 use crate::memory::Exhausted;
@@ -88,12 +89,6 @@ pub(super) enum Error {
 /// The cause of a 500. It is stored in the response's extensions until it is logged, and is never sent.
 #[derive(Clone)]
 pub(super) struct Cause(pub(super) Arc<dyn std::error::Error + Send + Sync>);
-
-/// The body of every error response.
-#[derive(Serialize)]
-struct ErrorView {
-    error: String,
-}
 
 impl Error {
     pub(super) fn internal(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
@@ -240,9 +235,14 @@ impl From<RetentionError> for Error {
     }
 }
 
+/// Each handler describes which errors it returns.
+impl OperationOutput for Error {
+    type Inner = ErrorBody;
+}
+
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let body = json(self.status(), &ErrorView { error: self.to_string() });
+        let body = json(self.status(), &ErrorBody { error: self.to_string() });
         let mut response = body.unwrap_or_else(|_| self.status().into_response());
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);

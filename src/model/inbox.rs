@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rand::RngExt;
-use serde::Serialize;
+pub use restante_api::InboxKind;
 
 use super::{Domain, EmailAddress, ProjectId, Timestamp};
 
@@ -20,7 +20,7 @@ const ID_CHARACTERS: usize = 16;
 pub struct InvalidInboxId;
 
 /// The local part of an inbox's address, in lower case.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InboxId(String);
 
 impl InboxId {
@@ -82,33 +82,6 @@ impl InboxId {
 impl fmt::Display for InboxId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
-    }
-}
-
-/// How long an inbox exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum InboxKind {
-    /// Expires automatically.
-    Temporary,
-    /// Exists until it is deleted in the dashboard.
-    Permanent,
-}
-
-impl InboxKind {
-    /// The name that is stored and shown.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Temporary => "temporary",
-            Self::Permanent => "permanent",
-        }
-    }
-
-    /// The kind with this name, if there is one.
-    #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
-        [Self::Temporary, Self::Permanent].into_iter().find(|kind| kind.as_str() == word)
     }
 }
 

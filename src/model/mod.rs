@@ -13,7 +13,7 @@ mod timestamp;
 mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
-pub use fault::{Fault, FaultAction, FaultFields, FaultPoint, FaultState, FieldError, MOST_FAULTS};
+pub use fault::{Fault, FaultAction, FaultPoint, FaultState, FieldError};
 pub use id::{InvalidId, parse_id};
 pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
 pub use message::{DamagedParts, Features, Message, MessageId, Parts, PartsJson};

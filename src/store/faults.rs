@@ -6,7 +6,7 @@
 
 use super::{Change, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{Fault, FaultAction, FaultFields, FaultPoint, FaultState, Inbox, InboxId, ProjectId, Timestamp};
+use crate::model::{Fault, FaultAction, FaultPoint, FaultState, Inbox, InboxId, ProjectId, Timestamp};
 
 /// A fault with uses left.
 #[derive(Clone, Debug)]
@@ -170,7 +170,7 @@ async fn replace(
 }
 
 fn fault_row(inbox_number: i64, position: i64, fault: &Fault) -> Vec<Value> {
-    let FaultFields { reply, store, seconds, .. } = fault.fields();
+    let restante_api::Fault { reply, store, seconds, .. } = fault.request();
     let (at, action) = (fault.at.as_str(), fault.action.as_str());
     let (seconds, times) = (seconds.map(i64::from), i64::from(fault.times));
     values![inbox_number, position, at, action, reply, store, seconds, times]
@@ -252,7 +252,7 @@ async fn remove(transaction: &mut Transaction, inbox_number: i64) -> Result<(), 
 
 fn read_pending(row: &mut Row) -> Result<Pending, StoreError> {
     let number = row.integer()?;
-    let fields = FaultFields {
+    let fields = restante_api::Fault {
         at: Some(row.text()?),
         action: Some(row.text()?),
         reply: row.optional_text()?,
@@ -261,7 +261,8 @@ fn read_pending(row: &mut Row) -> Result<Pending, StoreError> {
         times: Some(count(row.integer()?)),
     };
     let used = count(row.integer()?);
-    let fault = fields.fault().map_err(|_| StoreError::Damaged("a fault is none of those that this version knows"))?;
+    let fault = Fault::requested(&fields)
+        .map_err(|_| StoreError::Damaged("a fault is none of those that this version knows"))?;
     Ok(Pending { number, left: fault.times.saturating_sub(used), fault })
 }
 

@@ -12,7 +12,7 @@ use crate::http::error::Error;
 use crate::http::request_id::RequestId;
 use crate::http::response::JSON;
 use crate::memory::Room;
-use crate::model::{Domain, InboxId};
+use crate::model::Domain;
 use crate::service::MessagePages;
 use crate::store::{Pieces, StoreError, StoredMessage};
 
@@ -23,7 +23,7 @@ const CLOSING: &[u8] = b"]}";
 #[derive(Serialize)]
 struct MessageFields<'a> {
     id: String,
-    inbox_id: &'a InboxId,
+    inbox_id: &'a str,
     from: &'a str,
     to: String,
     subject: &'a str,
@@ -47,7 +47,7 @@ impl MessageJson {
     fn new(message: StoredMessage, mail_domain: &Domain) -> Result<Self, Error> {
         let fields = MessageFields {
             id: message.id.to_string(),
-            inbox_id: &message.inbox_id,
+            inbox_id: message.inbox_id.as_str(),
             from: &message.from,
             to: message.inbox_id.at(mail_domain),
             subject: &message.subject,
