@@ -37,9 +37,10 @@ mod sender;
 mod structure;
 mod threading;
 mod transfer;
+pub mod view;
 
 pub use address::{Domain, EmailAddress, InvalidAddress};
-pub use budget::Budget;
+pub use budget::{Budget, working_memory};
 pub use otp::{Recognised, Rule};
 pub use threading::{Threading, threading};
 
