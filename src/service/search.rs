@@ -1,7 +1,7 @@
 //! Searches the messages of an inbox, and the mail of a project, as the dashboard does.
 
-use super::{ListFilter, Service, ServiceError};
-use crate::model::{Inbox, InboxId, Message, MessageId, Parts, ProjectId, Timestamp};
+use super::{Caller, ListFilter, Service, ServiceError};
+use crate::model::{Inbox, InboxId, Message, MessageId, Parts, Timestamp};
 use crate::store::{MailFilter, fold_case};
 
 /// The most messages that one step of a search reads.
@@ -55,11 +55,12 @@ impl Service {
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn mail(&self, project: ProjectId, filter: &MailFilter, limit: usize) -> Result<FoundMail, ServiceError> {
-        let page = self.0.store.mail(project, filter, limit, self.0.clock.now()).await?;
+    pub async fn mail(&self, caller: &Caller, filter: &MailFilter, limit: usize) -> Result<FoundMail, ServiceError> {
+        let _room = self.reserve(caller, filter.working_memory()).await?;
+        let page = self.0.store.mail(caller.project, filter, limit, self.0.clock.now()).await?;
         let mut messages = Vec::with_capacity(page.messages.len());
         for message in page.messages {
-            if let Some(message) = message.load().await? {
+            if let Some(message) = message.load_start().await? {
                 let parts = message.parts.read()?;
                 messages.push(ListedMessage::new(message, parts));
             }
@@ -74,17 +75,18 @@ impl Service {
     /// [`ServiceError::InvalidBefore`].
     pub async fn search(
         &self,
+        caller: &Caller,
         inbox: &Inbox,
         wanted: &str,
         before: Option<String>,
         limit: usize,
     ) -> Result<FoundMessages, ServiceError> {
         let wanted = fold_case(wanted);
-        let mut pages = self.list(inbox, &ListFilter { before, ..ListFilter::default() }).await?;
+        let mut pages = self.list(caller, inbox, &ListFilter { before, ..ListFilter::default() }).await?;
         let (mut messages, mut read) = (Vec::new(), 0);
         while let Some(page) = pages.next_page().await? {
             for message in page {
-                let Some(message) = message.load().await? else { continue };
+                let Some(message) = message.load_start().await? else { continue };
                 let (id, parts) = (message.id, message.parts.read()?);
                 read += 1;
                 if contains(&message, &parts.text, &wanted) {

@@ -81,6 +81,14 @@ macro_rules! candidates {
     };
 }
 
+impl MailFilter {
+    /// The memory for comparing the texts of one batch; 0 if no texts are compared.
+    #[must_use]
+    pub fn working_memory(&self) -> usize {
+        if self.text.is_empty() { 0 } else { TEXT_BATCH * ORDINARY }
+    }
+}
+
 impl Store {
     /// A page of at most `limit` messages of a project.
     ///
@@ -103,10 +111,7 @@ impl Store {
                 (true, true) => BATCH,
                 (true, false) => TEXT_BATCH,
             };
-            // Until they are read, the sizes of the contents are not known.
-            let mut room = self.room_for(if wanted.is_empty() { 0 } else { most * ORDINARY }).await?;
             let (batch, live) = self.candidates(project, before, most, !wanted.is_empty(), now).await?;
-            room.shrink(batch.iter().filter_map(|candidate| candidate.data.as_ref()).map(Bytes::len).sum());
             let Some(last) = batch.last().map(|candidate| candidate.number) else { break None };
             let is_end = batch.len() < most;
             let is_past = filter.since.is_some_and(|since| batch.iter().any(|one| one.head.received_at < since));

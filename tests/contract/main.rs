@@ -59,6 +59,7 @@ cases! {
         a_subject_filter_has_a_limit,
         a_send_takes_its_place_before_its_body_is_read,
         past_the_budget_a_request_waits_and_then_gets_a_503,
+        a_key_without_memory_delays_no_other_key,
         an_answer_holds_its_room_until_it_is_sent,
         a_list_of_large_messages_fits_into_a_small_part_of_the_budget;
     clock:

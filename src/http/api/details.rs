@@ -92,13 +92,13 @@ struct UnsubscribeView<'a> {
 }
 
 impl<'a> DetailsView<'a> {
-    fn new(message: &'a Everything, details: &'a Details, mail_domain: &Domain) -> Self {
+    fn new(message: &'a Everything, size: usize, details: &'a Details, mail_domain: &Domain) -> Self {
         let envelope = &message.envelope;
         let attachments = details.attachments.iter().enumerate();
         Self {
             id: message.id.to_string(),
             inbox_id: &message.inbox_id,
-            size: message.raw.len(),
+            size,
             received_at: message.received_at,
             envelope: EnvelopeView {
                 from: &envelope.from,
@@ -170,15 +170,17 @@ pub(super) async fn show(
     Authenticated(caller): Authenticated,
     id: PathId,
 ) -> Result<Response, Error> {
-    let mut message = app.service.whole_message(&caller, &id.0).await?;
+    let (mut message, room) = app.service.whole_message(&caller, &id.0).await?;
     let mail_domain = app.service.mail_domain().clone();
-    let room = std::mem::take(&mut message.room);
-    // Parsing a large message takes time, so it runs on a blocking thread.
-    let writing = tokio::task::spawn_blocking(move || {
-        let details = details::details(&message.raw);
-        serde_json::to_vec(&DetailsView::new(&message, &details, &mail_domain))
+    let writing = room.run(move || {
+        let raw = std::mem::take(&mut message.raw);
+        let (details, size) = (details::details(&raw), raw.len());
+        drop(raw);
+        serde_json::to_vec(&DetailsView::new(&message, size, &details, &mail_domain))
     });
-    let body = writing.await.map_err(Error::internal)??;
+    let (body, mut room) = writing.await.map_err(Error::internal)?;
+    let body = body?;
+    room.shrink(body.len());
     Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], room.hold(body)).into_response())
 }
 
@@ -187,10 +189,11 @@ pub(super) async fn download(
     Authenticated(caller): Authenticated,
     Path((id, index)): Path<(String, String)>,
 ) -> Result<Response, Error> {
-    let Everything { raw, mut room, .. } = app.service.whole_message(&caller, &id).await?;
+    let (message, room) = app.service.whole_message(&caller, &id).await?;
     let index: usize = index.parse().map_err(|_| Error::AttachmentNotFound)?;
-    let decoding = tokio::task::spawn_blocking(move || details::attachment_content(&raw, index));
-    let (found, content) = decoding.await.map_err(Error::internal)?.ok_or(Error::AttachmentNotFound)?;
+    let decoding = room.run(move || details::attachment_content(&message.raw, index));
+    let (found, mut room) = decoding.await.map_err(Error::internal)?;
+    let (found, content) = found.ok_or(Error::AttachmentNotFound)?;
     room.shrink(content.len());
     let name = found.file_name.as_deref().map(safe_name).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("attachment-{index}"));

@@ -35,7 +35,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, owned: OwnedInbox) -> Resu
 }
 
 pub(super) async fn replace(State(app): State<Arc<App>>, owned: OwnedInbox, body: Body) -> Result<Response, Error> {
-    let (body, _room) = read(body, app.limits.body, app.service.budget()).await?;
+    let (body, _room) = read(body, app.limits.body, app.service.budget(), owned.caller.key.0).await?;
     let faults = parse(&body)?;
     view(&app.service.set_faults(&owned.inbox, &faults).await?)
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_LENGTH;
 use axum::response::Response;
 
 use super::stream;
@@ -35,7 +34,7 @@ pub(super) async fn list(
 ) -> Result<Response, Error> {
     let filter =
         ListFilter { matching: query.message_filter()?, before: query.first("before"), limit: query.limit("limit")? };
-    let pages = app.service.list(&owned.inbox, &filter).await?;
+    let pages = app.service.list(&owned.caller, &owned.inbox, &filter).await?;
     stream::list(pages, app.service.mail_domain(), request_id).await
 }
 
@@ -46,11 +45,7 @@ pub(super) async fn raw(
     id: PathId,
 ) -> Result<Response, Error> {
     let pieces = app.service.raw_message(&caller, &id.0).await?;
-    let size = pieces.size();
-    let name = format!("{}.eml", id.0.to_ascii_lowercase());
-    let mut response = download::attachment("message/rfc822", &name, stream::pieces(pieces, request_id))?;
-    response.headers_mut().insert(CONTENT_LENGTH, size.into());
-    Ok(response)
+    download::eml(&id.0, pieces, request_id)
 }
 
 pub(super) async fn page(
@@ -58,7 +53,7 @@ pub(super) async fn page(
     Authenticated(caller): Authenticated,
     id: PathId,
 ) -> Result<Response, Error> {
-    frame::page(&app, &caller, &id.0, frame::Images::Own).await
+    frame::page(&app, &caller, &id.0, frame::Images::Own, "raw").await
 }
 
 pub(super) async fn remove(

@@ -20,5 +20,6 @@ pub(super) async fn wait(
 ) -> Result<Response, Error> {
     let filter = query.message_filter()?;
     let message = app.service.wait(&owned.caller, &owned.inbox, &filter, query.timeout()).await?;
+    let message = app.service.with_memory(&owned.caller, message).await?;
     stream::message(message, app.service.mail_domain(), request_id).await
 }
