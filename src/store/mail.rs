@@ -22,7 +22,7 @@ use crate::model::{ProjectId, Timestamp};
 const PATIENCE: Duration = Duration::from_millis(60);
 /// Messages that are compared at once, without and with their text.
 const BATCH: usize = 1_000;
-const TEXT_BATCH: usize = 200;
+const TEXT_BATCH: usize = 50;
 /// The longest text that is compared, in bytes. Of a longer text, only the start is compared.
 const TEXT_BYTES: usize = 256 * 1024;
 

@@ -32,10 +32,10 @@ impl Scale {
                 Self { clients, message: 24 * MIB, flags: &["--api-key", KEY], memory: 768 * MIB }
             }
             Err(_) => Self {
-                clients: 4,
-                message: MIB,
-                flags: &["--api-key", KEY, "--max-body-memory", "40MiB"],
-                memory: 160 * MIB,
+                clients: 2,
+                message: MIB / 2,
+                flags: &["--api-key", KEY, "--max-body-memory", "24MiB"],
+                memory: 96 * MIB,
             },
         }
     }
@@ -181,17 +181,32 @@ fn no_shape_of_a_message_takes_more_than_its_share_of_memory() {
 }
 
 #[test]
+fn thirty_pages_of_one_message_share_memory() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let server = Server::start(data_dir.path(), &["--api-key", KEY]);
+    let message = deliver(&server, "page", &shapes(8 * MIB)[0].1);
+    let (path, key) = (format!("/v1/messages/{message}/page"), format!("X-Api-Key: {KEY}\r\n"));
+    let ask = || status(&exchange(&server, "GET", &path, &key, ""));
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let clients: Vec<_> = (0..30).map(|_| scope.spawn(ask)).collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    assert!(statuses.contains(&200) && statuses.iter().all(|status| matches!(status, 200 | 503)), "{statuses:?}");
+    assert!(server.peak_kib() * 1024 <= 256 * MIB, "{} MiB", server.peak_kib() / 1024);
+}
+
+#[test]
 fn what_can_never_fit_into_memory_is_refused_immediately() {
     let data_dir = tempfile::tempdir().unwrap();
-    let server = Server::start(data_dir.path(), &["--api-key", KEY, "--max-body-memory", "8MiB"]);
+    let server = Server::start(data_dir.path(), &["--api-key", KEY, "--max-body-memory", "16MiB"]);
     let message = deliver(&server, "small", &format!("\r\n{}", "0123456789abcde\r\n".repeat(100_000)));
     let key = format!("X-Api-Key: {KEY}\r\n");
     for (form, expected) in [("", 200), ("/raw", 200), ("/details", 507), ("/page", 507)] {
         let answer = exchange(&server, "GET", &format!("/v1/messages/{message}{form}"), &key, "");
         assert_eq!(status(&answer), expected, "{form}");
-        assert!(expected == 200 || answer.contains("MiB of memory, but one key may use 4 MiB"), "{answer}");
+        assert!(expected == 200 || answer.contains("MiB of memory, but one key may use 8 MiB"), "{answer}");
     }
-    let send = format!(r#"{{"to":"small@restante.test","subject":"s","text":"{}"}}"#, "x".repeat(MIB));
+    let send = format!(r#"{{"to":"small@restante.test","subject":"s","text":"{}"}}"#, "x".repeat(2 * MIB));
     assert_eq!(status(&exchange(&server, "POST", "/v1/inboxes/small/messages", &key, &send)), 413);
 }
 
@@ -208,7 +223,7 @@ fn unread(server: &Server, path: &str, key: &str) -> TcpStream {
 #[test]
 fn slow_readers_of_one_key_do_not_delay_another_key() {
     let data_dir = tempfile::tempdir().unwrap();
-    let server = Server::start(data_dir.path(), &["--api-key", KEY, "--max-body-memory", "64MiB"]);
+    let server = Server::start(data_dir.path(), &["--api-key", KEY, "--max-body-memory", "96MiB"]);
     let create = ["project", "create", "theirs", "--data-dir", data_dir.path().to_str().unwrap()];
     let theirs = printed(&mut command(create));
     let image = format!(
