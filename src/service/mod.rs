@@ -45,7 +45,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::db::{Database, DatabaseError};
-use crate::memory::Budget;
+use crate::memory::{Budget, Room};
 use crate::model::{Domain, ProjectId};
 use crate::store::{Policy, Store, StoreError};
 
@@ -95,6 +95,7 @@ pub struct Service(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     store: Store,
+    budget: Budget,
     clock: Clock,
     options: Options,
     default_project: ProjectId,
@@ -121,7 +122,7 @@ impl Service {
     /// If the database fails or its schema is newer than this program.
     pub async fn start(database: Database, clock: Clock, options: Options) -> Result<Self, StoreError> {
         let projects = Projects::open(database, clock.clone()).await?;
-        let store = projects.store().clone().with_budget(Budget::new(options.request_memory));
+        let store = projects.store().clone();
         let default_project = projects.default_project().await?;
         let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
         let exceptions = recipients::Exceptions::new(store.has_deleted_projects().await?);
@@ -153,6 +154,7 @@ impl Service {
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
         Ok(Self(Arc::new(Inner {
+            budget: Budget::new(options.request_memory),
             wait_slots: slots::Slots::new(store.locks().clone(), waits, options.waits_per_key),
             send_slots: slots::Slots::new(store.locks().clone(), sends, options.sends_per_key),
             store,
@@ -189,7 +191,13 @@ impl Service {
     /// The memory budget of requests and their responses.
     #[must_use]
     pub fn budget(&self) -> &Budget {
-        self.0.store.budget()
+        &self.0.budget
+    }
+
+    /// Reserves memory for all that a request of this caller will hold, and waits for it. A request calls this before
+    /// it reads, and not again while it holds the reservation.
+    async fn reserve(&self, caller: &Caller, bytes: usize) -> Result<Room, ServiceError> {
+        Ok(self.0.budget.reserve(caller.key.0, bytes).await?)
     }
 
     /// The projects and their keys.

@@ -22,7 +22,7 @@ use crate::model::{Inbox, ProjectId, Timestamp};
 const PATIENCE: Duration = Duration::from_millis(60);
 /// Messages that are compared at once, without and with their text.
 const BATCH: usize = 1_000;
-const TEXT_BATCH: usize = 200;
+const TEXT_BATCH: usize = 50;
 /// The longest text that is compared, in bytes. Of a longer text, only the start is compared.
 const TEXT_BYTES: usize = 256 * 1024;
 /// Bytes of parsed parts in one page; the page ends before the message that exceeds them, unless it is the first.
@@ -105,6 +105,14 @@ macro_rules! candidates {
     };
 }
 
+impl MailFilter {
+    /// The memory for comparing the texts of one batch; 0 if no texts are compared.
+    #[must_use]
+    pub fn working_memory(&self) -> usize {
+        if self.text.is_empty() { 0 } else { TEXT_BATCH * ORDINARY }
+    }
+}
+
 impl Store {
     /// A page of at most `limit` messages of a project, or of one of its inboxes.
     ///
@@ -127,10 +135,7 @@ impl Store {
                 (true, true) => BATCH,
                 (true, false) => TEXT_BATCH,
             };
-            // Until they are read, the sizes of the contents are not known.
-            let mut room = self.room_for(if wanted.is_empty() { 0 } else { most * ORDINARY }).await?;
             let (batch, live) = self.candidates(project, filter, before, most, now).await?;
-            room.shrink(batch.iter().filter_map(|candidate| candidate.data.as_ref()).map(Bytes::len).sum());
             let Some(last) = batch.last().map(|candidate| candidate.position) else { break None };
             let is_end = batch.len() < most;
             let is_past = filter.since.is_some_and(|since| batch.iter().any(|one| one.head.received_at < since));

@@ -10,13 +10,8 @@ use super::content::ORDINARY;
 use super::reading::Pieces;
 use super::{ContentForm, Search, Selection, Store, StoreError};
 use crate::db::{DatabaseError, Row, Value, values};
-use crate::memory::{Exhausted, Room};
 use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
 
-/// Bytes of parsed parts in one page of a list, without those of large messages.
-const PAGE_SIZE: usize = 1024 * 1024;
-/// Messages up to this size are not charged to the memory budget, so that small ones never wait for large ones.
-const SMALL: usize = 16 * 1024;
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
 /// Heads that are read on the calling thread.
@@ -27,15 +22,6 @@ pub(super) const CONTENTS_AT_ONCE: usize = 8;
 /// The position of a message in its inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub i64);
-
-/// A message as received.
-#[derive(Debug)]
-pub struct Source {
-    /// Its bytes.
-    pub raw: Vec<u8>,
-    /// The memory reservation for `raw`.
-    pub room: Room,
-}
 
 /// A message whose parts have not been read yet. Large parts are read in pieces.
 #[derive(Debug)]
@@ -126,23 +112,7 @@ impl Store {
         if head.is_large() {
             return Ok(Some(self.pieces(&head, ContentForm::Raw)));
         }
-        let room = self.room_for(head.raw_size).await?;
-        Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Pieces::whole(self, raw, room)))
-    }
-
-    /// The bytes of a message as received, if `project` owns it.
-    ///
-    /// # Errors
-    /// See [`Store::message`].
-    pub async fn message_source(
-        &self,
-        project: ProjectId,
-        id: MessageId,
-        now: Timestamp,
-    ) -> Result<Option<Source>, StoreError> {
-        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
-        let room = self.room_for(head.raw_size).await?;
-        Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Source { raw, room }))
+        Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Pieces::whole(self, raw)))
     }
 
     /// The position of the message `id` in `inbox`; `None` if it is not there.
@@ -192,8 +162,8 @@ impl Store {
         }
     }
 
-    /// The newest messages of the selection before the sequence `before`: at most `limit` messages and [`PAGE_SIZE`]
-    /// bytes.
+    /// The newest messages of the selection before the sequence `before`: at most `limit` messages and `bytes` of parsed
+    /// parts, without those of large messages. A page has at least one message.
     ///
     /// # Errors
     /// See [`Store::message`].
@@ -202,19 +172,17 @@ impl Store {
         inbox: &Inbox,
         selection: &Selection,
         before: i64,
-        limit: i64,
+        (limit, bytes): (i64, usize),
         now: Timestamp,
     ) -> Result<Page, StoreError> {
         let limit = usize::try_from(limit).unwrap_or(PAGE_MESSAGES).min(PAGE_MESSAGES);
         let (mut heads, mut next) = self.newest_matches(inbox, selection, before, limit, now).await?;
-        let fitting = fitting(&heads);
+        let fitting = fitting(&heads, bytes);
         if fitting < heads.len() {
             heads.truncate(fitting);
             next = heads.last().map(|head| head.sequence);
         }
-        // All messages of a page share one reservation of the memory budget.
-        let room = self.room_for(heads.iter().map(Head::held).sum()).await?;
-        let read = stream::iter(heads).map(|head| self.with_parts(head, room.clone())).buffered(CONTENTS_AT_ONCE);
+        let read = stream::iter(heads).map(|head| self.opened(head)).buffered(CONTENTS_AT_ONCE);
         let messages: Vec<Option<StoredMessage>> = read.try_collect().await?;
         Ok(Page { messages: messages.into_iter().flatten().collect(), next })
     }
@@ -301,24 +269,13 @@ impl Store {
         rows.into_iter().map(Head::read).collect()
     }
 
-    /// Reserves this many bytes of the memory budget, and waits for them.
-    pub(super) async fn room_for(&self, bytes: usize) -> Result<Room, Exhausted> {
-        if bytes <= SMALL { Ok(Room::default()) } else { self.budget.take(bytes as u64).await }
-    }
-
-    /// Reads the content for a head; `None` if the message was removed in the meantime.
+    /// Reads the content for a head, unless it is large; `None` if the message was removed in the meantime.
     pub(super) async fn opened(&self, head: Head) -> Result<Option<StoredMessage>, StoreError> {
-        let room = self.room_for(head.held()).await?;
-        self.with_parts(head, room).await
-    }
-
-    /// Like [`Store::opened`], with a reservation of at least [`Head::held`] bytes.
-    async fn with_parts(&self, head: Head, room: Room) -> Result<Option<StoredMessage>, StoreError> {
         let parts = if head.is_large() {
             self.pieces(&head, ContentForm::Parsed)
         } else {
             let Some(parsed) = self.read_form(&head, ContentForm::Parsed).await? else { return Ok(None) };
-            Pieces::whole(self, parsed, room)
+            Pieces::whole(self, parsed)
         };
         let Head { id, inbox_id, sequence, sender: from, subject, received_at, attachments, .. } = head;
         Ok(Some(StoredMessage { id, inbox_id, sequence, from, subject, received_at, attachments, parts }))
@@ -332,10 +289,24 @@ impl StoredMessage {
     /// See [`Store::message`].
     pub async fn load(self) -> Result<Option<Message>, StoreError> {
         let Self { id, inbox_id, sequence, from, subject, received_at, attachments, parts } = self;
-        let Some((parsed, room)) = parts.join().await? else { return Ok(None) };
-        let parts =
-            PartsJson::from_stored(parsed, room).ok_or(StoreError::Damaged("its parts are not a JSON object"))?;
+        let Some(parsed) = parts.join().await? else { return Ok(None) };
+        let parts = PartsJson::from_stored(parsed).ok_or(StoreError::Damaged("its parts are not a JSON object"))?;
         Ok(Some(Message { id, inbox_id, sequence, from, subject, parts, received_at, attachments }))
+    }
+}
+
+impl StoredMessage {
+    /// Like [`Self::load`], but a large message has only the start of its text and its code.
+    ///
+    /// # Errors
+    /// See [`Store::message`].
+    pub async fn load_start(mut self) -> Result<Option<Message>, StoreError> {
+        if self.parts.is_whole() {
+            return self.load().await;
+        }
+        let Some((first, last)) = self.parts.ends().await? else { return Ok(None) };
+        self.parts = self.parts.replaced(PartsJson::from_ends(&first, &last));
+        self.load().await
     }
 }
 
@@ -372,12 +343,12 @@ impl Head {
     }
 }
 
-/// How many of these messages fit into a page: at least one.
-fn fitting(heads: &[Head]) -> usize {
+/// How many of these messages fit into a page of this many bytes: at least one.
+fn fitting(heads: &[Head], bytes: usize) -> usize {
     let mut total = 0_usize;
     let fits = |head: &&Head| {
         total = total.saturating_add(head.held());
-        total <= PAGE_SIZE
+        total <= bytes
     };
     heads.iter().take_while(fits).count().max(1).min(heads.len())
 }

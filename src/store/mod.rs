@@ -40,7 +40,6 @@ mod values;
 mod waits;
 
 use crate::db::{Database, DatabaseError, Locks, Notice, Transaction, Value};
-use crate::memory::{Budget, Exhausted};
 use crate::model::DamagedParts;
 
 pub use change::Change;
@@ -50,12 +49,12 @@ pub use copy::{CopyError, Progress};
 pub use deliveries::{
     BusyInbox, Delivered, Delivery, Outcome, Outcomes, OutgoingChange, Policy, RefusedDelivery, UsedFault,
 };
-pub use details::Everything;
+pub use details::{Everything, Found};
 pub use explanation::{InboxEnd, Latest, Similar};
 pub use faults::RecipientFault;
 pub use inbox_list::{InboxFilter, InboxTotals, ListPart};
 pub use mail::{MailFilter, MailPage};
-pub use messages::{Cursor, Page, Source, StoredMessage};
+pub use messages::{Cursor, Page, StoredMessage};
 pub use nodes::SmtpUse;
 pub use outgoing::{NewOutgoing, OUTGOING_PIECE, OutgoingFilter};
 pub use overview::{Holdings, Watched};
@@ -70,9 +69,6 @@ pub use trash::Rubbish;
 /// The migrations of the schema. A released migration is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
 
-/// The default memory budget for messages, in bytes; see [`Store::with_budget`].
-const DEFAULT_BUDGET: u64 = 256 * 1024 * 1024;
-
 /// How often a transaction is tried if the engine ends it because of conflicts.
 const ATTEMPTS: usize = 5;
 
@@ -82,9 +78,6 @@ pub enum StoreError {
     /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// No memory for a message became free in time.
-    #[error(transparent)]
-    Exhausted(#[from] Exhausted),
     /// A stored message cannot be decoded.
     #[error("a stored message is damaged: {0}")]
     Damaged(&'static str),
@@ -139,7 +132,6 @@ where
 #[derive(Clone, Debug)]
 pub struct Store {
     database: Database,
-    budget: Budget,
 }
 
 impl Store {
@@ -152,18 +144,7 @@ impl Store {
     /// [`DatabaseError::Newer`] if a newer program has changed it; the error of a migration.
     pub async fn open(database: Database) -> Result<Self, StoreError> {
         database.migrate(MIGRATIONS).await?;
-        Ok(Self { database, budget: Budget::new(DEFAULT_BUDGET) })
-    }
-
-    /// The same store with this memory budget for messages that are read.
-    #[must_use]
-    pub fn with_budget(self, budget: Budget) -> Self {
-        Self { budget, ..self }
-    }
-
-    /// The budget for the messages that are read.
-    pub(crate) fn budget(&self) -> &Budget {
-        &self.budget
+        Ok(Self { database })
     }
 
     /// Runs one statement in its own transaction, and announces `change`; returns how many rows it changed.

@@ -134,10 +134,17 @@ impl Bed {
         outcomes.into_iter().flatten().map(|outcome| outcome.message).collect()
     }
 
+    /// The bytes of a message as received, if `project` owns it.
+    pub async fn raw(&self, project: ProjectId, message: MessageId) -> Option<Vec<u8>> {
+        let pieces = self.store.raw_pieces(project, message, START).await.unwrap()?;
+        Some(pieces.join().await.unwrap().unwrap())
+    }
+
     /// The subjects in a live inbox, the oldest first.
     pub async fn subjects(&self, name: &str, now: Timestamp) -> Vec<String> {
         let Some(inbox) = self.live(name, now).await else { return Vec::new() };
-        let page = self.store.page(&inbox, &Selection::new(0, None), i64::MAX, i64::MAX, now).await.unwrap();
+        let page =
+            self.store.page(&inbox, &Selection::new(0, None), i64::MAX, (i64::MAX, usize::MAX), now).await.unwrap();
         page.messages.into_iter().rev().map(|message| message.subject).collect()
     }
 

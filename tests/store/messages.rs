@@ -20,10 +20,10 @@ async fn a_message_comes_back_whole(bed: Bed) {
     let parts = message.parts.read().unwrap();
     assert_eq!((parts.text, parts.html), (parsed.text, parsed.html));
     assert_eq!((parts.links, parts.otp, message.received_at), (parsed.links, parsed.otp, START));
-    let source = bed.store.message_source(bed.default_project, outcome.message, START).await.unwrap().unwrap();
-    assert_eq!(source.raw, raw);
+    assert_eq!(bed.raw(bed.default_project, outcome.message).await.unwrap(), raw);
     let other = bed.project("other").await;
-    assert!(bed.store.message_source(other, outcome.message, START).await.unwrap().is_none());
+    assert_eq!(bed.raw(other, outcome.message).await, None);
+    assert!(bed.store.find_message(other, outcome.message, START).await.unwrap().is_none());
 }
 
 #[testkit::each_engine]
@@ -109,14 +109,14 @@ async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
     let all = Selection::new(0, None);
     let (mut before, mut pages) = (Some(i64::MAX), Vec::new());
     while let Some(sequence) = before {
-        let page = bed.store.page(&inbox, &all, sequence, i64::MAX, START).await.unwrap();
+        let page = bed.store.page(&inbox, &all, sequence, (i64::MAX, 1024 * 1024), START).await.unwrap();
         pages.push(page.messages.iter().map(|message| message.sequence).collect::<Vec<_>>());
         assert!(page.messages.iter().all(|message| message.parts.is_whole() == (message.parts.size() < 100_000)));
         before = page.next;
     }
     let expected = [(4..=24).rev().collect::<Vec<_>>(), (1..=3).rev().collect()];
     assert_eq!(pages, expected, "60 KB an ordinary message, 1 MiB a page; large ones are read later");
-    let limited = bed.store.page(&inbox, &all, 3, 1, START).await.unwrap();
+    let limited = bed.store.page(&inbox, &all, 3, (1, 0), START).await.unwrap();
     assert_eq!(limited.messages.len(), 1);
     assert_eq!(limited.messages[0].sequence, 2);
 }
