@@ -9,6 +9,8 @@ pub mod http;
 pub mod mcp;
 pub mod receiver;
 pub mod sender;
+mod wire;
+
 pub mod service;
 pub mod store;
 

@@ -19,6 +19,7 @@ const COMMIT_SECONDS: &str = "restante_commit_seconds";
 const COMMIT_DELIVERIES: &str = "restante_commit_deliveries";
 const WAITS_OPEN: &str = "restante_waits_open";
 const WAITS: &str = "restante_waits_total";
+const WAIT_COMPARISONS: &str = "restante_wait_comparisons_total";
 const OUTGOING_QUEUED: &str = "restante_outgoing_queued";
 const OUTGOING_ATTEMPTS: &str = "restante_outgoing_attempts_total";
 const HTTP_REQUESTS: &str = "restante_http_requests_total";
@@ -69,6 +70,7 @@ fn describe() {
     describe_histogram!(COMMIT_DELIVERIES, "Deliveries in one transaction");
     describe_gauge!(WAITS_OPEN, "Waits that are open");
     describe_counter!(WAITS, "Waits that have ended, by outcome");
+    describe_counter!(WAIT_COMPARISONS, "Messages that waits have compared with their filters");
     describe_gauge!(OUTGOING_QUEUED, "Outgoing items that wait to be sent; counted up to 100000");
     describe_counter!(OUTGOING_ATTEMPTS, "Attempts to send to other domains, by outcome");
     describe_counter!(HTTP_REQUESTS, "HTTP requests, by class of status");
@@ -145,6 +147,11 @@ impl Drop for WaitCount {
     fn drop(&mut self) {
         counter!(WAITS, "outcome" => self.0).increment(1);
     }
+}
+
+/// A wait has compared this number of messages with its filters.
+pub fn wait_compared(messages: usize) {
+    counter!(WAIT_COMPARISONS).increment(messages as u64);
 }
 
 /// A wait that has a slot, counted as open until it is dropped.

@@ -4,8 +4,8 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use clap::Args;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use restante_api::{ErrorBody, Explanation, FaultList, Inbox, Message, MessageList, SetFaultsBody};
+use serde::Deserialize;
 use ureq::http::Response;
 use ureq::typestate::{WithBody, WithoutBody};
 use ureq::{Agent, Body, RequestBuilder};
@@ -103,31 +103,6 @@ impl From<ClientError> for CliError {
     }
 }
 
-/// An inbox, as the service returns it.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Inbox {
-    pub(super) id: String,
-    pub(super) address: String,
-    pub(super) kind: String,
-    pub(super) created_at: String,
-    pub(super) expires_at: Option<String>,
-}
-
-/// A message, as the service returns it.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Message {
-    pub(super) id: String,
-    pub(super) inbox_id: String,
-    pub(super) from: String,
-    pub(super) to: String,
-    pub(super) subject: String,
-    pub(super) text: String,
-    pub(super) html: String,
-    pub(super) links: Vec<String>,
-    pub(super) otp: String,
-    pub(super) received_at: String,
-}
-
 /// The fields of a message that fit on one line; reading only these keeps a long list small.
 #[derive(Debug, Deserialize)]
 pub(super) struct Summary {
@@ -135,16 +110,6 @@ pub(super) struct Summary {
     pub(super) from: String,
     pub(super) subject: String,
     pub(super) received_at: String,
-}
-
-#[derive(Deserialize)]
-struct SummaryList {
-    messages: Vec<Summary>,
-}
-
-#[derive(Deserialize)]
-struct ErrorBody {
-    error: String,
 }
 
 /// One project's access to one service.
@@ -198,7 +163,7 @@ impl ApiClient {
 
     /// The messages of an inbox, newest first, with the fields of one line each.
     pub(super) fn summaries(&self, id: &str, filter: &FilterFlags) -> Result<Vec<Summary>, ClientError> {
-        let list: Result<SummaryList, _> = serde_json::from_reader(self.messages(id, filter)?);
+        let list: Result<MessageList<Summary>, _> = serde_json::from_reader(self.messages(id, filter)?);
         let list = list.map_err(|error| match error.is_io() {
             true => self.unreachable(io::Error::from(error).into()),
             false => self.malformed(error),
@@ -225,19 +190,20 @@ impl ApiClient {
     }
 
     /// Why no matching message arrived.
-    pub(super) fn explain<T: DeserializeOwned>(&self, id: &str, filter: &FilterFlags) -> Result<T, ClientError> {
+    pub(super) fn explain(&self, id: &str, filter: &FilterFlags) -> Result<Explanation, ClientError> {
         let request = filtered(self.agent.get(self.path(&["inboxes", id, "explain"])), filter);
         self.read(inbox_answer(self.call(request, Duration::ZERO), id)?)
     }
 
     /// The faults of an inbox.
-    pub(super) fn faults<T: DeserializeOwned>(&self, id: &str) -> Result<T, ClientError> {
+    pub(super) fn faults(&self, id: &str) -> Result<FaultList, ClientError> {
         let request = self.agent.get(self.path(&["inboxes", id, "faults"]));
         self.read(inbox_answer(self.call(request, Duration::ZERO), id)?)
     }
 
-    /// Replaces the faults of an inbox with those of a JSON body.
-    pub(super) fn set_faults<T: DeserializeOwned>(&self, id: &str, body: &str) -> Result<T, ClientError> {
+    /// Replaces the faults of an inbox.
+    pub(super) fn set_faults(&self, id: &str, faults: &SetFaultsBody) -> Result<FaultList, ClientError> {
+        let body = serde_json::to_vec(faults).map_err(|source| self.malformed(source))?;
         let request: RequestBuilder<WithBody> = self.agent.put(self.path(&["inboxes", id, "faults"]));
         let answer = self.check(request.header("Authorization", &self.authorization).send(body));
         self.read(inbox_answer(answer, id)?)

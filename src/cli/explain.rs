@@ -3,7 +3,7 @@
 use std::fmt;
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
+use restante_api::{Arrived, Explanation, Refused};
 
 use super::client::{ApiClient, ClientFlags, FilterFlags};
 use super::error::CliError;
@@ -24,41 +24,6 @@ pub(super) struct ExplainFlags {
     client: ClientFlags,
 }
 
-/// The parts of the service's response that are printed.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Explanation {
-    summary: String,
-    messages: Messages,
-    refused: Vec<Refused>,
-    /// Fields that are printed only as JSON.
-    #[serde(flatten)]
-    more: serde_json::Map<String, serde_json::Value>,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-struct Messages {
-    count: i64,
-    latest: Vec<Latest>,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-struct Latest {
-    id: String,
-    from: String,
-    subject: String,
-    received_at: String,
-    missed_by: Vec<String>,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-struct Refused {
-    at: String,
-    client: String,
-    sender: String,
-    recipient: String,
-    reply: String,
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -67,23 +32,27 @@ pub(super) fn run(flags: &ExplainFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     // Not looked up first, because an inbox that has ended can also be explained.
     let id = flags.inbox.rsplit_once('@').map_or(flags.inbox.as_str(), |(id, _)| id);
-    let explanation: Explanation = client.explain(id, &flags.filter)?;
-    Ok(if flags.json { output::json(&explanation) } else { output::line(&explanation.to_string()) }?)
+    let explanation = client.explain(id, &flags.filter)?;
+    Ok(if flags.json { output::json(&explanation) } else { output::line(&Readable(&explanation).to_string()) }?)
 }
 
-impl fmt::Display for Explanation {
+/// An explanation as text.
+pub(super) struct Readable<'a>(pub(super) &'a Explanation);
+
+impl fmt::Display for Readable<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&printable_line(&self.summary))?;
-        if !self.messages.latest.is_empty() {
+        let Self(explanation) = self;
+        formatter.write_str(&printable_line(&explanation.summary))?;
+        if !explanation.messages.latest.is_empty() {
             formatter.write_str("\nReceived, newest first:")?;
         }
-        for Latest { from, subject, received_at, .. } in &self.messages.latest {
+        for Arrived { from, subject, received_at, .. } in &explanation.messages.latest {
             write!(formatter, "\n  {received_at}  {}  {}", printable_line(from), printable_line(subject))?;
         }
-        if !self.refused.is_empty() {
+        if !explanation.refused.is_empty() {
             formatter.write_str("\nRejected, newest first:")?;
         }
-        for Refused { at, client, sender, recipient, reply } in &self.refused {
+        for Refused { at, client, sender, recipient, reply } in &explanation.refused {
             let (sender, recipient) = (printable_line(sender), printable_line(recipient));
             write!(formatter, "\n  {at}  {client}  from <{sender}> to <{recipient}>: {}", printable_line(reply))?;
         }

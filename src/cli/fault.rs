@@ -1,9 +1,7 @@
 //! `restante fault`: injects SMTP faults for an inbox, and lists them with their uses.
 
-use std::fmt;
-
 use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
+use restante_api::{Fault, FaultList, FaultState, SetFaultsBody};
 
 use super::client::{ApiClient, ClientFlags};
 use super::error::CliError;
@@ -51,8 +49,7 @@ pub(super) struct FaultFlags {
     client: ClientFlags,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Action {
     /// Reject temporarily (4xx)
     Defer,
@@ -68,54 +65,10 @@ enum Action {
     Duplicate,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Point {
     Rcpt,
     Data,
-}
-
-/// The faults of an inbox, as sent to the service.
-#[derive(Debug, Serialize)]
-struct NewFaults<'a> {
-    faults: Vec<NewFault<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct NewFault<'a> {
-    at: Point,
-    #[serde(rename = "do")]
-    action: Action,
-    times: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seconds: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    store: Option<bool>,
-}
-
-/// The faults of an inbox, as the service returns them.
-#[derive(Debug, Deserialize, Serialize)]
-struct Faults {
-    faults: Vec<Fault>,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-struct Fault {
-    at: String,
-    #[serde(rename = "do")]
-    action: String,
-    times: u32,
-    left: u32,
-    used: u32,
-    uses: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seconds: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    store: Option<bool>,
 }
 
 /// Runs the command.
@@ -129,42 +82,41 @@ pub(super) fn run(flags: &FaultFlags) -> Result<(), CliError> {
         Some(action) => Some(vec![flags.fault(action)]),
         None => flags.clear.then(Vec::new),
     };
-    let faults: Faults = match wanted {
-        Some(faults) => {
-            let body = serde_json::to_string(&NewFaults { faults }).map_err(CliError::failed)?;
-            client.set_faults(&id, &body)?
-        }
+    let faults: FaultList = match wanted {
+        Some(faults) => client.set_faults(&id, &SetFaultsBody { faults })?,
         None => client.faults(&id)?,
     };
     if flags.json {
         return Ok(output::json(&faults)?);
     }
-    Ok(faults.faults.iter().try_for_each(|fault| output::line(&fault.to_string()))?)
+    Ok(faults.faults.iter().try_for_each(|fault| output::line(&describe(fault)))?)
 }
 
 impl FaultFlags {
-    fn fault(&self, action: Action) -> NewFault<'_> {
+    fn fault(&self, action: Action) -> Fault {
         let concerns_message = self.store || matches!(action, Action::Bounce | Action::Duplicate);
         let at = self.at.unwrap_or(if concerns_message { Point::Data } else { Point::Rcpt });
-        let store = self.store.then_some(true);
-        NewFault { at, action, times: self.times, reply: self.reply.as_deref(), seconds: self.seconds, store }
+        Fault {
+            at: word(&at),
+            action: word(&action),
+            times: Some(self.times),
+            reply: self.reply.clone(),
+            seconds: self.seconds,
+            store: self.store.then_some(true),
+        }
     }
 }
 
-impl fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { at, action, times, left, used, uses, reply, seconds, store } = self;
-        write!(formatter, "{action} at {at}")?;
-        if let Some(seconds) = seconds {
-            write!(formatter, " for {seconds} s")?;
-        }
-        if let Some(reply) = reply {
-            write!(formatter, " with {}", output::printable_line(reply))?;
-        }
-        if *store == Some(true) {
-            formatter.write_str(" after storing")?;
-        }
-        write!(formatter, ": used {used} of {times}, {left} left")?;
-        uses.iter().try_for_each(|used_at| write!(formatter, "\n  {used_at}"))
-    }
+/// The word on the command line, which is also that of the API.
+fn word(value: &impl ValueEnum) -> Option<String> {
+    value.to_possible_value().map(|word| word.get_name().to_owned())
+}
+
+fn describe(fault: &FaultState) -> String {
+    let FaultState { at, action, times, left, used, uses, reply, seconds, store } = fault;
+    let seconds = seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
+    let reply = reply.as_deref().map_or_else(String::new, |reply| format!(" with {}", output::printable_line(reply)));
+    let stored = if *store == Some(true) { " after storing" } else { "" };
+    let uses: String = uses.iter().map(|used_at| format!("\n  {used_at}")).collect();
+    format!("{action} at {at}{seconds}{reply}{stored}: used {used} of {times}, {left} left{uses}")
 }

@@ -1,8 +1,9 @@
 //! `restante inbox`: creates, shows and deletes inboxes over HTTP, and lists those in the database.
 
 use clap::{Args, Subcommand};
+use restante_api::Inbox;
 
-use super::client::{ApiClient, ClientFlags, Inbox};
+use super::client::{ApiClient, ClientFlags};
 use super::error::CliError;
 use super::flags::{DatabaseFlags, boolean};
 use super::{database, output, settings};

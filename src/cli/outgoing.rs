@@ -55,7 +55,7 @@ enum Action {
 
 /// Parses the name of a status.
 fn statuses() -> impl TypedValueParser<Value = OutgoingStatus> {
-    let words = PossibleValuesParser::new(OutgoingStatus::ALL.map(OutgoingStatus::as_str));
+    let words = PossibleValuesParser::new(OutgoingStatus::ALL.iter().map(|status| status.as_str()));
     words.try_map(|word| OutgoingStatus::of_word(&word).ok_or("not a status"))
 }
 

@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use clap::Args;
 use regex_lite::Regex;
+use restante_api::{Explanation, Message};
 
-use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags, Message};
+use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags};
 use super::error::CliError;
-use super::explain::Explanation;
+use super::explain::Readable;
 use super::flags::{boolean, seconds};
 use super::output::{self, printable, printable_line};
 use crate::service::{LONGEST_WAIT, pause_before_retry};
@@ -50,7 +51,7 @@ impl std::error::Error for NoMatch {}
 impl fmt::Display for NoMatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { wanted, address, timeout, explanation } = self;
-        write!(formatter, "no {wanted} arrived at {address} within {timeout}. {explanation}")
+        write!(formatter, "no {wanted} arrived at {address} within {timeout}. {}", Readable(explanation))
     }
 }
 

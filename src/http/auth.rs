@@ -4,12 +4,19 @@
 
 use std::sync::Arc;
 
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use restante_api::InboxPath;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 
 use super::app::App;
+use super::describe::{INBOX_NOT_FOUND, UNAUTHORIZED, add_parameters, add_shared};
 use super::error::Error;
 use crate::model::Inbox;
 use crate::service::Caller;
@@ -17,8 +24,8 @@ use crate::service::Caller;
 /// The caller, with a valid key.
 pub(super) struct Authenticated(pub(super) Caller);
 
-/// The `{id}` of the path, percent-decoded.
-pub(super) struct PathId(pub(super) String);
+/// The parameters of the path, percent-decoded.
+pub(super) struct PathOf<T>(pub(super) T);
 
 /// The caller and the inbox of the path, which belongs to the caller's project.
 pub(super) struct OwnedInbox {
@@ -36,13 +43,13 @@ impl FromRequestParts<Arc<App>> for Authenticated {
     }
 }
 
-impl FromRequestParts<Arc<App>> for PathId {
+impl<T: DeserializeOwned + Default + Send> FromRequestParts<Arc<App>> for PathOf<T> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
-        let id = Path::<String>::from_request_parts(parts, app).await;
+        let path = Path::<T>::from_request_parts(parts, app).await;
         // Bytes that are not UTF-8 become the empty id, which does not exist.
-        Ok(Self(id.map_or_else(|_| String::new(), |Path(id)| id)))
+        Ok(Self(path.map_or_else(|_| T::default(), |Path(path)| path)))
     }
 }
 
@@ -51,9 +58,29 @@ impl FromRequestParts<Arc<App>> for OwnedInbox {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, app).await?;
-        let id = PathId::from_request_parts(parts, app).await?;
-        let inbox = app.service.inbox(&caller, &id.0).await?;
+        let PathOf(InboxPath { id }) = PathOf::from_request_parts(parts, app).await?;
+        let inbox = app.service.inbox(&caller, &id).await?;
         Ok(Self { caller, inbox })
+    }
+}
+
+impl OperationInput for Authenticated {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        add_shared(operation, &UNAUTHORIZED);
+    }
+}
+
+impl<T: JsonSchema> OperationInput for PathOf<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        add_parameters::<T>(context, operation, true);
+    }
+}
+
+impl OperationInput for OwnedInbox {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        Authenticated::operation_input(context, operation);
+        PathOf::<InboxPath>::operation_input(context, operation);
+        add_shared(operation, &INBOX_NOT_FOUND);
     }
 }
 

@@ -1,4 +1,4 @@
-//! JSON bodies: reads them up to a limit and parses the fields of a resource.
+//! JSON bodies: reads them up to a limit, and parses them as a type of the API.
 //!
 //! The Content-Type is ignored.
 
@@ -9,44 +9,51 @@ use axum::body::{Body, Bytes, HttpBody};
 use bytes::BytesMut;
 use http_body_util::BodyExt;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::value::StrDeserializer;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::error::Error;
-use crate::memory::{Budget, Room};
+use crate::memory::{Budget, Holder, NoMemory, Room, UNCOUNTED};
 
 /// How long a body may take to arrive, so that a stalled client cannot keep a connection.
 pub(super) const ARRIVAL: Duration = Duration::from_secs(60);
 /// How much of a body that is too large is read and discarded. If the connection were closed earlier, a client that is
 /// still sending would get a broken pipe instead of the response.
 const DISCARDED_BYTES: usize = 32 * 1024 * 1024;
+/// How many times its size a large body takes: the body, its text, the message composed of it, with its encoding, and the
+/// parsed parts of that.
+const COPIES: usize = 6;
 /// The most characters of a field name in an error.
 const SHOWN_NAME_CHARACTERS: usize = 64;
 
-/// Reads a whole body. Memory for all of it is reserved first, because bodies that are only partly read could block
-/// each other.
+/// Reads a whole body. A body of more than 64 KiB first gets memory for all that is made of it, because bodies that are
+/// only partly read could block each other.
 ///
 /// # Errors
-/// [`Error::BodyTooLarge`] for more than `limit` bytes, [`Error::Busy`] if no memory becomes free, [`Error::SlowBody`]
-/// if it does not arrive in time, [`Error::InvalidJson`] if the client disconnects.
-pub(super) async fn read(body: Body, limit: usize, budget: &Budget) -> Result<(Bytes, Room), Error> {
-    let announced = body.size_hint().upper().unwrap_or(u64::MAX);
-    let mut room = budget.take(announced.min(limit as u64)).await?;
-    let read = tokio::time::timeout(ARRIVAL, collect(body, limit)).await.map_err(|_| Error::SlowBody)??;
-    room.shrink(read.len());
-    Ok((read, room))
+/// [`Error::BodyTooLarge`] for more than `limit` bytes, [`Error::BodyOverMemory`] if it can never fit into memory,
+/// [`Error::Busy`] if no memory becomes free, [`Error::SlowBody`] if it does not arrive in time, [`Error::InvalidJson`]
+/// if the client disconnects.
+pub(super) async fn read(body: Body, limit: usize, budget: &Budget, holder: Holder) -> Result<(Bytes, Room), Error> {
+    let reading = collect(body, limit, budget, holder);
+    tokio::time::timeout(ARRIVAL, reading).await.map_err(|_| Error::SlowBody)?
 }
 
-async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Error> {
+async fn collect(mut body: Body, limit: usize, budget: &Budget, holder: Holder) -> Result<(Bytes, Room), Error> {
     if body.size_hint().lower() > (limit + DISCARDED_BYTES) as u64 {
         return Err(Error::BodyTooLarge);
     }
+    let announced = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(limit);
+    let mut room = Room::default();
     let mut collected = BytesMut::new();
     let mut received = 0;
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| Error::InvalidJson)?.into_data() else { continue };
         received += data.len();
         if received <= limit {
+            if received > UNCOUNTED && !room.is_reserved() {
+                room = room_for(announced.min(limit), budget, holder).await?;
+            }
             collected.extend_from_slice(&data);
         } else if received > limit + DISCARDED_BYTES {
             break;
@@ -54,44 +61,134 @@ async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Error> {
             collected = BytesMut::new();
         }
     }
-    if received > limit { Err(Error::BodyTooLarge) } else { Ok(collected.freeze()) }
+    if received > limit { Err(Error::BodyTooLarge) } else { Ok((collected.freeze(), room)) }
 }
 
-/// The fields of a JSON object, with values that are not parsed yet.
-#[derive(Debug)]
-pub(super) struct Fields<'a>(Vec<(&'static str, &'a RawValue)>);
+async fn room_for(body: usize, budget: &Budget, holder: Holder) -> Result<Room, Error> {
+    budget.reserve(holder, body.saturating_mul(COPIES)).await.map_err(|error| match error {
+        NoMemory::InTime => Error::Busy,
+        NoMemory::Ever { .. } => Error::BodyOverMemory(error),
+    })
+}
+
+/// Parses a JSON object as `T`: only its fields are allowed, and none may be null.
+///
+/// # Errors
+/// [`Error::InvalidJson`] if this is not a JSON object, else [`Error::UnknownField`] for its first unknown field, else
+/// [`Error::MissingField`] or [`Error::InvalidField`] for the first field of `T` that is missing or of another type.
+pub(super) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Error> {
+    let problem = match T::deserialize(Json { json, until: None }) {
+        Ok(parsed) => return Ok(parsed),
+        Err(problem) => problem,
+    };
+    match problem {
+        Problem::Refused(error) => Err(error),
+        Problem::Missing(name) => Err(Error::MissingField(name)),
+        // serde checks every type first, so it is asked again whether an earlier field is missing.
+        Problem::Invalid { name, earlier } => match T::deserialize(Json { json, until: Some(name) }) {
+            Err(Problem::Missing(missing)) if earlier.contains(&missing) => Err(Error::MissingField(missing)),
+            _ => Err(Error::InvalidField(name)),
+        },
+    }
+}
+
+/// Why a body is not of the type.
+#[derive(Debug, thiserror::Error)]
+enum Problem {
+    #[error(transparent)]
+    Refused(Error),
+    #[error("missing field: {0}")]
+    Missing(&'static str),
+    #[error("invalid field: {name}")]
+    Invalid { name: &'static str, earlier: &'static [&'static str] },
+}
+
+impl de::Error for Problem {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self::Refused(Error::InvalidJson)
+    }
+
+    fn missing_field(name: &'static str) -> Self {
+        Self::Missing(name)
+    }
+}
+
+/// A body as a deserializer of structs. It offers their fields in the order of their definition.
+struct Json<'a> {
+    json: &'a [u8],
+    /// Only the fields before this one.
+    until: Option<&'static str>,
+}
+
+impl<'de> Deserializer<'de> for Json<'de> {
+    type Error = Problem;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Problem> {
+        Err(de::Error::custom("not a struct"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        names: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        let values = read_object(self.json, names).map_err(Problem::Refused)?;
+        let end = names.iter().position(|name| Some(*name) == self.until).unwrap_or(names.len());
+        visitor.visit_map(Fields { names, values, position: 0, end })
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+type Values<'a> = Vec<(&'static str, &'a RawValue)>;
+
+fn read_object<'a>(json: &'a [u8], known: &'static [&'static str]) -> Result<Values<'a>, Error> {
+    let text = std::str::from_utf8(json).map_err(|_| Error::InvalidJson)?;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let (fields, unknown) = Object(known).deserialize(&mut deserializer).map_err(|_| Error::InvalidJson)?;
+    deserializer.end().map_err(|_| Error::InvalidJson)?;
+    unknown.map_or(Ok(fields), |name| Err(Error::UnknownField(name)))
+}
+
+/// The fields of a struct, each with its value in the body.
+struct Fields<'a> {
+    names: &'static [&'static str],
+    values: Values<'a>,
+    position: usize,
+    end: usize,
+}
 
 impl<'a> Fields<'a> {
-    /// Parses an object that may only have the fields `known`.
-    ///
-    /// # Errors
-    /// [`Error::InvalidJson`] if this is not a JSON object, [`Error::UnknownField`] for its first unknown field.
-    pub(super) fn parse(json: &'a [u8], known: &'static [&'static str]) -> Result<Self, Error> {
-        let text = std::str::from_utf8(json).map_err(|_| Error::InvalidJson)?;
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        let (fields, unknown) = Object(known).deserialize(&mut deserializer).map_err(|_| Error::InvalidJson)?;
-        deserializer.end().map_err(|_| Error::InvalidJson)?;
-        match unknown {
-            Some(name) => Err(Error::UnknownField(name)),
-            None => Ok(Self(fields)),
+    fn value(&self) -> Option<&'a RawValue> {
+        let name = self.names[self.position];
+        self.values.iter().find(|(field, _)| *field == name).map(|(_, value)| *value)
+    }
+}
+
+impl<'de> MapAccess<'de> for Fields<'de> {
+    type Error = Problem;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Problem> {
+        while self.position < self.end {
+            if self.value().is_some() {
+                return seed.deserialize(StrDeserializer::new(self.names[self.position])).map(Some);
+            }
+            self.position += 1;
         }
+        Ok(None)
     }
 
-    /// A required field.
-    ///
-    /// # Errors
-    /// [`Error::MissingField`], or [`Error::InvalidField`] if it is of another type.
-    pub(super) fn required<T: Deserialize<'a>>(&self, name: &'static str) -> Result<T, Error> {
-        self.optional(name)?.ok_or(Error::MissingField(name))
-    }
-
-    /// An optional field.
-    ///
-    /// # Errors
-    /// [`Error::InvalidField`] if it is of another type.
-    pub(super) fn optional<T: Deserialize<'a>>(&self, name: &'static str) -> Result<Option<T>, Error> {
-        let Some((_, json)) = self.0.iter().find(|(field, _)| *field == name) else { return Ok(None) };
-        serde_json::from_str(json.get()).map(Some).map_err(|_| Error::InvalidField(name))
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Problem> {
+        let invalid = Problem::Invalid { name: self.names[self.position], earlier: &self.names[..self.position] };
+        let value = self.value().map(RawValue::get).filter(|value| *value != "null");
+        self.position += 1;
+        let Some(value) = value else { return Err(invalid) };
+        let mut deserializer = serde_json::Deserializer::from_str(value);
+        seed.deserialize(&mut deserializer).map_err(|_| invalid)
     }
 }
 
@@ -99,10 +196,8 @@ impl<'a> Fields<'a> {
 /// the first one is kept.
 struct Object(&'static [&'static str]);
 
-type KnownAndUnknown<'a> = (Vec<(&'static str, &'a RawValue)>, Option<String>);
-
 impl<'de> DeserializeSeed<'de> for Object {
-    type Value = KnownAndUnknown<'de>;
+    type Value = (Values<'de>, Option<String>);
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
@@ -110,7 +205,7 @@ impl<'de> DeserializeSeed<'de> for Object {
 }
 
 impl<'de> Visitor<'de> for Object {
-    type Value = KnownAndUnknown<'de>;
+    type Value = (Values<'de>, Option<String>);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object")
@@ -146,51 +241,80 @@ mod tests {
 
     use super::*;
 
-    const KNOWN: &[&str] = &["a", "b"];
+    #[derive(Debug, Deserialize)]
+    struct Example {
+        a: String,
+        b: Option<String>,
+        c: u8,
+    }
 
     fn refusal(json: &str) -> String {
-        Fields::parse(json.as_bytes(), KNOWN).unwrap_err().to_string()
+        parse::<Example>(json.as_bytes()).unwrap_err().to_string()
     }
 
     #[test]
     fn only_an_object_is_taken() {
+        #[derive(Debug, Deserialize)]
+        struct Nothing {}
         let deep = "[".repeat(100_000);
         for json in ["", " ", "[]", "1", "null", "\"a\"", "{", "{\"a\"}", "{\"a\":1,}", "{} {}", "{'a':1}", &deep] {
             assert_eq!(refusal(json), "invalid JSON", "{json:.20}");
         }
-        assert!(matches!(Fields::parse(b"{\"a\":\"\xff\"}", KNOWN), Err(Error::InvalidJson)));
-        assert!(Fields::parse(b" {\r\n} ", KNOWN).is_ok());
+        assert!(matches!(parse::<Example>(b"{\"a\":\"\xff\"}"), Err(Error::InvalidJson)));
+        assert!(parse::<Nothing>(b" {\r\n} ").is_ok());
+        assert_eq!(parse::<Nothing>(b"{\"a\":1}").unwrap_err().to_string(), "unknown field: a");
     }
 
     #[test]
     fn the_first_unknown_field_is_named_and_its_name_shortened() {
-        assert_eq!(refusal(r#"{"a":"1","x":{"y":[1]},"z":2}"#), "unknown field: x");
+        assert_eq!(refusal(r#"{"a":1,"x":{"y":[1]},"z":2}"#), "unknown field: x");
         assert_eq!(refusal(r#"{"x":1,"#), "invalid JSON");
         assert_eq!(refusal(&format!("{{\"{}\":1}}", "é".repeat(70))), format!("unknown field: {}…", "é".repeat(64)));
     }
 
     #[test]
-    fn a_field_is_a_text_or_refused() {
-        let fields = Fields::parse(br#"{"a":"\u0041\n\ud83d\ude00"}"#, KNOWN).unwrap();
-        assert_eq!(fields.required::<String>("a").unwrap(), "A\n😀");
-        assert_eq!(fields.optional::<String>("b").unwrap(), None);
-        assert_eq!(fields.required::<String>("b").unwrap_err().to_string(), "missing field: b");
+    fn the_first_field_that_is_missing_or_of_another_type_is_named() {
+        let parsed = parse::<Example>(br#"{"c":1,"a":"x","a":"\u0041\n\ud83d\ude00"}"#).unwrap();
+        assert_eq!((parsed.a.as_str(), parsed.b, parsed.c), ("A\n😀", None, 1));
+        for (json, error) in [
+            ("{}", "missing field: a"),
+            (r#"{"c":"x"}"#, "missing field: a"),
+            (r#"{"a":"","b":1}"#, "invalid field: b"),
+            (r#"{"a":"","c":"x","b":1}"#, "invalid field: b"),
+            (r#"{"a":"","b":""}"#, "missing field: c"),
+            (r#"{"a":"","b":null,"c":1}"#, "invalid field: b"),
+        ] {
+            assert_eq!(refusal(json), error, "{json}");
+        }
         for value in ["null", "1", "[]", "{}", "true", "\"\\ud800\""] {
-            let json = format!("{{\"a\":{value}}}");
-            let refused = Fields::parse(json.as_bytes(), KNOWN).unwrap().optional::<String>("a");
-            assert_eq!(refused.unwrap_err().to_string(), "invalid field: a", "{value}");
+            assert_eq!(refusal(&format!("{{\"a\":{value}}}")), "invalid field: a", "{value}");
         }
     }
 
     #[tokio::test]
     async fn a_body_is_read_up_to_its_limit() {
-        let budget = Budget::new(100);
-        let (body, room) = read(Body::from("12345"), 5, &budget).await.unwrap();
-        assert_eq!((&body[..], budget.free()), (&b"12345"[..], 95));
-        drop(room);
-        assert!(matches!(read(Body::from("123456"), 5, &budget).await, Err(Error::BodyTooLarge)));
+        let budget = Budget::new(0);
+        let read = |body, limit| read(body, limit, &budget, [0; 32]);
+        let (body, room) = read(Body::from("12345"), 5).await.unwrap();
+        assert_eq!((&body[..], room.is_reserved()), (&b"12345"[..], false));
+        assert!(matches!(read(Body::from("123456"), 5).await, Err(Error::BodyTooLarge)));
         let endless =
             Body::from_stream(futures_util::stream::repeat(Ok::<_, Infallible>(Bytes::from_static(&[0; 65_536]))));
-        assert!(matches!(read(endless, 5, &budget).await, Err(Error::BodyTooLarge)));
+        assert!(matches!(read(endless, 5).await, Err(Error::BodyTooLarge)));
+    }
+
+    #[tokio::test]
+    async fn a_large_body_takes_memory_for_all_that_is_made_of_it() {
+        let budget = Budget::new(16 * 1024 * 1024);
+        let size = 1024 * 1024;
+        let (_, room) = read(Body::from(vec![b'x'; size]), size, &budget, [0; 32]).await.unwrap();
+        assert_eq!(budget.free(), 10 * size);
+        drop(room);
+        let refused = read(Body::from(vec![b'x'; 2 * size]), 4 * size, &budget, [0; 32]).await.unwrap_err();
+        assert_eq!(refused.status(), 413);
+        assert_eq!(
+            refused.to_string(),
+            "body too large: this needs 12 MiB of memory, but one key may use 8 MiB (--max-body-memory)"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::extract::Request;
 
 use super::body;
-use super::query::Query;
+use super::query::{Query, timeout};
 use crate::service::LONGEST_WAIT;
 
 /// For a request without a body.
@@ -20,7 +20,7 @@ pub(super) fn of(request: &Request) -> Duration {
         return LONGEST_WAIT + BESIDE_WAIT + body::ARRIVAL;
     }
     if request.uri().path().ends_with("/messages/wait") {
-        return Query::of(request.uri()).timeout() + BESIDE_WAIT;
+        return timeout(&Query::of(request.uri()).first("timeout").unwrap_or_default()) + BESIDE_WAIT;
     }
     if request.method().is_safe() { HANDLER } else { HANDLER + body::ARRIVAL }
 }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use aide::OperationOutput;
 use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use restante_api::ErrorBody;
 use restante_mail::compose::ComposeError;
-use serde::Serialize;
 
 use super::response::json;
-use crate::memory::Exhausted;
+use crate::memory::NoMemory;
 use crate::model::FieldError;
 use crate::service::{ClaimError, OutboxError, ProjectError, RetentionError, ServiceError};
 use crate::store::StoreError;
@@ -57,6 +58,10 @@ pub(super) enum Error {
     SlowBody,
     #[error("body too large")]
     BodyTooLarge,
+    #[error("body too large: {0} (--max-body-memory)")]
+    BodyOverMemory(NoMemory),
+    #[error("message too large: {0} (--max-body-memory); its bytes as received can always be downloaded")]
+    OverMemory(NoMemory),
     #[error("too many concurrent waits")]
     TooManyWaits,
     #[error("too many concurrent sends")]
@@ -89,12 +94,6 @@ pub(super) enum Error {
 #[derive(Clone)]
 pub(super) struct Cause(pub(super) Arc<dyn std::error::Error + Send + Sync>);
 
-/// The body of every error response.
-#[derive(Serialize)]
-struct ErrorView {
-    error: String,
-}
-
 impl Error {
     pub(super) fn internal(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Internal(Arc::new(cause))
@@ -121,7 +120,8 @@ impl Error {
             | Self::NoMatchingMessage => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Timeout | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTooLarge | Self::BodyOverMemory(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::OverMemory(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::TooManyWaits
             | Self::TooManySends
             | Self::TooManyStreams
@@ -166,6 +166,7 @@ impl From<ServiceError> for Error {
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Store(error) => error.into(),
             ServiceError::Unavailable => Self::Busy,
+            ServiceError::NoMemory(error) => error.into(),
             ServiceError::Compose(_) => Self::internal(error),
         }
     }
@@ -173,16 +174,16 @@ impl From<ServiceError> for Error {
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Exhausted(error) => error.into(),
-            error => Self::internal(error),
-        }
+        Self::internal(error)
     }
 }
 
-impl From<Exhausted> for Error {
-    fn from(_: Exhausted) -> Self {
-        Self::Busy
+impl From<NoMemory> for Error {
+    fn from(error: NoMemory) -> Self {
+        match error {
+            NoMemory::InTime => Self::Busy,
+            NoMemory::Ever { .. } => Self::OverMemory(error),
+        }
     }
 }
 
@@ -240,9 +241,14 @@ impl From<RetentionError> for Error {
     }
 }
 
+/// Each handler describes which errors it returns.
+impl OperationOutput for Error {
+    type Inner = ErrorBody;
+}
+
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let body = json(self.status(), &ErrorView { error: self.to_string() });
+        let body = json(self.status(), &ErrorBody { error: self.to_string() });
         let mut response = body.unwrap_or_else(|_| self.status().into_response());
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);

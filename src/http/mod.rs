@@ -9,6 +9,7 @@ mod auth;
 mod body;
 pub mod dashboard;
 mod deadline;
+mod describe;
 mod download;
 mod error;
 mod frame;
@@ -29,19 +30,17 @@ use axum::middleware;
 
 pub use app::App;
 pub(crate) use download::path_segment;
+pub use openapi::document;
 
 use error::Error;
 
 /// Builds the router with all routes.
 pub fn router(app: App) -> Router {
-    let documents = guide::router(&app).merge(openapi::router(&app));
     let mcp = mcp::router(&app);
     let app = Arc::new(app);
     Router::new()
-        .nest("/v1", api::router())
-        .nest("/api/v1", api::router())
-        .merge(api::health_alias())
-        .merge(documents)
+        .merge(openapi::routes())
+        .nest("/api/v1", api::router().into())
         .merge(mcp)
         .merge(dashboard::router(&app))
         .fallback(dashboard::unknown)

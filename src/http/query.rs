@@ -1,12 +1,21 @@
 //! The query string: only the first occurrence of a parameter counts, an empty one is absent, an unknown one is
-//! ignored.
+//! ignored. [`Parameters`] reads it as a type of the API.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
 use axum::extract::FromRequestParts;
 use axum::http::Uri;
 use axum::http::request::Parts;
+use restante_api::MessageQuery;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::de::value::MapDeserializer;
 
+use super::describe::add_parameters;
 use super::error::Error;
 use crate::model::{Features, FieldError};
 use crate::service::{LONGEST_WAIT, MessageFilter};
@@ -32,44 +41,70 @@ impl Query {
     pub(super) fn search(&self) -> Option<String> {
         self.first("q").map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     }
+}
 
-    /// The filters that a list and a wait share.
-    ///
-    /// # Errors
-    /// [`Error::InvalidParameter`] for a subject or a sender that is too long, or for an unknown word in `has`.
-    pub(super) fn message_filter(&self) -> Result<MessageFilter, Error> {
-        let filter = MessageFilter::new(self.first("subject"), self.first("from"), self.first("after"));
-        let refused = |(FieldError::Missing(name) | FieldError::Invalid(name))| Error::InvalidParameter(name);
-        let filter = filter.map_err(refused)?;
-        Ok(MessageFilter { has: self.features()?, ..filter })
-    }
+/// The query of a request as a type of the API.
+pub(super) struct Parameters<T>(pub(super) T);
 
-    /// What a message must have: `otp`, `link`, or both with a comma between.
-    fn features(&self) -> Result<Features, Error> {
-        let mut features = Features::default();
-        for word in self.first("has").iter().flat_map(|words| words.split(',')) {
-            match word {
-                "otp" => features.otp = true,
-                "link" => features.link = true,
-                _ => return Err(Error::InvalidParameter("has")),
-            }
+/// The filters that a list, a wait and an explanation share.
+///
+/// # Errors
+/// [`Error::InvalidParameter`] for a subject or a sender that is too long, or for an unknown word in `has`.
+pub(super) fn message_filter(query: MessageQuery) -> Result<MessageFilter, Error> {
+    let filter = MessageFilter::new(given(query.subject), given(query.from), given(query.after));
+    let refused = |(FieldError::Missing(name) | FieldError::Invalid(name))| Error::InvalidParameter(name);
+    Ok(MessageFilter { has: features(&query.has)?, ..filter.map_err(refused)? })
+}
+
+/// What a message must have: `otp`, `link`, or both with a comma between.
+fn features(has: &str) -> Result<Features, Error> {
+    let mut features = Features::default();
+    for word in has.split(',').filter(|_| !has.is_empty()) {
+        match word {
+            "otp" => features.otp = true,
+            "link" => features.link = true,
+            _ => return Err(Error::InvalidParameter("has")),
         }
-        Ok(features)
     }
+    Ok(features)
+}
 
-    /// The timeout of a wait: the default if it is not a number, and at most the maximum.
-    pub(super) fn timeout(&self) -> Duration {
-        let millis = self.first("timeout").as_deref().and_then(integer);
-        millis.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(LONGEST_WAIT)
+/// The timeout of a wait: the default if it is not a number, and at most the maximum.
+pub(super) fn timeout(text: &str) -> Duration {
+    integer(text).map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(LONGEST_WAIT)
+}
+
+/// A number of one or more.
+///
+/// # Errors
+/// [`Error::InvalidParameter`] for any other text.
+pub(super) fn limit(text: String) -> Result<Option<u64>, Error> {
+    let Some(text) = given(text) else { return Ok(None) };
+    integer(&text).filter(|&limit| limit > 0).map(Some).ok_or(Error::InvalidParameter("limit"))
+}
+
+/// A parameter, unless it is empty.
+pub(super) fn given(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+impl<S: Sync, T: DeserializeOwned + Default> FromRequestParts<S> for Parameters<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Error> {
+        let mut first = HashMap::new();
+        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()) {
+            first.entry(name).or_insert(value);
+        }
+        // Every field is a text with a default, so nothing is refused here.
+        let deserializer: MapDeserializer<'_, _, serde::de::value::Error> = MapDeserializer::new(first.into_iter());
+        Ok(Self(T::deserialize(deserializer).unwrap_or_default()))
     }
+}
 
-    /// A number of one or more.
-    ///
-    /// # Errors
-    /// [`Error::InvalidParameter`] for any other text.
-    pub(super) fn limit(&self, name: &'static str) -> Result<Option<u64>, Error> {
-        let Some(value) = self.first(name) else { return Ok(None) };
-        integer(&value).filter(|&limit| limit > 0).map(Some).ok_or(Error::InvalidParameter(name))
+impl<T: JsonSchema> OperationInput for Parameters<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        add_parameters::<T>(context, operation, false);
     }
 }
 
@@ -89,6 +124,8 @@ fn integer(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use restante_api::ListMessagesQuery;
+
     use super::*;
 
     fn query(text: &str) -> Query {
@@ -105,38 +142,45 @@ mod tests {
         assert_eq!(query("a=%ff%zz").first("a").as_deref(), Some("\u{fffd}%zz"));
     }
 
+    #[tokio::test]
+    async fn parameters_are_those_of_the_type() {
+        let request = axum::http::Request::builder().uri("/?subject=a+b&subject=c&from=&from=d&limit=2&x=1&before=%ff");
+        let (mut parts, ()) = request.body(()).unwrap().into_parts();
+        let Parameters(query) = Parameters::<ListMessagesQuery>::from_request_parts(&mut parts, &()).await.unwrap();
+        let matching = MessageQuery { subject: "a b".to_owned(), ..MessageQuery::default() };
+        let expected = ListMessagesQuery { matching, limit: "2".to_owned(), before: "\u{fffd}".to_owned() };
+        assert_eq!(query, expected);
+    }
+
     #[test]
     fn a_timeout_is_capped_or_replaced_by_the_default() {
         for (text, millis) in [
             ("", 15_000),
-            ("timeout=", 15_000),
-            ("timeout=0", 0),
-            ("timeout=1", 1),
-            ("timeout=0250", 250),
-            ("timeout=120000", 120_000),
-            ("timeout=120001", 120_000),
-            ("timeout=99999999999999999999999999", 120_000),
-            ("timeout=-1", 15_000),
-            ("timeout=%2B5", 15_000),
-            ("timeout=1.5", 15_000),
-            ("timeout=1e3", 15_000),
-            ("timeout=5s", 15_000),
-            ("timeout=+5", 15_000),
-            ("timeout=%D9%A3", 15_000),
+            ("0", 0),
+            ("1", 1),
+            ("0250", 250),
+            ("120000", 120_000),
+            ("120001", 120_000),
+            ("99999999999999999999999999", 120_000),
+            ("-1", 15_000),
+            ("+5", 15_000),
+            (" 5", 15_000),
+            ("1.5", 15_000),
+            ("1e3", 15_000),
+            ("5s", 15_000),
+            ("٣", 15_000),
         ] {
-            assert_eq!(query(text).timeout(), Duration::from_millis(millis), "{text}");
+            assert_eq!(timeout(text), Duration::from_millis(millis), "{text}");
         }
     }
 
     #[test]
     fn a_limit_is_a_positive_integer() {
-        for (text, limit) in
-            [("", None), ("limit=", None), ("limit=1", Some(1)), ("limit=99999999999999999999", Some(u64::MAX))]
-        {
-            assert_eq!(query(text).limit("limit").ok(), Some(limit), "{text}");
+        for (text, number) in [("", None), ("1", Some(1)), ("99999999999999999999", Some(u64::MAX))] {
+            assert_eq!(limit(text.to_owned()).ok(), Some(number), "{text}");
         }
-        for text in ["limit=0", "limit=-1", "limit=x", "limit=1.0", "limit=+1"] {
-            assert!(query(text).limit("limit").is_err(), "{text}");
+        for text in ["0", "-1", "x", "1.0", "+1"] {
+            assert!(limit(text.to_owned()).is_err(), "{text}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Adds to every request an id for the log and a deadline, and to every response the common headers.
 
+use aide::OperationInput;
 use axum::extract::{FromRequestParts, Request};
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::http::request::Parts;
@@ -46,6 +47,8 @@ pub(super) async fn stamp(mut request: Request, next: Next) -> Response {
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
+
+impl OperationInput for RequestId {}
 
 impl<S: Sync> FromRequestParts<S> for RequestId {
     type Rejection = Error;

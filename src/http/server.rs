@@ -18,8 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::service::Service;
 
-/// How long writing the last responses may take after open waits were ended.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
 /// The pause after a failed accept, which is usually caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -28,8 +26,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Peer(pub IpAddr);
 
 /// Serves `router` on at most `most` concurrent connections until `stop` is cancelled. Then no connection is accepted,
-/// idle ones are closed, and running requests have `grace` to finish. After that, open waits get 503, and remaining
-/// requests are dropped.
+/// idle ones are closed, open waits get 503 so that their clients can wait elsewhere, and other requests have `grace` to
+/// finish before they are dropped.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -41,11 +39,9 @@ pub async fn serve(
     let mut connections = JoinSet::new();
     accept(listener, router, most, &stop, &mut connections).await;
     service.end_followers();
+    service.end_waits();
     if timeout(grace, finish(&mut connections)).await.is_err() {
-        service.end_waits();
-        if timeout(LAST_ANSWERS, finish(&mut connections)).await.is_err() {
-            tracing::warn!(connections = connections.len(), "requests did not finish in time and were dropped");
-        }
+        tracing::warn!(connections = connections.len(), "requests did not finish in time and were dropped");
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn tools() -> Vec<Tool> {
              domain, and the settings of common frameworks.",
             Effect::Reads,
         ),
-        tool::<input::Nothing, output::Inbox>(
+        tool::<input::Nothing, restante_api::Inbox>(
             "create_inbox",
             "Create an inbox",
             "Creates a temporary inbox with an address that was never used. Use a new one for each test.",
@@ -85,7 +85,7 @@ pub(super) fn tools() -> Vec<Tool> {
              over SMTP and why, similar addresses that received mail, and whether any client connects over SMTP.",
             Effect::Reads,
         ),
-        tool::<input::SetFaults, output::Faults>(
+        tool::<input::SetFaults, restante_api::FaultList>(
             "set_faults",
             "Make mail fail",
             "Injects SMTP faults for mail to one inbox, to test how the application retries, handles a \

@@ -1,5 +1,6 @@
 //! The arguments of the tools. The comments of their fields are the descriptions that clients see.
 
+use restante_api::{FaultAction, FaultPoint, MAX_FAULT_SECONDS, MAX_FAULT_TIMES};
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use super::catalogue;
 use super::error::ToolError;
-use crate::model::{FaultFields, Features};
+use crate::model::Features;
 use crate::service::MessageFilter;
 
 /// Parses the arguments of a call; the schema contains the allowed names.
@@ -158,24 +159,24 @@ pub(super) struct SetFaults {
 #[schemars(inline)]
 pub(super) struct Fault {
     /// When: `rcpt`, at the RCPT TO of this inbox, or `data`, once the message has been received.
-    #[schemars(extend("enum" = ["rcpt", "data"]))]
+    #[schemars(with = "FaultPoint")]
     at: String,
     /// What: `defer` is a 4xx reply, `reject` a 5xx reply; `disconnect` closes the connection without a reply; `delay`
     /// delays the reply by `seconds`. Only at `data`: `bounce` accepts the message, does not store it and sends a
     /// delivery status notification to the sender; `duplicate` stores the message twice.
     #[serde(rename = "do")]
-    #[schemars(extend("enum" = ["defer", "reject", "disconnect", "delay", "bounce", "duplicate"]))]
+    #[schemars(with = "FaultAction")]
     action: String,
     /// How often the fault applies.
     #[serde(default = "once")]
-    #[schemars(range(min = 1, max = 1_000))]
+    #[schemars(range(min = 1, max = MAX_FAULT_TIMES))]
     times: u32,
     /// The reply of `defer` and `reject`: one line that begins with 4xx or 5xx and an enhanced code.
     #[serde(default)]
     reply: String,
     /// How many seconds `delay` delays the reply.
     #[serde(default)]
-    #[schemars(with = "u16", range(min = 1, max = 300))]
+    #[schemars(with = "u16", range(min = 1, max = MAX_FAULT_SECONDS))]
     seconds: Option<u16>,
     /// Whether `disconnect` at `data` stores the message first.
     #[serde(default)]
@@ -184,8 +185,8 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    pub(super) fn fields(self) -> FaultFields {
-        FaultFields {
+    pub(super) fn fields(self) -> restante_api::Fault {
+        restante_api::Fault {
             at: Some(self.at),
             action: Some(self.action),
             times: Some(self.times),

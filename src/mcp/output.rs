@@ -1,4 +1,5 @@
-//! The structured results of the tools. The comments of their fields are the descriptions that clients see.
+//! The structured results of the tools that are not those of the API. The comments of their fields are the
+//! descriptions that clients see.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -43,19 +44,6 @@ pub(super) struct Listener {
 pub(super) struct Framework {
     pub(super) name: String,
     pub(super) setting: String,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Inbox {
-    /// Identifies the inbox; the part of its address before the @.
-    pub(super) id: String,
-    /// The address to which to send mail for it.
-    pub(super) address: String,
-    /// `temporary` or `permanent`.
-    pub(super) kind: String,
-    pub(super) created_at: String,
-    /// When it expires; null for a permanent inbox.
-    pub(super) expires_at: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -156,86 +144,9 @@ pub(super) struct Accepted {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Faults {
-    /// The faults of the inbox, in the order in which they are used.
-    pub(super) faults: Vec<Fault>,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Fault {
-    pub(super) at: String,
-    #[serde(rename = "do")]
-    pub(super) action: String,
-    pub(super) times: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) reply: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) seconds: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) store: Option<bool>,
-    /// How often it still applies.
-    pub(super) left: u32,
-    pub(super) used: u32,
-    /// When it was used.
-    pub(super) uses: Vec<String>,
-}
-
-#[derive(Serialize, JsonSchema)]
 pub(super) struct Explanation {
     /// How to treat what follows.
     pub(super) notice: String,
-    /// Why there is no message, in one sentence.
-    pub(super) summary: String,
-    /// The inbox; null if it has ended.
-    pub(super) inbox: Option<Inbox>,
-    /// How it ended.
-    pub(super) ended: Option<End>,
-    /// How many messages are in the inbox.
-    pub(super) count: i64,
-    /// The newest of them.
-    pub(super) latest: Vec<Latest>,
-    /// What was rejected over SMTP since the inbox was created, newest first.
-    pub(super) refused: Vec<Refused>,
-    /// Similar addresses that received mail.
-    pub(super) similar: Vec<Similar>,
-    pub(super) smtp: SmtpUse,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub(super) struct End {
-    /// `expired` or `deleted`.
-    pub(super) reason: String,
-    pub(super) at: String,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Latest {
     #[serde(flatten)]
-    pub(super) message: Summary,
-    /// The filters that exclude it.
-    pub(super) missed_by: Vec<String>,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Refused {
-    pub(super) at: String,
-    pub(super) client: String,
-    pub(super) sender: String,
-    pub(super) recipient: String,
-    /// The SMTP reply.
-    pub(super) reply: String,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Similar {
-    pub(super) address: String,
-    pub(super) messages: i64,
-    pub(super) last_received_at: String,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub(super) struct SmtpUse {
-    pub(super) connections_open: i64,
-    pub(super) last_connection_at: Option<String>,
-    pub(super) last_message_at: Option<String>,
+    pub(super) explanation: restante_api::Explanation,
 }

@@ -4,8 +4,9 @@
 use std::fmt::Write;
 
 use rand::random;
+use restante_api::{Arrived, FaultList, FaultState, MissedBy};
 
-use super::output::{Attachment, Explanation, Fault, Faults, Message, Messages, Setup, Summary};
+use super::output::{Attachment, Explanation, Message, Messages, Setup, Summary};
 
 /// A notice, and `content` between its delimiters.
 pub(super) fn delimited(content: &str) -> String {
@@ -83,9 +84,15 @@ pub(super) fn messages(messages: &Messages) -> String {
     text
 }
 
-fn summary(message: &Summary) -> String {
-    let Summary { id, from, subject, received_at } = message;
+fn summary(Summary { id, from, subject, received_at }: &Summary) -> String {
     format!("{id}  {received_at}  from {}: {}", line(from), line(subject))
+}
+
+fn arrived(Arrived { id, from, subject, received_at, missed_by }: &Arrived) -> String {
+    let missed: Vec<_> = missed_by.iter().copied().map(MissedBy::as_str).collect();
+    let missed = if missed.is_empty() { "passes".to_owned() } else { missed.join(", ") };
+    let (from, subject) = (line(from), line(subject));
+    format!("- {id}  {received_at}  from {from}: {subject} (filters that exclude it: {missed})")
 }
 
 pub(super) fn attachment(attachment: &Attachment) -> String {
@@ -96,13 +103,12 @@ pub(super) fn attachment(attachment: &Attachment) -> String {
     format!("{about}\n{}", delimited(&content))
 }
 
-pub(super) fn explanation(explanation: &Explanation) -> String {
+pub(super) fn explanation(Explanation { explanation, .. }: &Explanation) -> String {
     let mut facts = format!("{}\n", line(&explanation.summary));
-    if explanation.count > 0 {
-        let _ = writeln!(facts, "\nMessages in the inbox: {}. The newest:", explanation.count);
-        for latest in &explanation.latest {
-            let missed = if latest.missed_by.is_empty() { "passes".to_owned() } else { latest.missed_by.join(", ") };
-            let _ = writeln!(facts, "- {} (filters that exclude it: {missed})", summary(&latest.message));
+    if explanation.messages.count > 0 {
+        let _ = writeln!(facts, "\nMessages in the inbox: {}. The newest:", explanation.messages.count);
+        for message in &explanation.messages.latest {
+            let _ = writeln!(facts, "{}", arrived(message));
         }
     }
     if !explanation.refused.is_empty() {
@@ -129,11 +135,11 @@ pub(super) fn explanation(explanation: &Explanation) -> String {
     )
 }
 
-pub(super) fn faults(faults: &Faults, inbox: &str) -> String {
+pub(super) fn faults(faults: &FaultList, inbox: &str) -> String {
     if faults.faults.is_empty() {
         return format!("The inbox {inbox} has no faults: mail for it is accepted.");
     }
-    let line = |fault: &Fault| format!("- at {}: {}, {} times", fault.at, fault.action, fault.times);
+    let line = |fault: &FaultState| format!("- at {}: {}, {} times", fault.at, fault.action, fault.times);
     let lines: Vec<_> = faults.faults.iter().map(line).collect();
     format!(
         "The inbox {inbox} has these faults, used in this order; after the last one mail is accepted.\n{}",

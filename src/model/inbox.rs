@@ -1,7 +1,7 @@
 //! An inbox, and how its id is generated.
 
 use rand::RngExt;
-use serde::Serialize;
+pub use restante_api::InboxKind;
 
 use super::{Domain, InboxId, ProjectId, Timestamp};
 
@@ -21,33 +21,6 @@ pub fn generate_inbox_id() -> InboxId {
         char::from(ID_ALPHABET[random.random_range(first..ID_ALPHABET.len())])
     });
     InboxId::from_stored(id.collect())
-}
-
-/// How long an inbox exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum InboxKind {
-    /// Expires automatically.
-    Temporary,
-    /// Exists until it is deleted in the dashboard.
-    Permanent,
-}
-
-impl InboxKind {
-    /// The name that is stored and shown.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Temporary => "temporary",
-            Self::Permanent => "permanent",
-        }
-    }
-
-    /// The kind with this name, if there is one.
-    #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
-        [Self::Temporary, Self::Permanent].into_iter().find(|kind| kind.as_str() == word)
-    }
 }
 
 /// A live inbox.

@@ -25,8 +25,7 @@ pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 
 pub use restante_delivery::{
-    Fault, FaultAction, FaultFields, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, MOST_FAULTS,
-    ProjectId, parse_id,
+    Fault, FaultAction, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, ProjectId, parse_id,
 };
 pub use restante_mail::{Domain, EmailAddress, InvalidAddress};
 pub use restante_smtp::RequestedReply;

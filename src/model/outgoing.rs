@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub use restante_api::OutgoingStatus;
 use uuid::Uuid;
 
 use super::{InboxId, InvalidId, ProjectId, Timestamp, parse_id};
@@ -41,47 +42,6 @@ impl WorkerId {
     #[must_use]
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
-    }
-}
-
-/// The state of an outgoing item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutgoingStatus {
-    /// It waits for the mail worker's next attempt, or an attempt is running.
-    Queued,
-    /// It was delivered to a local inbox, or to the server of its recipient.
-    Sent,
-    /// It was rejected permanently or has expired; the sender's inbox has a bounce.
-    Failed,
-    /// An administrator removed it from the queue.
-    Cancelled,
-}
-
-impl OutgoingStatus {
-    /// All statuses.
-    pub const ALL: [Self; 4] = [Self::Queued, Self::Sent, Self::Failed, Self::Cancelled];
-
-    /// The name that is stored and shown.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Sent => "sent",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// The status with this name, if there is one.
-    #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
-    }
-}
-
-impl fmt::Display for OutgoingStatus {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.as_str())
     }
 }
 

@@ -15,6 +15,8 @@ pub struct RefusedMail {
     pub recipient: String,
     /// The inbox with the recipient's local part; `None` if no recipient is known.
     pub inbox: Option<InboxId>,
+    /// Whether the client had authenticated with a key.
+    pub authenticated: bool,
     /// The reason, as one word in snake case.
     pub reason: String,
     /// The reply to the client.

@@ -319,6 +319,7 @@ impl EventHandler {
                 sender: sender.to_owned(),
                 recipient: recipient.to_owned(),
                 inbox: None,
+                authenticated: self.caller.is_some(),
                 reason: reason.to_owned(),
                 reply: reply.to_owned(),
                 refused_at: self.context.clock().now(),

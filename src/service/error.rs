@@ -1,5 +1,6 @@
 //! Why requests of callers, SMTP clients and administrators are rejected. The HTTP and SMTP layers choose the codes.
 
+use crate::memory::NoMemory;
 use crate::model::DamagedParts;
 use crate::store::StoreError;
 use restante_delivery::Refusal;
@@ -55,6 +56,9 @@ pub enum ServiceError {
     /// The database is unavailable.
     #[error("the database is unavailable")]
     Unavailable,
+    /// There is no memory for the request.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -58,8 +58,7 @@ impl Service {
         self.0.refusals.written().await;
         let latest = store.latest_messages(&inbox, &selection, SHOWN, now).await?;
         let messages = if ended.is_none() { store.message_count(&inbox).await? } else { 0 };
-        let projects = [caller.project, self.0.default_project];
-        let refused = store.refusals_of(&id, projects, since, SHOWN).await?;
+        let refused = store.refusals_of(caller.project, &id, self.0.default_project, since, SHOWN).await?;
         let similar = most_similar(&id, store.inboxes_with_mail(caller.project, since, now).await?);
         let watched = self.0.activity.at_all_nodes(store).await?;
         let last_refusal = store.last_refusal(caller.project, since).await?;

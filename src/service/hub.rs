@@ -31,7 +31,8 @@ impl Default for Hub {
 
 #[derive(Debug)]
 struct Entry {
-    changes: watch::Sender<()>,
+    /// Changes of the inbox, with the number of those after which its earlier messages have to be read again.
+    changes: watch::Sender<u64>,
     waiters: usize,
 }
 
@@ -40,7 +41,8 @@ struct Entry {
 pub(super) struct Interest {
     hub: Hub,
     inbox: InboxId,
-    changes: watch::Receiver<()>,
+    changes: watch::Receiver<u64>,
+    restored: u64,
 }
 
 impl Hub {
@@ -48,9 +50,11 @@ impl Hub {
     pub(super) fn register(&self, inbox: &InboxId) -> Interest {
         let mut entries = self.entries();
         let entry =
-            entries.entry(inbox.clone()).or_insert_with(|| Entry { changes: watch::Sender::new(()), waiters: 0 });
+            entries.entry(inbox.clone()).or_insert_with(|| Entry { changes: watch::Sender::new(0), waiters: 0 });
         entry.waiters += 1;
-        Interest { hub: self.clone(), inbox: inbox.clone(), changes: entry.changes.subscribe() }
+        let changes = entry.changes.subscribe();
+        let restored = *changes.borrow();
+        Interest { hub: self.clone(), inbox: inbox.clone(), changes, restored }
     }
 
     /// Subscribes to the changes of all inboxes.
@@ -65,8 +69,9 @@ impl Hub {
         let entries = self.entries();
         for change in changes {
             match change {
-                Change::Inbox(inbox) => entries.get(inbox).into_iter().for_each(wake),
-                Change::Unknown => entries.values().for_each(wake),
+                Change::Inbox(inbox) => entries.get(inbox).into_iter().for_each(|entry| wake(entry, 0)),
+                Change::Restored(inbox) => entries.get(inbox).into_iter().for_each(|entry| wake(entry, 1)),
+                Change::Unknown => entries.values().for_each(|entry| wake(entry, 1)),
                 _ => {}
             }
         }
@@ -78,8 +83,8 @@ impl Hub {
     }
 }
 
-fn wake(entry: &Entry) {
-    entry.changes.send_replace(());
+fn wake(entry: &Entry, restored: u64) {
+    entry.changes.send_modify(|total| *total += restored);
 }
 
 impl Interest {
@@ -89,6 +94,12 @@ impl Interest {
             // Cannot happen: this registration keeps the entry alive.
             std::future::pending::<()>().await;
         }
+    }
+
+    /// Whether messages may have been restored since the registration or the last call, before those already read.
+    pub(super) fn restored(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.restored, *self.changes.borrow());
+        before != self.restored
     }
 }
 

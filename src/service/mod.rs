@@ -45,7 +45,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::db::{Database, DatabaseError};
-use crate::memory::Budget;
+use crate::memory::{Budget, Room};
 use crate::model::{Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store, StoreError};
 
@@ -62,7 +62,7 @@ pub use projects::{Caller, Projects};
 pub use pulse::{MINUTES, Pulse};
 pub use refusals::REFUSALS_OF_INBOX;
 pub use retention::RetentionError;
-pub use search::{FoundMail, FoundMessages, ListedMessage};
+pub use search::{FoundMail, ListedMessage};
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;
@@ -104,6 +104,7 @@ pub struct Service(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     store: Store,
+    budget: Budget,
     clock: Clock,
     options: Options,
     default_project: ProjectId,
@@ -130,7 +131,7 @@ impl Service {
     /// If the database fails or its schema is newer than this program.
     pub async fn start(database: Database, clock: Clock, options: Options) -> Result<Self, StoreError> {
         let projects = Projects::open(database, clock.clone()).await?;
-        let store = projects.store().clone().with_budget(Budget::new(options.request_memory));
+        let store = projects.store().clone();
         let default_project = projects.default_project().await?;
         let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
         let exceptions = recipients::Exceptions::new(store.has_deleted_projects().await?);
@@ -152,7 +153,7 @@ impl Service {
         let committer = committer::Committer::start(store.clone(), clock.clone(), policy, &tasks);
         // The tracker does not include this task: it ends when the last clone of the service is dropped, and a shutdown
         // does not wait for that.
-        let refusals = refusals::Recorder::start(store.clone(), default_project);
+        let refusals = refusals::Recorder::start(store.clone(), default_project, options.mail_domain.clone());
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
         let wait_log = wait_log::WaitLog::new(hub.clone(), clock.clone(), store.is_shared());
         if store.is_shared() {
@@ -163,6 +164,7 @@ impl Service {
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
         Ok(Self(Arc::new(Inner {
+            budget: Budget::new(options.request_memory),
             wait_slots: slots::Slots::new(store.locks().clone(), waits, options.waits_per_key),
             send_slots: slots::Slots::new(store.locks().clone(), sends, options.sends_per_key),
             store,
@@ -199,7 +201,13 @@ impl Service {
     /// The memory budget of requests and their responses.
     #[must_use]
     pub fn budget(&self) -> &Budget {
-        self.0.store.budget()
+        &self.0.budget
+    }
+
+    /// Reserves memory for all that a request of this caller will hold, and waits for it. A request calls this before
+    /// it reads, and not again while it holds the reservation.
+    async fn reserve(&self, caller: &Caller, bytes: usize) -> Result<Room, ServiceError> {
+        Ok(self.0.budget.reserve(caller.key.0, bytes).await?)
     }
 
     /// The projects and their keys.
@@ -234,7 +242,7 @@ impl Service {
         self.0.store.queued_outgoing().await
     }
 
-    /// Ends every open wait with [`ServiceError::Stopping`], at the end of the grace time of a shutdown.
+    /// Ends every open wait with [`ServiceError::Stopping`], and every later one that finds no message.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }

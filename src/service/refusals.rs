@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::Service;
-use crate::model::{EmailAddress, Inbox, InboxId, ProjectId, RefusedMail};
+use crate::model::{Domain, EmailAddress, Inbox, InboxId, ProjectId, RefusedMail};
 use crate::store::{RefusalFilter, Store, StoreError};
 
 /// The most refusals in the queue.
@@ -46,11 +46,12 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn start(store: Store, default_project: ProjectId) -> Self {
+    pub(super) fn start(store: Store, default_project: ProjectId, mail_domain: Domain) -> Self {
         let (queue, reports) = mpsc::channel(QUEUE);
         let (progress, done) = watch::channel(0);
         let (readers, waiting) = watch::channel(0);
-        tokio::spawn(run(store, default_project, reports, progress, waiting));
+        let owners = Owners { store, default_project, mail_domain };
+        tokio::spawn(run(owners, reports, progress, waiting));
         Self { queue, queued: AtomicU64::new(0), done, readers }
     }
 
@@ -71,6 +72,13 @@ impl Recorder {
     }
 }
 
+/// Finds the project of a refusal.
+struct Owners {
+    store: Store,
+    default_project: ProjectId,
+    mail_domain: Domain,
+}
+
 /// A reader that waits. Until it is dropped, there is no pause between two batches.
 struct Reader<'a>(&'a watch::Sender<usize>);
 
@@ -89,7 +97,7 @@ impl Drop for Reader<'_> {
 
 impl Service {
     /// Stores a refusal. It belongs to `project`, whose key the client authenticated with; if `None`, to the owner of
-    /// the recipient's address; if the address has no owner, to the default project.
+    /// the recipient's address; if that is not on the mail domain or has no owner, to the default project.
     pub fn record_refusal(&self, refused: RefusedMail, project: Option<ProjectId>) {
         self.0.refusals.add(Report { refused, project });
     }
@@ -107,16 +115,15 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn refusals_of_inbox(&self, inbox: &Inbox) -> Result<Vec<RefusedMail>, StoreError> {
-        let projects = [inbox.project, self.0.default_project];
-        let refused = self.0.store.refusals_of(&inbox.id, projects, inbox.created_at, REFUSALS_OF_INBOX).await?;
+        let (default, since) = (self.0.default_project, inbox.created_at);
+        let refused = self.0.store.refusals_of(inbox.project, &inbox.id, default, since, REFUSALS_OF_INBOX).await?;
         Ok(refused.into_iter().filter(|refused| refused.inbox.as_ref() == Some(&inbox.id)).collect())
     }
 }
 
 /// Writes until the service is dropped or stops.
 async fn run(
-    store: Store,
-    default_project: ProjectId,
+    owners: Owners,
     mut reports: mpsc::Receiver<Report>,
     progress: watch::Sender<u64>,
     mut readers: watch::Receiver<usize>,
@@ -124,7 +131,7 @@ async fn run(
     let mut batch = Vec::with_capacity(BATCH);
     while reports.recv_many(&mut batch, BATCH).await > 0 {
         let count = batch.len() as u64;
-        if let Err(error) = write(&store, default_project, std::mem::take(&mut batch)).await {
+        if let Err(error) = owners.write(std::mem::take(&mut batch)).await {
             tracing::warn!(%error, "cannot store refusals");
         }
         progress.send_modify(|done| *done += count);
@@ -132,23 +139,26 @@ async fn run(
     }
 }
 
-async fn write(store: &Store, default_project: ProjectId, batch: Vec<Report>) -> Result<(), StoreError> {
-    let mut refusals = Vec::with_capacity(batch.len());
-    for Report { refused, project } in batch {
-        let (inbox, owner) = addressed_inbox(store, refused.recipient_address()).await?;
-        refusals.push((project.or(owner).unwrap_or(default_project), RefusedMail { inbox, ..refused }));
-    }
-    store.add_refusals(&refusals).await
-}
-
-/// The inbox to which a recipient address leads, and the owner of the address. A tag counts only if an inbox has it.
-async fn addressed_inbox(store: &Store, recipient: &str) -> Result<(Option<InboxId>, Option<ProjectId>), StoreError> {
-    let address = EmailAddress::parse(recipient);
-    let Ok(inbox) = address.map(|address| InboxId::of(&address)) else { return Ok((None, None)) };
-    for id in inbox.meant() {
-        if let Some(owner) = store.owner_of_address(&id).await? {
-            return Ok((Some(id), Some(owner)));
+impl Owners {
+    async fn write(&self, batch: Vec<Report>) -> Result<(), StoreError> {
+        let mut refusals = Vec::with_capacity(batch.len());
+        for Report { refused, project } in batch {
+            let (inbox, owner) = self.addressed_inbox(refused.recipient_address()).await?;
+            refusals.push((project.or(owner).unwrap_or(self.default_project), RefusedMail { inbox, ..refused }));
         }
+        self.store.add_refusals(&refusals).await
     }
-    Ok((Some(inbox), None))
+
+    /// The inbox with the local part of a recipient, and the owner of the address. A tag counts only if an inbox has
+    /// it.
+    async fn addressed_inbox(&self, recipient: &str) -> Result<(Option<InboxId>, Option<ProjectId>), StoreError> {
+        let Ok(address) = EmailAddress::parse(recipient) else { return Ok((None, None)) };
+        let inbox = InboxId::of(&address);
+        for id in inbox.meant() {
+            if let Some(owner) = self.store.owner_of_address(&id).await? {
+                return Ok((Some(id), Some(owner).filter(|_| *address.domain() == self.mail_domain)));
+            }
+        }
+        Ok((Some(inbox), None))
+    }
 }

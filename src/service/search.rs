@@ -1,11 +1,9 @@
-//! Searches the messages of an inbox, and the mail of a project, as the dashboard does.
+//! Lists and searches the mail of a project or of an inbox, as the dashboard does.
 
-use super::{ListFilter, Service, ServiceError};
-use crate::model::{Inbox, InboxId, Message, MessageId, Parts, ProjectId, Timestamp};
-use crate::store::{MailFilter, fold_case};
+use super::{Caller, Service, ServiceError};
+use crate::model::{DamagedParts, InboxId, Message, MessageId, Timestamp};
+use crate::store::{MailFilter, StoreError, on_blocking_thread};
 
-/// The most messages that one step of a search reads.
-const SEARCHED: usize = 2_000;
 /// The most bytes of a message's text that a list needs.
 const ABRIDGED: usize = 4_096;
 
@@ -30,85 +28,40 @@ pub struct ListedMessage {
     pub attachments: i64,
 }
 
-/// One page of a list of messages, newest first.
-#[derive(Debug)]
-pub struct FoundMessages {
-    /// The messages.
-    pub messages: Vec<ListedMessage>,
-    /// The list continues before this message.
-    pub more: Option<MessageId>,
-}
-
 /// One page of the messages of a project, newest first.
 #[derive(Debug)]
 pub struct FoundMail {
     /// The messages.
     pub messages: Vec<ListedMessage>,
-    /// The list continues before this number.
+    /// The list continues before this position.
     pub next: Option<i64>,
     /// The messages that were compared with the filter.
     pub compared: usize,
 }
 
 impl Service {
-    /// A page of at most `limit` messages of a project, newest first, and where the list continues.
+    /// A page of at most `limit` messages of a project or of one of its inboxes, newest first, and where the list
+    /// continues. The parts are parsed on a blocking thread.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn mail(&self, project: ProjectId, filter: &MailFilter, limit: usize) -> Result<FoundMail, ServiceError> {
-        let page = self.0.store.mail(project, filter, limit, self.0.clock.now()).await?;
+    pub async fn mail(&self, caller: &Caller, filter: &MailFilter, limit: usize) -> Result<FoundMail, ServiceError> {
+        let _room = self.reserve(caller, filter.working_memory()).await?;
+        let page = self.0.store.mail(caller.project, filter, limit, self.0.clock.now()).await?;
         let mut messages = Vec::with_capacity(page.messages.len());
         for message in page.messages {
-            if let Some(message) = message.load().await? {
-                let parts = message.parts.read()?;
-                messages.push(ListedMessage::new(message, parts));
-            }
+            messages.extend(message.load_start().await?);
         }
+        let abridge = || messages.into_iter().map(ListedMessage::new).collect::<Result<_, DamagedParts>>();
+        let messages = on_blocking_thread(abridge).await?.map_err(StoreError::from)?;
         Ok(FoundMail { messages, next: page.next, compared: page.compared })
-    }
-
-    /// At most `limit` messages of `inbox` whose sender, subject or text contains `wanted` (case-insensitive) and that
-    /// are older than the message `before`, newest first.
-    ///
-    /// # Errors
-    /// [`ServiceError::InvalidBefore`].
-    pub async fn search(
-        &self,
-        inbox: &Inbox,
-        wanted: &str,
-        before: Option<String>,
-        limit: usize,
-    ) -> Result<FoundMessages, ServiceError> {
-        let wanted = fold_case(wanted);
-        let mut pages = self.list(inbox, &ListFilter { before, ..ListFilter::default() }).await?;
-        let (mut messages, mut read) = (Vec::new(), 0);
-        while let Some(page) = pages.next_page().await? {
-            for message in page {
-                let Some(message) = message.load().await? else { continue };
-                let (id, parts) = (message.id, message.parts.read()?);
-                read += 1;
-                if contains(&message, &parts.text, &wanted) {
-                    messages.push(ListedMessage::new(message, parts));
-                }
-                if messages.len() >= limit || read >= SEARCHED {
-                    return Ok(FoundMessages { messages, more: Some(id) });
-                }
-            }
-        }
-        Ok(FoundMessages { messages, more: None })
     }
 }
 
 impl ListedMessage {
-    fn new(message: Message, parts: Parts) -> Self {
+    fn new(message: Message) -> Result<Self, DamagedParts> {
+        let (text, otp) = message.parts.abridged(ABRIDGED)?;
         let Message { id, inbox_id, from, subject, received_at, attachments, .. } = message;
-        let text = parts.text[..parts.text.floor_char_boundary(ABRIDGED)].to_owned();
-        Self { id, inbox_id, from, subject, text, otp: parts.otp, received_at, attachments }
+        Ok(Self { id, inbox_id, from, subject, text, otp, received_at, attachments })
     }
-}
-
-/// Whether a message with this text contains `wanted`, which is folded.
-fn contains(message: &Message, text: &str, wanted: &str) -> bool {
-    let has = |text: &str| fold_case(text).contains(wanted);
-    wanted.is_empty() || has(&message.subject) || has(&message.from) || has(text)
 }

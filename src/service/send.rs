@@ -117,7 +117,7 @@ impl Service {
     }
 
     async fn threading(&self, caller: &Caller, id: &str) -> Result<Threading, ServiceError> {
-        let mut pieces = self.raw_message(caller, id).await?;
+        let mut pieces = self.raw_pieces(caller, id).await?;
         let mut header = Vec::new();
         // The message may be large, so only its header is read.
         while header.len() < LONGEST_HEADER

@@ -4,6 +4,9 @@
 //! it. Only a request that has to stay open takes a slot. It then reads again whenever the inbox changes, until it
 //! finds a message, the deadline passes, the inbox ends or the service stops. Dropping the future (the client
 //! disconnects) ends the wait.
+//!
+//! Each look continues after the last message that was compared, because messages are committed in the order of their
+//! sequences. Only an undo of a deletion puts a message before it: then the wait starts from the beginning again.
 
 use std::time::Duration;
 
@@ -12,7 +15,7 @@ use super::{Caller, MessageFilter, Service, ServiceError};
 use crate::clock::Instant;
 use crate::metrics;
 use crate::model::{Inbox, WaitEnd};
-use crate::store::{Selection, StoredMessage};
+use crate::store::{Search, StoredMessage};
 
 /// The longest wait. For a longer one, callers send several requests.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(120);
@@ -57,10 +60,10 @@ impl Service {
         filter: &MessageFilter,
         timeout: Duration,
     ) -> Result<StoredMessage, ServiceError> {
-        let selection = self.selection(inbox, filter).await?;
+        let mut search = Search::new(self.selection(inbox, filter).await?);
         let deadline = self.0.clock.instant().after(timeout);
         let interest = self.0.hub.register(&inbox.id);
-        let looked = match self.look(inbox, &selection).await {
+        let looked = match self.look(inbox, &mut search).await {
             Ok(Some(message)) => return Ok(message),
             Ok(None) if timeout.is_zero() => return Err(ServiceError::NoMatchingMessage),
             looked => looked,
@@ -69,16 +72,19 @@ impl Service {
             return Err(ServiceError::TooManyWaits);
         };
         let _open = metrics::WaitGauge::begin();
-        let waiter = Waiter { service: self, caller, inbox, selection: &selection, deadline };
-        let result = waiter.wait(interest, looked).await;
+        let mut waiter = Waiter { service: self, caller, inbox, search, interest, deadline };
+        let result = waiter.wait(looked).await;
         // Freed before the response, so that the caller can start another wait on any node immediately.
         slot.release().await;
         result
     }
 
-    async fn look(&self, inbox: &Inbox, selection: &Selection) -> Looked {
+    async fn look(&self, inbox: &Inbox, search: &mut Search) -> Looked {
+        let before = search.compared();
         // Boxed, so that an open wait takes no memory for it.
-        let found = Box::pin(self.0.store.oldest_match(inbox, selection, self.0.clock.now())).await?;
+        let found = Box::pin(self.0.store.oldest_match(inbox, search, self.0.clock.now())).await;
+        metrics::wait_compared(search.compared() - before);
+        let found = found?;
         if found.is_none() {
             self.check_same_life(inbox).await?;
         }
@@ -98,13 +104,14 @@ struct Waiter<'a> {
     service: &'a Service,
     caller: &'a Caller,
     inbox: &'a Inbox,
-    selection: &'a Selection,
+    search: Search,
+    interest: Interest,
     deadline: Instant,
 }
 
 impl Waiter<'_> {
     /// Waits and reads until there is a result; `looked` is the result of the first read.
-    async fn wait(&self, mut interest: Interest, mut looked: Looked) -> Result<StoredMessage, ServiceError> {
+    async fn wait(&mut self, mut looked: Looked) -> Result<StoredMessage, ServiceError> {
         loop {
             let clock = &self.service.0.clock;
             let is_over = clock.instant() >= self.deadline;
@@ -118,25 +125,28 @@ impl Waiter<'_> {
                 }
                 Err(error) => return Err(error),
             };
-            self.pause(&mut interest, until).await?;
+            self.pause(until).await?;
             looked = self.look_again().await;
         }
     }
 
-    async fn pause(&self, interest: &mut Interest, until: Instant) -> Result<(), ServiceError> {
+    async fn pause(&mut self, until: Instant) -> Result<(), ServiceError> {
         tokio::select! {
-            () = interest.changed() => Ok(()),
+            () = self.interest.changed() => Ok(()),
             () = self.service.0.clock.sleep_until(until) => Ok(()),
             () = self.service.0.waits_end.cancelled() => Err(ServiceError::Stopping),
         }
     }
 
     /// Reads again, if the caller's key is still valid.
-    async fn look_again(&self) -> Looked {
+    async fn look_again(&mut self) -> Looked {
         if !self.service.0.projects.works(&self.caller.key).await? {
             return Err(ServiceError::Unauthorized);
         }
-        self.service.look(self.inbox, self.selection).await
+        if self.interest.restored() {
+            self.search.restart();
+        }
+        self.service.look(self.inbox, &mut self.search).await
     }
 }
 

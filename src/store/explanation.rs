@@ -48,17 +48,6 @@ pub enum InboxEnd {
     Deleted(Timestamp),
 }
 
-impl InboxEnd {
-    /// Why it ended, as one word, and when.
-    #[must_use]
-    pub fn reason_and_time(self) -> (&'static str, Timestamp) {
-        match self {
-            Self::Expired(at) => ("expired", at),
-            Self::Deleted(at) => ("deleted", at),
-        }
-    }
-}
-
 impl Store {
     /// Finds an inbox of `project` that is live, or that has ended and whose address is still reserved.
     ///

@@ -10,7 +10,7 @@ use restante_delivery::{FaultUse, PendingFault};
 
 use super::{Change, Store, StoreError, live, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{Fault, FaultAction, FaultFields, FaultPoint, FaultState, Inbox, InboxId, ProjectId, Timestamp};
+use crate::model::{Fault, FaultAction, FaultPoint, FaultState, Inbox, InboxId, ProjectId, Timestamp};
 
 /// The fault that applies to a recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ async fn replace(
     const INSERT: &str = "
         INSERT INTO faults (inbox_number, position, point, action, reply, stores, seconds, times)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    const COUNT: &str = "UPDATE inboxes SET faults_left = $2 WHERE number = $1";
+    const COUNT: &str = "UPDATE inboxes SET faults_left = $2, changes = changes + 1 WHERE number = $1";
     let held = transaction.query(HOLD, values![&inbox, project, now]).await?;
     let Some(mut row) = held.into_iter().next() else { return Ok(false) };
     let (number, had_faults) = (row.integer()?, row.optional_integer()?.is_some());
@@ -170,7 +170,7 @@ async fn replace(
 }
 
 fn fault_row(inbox_number: i64, position: i64, fault: &Fault) -> Vec<Value> {
-    let FaultFields { reply, store, seconds, .. } = fault.fields();
+    let restante_api::Fault { reply, store, seconds, .. } = fault.request();
     let (at, action) = (fault.at.as_str(), fault.action.as_str());
     let (seconds, times) = (seconds.map(i64::from), i64::from(fault.times));
     values![inbox_number, position, at, action, reply, store, seconds, times]
@@ -221,7 +221,8 @@ pub(super) async fn write_uses(
 ) -> Result<(), DatabaseError> {
     const USE: &str = "UPDATE faults SET used = used + 1 WHERE number = $1";
     const RECORD: &str = "INSERT INTO fault_uses (fault_number, used_at) VALUES ($1, $2)";
-    const LEFT: &str = "UPDATE inboxes SET faults_left = faults_left - 1 WHERE number = $1";
+    const LEFT: &str = "
+        UPDATE inboxes SET faults_left = faults_left - 1, changes = changes + 1 WHERE number = $1";
     if uses.is_empty() {
         return Ok(());
     }
@@ -260,7 +261,7 @@ async fn remove(transaction: &mut Transaction, inbox_number: i64) -> Result<(), 
 
 fn read_pending(row: &mut Row) -> Result<PendingFault, StoreError> {
     let number = row.integer()?;
-    let fields = FaultFields {
+    let fields = restante_api::Fault {
         at: Some(row.text()?),
         action: Some(row.text()?),
         reply: row.optional_text()?,
@@ -269,7 +270,8 @@ fn read_pending(row: &mut Row) -> Result<PendingFault, StoreError> {
         times: Some(count(row.integer()?)),
     };
     let used = count(row.integer()?);
-    let fault = fields.fault().map_err(|_| StoreError::Damaged("a fault is none of those that this version knows"))?;
+    let fault = Fault::requested(&fields)
+        .map_err(|_| StoreError::Damaged("a fault is none of those that this version knows"))?;
     Ok(PendingFault { number, left: fault.times.saturating_sub(used), fault })
 }
 

@@ -1,6 +1,6 @@
-//! All messages of a project, newest first, and the search in them.
+//! All messages of a project or of one inbox, newest first, and the search in them.
 //!
-//! An index leads from one message of a project to the next older one. A search compares the messages here, in batches,
+//! An index leads from one message to the next older one. A search compares the messages here, in batches,
 //! until it has found a page or its time is up; the caller can then continue where it stopped. The time for a page is
 //! therefore independent of the number of messages, and deliveries do not have to update a text index.
 
@@ -16,20 +16,24 @@ use super::content::{ORDINARY, decode, fold_case, on_blocking_thread};
 use super::messages::{CONTENTS_AT_ONCE, Head};
 use super::{ContentForm, Store, StoreError, StoredMessage, live};
 use crate::db::{DatabaseError, Row, Value, values};
-use crate::model::{ProjectId, Timestamp};
+use crate::model::{Inbox, ProjectId, Timestamp};
 
 /// The time limit of a search for one page.
 const PATIENCE: Duration = Duration::from_millis(60);
 /// Messages that are compared at once, without and with their text.
 const BATCH: usize = 1_000;
-const TEXT_BATCH: usize = 200;
+const TEXT_BATCH: usize = 50;
 /// The longest text that is compared, in bytes. Of a longer text, only the start is compared.
 const TEXT_BYTES: usize = 256 * 1024;
+/// Bytes of parsed parts in one page; the page ends before the message that exceeds them, unless it is the first.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The filter of a list of a project's messages.
 #[derive(Clone, Debug, Default)]
 pub struct MailFilter {
-    /// A substring of the address, the sender, the subject or the text, case-insensitive.
+    /// Only messages in this inbox.
+    pub inbox: Option<Inbox>,
+    /// A substring of the address (without `inbox`), the sender, the subject or the text, case-insensitive.
     pub text: String,
     /// Only messages with a one-time code.
     pub has_otp: bool,
@@ -46,7 +50,7 @@ pub struct MailFilter {
 pub struct MailPage {
     /// The messages.
     pub messages: Vec<StoredMessage>,
-    /// The list continues before this number; `None` at its end.
+    /// The list continues before this position; `None` at its end.
     pub next: Option<i64>,
     /// The messages that were compared.
     pub compared: usize,
@@ -54,7 +58,8 @@ pub struct MailPage {
 
 /// A message to be compared, with its content if the text is needed.
 struct Candidate {
-    number: i64,
+    /// Its position in the list: its number, or in an inbox its sequence.
+    position: i64,
     head: Head,
     data: Option<Bytes>,
 }
@@ -66,11 +71,32 @@ struct TextOnly<'a> {
     text: Cow<'a, str>,
 }
 
-/// A SELECT of the columns of a [`Candidate`] from the next messages of a project; `$1` is the current time.
+/// A SELECT of the columns of a [`Candidate`] from the next messages of a project or of an inbox; `$1` is the current
+/// time.
 macro_rules! candidates {
-    ($data:literal, $join:literal) => {
+    (project, $data:literal, $join:literal) => {
+        candidates!(
+            "m.number",
+            "SELECT * FROM messages WHERE project_id = $2 AND number < $3 ORDER BY number DESC LIMIT $4",
+            $data,
+            $join
+        )
+    };
+    (inbox, $data:literal, $join:literal) => {
+        candidates!(
+            "m.sequence",
+            "SELECT * FROM messages WHERE inbox_number = (SELECT number FROM inboxes WHERE id = $5 AND created_at = $6)
+                AND sequence < $3 AND sequence > (SELECT emptied_sequence FROM inboxes WHERE id = $5)
+             ORDER BY sequence DESC LIMIT $4",
+            $data,
+            $join
+        )
+    };
+    ($position:literal, $source:literal, $data:literal, $join:literal) => {
         concat!(
-            "SELECT m.number, ",
+            "SELECT ",
+            $position,
+            ", ",
             $data,
             ", m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded,
                 m.received_at, m.has_otp, m.has_link, m.attachments, COALESCE(m.content_number, 0), m.parsed_size,
@@ -79,16 +105,28 @@ macro_rules! candidates {
             live!("i.", "$1"),
             " AND m.content_number IS NOT NULL
                     AND m.sequence > i.emptied_sequence AND i.project_id = $2 THEN 1 ELSE 0 END
-             FROM (SELECT * FROM messages WHERE project_id = $2 AND number < $3 ORDER BY number DESC LIMIT $4) m
+             FROM (",
+            $source,
+            ") m
              JOIN inboxes i ON i.number = m.inbox_number ",
             $join,
-            " ORDER BY m.number DESC"
+            " ORDER BY ",
+            $position,
+            " DESC"
         )
     };
 }
 
+impl MailFilter {
+    /// The memory for comparing the texts of one batch; 0 if no texts are compared.
+    #[must_use]
+    pub fn working_memory(&self) -> usize {
+        if self.text.is_empty() { 0 } else { TEXT_BATCH * ORDINARY }
+    }
+}
+
 impl Store {
-    /// A page of at most `limit` messages of a project.
+    /// A page of at most `limit` messages of a project, or of one of its inboxes.
     ///
     /// # Errors
     /// If the database fails.
@@ -103,17 +141,14 @@ impl Store {
         let mut before = filter.before.unwrap_or(i64::MAX);
         let (mut found, mut compared): (Vec<Candidate>, usize) = (Vec::new(), 0);
         let is_filtered = !wanted.is_empty() || filter.has_otp || filter.has_attachment;
-        let next = loop {
+        let mut next = loop {
             let most = match (is_filtered, wanted.is_empty()) {
                 (false, _) => limit + 1 - found.len(),
                 (true, true) => BATCH,
                 (true, false) => TEXT_BATCH,
             };
-            // Until they are read, the sizes of the contents are not known.
-            let mut room = self.room_for(if wanted.is_empty() { 0 } else { most * ORDINARY }).await?;
-            let (batch, live) = self.candidates(project, before, most, !wanted.is_empty(), now).await?;
-            room.shrink(batch.iter().filter_map(|candidate| candidate.data.as_ref()).map(Bytes::len).sum());
-            let Some(last) = batch.last().map(|candidate| candidate.number) else { break None };
+            let (batch, live) = self.candidates(project, filter, before, most, now).await?;
+            let Some(last) = batch.last().map(|candidate| candidate.position) else { break None };
             let is_end = batch.len() < most;
             let is_past = filter.since.is_some_and(|since| batch.iter().any(|one| one.head.received_at < since));
             compared += batch.len();
@@ -121,7 +156,7 @@ impl Store {
             found.extend(matching);
             if found.len() > limit {
                 found.truncate(limit);
-                break found.last().map(|last| last.number);
+                break found.last().map(|last| last.position);
             }
             if is_end || is_past {
                 break None;
@@ -131,28 +166,45 @@ impl Store {
                 break Some(before);
             }
         };
+        let fitting = fitting(&found);
+        if fitting < found.len() {
+            found.truncate(fitting);
+            next = found.last().map(|last| last.position);
+        }
         let opened = stream::iter(found).map(|candidate| self.opened(candidate.head)).buffered(CONTENTS_AT_ONCE);
         let messages: Vec<Option<StoredMessage>> = opened.try_collect().await?;
         Ok(MailPage { messages: messages.into_iter().flatten().collect(), next, compared })
     }
 
-    /// The next messages of a project, and for each whether it is live.
+    /// The next messages of a project or an inbox, and for each whether it is live.
     async fn candidates(
         &self,
         project: ProjectId,
+        filter: &MailFilter,
         before: i64,
         most: usize,
-        with_text: bool,
         now: Timestamp,
     ) -> Result<(Vec<Candidate>, Vec<bool>), DatabaseError> {
-        const HEADS: &str = candidates!("NULL", "");
-        const WITH_DATA: &str = candidates!("c.data", "LEFT JOIN contents c ON c.number = m.content_number");
-        let parameters: Vec<Value> = values![now, project, before, most];
-        let rows = self.database.query(if with_text { WITH_DATA } else { HEADS }, parameters).await?;
+        const HEADS: &str = candidates!(project, "NULL", "");
+        const WITH_DATA: &str = candidates!(project, "c.data", "LEFT JOIN contents c ON c.number = m.content_number");
+        const IN_INBOX: &str = candidates!(inbox, "NULL", "");
+        const IN_INBOX_WITH_DATA: &str =
+            candidates!(inbox, "c.data", "LEFT JOIN contents c ON c.number = m.content_number");
+        let mut parameters: Vec<Value> = values![now, project, before, most];
+        if let Some(inbox) = &filter.inbox {
+            parameters.extend(values![&inbox.id, inbox.created_at]);
+        }
+        let sql = match (&filter.inbox, filter.text.is_empty()) {
+            (None, true) => HEADS,
+            (None, false) => WITH_DATA,
+            (Some(_), true) => IN_INBOX,
+            (Some(_), false) => IN_INBOX_WITH_DATA,
+        };
+        let rows = self.database.query(sql, parameters).await?;
         let read = |mut row: Row| {
-            let (number, data) = (row.integer()?, row.optional_bytes()?);
+            let (position, data) = (row.integer()?, row.optional_bytes()?);
             let head = Head::read_from(&mut row)?;
-            Ok((Candidate { number, head, data }, row.integer()? == 1))
+            Ok((Candidate { position, head, data }, row.integer()? == 1))
         };
         let read: Result<Vec<_>, DatabaseError> = rows.into_iter().map(read).collect();
         Ok(read?.into_iter().unzip())
@@ -167,6 +219,7 @@ impl Store {
         wanted: String,
     ) -> Result<Vec<Candidate>, StoreError> {
         let (otp, attachment, since) = (filter.has_otp, filter.has_attachment, filter.since);
+        let by_address = filter.inbox.is_none();
         let passes = move |head: &Head| {
             (head.has.otp || !otp)
                 && (head.attachments > 0 || !attachment)
@@ -178,7 +231,7 @@ impl Store {
             return Ok(chosen);
         }
         on_blocking_thread(move || {
-            let found = chosen.into_iter().filter(|candidate| candidate.contains(&wanted));
+            let found = chosen.into_iter().filter(|candidate| candidate.contains(&wanted, by_address));
             found.map(|candidate| Candidate { data: None, ..candidate }).collect()
         })
         .await
@@ -188,11 +241,12 @@ impl Store {
 impl Candidate {
     /// Whether it contains `wanted`, which is case-folded. The text is not compared if it is stored in pieces (a large
     /// message) or damaged.
-    fn contains(&self, wanted: &str) -> bool {
+    fn contains(&self, wanted: &str, by_address: bool) -> bool {
         let finder = memmem::Finder::new(wanted.as_bytes());
         let has = |text: &str| finder.find(fold_case(text).as_bytes()).is_some();
         let head = &self.head;
-        if finder.find(head.subject_folded.as_bytes()).is_some() || has(&head.sender) || has(head.inbox_id.as_str()) {
+        let has_address = by_address && has(head.inbox_id.as_str());
+        if has_address || finder.find(head.subject_folded.as_bytes()).is_some() || has(&head.sender) {
             return true;
         }
         let Some(data) = self.data.as_ref().filter(|data| !data.is_empty()) else { return false };
@@ -200,4 +254,14 @@ impl Candidate {
         let Ok(TextOnly { text }) = serde_json::from_slice::<TextOnly<'_>>(&parsed) else { return false };
         has(&text[..text.floor_char_boundary(TEXT_BYTES)])
     }
+}
+
+/// How many of these messages fit into a page: at least one.
+fn fitting(found: &[Candidate]) -> usize {
+    let mut total = 0_usize;
+    let fits = |candidate: &&Candidate| {
+        total = total.saturating_add(candidate.head.parsed_size);
+        total <= PAGE_BYTES
+    };
+    found.iter().take_while(fits).count().max(1).min(found.len())
 }

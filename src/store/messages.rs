@@ -8,32 +8,20 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::content::ORDINARY;
 use super::reading::Pieces;
-use super::{ContentForm, Selection, Store, StoreError, live};
+use super::{ContentForm, Search, Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Value, values};
-use crate::memory::{Exhausted, Room};
 use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
 
-/// Bytes of parsed parts in one page of a list, without those of large messages.
-const PAGE_SIZE: usize = 1024 * 1024;
-/// Messages up to this size are not charged to the memory budget, so that small ones never wait for large ones.
-const SMALL: usize = 16 * 1024;
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
+/// Heads that are read on the calling thread.
+const FEW_HEADS: usize = 4;
 /// Contents that are read at once.
 pub(super) const CONTENTS_AT_ONCE: usize = 8;
 
 /// The position of a message in its inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub i64);
-
-/// A message as received.
-#[derive(Debug)]
-pub struct Source {
-    /// Its bytes.
-    pub raw: Vec<u8>,
-    /// The memory reservation for `raw`.
-    pub room: Room,
-}
 
 /// A message whose parts have not been read yet. Large parts are read in pieces.
 #[derive(Debug)]
@@ -126,23 +114,7 @@ impl Store {
         if head.is_large() {
             return Ok(Some(self.pieces(&head, ContentForm::Raw)));
         }
-        let room = self.room_for(head.raw_size).await?;
-        Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Pieces::whole(self, raw, room)))
-    }
-
-    /// The bytes of a message as received, if `project` owns it.
-    ///
-    /// # Errors
-    /// See [`Store::message`].
-    pub async fn message_source(
-        &self,
-        project: ProjectId,
-        id: MessageId,
-        now: Timestamp,
-    ) -> Result<Option<Source>, StoreError> {
-        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
-        let room = self.room_for(head.raw_size).await?;
-        Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Source { raw, room }))
+        Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Pieces::whole(self, raw)))
     }
 
     /// The position of the message `id` in `inbox`; `None` if it is not there.
@@ -163,34 +135,41 @@ impl Store {
         Ok(rows.into_iter().next().map(|mut row| row.integer().map(Cursor)).transpose()?)
     }
 
-    /// The oldest message of the selection.
+    /// The oldest match among the messages that `search` has not compared yet.
     ///
     /// # Errors
     /// See [`Store::message`].
     pub async fn oldest_match(
         &self,
         inbox: &Inbox,
-        selection: &Selection,
+        search: &mut Search,
         now: Timestamp,
     ) -> Result<Option<StoredMessage>, StoreError> {
-        let most = selection.heads_for(1);
-        let mut after = selection.after;
+        let mut most = 0;
         loop {
-            let heads = self.oldest_heads(inbox, after, most, now).await?;
+            most = search.heads_after(most);
+            let heads = self.oldest_heads(inbox, search.after, most, now).await?;
             let Some(last) = heads.last().map(|head| head.sequence) else { return Ok(None) };
             let is_end = heads.len() < most;
-            if let Some(head) = heads.into_iter().find(|head| selection.matches(head)) {
-                return self.opened(head).await;
+            search.compared += heads.len();
+            let Some(head) = search.first_match(heads).await? else {
+                search.after = last;
+                if is_end {
+                    return Ok(None);
+                }
+                continue;
+            };
+            let sequence = head.sequence;
+            if let Some(message) = self.opened(head).await? {
+                return Ok(Some(message));
             }
-            if is_end {
-                return Ok(None);
-            }
-            after = last;
+            // It was removed after its head was read.
+            search.after = sequence;
         }
     }
 
-    /// The newest messages of the selection before the sequence `before`: at most `limit` messages and [`PAGE_SIZE`]
-    /// bytes.
+    /// The newest messages of the selection before the sequence `before`: at most `limit` messages and `bytes` of parsed
+    /// parts, without those of large messages. A page has at least one message.
     ///
     /// # Errors
     /// See [`Store::message`].
@@ -199,19 +178,17 @@ impl Store {
         inbox: &Inbox,
         selection: &Selection,
         before: i64,
-        limit: i64,
+        (limit, bytes): (i64, usize),
         now: Timestamp,
     ) -> Result<Page, StoreError> {
         let limit = usize::try_from(limit).unwrap_or(PAGE_MESSAGES).min(PAGE_MESSAGES);
         let (mut heads, mut next) = self.newest_matches(inbox, selection, before, limit, now).await?;
-        let fitting = fitting(&heads);
+        let fitting = fitting(&heads, bytes);
         if fitting < heads.len() {
             heads.truncate(fitting);
             next = heads.last().map(|head| head.sequence);
         }
-        // All messages of a page share one reservation of the memory budget.
-        let room = self.room_for(heads.iter().map(Head::held).sum()).await?;
-        let read = stream::iter(heads).map(|head| self.with_parts(head, room.clone())).buffered(CONTENTS_AT_ONCE);
+        let read = stream::iter(heads).map(|head| self.opened(head)).buffered(CONTENTS_AT_ONCE);
         let messages: Vec<Option<StoredMessage>> = read.try_collect().await?;
         Ok(Page { messages: messages.into_iter().flatten().collect(), next })
     }
@@ -230,13 +207,12 @@ impl Store {
         loop {
             let heads = self.newest_heads(inbox, selection.after, before, most, now).await?;
             let is_end = heads.len() < most;
-            for head in heads {
-                before = head.sequence;
-                if selection.matches(&head) {
-                    matches.push(head);
-                    if matches.len() >= limit {
-                        return Ok((matches, Some(before)));
-                    }
+            before = heads.last().map_or(before, |head| head.sequence);
+            for head in selection.matching(heads).await? {
+                matches.push(head);
+                if matches.len() >= limit {
+                    let next = matches.last().map(|head| head.sequence);
+                    return Ok((matches, next));
                 }
             }
             if is_end {
@@ -270,7 +246,7 @@ impl Store {
              AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
              ORDER BY m.sequence LIMIT $5"
         );
-        self.heads(OLDEST, values![now, &inbox.id, inbox.created_at, after, most]).await
+        self.heads(OLDEST, values![now, &inbox.id, inbox.created_at, after, most], most).await
     }
 
     pub(super) async fn newest_heads(
@@ -286,31 +262,26 @@ impl Store {
              AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
              ORDER BY m.sequence DESC LIMIT $6"
         );
-        self.heads(NEWEST, values![now, &inbox.id, inbox.created_at, after, before, most]).await
+        self.heads(NEWEST, values![now, &inbox.id, inbox.created_at, after, before, most], most).await
     }
 
-    async fn heads(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Head>, DatabaseError> {
-        self.database.look_up(sql, parameters).await?.into_iter().map(Head::read).collect()
+    /// Runs a statement that reads at most `most` heads, whose subjects may have 100 KiB each.
+    async fn heads(&self, sql: &'static str, parameters: Vec<Value>, most: usize) -> Result<Vec<Head>, DatabaseError> {
+        let rows = if most <= FEW_HEADS {
+            self.database.look_up(sql, parameters).await?
+        } else {
+            self.database.query(sql, parameters).await?
+        };
+        rows.into_iter().map(Head::read).collect()
     }
 
-    /// Reserves this many bytes of the memory budget, and waits for them.
-    pub(super) async fn room_for(&self, bytes: usize) -> Result<Room, Exhausted> {
-        if bytes <= SMALL { Ok(Room::default()) } else { self.budget.take(bytes as u64).await }
-    }
-
-    /// Reads the content for a head; `None` if the message was removed in the meantime.
+    /// Reads the content for a head, unless it is large; `None` if the message was removed in the meantime.
     pub(super) async fn opened(&self, head: Head) -> Result<Option<StoredMessage>, StoreError> {
-        let room = self.room_for(head.held()).await?;
-        self.with_parts(head, room).await
-    }
-
-    /// Like [`Store::opened`], with a reservation of at least [`Head::held`] bytes.
-    async fn with_parts(&self, head: Head, room: Room) -> Result<Option<StoredMessage>, StoreError> {
         let parts = if head.is_large() {
             self.pieces(&head, ContentForm::Parsed)
         } else {
             let Some(parsed) = self.read_form(&head, ContentForm::Parsed).await? else { return Ok(None) };
-            Pieces::whole(self, parsed, room)
+            Pieces::whole(self, parsed)
         };
         let Head { id, inbox_id, sequence, sender: from, subject, received_at, attachments, .. } = head;
         Ok(Some(StoredMessage { id, inbox_id, sequence, from, subject, received_at, attachments, parts }))
@@ -324,10 +295,24 @@ impl StoredMessage {
     /// See [`Store::message`].
     pub async fn load(self) -> Result<Option<Message>, StoreError> {
         let Self { id, inbox_id, sequence, from, subject, received_at, attachments, parts } = self;
-        let Some((parsed, room)) = parts.join().await? else { return Ok(None) };
-        let parts =
-            PartsJson::from_stored(parsed, room).ok_or(StoreError::Damaged("its parts are not a JSON object"))?;
+        let Some(parsed) = parts.join().await? else { return Ok(None) };
+        let parts = PartsJson::from_stored(parsed).ok_or(StoreError::Damaged("its parts are not a JSON object"))?;
         Ok(Some(Message { id, inbox_id, sequence, from, subject, parts, received_at, attachments }))
+    }
+}
+
+impl StoredMessage {
+    /// Like [`Self::load`], but a large message has only the start of its text and its code.
+    ///
+    /// # Errors
+    /// See [`Store::message`].
+    pub async fn load_start(mut self) -> Result<Option<Message>, StoreError> {
+        if self.parts.is_whole() {
+            return self.load().await;
+        }
+        let Some((first, last)) = self.parts.ends().await? else { return Ok(None) };
+        self.parts = self.parts.replaced(PartsJson::from_ends(&first, &last));
+        self.load().await
     }
 }
 
@@ -364,12 +349,12 @@ impl Head {
     }
 }
 
-/// How many of these messages fit into a page: at least one.
-fn fitting(heads: &[Head]) -> usize {
+/// How many of these messages fit into a page of this many bytes: at least one.
+fn fitting(heads: &[Head], bytes: usize) -> usize {
     let mut total = 0_usize;
     let fits = |head: &&Head| {
         total = total.saturating_add(head.held());
-        total <= PAGE_SIZE
+        total <= bytes
     };
     heads.iter().take_while(fits).count().max(1).min(heads.len())
 }

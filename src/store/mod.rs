@@ -37,36 +37,32 @@ mod values;
 mod waits;
 
 use crate::db::{Database, DatabaseError, Locks, Transaction, Value};
-use crate::memory::{Budget, Exhausted};
 pub use crate::model::Change;
 use crate::model::DamagedParts;
 
+pub(crate) use content::on_blocking_thread;
 pub use content::{Content, ContentForm, Origin};
-pub(crate) use content::{fold_case, on_blocking_thread};
 pub use copy::{CopyError, Progress};
 pub use deliveries::{Delivery, Loaded, Locking, OutgoingChange, Policy, apply, load};
-pub use details::Everything;
+pub use details::{Everything, Found};
 pub use explanation::{InboxEnd, Latest, Similar};
 pub use faults::RecipientFault;
 pub use inbox_list::{InboxFilter, InboxTotals, ListPart};
 pub use mail::{MailFilter, MailPage};
-pub use messages::{Cursor, Page, Source, StoredMessage};
+pub use messages::{Cursor, Page, StoredMessage};
 pub use nodes::SmtpUse;
-pub use outgoing::{NewOutgoing, OutgoingFilter, QUEUE_LIFETIME};
+pub use outgoing::{NewOutgoing, OUTGOING_PIECE, OutgoingFilter, QUEUE_LIFETIME};
 pub use overview::{Holdings, Watched};
 pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
 pub use refusals::RefusalFilter;
-pub use selection::Selection;
+pub use selection::{Search, Selection};
 pub use sweep::Swept;
 pub use trash::Rubbish;
 
 /// The migrations of the schema. A released migration is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
-
-/// The default memory budget for messages, in bytes; see [`Store::with_budget`].
-const DEFAULT_BUDGET: u64 = 256 * 1024 * 1024;
 
 /// How often a transaction is tried if the engine ends it because of conflicts.
 const ATTEMPTS: usize = 5;
@@ -77,9 +73,6 @@ pub enum StoreError {
     /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// No memory for a message became free in time.
-    #[error(transparent)]
-    Exhausted(#[from] Exhausted),
     /// A stored message cannot be decoded.
     #[error("a stored message is damaged: {0}")]
     Damaged(&'static str),
@@ -152,7 +145,6 @@ where
 #[derive(Clone, Debug)]
 pub struct Store {
     database: Database,
-    budget: Budget,
 }
 
 impl Store {
@@ -165,18 +157,7 @@ impl Store {
     /// [`DatabaseError::Newer`] if a newer program has changed it; the error of a migration.
     pub async fn open(database: Database) -> Result<Self, StoreError> {
         database.migrate(MIGRATIONS).await?;
-        Ok(Self { database, budget: Budget::new(DEFAULT_BUDGET) })
-    }
-
-    /// The same store with this memory budget for messages that are read.
-    #[must_use]
-    pub fn with_budget(self, budget: Budget) -> Self {
-        Self { budget, ..self }
-    }
-
-    /// The budget for the messages that are read.
-    pub(crate) fn budget(&self) -> &Budget {
-        &self.budget
+        Ok(Self { database })
     }
 
     /// Runs `work` in a transaction, as [`Database::transact`] does.

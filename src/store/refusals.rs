@@ -17,7 +17,8 @@ const SEARCHED: usize = 5_000;
 macro_rules! refusals {
     ($conditions:literal) => {
         concat!(
-            "SELECT peer, sender, recipient, inbox_id, reason, reply, refused_at, project_id FROM refusals WHERE ",
+            "SELECT peer, sender, recipient, inbox_id, authenticated, reason, reply, refused_at, project_id
+             FROM refusals WHERE ",
             $conditions
         )
     };
@@ -70,26 +71,38 @@ impl Store {
         Ok(found)
     }
 
-    /// The newest refusals since `since`: those of mail to `inbox`, and those of mail without a known recipient that
-    /// belong to one of these projects.
+    /// The newest refusals of `project` since `since`, of mail to `inbox` and of mail without a known recipient. Those
+    /// of `default_project` without a key and a known recipient may concern any project. They are returned without
+    /// addresses, because the sender may be a client of another project.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn refusals_of(
         &self,
+        project: ProjectId,
         inbox: &InboxId,
-        projects: [ProjectId; 2],
+        default_project: ProjectId,
         since: Timestamp,
         most: usize,
     ) -> Result<Vec<RefusedMail>, StoreError> {
-        const NAMED: &str = refusals!("inbox_id = $1 AND refused_at >= $2 ORDER BY id DESC LIMIT $3");
-        const UNNAMED: &str =
-            refusals!("inbox_id = '' AND refused_at >= $1 AND project_id IN ($2, $3) ORDER BY id DESC LIMIT $4");
-        let named = self.database.query(NAMED, values![inbox, since, most]).await?;
-        let unnamed = self.database.query(UNNAMED, values![since, projects[0], projects[1], most]).await?;
-        let all: Result<Vec<RefusedMail>, _> =
-            named.into_iter().chain(unnamed).map(|mut row| read_refusal(&mut row)).collect();
-        let mut all = all?;
+        const NAMED: &str =
+            refusals!("inbox_id = $1 AND project_id = $2 AND refused_at >= $3 ORDER BY id DESC LIMIT $4");
+        const UNNAMED: &str = refusals!(
+            "inbox_id = '' AND (project_id = $1 OR (project_id = $2 AND authenticated = 0)) AND refused_at >= $3
+             ORDER BY id DESC LIMIT $4"
+        );
+        let mut all = Vec::new();
+        for mut row in self.database.query(NAMED, values![inbox, project, since, most]).await? {
+            all.push(read_refusal(&mut row)?);
+        }
+        for mut row in self.database.query(UNNAMED, values![project, default_project, since, most]).await? {
+            let mut refused = read_refusal(&mut row)?;
+            refused.sender.clear();
+            if row.uuid()? != project.0 {
+                refused.recipient.clear();
+            }
+            all.push(refused);
+        }
         all.sort_by_key(|refused| std::cmp::Reverse(refused.refused_at));
         all.truncate(most);
         Ok(all)
@@ -111,8 +124,9 @@ impl Store {
     /// If the database fails.
     pub async fn add_refusals(&self, refusals: &[(ProjectId, RefusedMail)]) -> Result<(), StoreError> {
         const INSERT: &str = "
-            INSERT INTO refusals (id, project_id, peer, sender, recipient, inbox_id, reason, reply, refused_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+            INSERT INTO refusals (id, project_id, peer, sender, recipient, inbox_id, authenticated, reason,
+                reply, refused_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
         const FORGET: &str = "
             DELETE FROM refusals WHERE project_id = $1 AND id <= (
                 SELECT id FROM refusals WHERE project_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)";
@@ -124,6 +138,7 @@ impl Store {
                 refused.sender.as_str(),
                 refused.recipient.as_str(),
                 refused.inbox.as_ref().map_or("", InboxId::as_str),
+                refused.authenticated,
                 refused.reason.as_str(),
                 refused.reply.as_str(),
                 refused.refused_at,
@@ -166,6 +181,7 @@ fn read_refusal(row: &mut Row) -> Result<RefusedMail, DatabaseError> {
         sender: row.text()?,
         recipient: row.text()?,
         inbox: Some(row.text()?).filter(|id| !id.is_empty()).map(InboxId::from_stored),
+        authenticated: row.integer()? == 1,
         reason: row.text()?,
         reply: row.text()?,
         refused_at: Timestamp::from_millis(row.integer()?),

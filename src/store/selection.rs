@@ -3,12 +3,15 @@
 
 use memchr::memmem;
 
-use super::content::fold_case;
+use super::StoreError;
+use super::content::{fold_case, on_blocking_thread};
 use super::messages::Head;
 use crate::model::Features;
 
 /// Heads (rows without content) that are read at once to be compared with a filter. A subject has at most 100 KiB.
 const HEADS: usize = 100;
+/// Subjects up to this total size are compared on the calling thread, larger ones on a blocking thread.
+const COMPARED_HERE: usize = 64 * 1024;
 
 /// The messages of an inbox to read.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +21,47 @@ pub struct Selection {
     subject: Option<String>,
     from: Option<String>,
     has: Features,
+}
+
+/// The search of a wait for the oldest message of a selection. It compares each message once: the next look continues
+/// after the last one. If messages are restored before it, the search has to [restart](Self::restart).
+#[derive(Debug)]
+pub struct Search {
+    selection: Selection,
+    /// Messages up to this sequence have been compared.
+    pub(super) after: i64,
+    /// The number of comparisons.
+    pub(super) compared: usize,
+}
+
+impl Search {
+    /// Starts a search.
+    #[must_use]
+    pub fn new(selection: Selection) -> Self {
+        Self { after: selection.after, selection, compared: 0 }
+    }
+
+    /// Lets the next look start at the first message again.
+    pub fn restart(&mut self) {
+        self.after = self.selection.after;
+    }
+
+    /// The number of messages that were compared.
+    #[must_use]
+    pub fn compared(&self) -> usize {
+        self.compared
+    }
+
+    /// How many heads the next statement reads, after one that read `last`. A look after the first usually finds one
+    /// new message.
+    pub(super) fn heads_after(&self, last: usize) -> usize {
+        (last * 4).clamp(1, self.selection.heads_for(1))
+    }
+
+    /// The first of these messages that matches.
+    pub(super) async fn first_match(&self, heads: Vec<Head>) -> Result<Option<Head>, StoreError> {
+        Ok(self.selection.matching(heads).await?.into_iter().next())
+    }
 }
 
 impl Selection {
@@ -39,7 +83,18 @@ impl Selection {
         Self { has, ..self }
     }
 
-    pub(super) fn matches(&self, head: &Head) -> bool {
+    /// Those of the messages that match.
+    pub(super) async fn matching(&self, mut heads: Vec<Head>) -> Result<Vec<Head>, StoreError> {
+        if heads.iter().map(|head| head.subject_folded.len()).sum::<usize>() <= COMPARED_HERE {
+            heads.retain(|head| self.matches(head));
+            return Ok(heads);
+        }
+        let selection = self.clone();
+        let compare = move || heads.into_iter().filter(|head| selection.matches(head)).collect();
+        on_blocking_thread(compare).await
+    }
+
+    fn matches(&self, head: &Head) -> bool {
         self.missed_by(head).is_empty()
     }
 

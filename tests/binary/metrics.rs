@@ -93,6 +93,36 @@ fn a_refused_wait_is_counted_once() {
 }
 
 #[test]
+fn a_wait_compares_each_message_once() {
+    const MESSAGES: u32 = 100;
+    let data_dir = tempfile::tempdir().unwrap();
+    let (server, monitor, key) = monitored(data_dir.path());
+    let address = server.run_cli(&key, ["inbox", "create"]);
+    let inbox = address.split('@').next().unwrap();
+    let url = format!("{}/v1/inboxes/{inbox}/messages/wait?subject=code&timeout=120000", server.url);
+    let subjects = std::thread::scope(|scope| {
+        let wait = || {
+            let mut answer = ureq::get(&url).header("X-Api-Key", &key).call().unwrap();
+            let answer = answer.body_mut().read_to_string().unwrap();
+            let message: serde_json::Value = serde_json::from_str(&answer).unwrap();
+            message["subject"].as_str().unwrap().to_owned()
+        };
+        let waits: Vec<_> = (0..4).map(|_| scope.spawn(wait)).collect();
+        until_shown(&server, "restante_waits_open 4");
+        let mut smtp = Smtp::connect(&server.smtp).unwrap();
+        for _ in 1..MESSAGES {
+            assert!(smtp.send(&address, "other", "text").unwrap().starts_with("250"));
+        }
+        assert!(smtp.send(&address, "Your code", "text").unwrap().starts_with("250"));
+        waits.into_iter().map(|wait| wait.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(subjects, ["Your code"; 4]);
+    let (_, metrics) = get(&monitor, "/metrics");
+    let compared = value(&metrics, "restante_wait_comparisons_total");
+    assert!((compared - f64::from(4 * MESSAGES)).abs() < f64::EPSILON, "{compared} comparisons");
+}
+
+#[test]
 fn health_fails_when_the_store_does() {
     let data_dir = tempfile::tempdir().unwrap();
     let (server, monitor, _) = monitored(data_dir.path());

@@ -1,9 +1,10 @@
 //! How the server stops.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use testkit::server::{Server, first_start, serve};
 use testkit::smtp::{Smtp, deliver};
@@ -53,17 +54,39 @@ fn an_idle_smtp_session_does_not_hold_it_up() {
 }
 
 #[test]
-fn a_second_signal_stops_it_at_once() {
+fn an_open_wait_does_not_hold_it_up() {
     let (_data_dir, server, key) = first_start();
     let inbox = server.run_cli(&key, ["inbox", "create", "--json"]);
     let inbox: serde_json::Value = serde_json::from_str(&inbox).unwrap();
     let wait = format!("{}/v1/inboxes/{}/messages/wait", server.url, inbox["id"].as_str().unwrap());
     park_every_wait(&wait, &key);
 
+    let start = Instant::now();
+    server.signal("TERM");
+    assert!(server.wait().success());
+    // Requests that are not waits have ten seconds. Without one it takes a few milliseconds.
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_second_signal_stops_it_at_once() {
+    let (_data_dir, server, key) = first_start();
+    let _request = half_sent_request(&server, &key);
     server.signal("TERM");
     until_refused(&server);
     server.signal("TERM");
     assert_eq!(server.wait().code(), Some(1));
+}
+
+/// A request that the server is reading, and whose body does not arrive.
+fn half_sent_request(server: &Server, key: &str) -> TcpStream {
+    let mut client = TcpStream::connect(server.url.strip_prefix("http://").unwrap()).unwrap();
+    let head = format!("POST /v1/inboxes HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\nContent-Length: 2\r\n");
+    client.write_all(format!("{head}Expect: 100-continue\r\n\r\n").as_bytes()).unwrap();
+    let mut line = [0; 12];
+    client.read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"HTTP/1.1 100");
+    client
 }
 
 /// Opens the four waits that a key may have. Returns when a fifth is refused.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use super::smtp::Smtp;
@@ -40,7 +42,8 @@ fn assert_summary(explained: &Value, part: &str) {
     assert!(summary.contains(part), "{part:?} is not in {summary:?}");
 }
 
-pub async fn nothing_has_connected(engine: Engine) {
+#[testkit::each_engine]
+async fn nothing_has_connected(engine: Engine) {
     let (api, _smtp, inbox) = start(engine).await;
     api.clock.advance(Duration::from_secs(32));
     let explained = explain(&api, &inbox, "").await;
@@ -57,7 +60,8 @@ pub async fn nothing_has_connected(engine: Engine) {
     assert_eq!(explained["smtp"], unused);
 }
 
-pub async fn messages_came_but_the_filters_exclude_them(engine: Engine) {
+#[testkit::each_engine]
+async fn messages_came_but_the_filters_exclude_them(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     assert!(
@@ -79,7 +83,8 @@ pub async fn messages_came_but_the_filters_exclude_them(engine: Engine) {
     assert_eq!(api.get(&format!("/v1/inboxes/{inbox}/explain?after=x")).await.error().1, "invalid after");
 }
 
-pub async fn mail_was_refused(engine: Engine) {
+#[testkit::each_engine]
+async fn mail_was_refused(engine: Engine) {
     let large = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(7_000));
     let loops = format!("{}Subject: loop\r\n\r\n", "Received: from a by b\r\n".repeat(101));
     for (message, reply) in [("Subject: bare\n\r\n\r\n", "550 5.6.11"), (&large, "552 5.3.4"), (&loops, "554 5.4.6")] {
@@ -94,7 +99,8 @@ pub async fn mail_was_refused(engine: Engine) {
     }
 }
 
-pub async fn each_recipient_of_a_refused_message_hears_of_it_alone(engine: Engine) {
+#[testkit::each_engine]
+async fn each_recipient_of_a_refused_message_hears_of_it_alone(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     let others = api.create_inbox_with(&api.other_key).await;
     let mut client = smtp.client().await;
@@ -106,7 +112,8 @@ pub async fn each_recipient_of_a_refused_message_hears_of_it_alone(engine: Engin
     assert_eq!(explained["refused"][0]["recipient"], address(&others));
 }
 
-pub async fn a_recipient_was_refused(engine: Engine) {
+#[testkit::each_engine]
+async fn a_recipient_was_refused(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     api.run_sql(&format!("UPDATE inboxes SET message_count = 999 WHERE id = '{inbox}'")).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
@@ -136,7 +143,8 @@ pub async fn a_recipient_was_refused(engine: Engine) {
     assert_summary(&explained, &format!("Mail to {abroad}@else.example was rejected 0 s ago: 550 5.7.1"));
 }
 
-pub async fn the_address_was_mistyped(engine: Engine) {
+#[testkit::each_engine]
+async fn the_address_was_mistyped(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     let typo = format!("{inbox}x");
     assert!(smtp.send(&address(&typo), MAIL).await.starts_with("250"));
@@ -147,7 +155,8 @@ pub async fn the_address_was_mistyped(engine: Engine) {
     assert_eq!(similar, [json!(address(&typo)), json!("something-else@restante.test")]);
 }
 
-pub async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
+#[testkit::each_engine]
+async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
     let (api, smtp, older) = start(engine).await;
     api.clock.advance(Duration::from_secs(1));
     let inbox = format!("{older}x");
@@ -159,13 +168,15 @@ pub async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
     assert_eq!(explained["similar"][0]["address"], address(&older));
 }
 
-pub async fn mail_opened_another_inbox(engine: Engine) {
+#[testkit::each_engine]
+async fn mail_opened_another_inbox(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send("somebody@restante.test", MAIL).await.starts_with("250"));
     assert_summary(&explain(&api, &inbox, "").await, "a message created the inbox somebody@restante.test");
 }
 
-pub async fn mail_went_to_another_domain(engine: Engine) {
+#[testkit::each_engine]
+async fn mail_went_to_another_domain(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     let mut client = smtp.client().await;
     assert!(client.send(&["somebody@else.example"], MAIL).await.starts_with("550 5.7.1"));
@@ -181,7 +192,8 @@ pub async fn mail_went_to_another_domain(engine: Engine) {
     assert!(!explained.to_string().contains("somebody"), "{explained}");
 }
 
-pub async fn a_refusal_without_a_recipient_is_shown_but_does_not_decide(engine: Engine) {
+#[testkit::each_engine]
+async fn a_refusal_without_a_recipient_is_shown_but_does_not_decide(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     let mut client = smtp.client().await;
     assert!(client.say("MAIL FROM:<no address>").await.starts_with("5"));
@@ -190,7 +202,43 @@ pub async fn a_refusal_without_a_recipient_is_shown_but_does_not_decide(engine: 
     assert_summary(&explained, "Clients use SMTP");
 }
 
-pub async fn the_inbox_has_ended(engine: Engine) {
+#[testkit::each_engine]
+async fn refusals_of_another_project_s_mail_are_not_shown(engine: Engine) {
+    let (api, smtp, _) = start(engine).await;
+    let theirs = api.create_inbox_with(&api.other_key).await;
+    let explain = async || {
+        let explained = api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{theirs}/explain"), "").await;
+        explained.json()["refused"].as_array().unwrap().clone()
+    };
+    let plain = |key: &str| format!("AUTH PLAIN {}", BASE64_STANDARD.encode(format!("\0restante\0{key}")));
+    let mut own = smtp.client().await;
+    assert!(own.say(&plain(api.key.as_str())).await.starts_with("235"));
+    // The same local part on another domain, with and without a key; and an address on the mail domain with a key.
+    let abroad = format!("{theirs}@customer.example");
+    assert!(own.send_from("secret@app.example", &[&abroad], MAIL).await.starts_with("550 5.7.1"));
+    own.say("RSET").await;
+    assert!(own.send_from("secret@app.example", &[&address(&theirs)], "a\nb").await.starts_with("550 5.6.11"));
+    assert!(smtp.client().await.send_from("secret@app.example", &[&abroad], MAIL).await.starts_with("550 5.7.1"));
+    // Without a recipient: with a key, nothing is shown; without one, the refusal without its sender.
+    assert!(smtp.client().await.say("MAIL FROM:<secret@app.example> SIZE=999999").await.starts_with("552"));
+    let mut own = smtp.client().await;
+    assert!(own.say(&plain(api.key.as_str())).await.starts_with("235"));
+    assert!(own.say("MAIL FROM:<secret@app.example> SIZE=999998").await.starts_with("552"));
+    let refused = explain().await;
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert_eq!((&refused[0]["sender"], &refused[0]["recipient"]), (&json!(""), &json!("")));
+    // What concerns the address is shown: mail without a key on the mail domain, and all mail of the own key.
+    assert!(smtp.send(&address(&theirs), "a\nb").await.starts_with("550 5.6.11"));
+    assert_eq!(explain().await.len(), 2);
+    let mut client = smtp.client().await;
+    assert!(client.say(&plain(api.other_key.as_str())).await.starts_with("235"));
+    assert!(client.send(&[&abroad], MAIL).await.starts_with("550 5.7.1"));
+    let refused = explain().await;
+    assert_eq!((refused.len(), &refused[0]["recipient"]), (3, &json!(abroad)), "{refused:?}");
+}
+
+#[testkit::each_engine]
+async fn the_inbox_has_ended(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     let deleted = api.create_inbox().await;
@@ -208,7 +256,8 @@ pub async fn the_inbox_has_ended(engine: Engine) {
     assert_eq!(explained["messages"], json!({"count": 0, "latest": []}));
 }
 
-pub async fn only_the_owner_is_answered(engine: Engine) {
+#[testkit::each_engine]
+async fn only_the_owner_is_answered(engine: Engine) {
     let (api, _smtp, _inbox) = start(engine).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
     for id in [theirs.as_str(), "nobody", "%ff"] {

@@ -1,6 +1,5 @@
 //! The HTTP contract: the router with a real service, one file per resource, on every engine.
-//!
-//! A new case is one `async fn(Engine)` in one of the modules below, and its name in the list at the end.
+//! A case is one `async fn(Engine)` with `#[testkit::each_engine]`, which makes one test of it for each engine.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -59,6 +58,7 @@ cases! {
         a_subject_filter_has_a_limit,
         a_send_takes_its_place_before_its_body_is_read,
         past_the_budget_a_request_waits_and_then_gets_a_503,
+        a_key_without_memory_delays_no_other_key,
         an_answer_holds_its_room_until_it_is_sent,
         a_list_of_large_messages_fits_into_a_small_part_of_the_budget;
     clock:
@@ -100,8 +100,6 @@ cases! {
         a_deferred_client_is_accepted_the_third_time,
         a_fault_concerns_its_own_inbox_and_its_tags,
         each_message_meets_the_next_fault,
-        a_fault_that_accepts_loses_nobody_else_s_copy,
-        a_reply_is_one_for_all_recipients,
         a_sender_that_cannot_be_notified_gets_no_bounce,
         a_fault_ends_with_its_inbox,
         a_full_inbox_uses_no_fault,

@@ -316,6 +316,7 @@ pub fn refusal() -> RefusedMail {
         sender: "<a@b.example>".to_owned(),
         recipient: "<x@elsewhere.example>".to_owned(),
         inbox: None,
+        authenticated: false,
         reason: "inbox_full".to_owned(),
         reply: "452 4.2.2 Inbox full".to_owned(),
         refused_at: START,

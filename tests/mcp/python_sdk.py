@@ -88,7 +88,7 @@ async def an_agent_signs_up_and_finds_out_why_the_second_mail_is_missing(client)
     assert (waited["found"], waited["message"]) == (False, None)
     assert [similar["address"] for similar in waited["explanation"]["similar"]] == [mistyped], shown(waited)
     explained, text = await call(client, "explain_missing", inbox=inbox["id"], subject="order")
-    assert explained["latest"][0]["missed_by"] == ["subject"] and mistyped in text, text
+    assert explained["messages"]["latest"][0]["missed_by"] == ["subject"] and mistyped in text, text
 
     gone, _ = await call(client, "delete_inbox", inbox=inbox["id"])
     assert gone == {"deleted": inbox["id"]}

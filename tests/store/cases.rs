@@ -13,7 +13,8 @@ use restante_delivery::Source;
 use super::bed::{Bed, START, delivery, id, own};
 use super::outgoing::{claim, queue, settlement};
 
-pub async fn every_case_holds(bed: Bed) {
+#[testkit::each_engine]
+async fn every_case_holds(bed: Bed) {
     let mut problems = Vec::new();
     for case in Case::all().iter().filter(|case| case.is_for_databases()) {
         let mut world = Database::of(&bed, case).await;

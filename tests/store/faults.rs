@@ -35,7 +35,8 @@ fn outcomes(verdicts: &[Verdict]) -> Vec<String> {
     verdicts.iter().map(restante_deliveries::shown).collect()
 }
 
-pub async fn the_deliveries_of_a_batch_use_the_faults_in_order(bed: Bed) {
+#[testkit::each_engine]
+async fn the_deliveries_of_a_batch_use_the_faults_in_order(bed: Bed) {
     let data = |action, times| fault(FaultPoint::Data, action, times);
     let faults = [data(FaultAction::Duplicate, 1), data(defer(), 2), data(FaultAction::Delay { seconds: 9 }, 1)];
     let inbox = with_faults(&bed, "a", &faults).await;
@@ -47,7 +48,8 @@ pub async fn the_deliveries_of_a_batch_use_the_faults_in_order(bed: Bed) {
     assert_eq!(bed.subjects("a", START).await.len(), 4);
 }
 
-pub async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
+#[testkit::each_engine]
+async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
     let faults = [fault(FaultPoint::Data, reject(), 1), fault(FaultPoint::Rcpt, defer(), 1)];
     with_faults(&bed, "a", &faults).await;
     let at_rcpt = async || bed.store.use_recipient_fault(&id("a+tag"), START).await.unwrap();
@@ -63,14 +65,16 @@ pub async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
     assert_eq!(none("a+tag").await, RecipientFault::None(id("a+tag")));
 }
 
-pub async fn concurrent_uses_are_counted_once(bed: Bed) {
+#[testkit::each_engine]
+async fn concurrent_uses_are_counted_once(bed: Bed) {
     let inbox = with_faults(&bed, "a", &[fault(FaultPoint::Rcpt, defer(), 7)]).await;
     let used = futures_util::future::join_all((0..20).map(|_| bed.store.use_recipient_fault(&inbox.id, START))).await;
     let used = used.into_iter().filter(|used| *used.as_ref().unwrap() == RecipientFault::Now(defer()));
     assert_eq!((used.count(), uses(&bed, &inbox, START).await[0].len()), (7, 7));
 }
 
-pub async fn only_inboxes_with_faults_left_are_listed(bed: Bed) {
+#[testkit::each_engine]
+async fn only_inboxes_with_faults_left_are_listed(bed: Bed) {
     with_faults(&bed, "used", &[fault(FaultPoint::Rcpt, defer(), 1)]).await;
     with_faults(&bed, "left", &[fault(FaultPoint::Rcpt, defer(), 2)]).await;
     let cleared = with_faults(&bed, "cleared", &[fault(FaultPoint::Rcpt, defer(), 1)]).await;
@@ -83,7 +87,8 @@ pub async fn only_inboxes_with_faults_left_are_listed(bed: Bed) {
     assert!(bed.store.inboxes_with_faults(START.after(HOUR)).await.unwrap().is_empty());
 }
 
-pub async fn faults_end_with_their_inbox_and_are_swept(bed: Bed) {
+#[testkit::each_engine]
+async fn faults_end_with_their_inbox_and_are_swept(bed: Bed) {
     let inbox = with_faults(&bed, "a", &[fault(FaultPoint::Data, reject(), 9)]).await;
     bed.deliver(&[delivery(&["a"], "x")], START).await;
     let later = START.after(HOUR + Duration::from_secs(1));

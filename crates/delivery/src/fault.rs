@@ -2,39 +2,26 @@
 
 use std::time::Duration;
 
+pub use restante_api::FaultPoint;
+use restante_api::{FaultAction as Word, MAX_FAULT_SECONDS, MAX_FAULT_TIMES};
 use restante_smtp::RequestedReply;
-use serde::{Serialize, Serializer};
-
-/// When a fault applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FaultPoint {
-    /// At RCPT TO.
-    Rcpt,
-    /// When the message has been received.
-    Data,
-}
 
 /// What goes wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "do", rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultAction {
     /// The recipient or the message is rejected temporarily (4yz).
     Defer {
         /// The reply; `None` for the default reply.
-        #[serde(serialize_with = "reply_text", skip_serializing_if = "Option::is_none")]
         reply: Option<RequestedReply>,
     },
     /// The recipient or the message is rejected permanently (5yz).
     Reject {
         /// The reply; `None` for the default reply.
-        #[serde(serialize_with = "reply_text", skip_serializing_if = "Option::is_none")]
         reply: Option<RequestedReply>,
     },
     /// The connection is closed without a reply.
     Disconnect {
         /// Whether the message is stored first.
-        #[serde(skip_serializing_if = "Option::is_none")]
         store: Option<bool>,
     },
     /// The reply is delayed.
@@ -49,39 +36,14 @@ pub enum FaultAction {
 }
 
 /// A fault as a test requests it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// When it applies.
     pub at: FaultPoint,
     /// What goes wrong.
-    #[serde(flatten)]
     pub action: FaultAction,
     /// How often it applies.
     pub times: u32,
-}
-
-/// The most faults of an inbox.
-pub const MOST_FAULTS: usize = 20;
-/// The most times that a fault applies.
-const MOST_TIMES: u32 = 1_000;
-/// The longest delay.
-const MOST_SECONDS: u16 = 300;
-
-/// The fields of a fault as given by the test.
-#[derive(Clone, Debug, Default)]
-pub struct FaultFields {
-    /// The name of a [`FaultPoint`].
-    pub at: Option<String>,
-    /// The name of a [`FaultAction`].
-    pub action: Option<String>,
-    /// How often it applies; once by default.
-    pub times: Option<u32>,
-    /// The reply of a rejection.
-    pub reply: Option<String>,
-    /// The length of a delay.
-    pub seconds: Option<u16>,
-    /// Whether a disconnection stores the message.
-    pub store: Option<bool>,
 }
 
 /// Why the fields of a request are refused; names the first one that is wrong.
@@ -95,102 +57,87 @@ pub enum FieldError {
     Invalid(&'static str),
 }
 
-impl FaultFields {
-    /// Converts the fields to a fault.
+impl Fault {
+    /// The fault in a request.
     ///
     /// # Errors
     /// [`FieldError`] for the first field that is wrong.
-    pub fn fault(&self) -> Result<Fault, FieldError> {
-        let at = self.at.as_deref().ok_or(FieldError::Missing("at"))?;
+    pub fn requested(fields: &restante_api::Fault) -> Result<Self, FieldError> {
+        let at = fields.at.as_deref().ok_or(FieldError::Missing("at"))?;
         let at = FaultPoint::of_word(at).ok_or(FieldError::Invalid("at"))?;
-        let times = self.times.unwrap_or(1);
-        if !(1..=MOST_TIMES).contains(&times) {
+        let times = fields.times.unwrap_or(1);
+        if !(1..=MAX_FAULT_TIMES).contains(&times) {
             return Err(FieldError::Invalid("times"));
         }
-        let action = self.action(at)?;
+        let action = FaultAction::requested(at, fields)?;
         let refuses = matches!(action, FaultAction::Defer { .. } | FaultAction::Reject { .. });
         let may_store = at == FaultPoint::Data && matches!(action, FaultAction::Disconnect { .. });
         for (name, is_given, is_taken) in [
-            ("reply", self.reply.is_some(), refuses),
-            ("seconds", self.seconds.is_some(), matches!(action, FaultAction::Delay { .. })),
-            ("store", self.store.is_some(), may_store),
+            ("reply", fields.reply.is_some(), refuses),
+            ("seconds", fields.seconds.is_some(), matches!(action, FaultAction::Delay { .. })),
+            ("store", fields.store.is_some(), may_store),
         ] {
             if is_given && !is_taken {
                 return Err(FieldError::Invalid(name));
             }
         }
-        Ok(Fault { at, action, times })
+        Ok(Self { at, action, times })
     }
 
-    fn action(&self, at: FaultPoint) -> Result<FaultAction, FieldError> {
-        match self.action.as_deref().ok_or(FieldError::Missing("do"))? {
-            "defer" => Ok(FaultAction::Defer { reply: self.reply(false)? }),
-            "reject" => Ok(FaultAction::Reject { reply: self.reply(true)? }),
-            "disconnect" => Ok(FaultAction::Disconnect { store: self.store }),
-            "delay" => {
-                let seconds = self.seconds.ok_or(FieldError::Missing("seconds"))?;
-                let is_valid = (1..=MOST_SECONDS).contains(&seconds);
-                if is_valid { Ok(FaultAction::Delay { seconds }) } else { Err(FieldError::Invalid("seconds")) }
-            }
-            "bounce" | "duplicate" if at != FaultPoint::Data => Err(FieldError::Invalid("at")),
-            "bounce" => Ok(FaultAction::Bounce),
-            "duplicate" => Ok(FaultAction::Duplicate),
-            _ => Err(FieldError::Invalid("do")),
-        }
-    }
-
-    fn reply(&self, is_permanent: bool) -> Result<Option<RequestedReply>, FieldError> {
-        let Some(text) = &self.reply else { return Ok(None) };
-        let reply = RequestedReply::parse(text).filter(|reply| reply.is_permanent() == is_permanent);
-        reply.map(Some).ok_or(FieldError::Invalid("reply"))
-    }
-}
-
-impl Fault {
-    /// Its fields, as a test would give them.
+    /// The fault as a test would request it.
     #[must_use]
-    pub fn fields(&self) -> FaultFields {
-        let (at, action) = (Some(self.at.as_str().to_owned()), Some(self.action.as_str().to_owned()));
-        let fields = FaultFields { at, action, times: Some(self.times), ..FaultFields::default() };
+    pub fn request(&self) -> restante_api::Fault {
+        let fields = restante_api::Fault {
+            at: Some(self.at.as_str().to_owned()),
+            action: Some(self.action.as_str().to_owned()),
+            times: Some(self.times),
+            ..restante_api::Fault::default()
+        };
         match &self.action {
             FaultAction::Defer { reply } | FaultAction::Reject { reply } => {
-                FaultFields { reply: reply.as_ref().map(ToString::to_string), ..fields }
+                restante_api::Fault { reply: reply.as_ref().map(ToString::to_string), ..fields }
             }
-            FaultAction::Disconnect { store } => FaultFields { store: *store, ..fields },
-            FaultAction::Delay { seconds } => FaultFields { seconds: Some(*seconds), ..fields },
+            FaultAction::Disconnect { store } => restante_api::Fault { store: *store, ..fields },
+            FaultAction::Delay { seconds } => restante_api::Fault { seconds: Some(*seconds), ..fields },
             FaultAction::Bounce | FaultAction::Duplicate => fields,
         }
     }
 }
 
-impl FaultPoint {
-    /// The name that is stored and shown.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Rcpt => "rcpt",
-            Self::Data => "data",
+impl FaultAction {
+    fn requested(at: FaultPoint, fields: &restante_api::Fault) -> Result<Self, FieldError> {
+        let word = fields.action.as_deref().ok_or(FieldError::Missing("do"))?;
+        match Word::of_word(word).ok_or(FieldError::Invalid("do"))? {
+            Word::Defer => Ok(Self::Defer { reply: reply(fields, false)? }),
+            Word::Reject => Ok(Self::Reject { reply: reply(fields, true)? }),
+            Word::Disconnect => Ok(Self::Disconnect { store: fields.store }),
+            Word::Delay => {
+                let seconds = fields.seconds.ok_or(FieldError::Missing("seconds"))?;
+                let is_valid = (1..=MAX_FAULT_SECONDS).contains(&seconds);
+                if is_valid { Ok(Self::Delay { seconds }) } else { Err(FieldError::Invalid("seconds")) }
+            }
+            Word::Bounce | Word::Duplicate if at != FaultPoint::Data => Err(FieldError::Invalid("at")),
+            Word::Bounce => Ok(Self::Bounce),
+            Word::Duplicate => Ok(Self::Duplicate),
         }
     }
 
-    /// The point with this name.
-    #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
-        [Self::Rcpt, Self::Data].into_iter().find(|point| point.as_str() == word)
-    }
-}
-
-impl FaultAction {
     /// The name that is stored and shown.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
+        self.word().as_str()
+    }
+
+    /// The word of the API.
+    #[must_use]
+    pub fn word(&self) -> Word {
         match self {
-            Self::Defer { .. } => "defer",
-            Self::Reject { .. } => "reject",
-            Self::Disconnect { .. } => "disconnect",
-            Self::Delay { .. } => "delay",
-            Self::Bounce => "bounce",
-            Self::Duplicate => "duplicate",
+            Self::Defer { .. } => Word::Defer,
+            Self::Reject { .. } => Word::Reject,
+            Self::Disconnect { .. } => Word::Disconnect,
+            Self::Delay { .. } => Word::Delay,
+            Self::Bounce => Word::Bounce,
+            Self::Duplicate => Word::Duplicate,
         }
     }
 
@@ -235,6 +182,8 @@ impl FaultAction {
     }
 }
 
-fn reply_text<S: Serializer>(reply: &Option<RequestedReply>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&reply.as_ref().map(ToString::to_string).unwrap_or_default())
+fn reply(fields: &restante_api::Fault, is_permanent: bool) -> Result<Option<RequestedReply>, FieldError> {
+    let Some(text) = &fields.reply else { return Ok(None) };
+    let reply = RequestedReply::parse(text).filter(|reply| reply.is_permanent() == is_permanent);
+    reply.map(Some).ok_or(FieldError::Invalid("reply"))
 }

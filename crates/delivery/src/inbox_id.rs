@@ -3,7 +3,6 @@
 use std::fmt;
 
 use restante_mail::{Domain, EmailAddress};
-use serde::Serialize;
 
 /// The text cannot be an inbox id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -11,7 +10,7 @@ use serde::Serialize;
 pub struct InvalidInboxId;
 
 /// The local part of an inbox's address, in lower case.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InboxId(String);
 
 impl InboxId {

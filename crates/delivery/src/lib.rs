@@ -16,7 +16,7 @@ pub use decision::{
     Change, Copies, Decision, Fate, FaultUse, NewMessage, Opening, Place, Refusal, UsedFault, Verdict, Writes,
 };
 pub use facts::{Address, Facts, Inbox, PendingFault, Policy, Reservation};
-pub use fault::{Fault, FaultAction, FaultFields, FaultPoint, FieldError, MOST_FAULTS};
+pub use fault::{Fault, FaultAction, FaultPoint, FieldError};
 pub use id::{InvalidId, ProjectId, parse_id};
 pub use inbox_id::{InboxId, InvalidInboxId};
 pub use notification::{Notification, Original};

@@ -35,12 +35,15 @@ mod otp;
 pub mod report;
 mod sender;
 mod structure;
+mod submission;
 mod threading;
 mod transfer;
+pub mod view;
 
 pub use address::{Domain, EmailAddress, InvalidAddress};
-pub use budget::Budget;
+pub use budget::{Budget, working_memory};
 pub use otp::{Recognised, Rule};
+pub use submission::{Submission, submission};
 pub use threading::{Threading, threading};
 
 use structure::Structure;

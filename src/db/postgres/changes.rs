@@ -31,6 +31,7 @@ pub(super) fn announced(payload: &str) -> Vec<Change> {
 fn text(change: &Change) -> Option<String> {
     Some(match change {
         Change::Inbox(id) => format!("inbox {id}"),
+        Change::Restored(id) => format!("restored {id}"),
         Change::InboxFull(id) => format!("full {id}"),
         Change::Faults(id) => format!("faults {id}"),
         Change::Queue => "queue".to_owned(),
@@ -46,6 +47,7 @@ fn of_text(text: &str) -> Change {
     let id = |id: &str| InboxId::from_stored(id.to_owned());
     match text.split_once(' ').unwrap_or((text, "")) {
         ("inbox", inbox) => Change::Inbox(id(inbox)),
+        ("restored", inbox) => Change::Restored(id(inbox)),
         ("full", inbox) => Change::InboxFull(id(inbox)),
         ("faults", inbox) => Change::Faults(id(inbox)),
         ("queue", _) => Change::Queue,
@@ -67,6 +69,7 @@ mod tests {
         let id = InboxId::parse("a.b+c").unwrap();
         let changes = [
             Change::Inbox(id.clone()),
+            Change::Restored(id.clone()),
             Change::InboxFull(id.clone()),
             Change::Faults(id),
             Change::Queue,

@@ -2,197 +2,145 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use aide::transform::TransformOperation;
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use restante_mail::details::{self, Attachment, Details, Mailbox};
+use restante_api::{
+    AttachmentInfo, AttachmentPath, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails,
+    MessagePath, Otp, OtpRule,
+};
+use restante_mail::details::{self, Attachment, Details};
 use restante_mail::{Recognised, Rule};
-use serde::Serialize;
 
 use crate::http::app::App;
-use crate::http::auth::{Authenticated, PathId};
+use crate::http::auth::{Authenticated, PathOf};
+use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF};
 use crate::http::download::{attachment, media_type, safe_name};
 use crate::http::error::Error;
 use crate::http::response::JSON;
-use crate::model::{Domain, InboxId, Timestamp};
+use crate::model::Domain;
 use crate::store::Everything;
-
-#[derive(Serialize)]
-struct DetailsView<'a> {
-    id: String,
-    inbox_id: &'a InboxId,
-    size: usize,
-    received_at: Timestamp,
-    envelope: EnvelopeView<'a>,
-    headers: Vec<HeaderView<'a>>,
-    from: Vec<MailboxView<'a>>,
-    to: Vec<MailboxView<'a>>,
-    cc: Vec<MailboxView<'a>>,
-    reply_to: Vec<MailboxView<'a>>,
-    message_id: Option<&'a str>,
-    in_reply_to: Option<&'a str>,
-    date: Option<&'a str>,
-    otp: Option<OtpView<'a>>,
-    links: Vec<LinkView<'a>>,
-    attachments: Vec<AttachmentView<'a>>,
-    list_unsubscribe: Option<UnsubscribeView<'a>>,
-}
-
-#[derive(Serialize)]
-struct EnvelopeView<'a> {
-    from: &'a str,
-    to: String,
-    helo: Option<&'a str>,
-    client: Option<&'a str>,
-    tls: Option<&'a str>,
-    authenticated: Option<bool>,
-}
-
-#[derive(Serialize)]
-struct HeaderView<'a> {
-    name: &'a str,
-    value: &'a str,
-}
-
-#[derive(Serialize)]
-struct MailboxView<'a> {
-    name: Option<&'a str>,
-    address: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct OtpView<'a> {
-    code: &'a str,
-    rule: &'static str,
-    line: &'a str,
-}
-
-#[derive(Serialize)]
-struct LinkView<'a> {
-    url: &'a str,
-    text: Option<&'a str>,
-    source: &'static str,
-}
-
-#[derive(Serialize)]
-struct AttachmentView<'a> {
-    index: usize,
-    filename: Option<&'a str>,
-    content_type: &'a str,
-    size: usize,
-    content_id: Option<&'a str>,
-    inline: bool,
-}
-
-#[derive(Serialize)]
-struct UnsubscribeView<'a> {
-    urls: &'a [String],
-    one_click: bool,
-}
-
-impl<'a> DetailsView<'a> {
-    fn new(message: &'a Everything, details: &'a Details, mail_domain: &Domain) -> Self {
-        let envelope = &message.envelope;
-        let attachments = details.attachments.iter().enumerate();
-        Self {
-            id: message.id.to_string(),
-            inbox_id: &message.inbox_id,
-            size: message.raw.len(),
-            received_at: message.received_at,
-            envelope: EnvelopeView {
-                from: &envelope.from,
-                to: message.inbox_id.at(mail_domain),
-                helo: envelope.helo.as_deref(),
-                client: envelope.client.as_deref(),
-                tls: envelope.tls.as_deref(),
-                authenticated: envelope.authenticated,
-            },
-            headers: details.headers.iter().map(|(name, value)| HeaderView { name, value }).collect(),
-            from: mailboxes(&details.from),
-            to: mailboxes(&details.to),
-            cc: mailboxes(&details.cc),
-            reply_to: mailboxes(&details.reply_to),
-            message_id: details.message_id.as_deref(),
-            in_reply_to: details.in_reply_to.as_deref(),
-            date: details.date.as_deref(),
-            otp: details.code.as_ref().map(otp),
-            links: details
-                .links
-                .iter()
-                .map(|link| LinkView {
-                    url: &link.url,
-                    text: link.text.as_deref(),
-                    source: if link.is_in_html { "html" } else { "text" },
-                })
-                .collect(),
-            attachments: attachments.map(|(index, attachment)| attachment_view(index, attachment)).collect(),
-            list_unsubscribe: details
-                .list_unsubscribe
-                .as_ref()
-                .map(|list| UnsubscribeView { urls: &list.urls, one_click: list.one_click }),
-        }
-    }
-}
-
-fn mailboxes<'a>(mailboxes: &'a [Mailbox]) -> Vec<MailboxView<'a>> {
-    let view =
-        |Mailbox { name, address }: &'a Mailbox| MailboxView { name: name.as_deref(), address: address.as_deref() };
-    mailboxes.iter().map(view).collect()
-}
-
-fn otp(code: &Recognised) -> OtpView<'_> {
-    let rule = match code.rule {
-        Rule::DomainBound => "domain_bound",
-        Rule::LabelBefore => "label_before",
-        Rule::LabelAfter => "label_after",
-        Rule::AloneBelowLabel => "alone_below_label",
-        Rule::SameSentence => "same_sentence",
-        Rule::AloneAboveLabel => "alone_above_label",
-        Rule::SixDigits => "six_digits",
-    };
-    OtpView { code: &code.code, rule, line: &code.line }
-}
-
-fn attachment_view(index: usize, attachment: &Attachment) -> AttachmentView<'_> {
-    AttachmentView {
-        index,
-        filename: attachment.file_name.as_deref(),
-        content_type: media_type(&attachment.content_type),
-        size: attachment.size,
-        content_id: attachment.content_id.as_deref(),
-        inline: attachment.is_inline,
-    }
-}
 
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    id: PathId,
+    PathOf(path): PathOf<MessagePath>,
 ) -> Result<Response, Error> {
-    let mut message = app.service.whole_message(&caller, &id.0).await?;
+    let (mut message, room) = app.service.whole_message(&caller, &path.id).await?;
     let mail_domain = app.service.mail_domain().clone();
-    let room = std::mem::take(&mut message.room);
-    // Parsing a large message takes time, so it runs on a blocking thread.
-    let writing = tokio::task::spawn_blocking(move || {
-        let details = details::details(&message.raw);
-        serde_json::to_vec(&DetailsView::new(&message, &details, &mail_domain))
+    let writing = room.run(move || {
+        let raw = std::mem::take(&mut message.raw);
+        let (details, size) = (details::details(&raw), raw.len());
+        drop(raw);
+        serde_json::to_vec(&message_details(message, size, details, &mail_domain))
     });
-    let body = writing.await.map_err(Error::internal)??;
+    let (body, mut room) = writing.await.map_err(Error::internal)?;
+    let body = body?;
+    room.shrink(body.len());
     Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], room.hold(body)).into_response())
+}
+
+pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Extension. Envelope, headers, addresses, code, links with their texts, attachments. A field \
+                       without a value is null or an empty array.";
+    operation
+        .named("getMessageDetails", "messages", "Everything about a message", description)
+        .extension()
+        .returns::<MessageDetails>(StatusCode::OK, "The details.")
+        .refuses_as(&MESSAGE_NOT_FOUND)
+        .refuses_as(&BUSY)
 }
 
 pub(super) async fn download(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Path((id, index)): Path<(String, String)>,
+    PathOf(path): PathOf<AttachmentPath>,
 ) -> Result<Response, Error> {
-    let Everything { raw, mut room, .. } = app.service.whole_message(&caller, &id).await?;
-    let index: usize = index.parse().map_err(|_| Error::AttachmentNotFound)?;
-    let decoding = tokio::task::spawn_blocking(move || details::attachment_content(&raw, index));
-    let (found, content) = decoding.await.map_err(Error::internal)?.ok_or(Error::AttachmentNotFound)?;
+    let (message, room) = app.service.whole_message(&caller, &path.id).await?;
+    let index: usize = path.index.parse().map_err(|_| Error::AttachmentNotFound)?;
+    let decoding = room.run(move || details::attachment_content(&message.raw, index));
+    let (found, mut room) = decoding.await.map_err(Error::internal)?;
+    let (found, content) = found.ok_or(Error::AttachmentNotFound)?;
     room.shrink(content.len());
     let name = found.file_name.as_deref().map(safe_name).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("attachment-{index}"));
     attachment(media_type(&found.content_type), &name, room.hold(content))
+}
+
+pub(super) fn describe_download(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Extension. The decoded bytes with the content type of the attachment.";
+    let unknown = "The message is unknown or belongs to another key, or it has no attachment with this index.";
+    operation
+        .named("getAttachment", "messages", "An attachment", description)
+        .extension()
+        .returns_content("*/*", "The attachment.", &[ATTACHED, NOSNIFF])
+        .refuses(unknown, &[Error::AttachmentNotFound, Error::MessageNotFound])
+        .refuses_as(&BUSY)
+}
+
+fn message_details(message: Everything, size: usize, details: Details, mail_domain: &Domain) -> MessageDetails {
+    let envelope = message.envelope;
+    let header = |(name, value)| Header { name, value };
+    let link = |link: details::Link| Link {
+        url: link.url,
+        text: link.text,
+        source: if link.is_in_html { LinkSource::Html } else { LinkSource::Text },
+    };
+    let unsubscribe = |list: details::ListUnsubscribe| ListUnsubscribe { urls: list.urls, one_click: list.one_click };
+    MessageDetails {
+        id: message.id.to_string(),
+        size,
+        received_at: message.received_at.to_string(),
+        envelope: Envelope {
+            from: envelope.from,
+            to: message.inbox_id.at(mail_domain),
+            helo: envelope.helo,
+            client: envelope.client,
+            tls: envelope.tls,
+            authenticated: envelope.authenticated,
+        },
+        inbox_id: message.inbox_id.to_string(),
+        headers: details.headers.into_iter().map(header).collect(),
+        from: mailboxes(details.from),
+        to: mailboxes(details.to),
+        cc: mailboxes(details.cc),
+        reply_to: mailboxes(details.reply_to),
+        message_id: details.message_id,
+        in_reply_to: details.in_reply_to,
+        date: details.date,
+        otp: details.code.map(otp),
+        links: details.links.into_iter().map(link).collect(),
+        attachments: details.attachments.into_iter().enumerate().map(attachment_info).collect(),
+        list_unsubscribe: details.list_unsubscribe.map(unsubscribe),
+    }
+}
+
+fn mailboxes(mailboxes: Vec<details::Mailbox>) -> Vec<Mailbox> {
+    mailboxes.into_iter().map(|details::Mailbox { name, address }| Mailbox { name, address }).collect()
+}
+
+fn otp(code: Recognised) -> Otp {
+    let rule = match code.rule {
+        Rule::DomainBound => OtpRule::DomainBound,
+        Rule::LabelBefore => OtpRule::LabelBefore,
+        Rule::LabelAfter => OtpRule::LabelAfter,
+        Rule::AloneBelowLabel => OtpRule::AloneBelowLabel,
+        Rule::SameSentence => OtpRule::SameSentence,
+        Rule::AloneAboveLabel => OtpRule::AloneAboveLabel,
+        Rule::SixDigits => OtpRule::SixDigits,
+    };
+    Otp { code: code.code, rule, line: code.line }
+}
+
+fn attachment_info((index, attachment): (usize, Attachment)) -> AttachmentInfo {
+    AttachmentInfo {
+        index,
+        content_type: media_type(&attachment.content_type).to_owned(),
+        filename: attachment.file_name,
+        size: attachment.size,
+        content_id: attachment.content_id,
+        inline: attachment.is_inline,
+    }
 }

@@ -2,42 +2,53 @@
 
 use std::sync::Arc;
 
+use aide::transform::TransformOperation;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Serialize;
+use restante_api::{FaultList, MAX_FAULTS, SetFaultsBody};
 use serde_json::value::RawValue;
 
 use crate::http::app::App;
 use crate::http::auth::OwnedInbox;
-use crate::http::body::{Fields, read};
+use crate::http::body::{parse, read};
+use crate::http::describe::{BUSY, Describe};
 use crate::http::error::Error;
 use crate::http::response::json;
-use crate::model::{Fault, FaultFields, FaultState, MOST_FAULTS, Timestamp};
-
-#[derive(Serialize)]
-struct FaultsView<'a> {
-    faults: Vec<FaultView<'a>>,
-}
-
-#[derive(Serialize)]
-struct FaultView<'a> {
-    #[serde(flatten)]
-    fault: &'a Fault,
-    left: u32,
-    used: u32,
-    uses: &'a [Timestamp],
-}
+use crate::model::Fault;
+use crate::wire;
 
 pub(super) async fn show(State(app): State<Arc<App>>, owned: OwnedInbox) -> Result<Response, Error> {
-    view(&app.service.faults(&owned.inbox).await?)
+    Ok(json(StatusCode::OK, &wire::faults(&app.service.faults(&owned.inbox).await?))?)
+}
+
+pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Extension. The faults of the inbox, each with the number and the times of its uses. Empty for \
+                       an inbox without faults.";
+    operation
+        .named("getFaults", "inboxes", "Show the faults of an inbox", description)
+        .extension()
+        .returns::<FaultList>(StatusCode::OK, "The faults in their order, with their uses.")
 }
 
 pub(super) async fn replace(State(app): State<Arc<App>>, owned: OwnedInbox, body: Body) -> Result<Response, Error> {
-    let (body, _room) = read(body, app.limits.body, app.service.budget()).await?;
-    let faults = parse(&body)?;
-    view(&app.service.set_faults(&owned.inbox, &faults).await?)
+    let (body, _room) = read(body, app.limits.body, app.service.budget(), owned.caller.key.0).await?;
+    let faults = read_faults(&body)?;
+    Ok(json(StatusCode::OK, &wire::faults(&app.service.set_faults(&owned.inbox, &faults).await?))?)
+}
+
+pub(super) fn describe_replace(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Extension. Replaces the faults of the inbox; other inboxes are not affected. Only the first \
+                       fault with uses left is active; the next one becomes active when it is used up. After the \
+                       last one, mail is accepted.";
+    let refused = "The body is not valid JSON, or has a field that is missing, unknown or not valid.";
+    operation
+        .named("setFaults", "inboxes", "Make the mail server misbehave for an inbox", description)
+        .extension()
+        .body::<SetFaultsBody>(true, refused)
+        .returns::<FaultList>(StatusCode::OK, "The faults in their order, with their uses.")
+        .refuses_as(&BUSY)
 }
 
 pub(super) async fn clear(State(app): State<Arc<App>>, owned: OwnedInbox) -> Result<StatusCode, Error> {
@@ -45,35 +56,30 @@ pub(super) async fn clear(State(app): State<Arc<App>>, owned: OwnedInbox) -> Res
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn view<'a>(faults: &'a [FaultState]) -> Result<Response, Error> {
-    let view = |state: &'a FaultState| {
-        let FaultState { fault, uses } = state;
-        FaultView { fault, left: state.left(), used: state.used(), uses }
-    };
-    Ok(json(StatusCode::OK, &FaultsView { faults: faults.iter().map(view).collect() })?)
+pub(super) fn describe_clear(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    operation
+        .named(
+            "clearFaults",
+            "inboxes",
+            "Clear the faults of an inbox",
+            "Extension. From now on, mail is accepted as usual.",
+        )
+        .extension()
+        .returns_nothing("The inbox has no faults.")
 }
 
-fn parse(body: &[u8]) -> Result<Vec<Fault>, Error> {
-    let list: Vec<&RawValue> = Fields::parse(body, &["faults"])?.required("faults")?;
-    if list.len() > MOST_FAULTS {
+fn read_faults(body: &[u8]) -> Result<Vec<Fault>, Error> {
+    let SetFaultsBody::<&RawValue> { faults } = parse(body)?;
+    if faults.len() > MAX_FAULTS {
         return Err(Error::InvalidField("faults"));
     }
-    list.into_iter().map(parse_fault).collect()
+    faults.into_iter().map(read_fault).collect()
 }
 
-fn parse_fault(json: &RawValue) -> Result<Fault, Error> {
-    const FIELDS: &[&str] = &["at", "do", "times", "reply", "seconds", "store"];
-    let fields = Fields::parse(json.get().as_bytes(), FIELDS).map_err(|error| match error {
+fn read_fault(json: &RawValue) -> Result<Fault, Error> {
+    let fields = parse(json.get().as_bytes()).map_err(|error| match error {
         Error::InvalidJson => Error::InvalidField("faults"),
         error => error,
     })?;
-    let fields = FaultFields {
-        at: fields.optional("at")?,
-        action: fields.optional("do")?,
-        times: fields.optional("times")?,
-        reply: fields.optional("reply")?,
-        seconds: fields.optional("seconds")?,
-        store: fields.optional("store")?,
-    };
-    Ok(fields.fault()?)
+    Ok(Fault::requested(&fields)?)
 }

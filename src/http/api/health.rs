@@ -2,21 +2,31 @@
 
 use std::sync::Arc;
 
+use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Serialize;
+use restante_api::Health;
 
 use crate::http::app::App;
+use crate::http::describe::Describe;
 use crate::http::error::Error;
 use crate::http::response::json;
 
-#[derive(Serialize)]
-struct HealthView {
-    status: &'static str,
-}
-
 pub(super) async fn health(State(app): State<Arc<App>>) -> Result<Response, Error> {
     app.service.check_health().await?;
-    Ok(json(StatusCode::OK, &HealthView { status: "ok" })?)
+    Ok(json(StatusCode::OK, &Health { status: "ok".to_owned() })?)
+}
+
+pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Checks that the service and its database work. Public; also at /health and /api/v1/health.";
+    healthy(operation.named("health", "health", "Health", description))
+}
+
+pub(super) fn describe_alias(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    healthy(operation.named("healthAlias", "health", "Health", "An alias of /v1/health. Public."))
+}
+
+fn healthy(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    operation.public().returns::<Health>(StatusCode::OK, "The service is healthy.")
 }

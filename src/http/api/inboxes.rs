@@ -2,74 +2,101 @@
 
 use std::sync::Arc;
 
+use aide::transform::TransformOperation;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Serialize;
+use restante_api::{CreateInboxBody, FindInboxQuery, Inbox, InboxPath};
 
 use crate::http::app::App;
-use crate::http::auth::{Authenticated, OwnedInbox, PathId};
-use crate::http::body::{Fields, read};
+use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
+use crate::http::body::{parse, read};
+use crate::http::describe::{Describe, INBOX_NOT_FOUND};
 use crate::http::error::Error;
-use crate::http::query::Query;
+use crate::http::query::{Parameters, given};
 use crate::http::response::json;
-use crate::model::{Domain, Inbox, InboxId, InboxKind, Timestamp};
-
-/// An inbox as the API returns it.
-#[derive(Serialize)]
-pub(super) struct InboxView<'a> {
-    id: &'a InboxId,
-    address: String,
-    kind: InboxKind,
-    created_at: Timestamp,
-    expires_at: Option<Timestamp>,
-}
-
-impl<'a> InboxView<'a> {
-    pub(super) fn new(inbox: &'a Inbox, mail_domain: &Domain) -> Self {
-        Self {
-            id: &inbox.id,
-            address: inbox.address(mail_domain),
-            kind: inbox.kind,
-            created_at: inbox.created_at,
-            expires_at: inbox.expires_at,
-        }
-    }
-}
+use crate::wire;
 
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     body: Body,
 ) -> Result<Response, Error> {
-    let (body, _room) = read(body, app.limits.body, app.service.budget()).await?;
+    let (body, _room) = read(body, app.limits.body, app.service.budget(), caller.key.0).await?;
     if !body.is_empty() {
-        Fields::parse(&body, &[])?;
+        parse::<CreateInboxBody>(&body)?;
     }
     let inbox = app.service.create_inbox(&caller).await?;
-    Ok(json(StatusCode::CREATED, &InboxView::new(&inbox, app.service.mail_domain()))?)
+    Ok(json(StatusCode::CREATED, &wire::inbox(&inbox, app.service.mail_domain()))?)
+}
+
+pub(super) fn describe_create(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let id = || ("id", "$response.body#/id".into());
+    let description = "Creates a temporary inbox with a generated address. The body is optional and must be an empty \
+                       JSON object: you cannot choose the address.";
+    operation
+        .named("createInbox", "inboxes", "Create an inbox", description)
+        .body::<CreateInboxBody>(false, "The body is not an empty JSON object.")
+        .returns::<Inbox>(StatusCode::CREATED, "The new inbox.")
+        .link("getInbox", "getInbox", "The inbox itself.", &[id()])
+        .link("findInbox", "findInbox", "The inbox by its address.", &[("address", "$response.body#/address".into())])
+        .link("listMessages", "listMessages", "The messages of the inbox.", &[id()])
+        .link(
+            "waitForMessage",
+            "waitForMessage",
+            "The next message of the inbox, if it has arrived.",
+            &[id(), ("timeout", 0.into())],
+        )
+        .link("sendMessage", "sendMessage", "Sending from the inbox.", &[id()])
+        .link("deleteInbox", "deleteInbox", "Deletes the inbox.", &[id()])
+        .link("setFaults", "setFaults", "The faults of the inbox.", &[id()])
 }
 
 pub(super) async fn find(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    query: Query,
+    Parameters(query): Parameters<FindInboxQuery>,
 ) -> Result<Response, Error> {
-    let address = query.first("address").ok_or(Error::AddressRequired)?;
+    let address = given(query.address).ok_or(Error::AddressRequired)?;
     let inbox = app.service.inbox_by_address(&caller, &address).await?;
-    Ok(json(StatusCode::OK, &InboxView::new(&inbox, app.service.mail_domain()))?)
+    Ok(json(StatusCode::OK, &wire::inbox(&inbox, app.service.mail_domain()))?)
+}
+
+pub(super) fn describe_find(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "The full recipient address, compared case-insensitively. A `+` in an address must be written \
+                       %2B in a query.";
+    operation
+        .named("findInbox", "inboxes", "Find an inbox by its address", description)
+        .returns::<Inbox>(StatusCode::OK, "The inbox with this address.")
+        .refuses("The address is missing or empty.", &[Error::AddressRequired])
+        .refuses_as(&INBOX_NOT_FOUND)
 }
 
 pub(super) async fn show(State(app): State<Arc<App>>, owned: OwnedInbox) -> Result<Response, Error> {
-    Ok(json(StatusCode::OK, &InboxView::new(&owned.inbox, app.service.mail_domain()))?)
+    Ok(json(StatusCode::OK, &wire::inbox(&owned.inbox, app.service.mail_domain()))?)
+}
+
+pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    operation
+        .named("getInbox", "inboxes", "Show an inbox", "An inbox of the calling key that has not expired.")
+        .returns::<Inbox>(StatusCode::OK, "The inbox.")
 }
 
 pub(super) async fn remove(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    id: PathId,
+    PathOf(path): PathOf<InboxPath>,
 ) -> Result<StatusCode, Error> {
-    app.service.delete_inbox(&caller, &id.0).await?;
+    app.service.delete_inbox(&caller, &path.id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) fn describe_remove(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Deletes the inbox and its messages; open waits on it end with 404.";
+    operation
+        .named("deleteInbox", "inboxes", "Delete an inbox", description)
+        .returns_nothing("The inbox and its messages are deleted.")
+        .refuses("The inbox is permanent.", &[Error::PermanentInbox])
+        .refuses_as(&INBOX_NOT_FOUND)
 }

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
+use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_LENGTH;
 use axum::response::Response;
+use restante_api::{ListMessagesQuery, Message, MessageList, MessagePath};
 
 use super::stream;
 use crate::http::app::App;
-use crate::http::auth::{Authenticated, OwnedInbox, PathId};
+use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
+use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF};
 use crate::http::download;
 use crate::http::error::Error;
 use crate::http::frame;
-use crate::http::query::Query;
+use crate::http::query::{Parameters, given, limit, message_filter};
 use crate::http::request_id::RequestId;
 use crate::service::ListFilter;
 
@@ -21,51 +23,101 @@ pub(super) async fn show(
     State(app): State<Arc<App>>,
     request_id: RequestId,
     Authenticated(caller): Authenticated,
-    id: PathId,
+    PathOf(path): PathOf<MessagePath>,
 ) -> Result<Response, Error> {
-    let message = app.service.open_message(&caller, &id.0).await?;
+    let message = app.service.open_message(&caller, &path.id).await?;
     stream::message(message, app.service.mail_domain(), request_id).await
+}
+
+pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    operation
+        .named("getMessage", "messages", "Show a message", "A message in an inbox of the calling key.")
+        .returns::<Message>(StatusCode::OK, "The message.")
+        .refuses_as(&MESSAGE_NOT_FOUND)
+        .refuses_as(&BUSY)
 }
 
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     request_id: RequestId,
     owned: OwnedInbox,
-    query: Query,
+    Parameters(query): Parameters<ListMessagesQuery>,
 ) -> Result<Response, Error> {
-    let filter =
-        ListFilter { matching: query.message_filter()?, before: query.first("before"), limit: query.limit("limit")? };
-    let pages = app.service.list(&owned.inbox, &filter).await?;
+    let matching = message_filter(query.matching)?;
+    let filter = ListFilter { matching, before: given(query.before), limit: limit(query.limit)? };
+    let pages = app.service.list(&owned.caller, &owned.inbox, &filter).await?;
     stream::list(pages, app.service.mail_domain(), request_id).await
+}
+
+pub(super) fn describe_list(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Newest first. There is no default page size: the response is streamed. `limit` and `before` \
+                       are extensions.";
+    let refused = "A parameter is invalid. `invalid after` and `invalid before`: the value is not the id of a message \
+                   in this inbox. `invalid limit`: the value is not an integer of at least 1. `invalid has`: a word \
+                   is neither `otp` nor `link`. `invalid subject`, `invalid from`: the value is longer than 998 bytes.";
+    let parameters = ["after", "before", "limit", "has", "subject", "from"];
+    operation
+        .named("listMessages", "messages", "List the messages of an inbox", description)
+        .returns::<MessageList>(StatusCode::OK, "The messages, newest first.")
+        .link("getMessage", "getMessage", "Only the newest message.", &[("id", "$response.body#/messages/0/id".into())])
+        .refuses(refused, &parameters.map(Error::InvalidParameter))
+        .refuses_as(&BUSY)
 }
 
 pub(super) async fn raw(
     State(app): State<Arc<App>>,
     request_id: RequestId,
     Authenticated(caller): Authenticated,
-    id: PathId,
+    PathOf(path): PathOf<MessagePath>,
 ) -> Result<Response, Error> {
-    let pieces = app.service.raw_message(&caller, &id.0).await?;
-    let size = pieces.size();
-    let name = format!("{}.eml", id.0.to_ascii_lowercase());
-    let mut response = download::attachment("message/rfc822", &name, stream::pieces(pieces, request_id))?;
-    response.headers_mut().insert(CONTENT_LENGTH, size.into());
-    Ok(response)
+    let pieces = app.service.raw_message(&caller, &path.id).await?;
+    download::eml(&path.id, pieces, request_id)
+}
+
+pub(super) fn describe_raw(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Extension. The bytes exactly as they were received.";
+    operation
+        .named("getRawMessage", "messages", "The bytes of a message", description)
+        .extension()
+        .returns_content("message/rfc822", "The message.", &[ATTACHED])
+        .refuses_as(&MESSAGE_NOT_FOUND)
+        .refuses_as(&BUSY)
 }
 
 pub(super) async fn page(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    id: PathId,
+    PathOf(path): PathOf<MessagePath>,
 ) -> Result<Response, Error> {
-    frame::page(&app, &caller, &id.0, frame::Images::Own).await
+    frame::page(&app, &caller, &path.id, frame::Images::Own, "raw").await
+}
+
+pub(super) fn describe_page(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Extension. The HTML with its images inlined and without remote content, or the text as a \
+                       simple page.";
+    let policy = ("Content-Security-Policy", "Forbids scripts, forms and remote content.", None);
+    operation
+        .named("getMessagePage", "messages", "A message as an HTML page", description)
+        .extension()
+        .returns_content("text/html", "The page.", &[policy, NOSNIFF])
+        .refuses_as(&MESSAGE_NOT_FOUND)
+        .refuses_as(&BUSY)
 }
 
 pub(super) async fn remove(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    id: PathId,
+    PathOf(path): PathOf<MessagePath>,
 ) -> Result<StatusCode, Error> {
-    app.service.delete_message(&caller, &id.0).await?;
+    app.service.delete_message(&caller, &path.id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) fn describe_remove(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Extension. Its id stays a valid `after` cursor until the inbox ends.";
+    operation
+        .named("deleteMessage", "messages", "Delete a message", description)
+        .extension()
+        .returns_nothing("The message is deleted.")
+        .refuses_as(&MESSAGE_NOT_FOUND)
 }

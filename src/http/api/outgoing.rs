@@ -2,96 +2,73 @@
 
 use std::sync::Arc;
 
+use aide::transform::TransformOperation;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Serialize;
+use restante_api::{Outgoing, OutgoingPath, SendAccepted, SendMessageBody};
 
 use crate::http::app::App;
-use crate::http::auth::{Authenticated, OwnedInbox, PathId};
-use crate::http::body::{Fields, read};
+use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
+use crate::http::body::{parse, read};
+use crate::http::describe::Describe;
 use crate::http::error::Error;
 use crate::http::response::json;
-use crate::model::{Attempt, InboxId, Outgoing, OutgoingId, OutgoingStatus, Timestamp};
+use crate::model::{OutgoingId, OutgoingStatus};
 use crate::service::Draft;
-
-const FIELDS: &[&str] = &["to", "subject", "text", "html", "in_reply_to"];
-
-/// The response for a message that was accepted.
-#[derive(Serialize)]
-struct AcceptedView {
-    id: String,
-    status: &'static str,
-}
+use crate::wire;
 
 pub(super) async fn send(State(app): State<Arc<App>>, owned: OwnedInbox, body: Body) -> Result<Response, Error> {
     // Taken before the body is read, so that the number of a key's bodies in memory is limited like its sends.
     let place = app.service.begin_send(&owned.caller).await?;
-    let (body, _room) = read(body, app.limits.send_body, app.service.budget()).await?;
+    let (body, _room) = read(body, app.limits.send_body, app.service.budget(), owned.caller.key.0).await?;
     let draft = read_draft(&body)?;
+    drop(body);
     let id = app.service.send(place, &owned.caller, &owned.inbox, draft).await?;
     // The same for a local recipient, whose message has already arrived, because the contract has no other response.
-    let accepted = AcceptedView { id: id.to_string(), status: OutgoingStatus::Queued.as_str() };
+    let accepted = SendAccepted { id: id.to_string(), status: OutgoingStatus::Queued.to_string() };
     Ok(json(StatusCode::ACCEPTED, &accepted)?)
 }
 
+pub(super) fn describe_send(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "The sender is always the address of the inbox. A message to an address on the mail domain of \
+                       the service is stored in that inbox immediately; the inbox must exist. A message to any other \
+                       domain is sent over SMTP.";
+    let unknown = "The inbox, the recipient on the mail domain, or the message of `in_reply_to` is unknown.";
+    let too_many = "{sends_per_key} sends of this key are running, or the recipient's inbox has reached the message \
+                    limit.";
+    operation
+        .named("sendMessage", "messages", "Send a message from an inbox", description)
+        .body::<SendMessageBody>(true, "The body is not a JSON object of this shape.")
+        .returns::<SendAccepted>(StatusCode::ACCEPTED, "The message is accepted.")
+        .refuses(unknown, &[Error::InboxNotFound, Error::RecipientNotFound, Error::MessageNotFound])
+        .refuses(too_many, &[Error::TooManySends, Error::RecipientFull])
+        .refuses("The service is stopping; retry.", &[Error::Stopping])
+}
+
 fn read_draft(body: &[u8]) -> Result<Draft, Error> {
-    let fields = Fields::parse(body, FIELDS)?;
-    let to: String = fields.required("to")?;
-    let subject = fields.required("subject")?;
-    let text = fields.optional("text")?.unwrap_or_default();
-    let html = fields.optional("html")?.unwrap_or_default();
-    Ok(Draft::new(&to, subject, text, html, fields.optional("in_reply_to")?)?)
-}
-
-/// The result of a send.
-#[derive(Serialize)]
-struct OutgoingView<'a> {
-    id: String,
-    inbox_id: &'a InboxId,
-    to: &'a str,
-    subject: &'a str,
-    status: &'static str,
-    attempts: Vec<AttemptView<'a>>,
-    next_attempt_at: Option<Timestamp>,
-    created_at: Timestamp,
-}
-
-#[derive(Serialize)]
-struct AttemptView<'a> {
-    at: Option<Timestamp>,
-    server: Option<&'a str>,
-    reply: &'a str,
-}
-
-impl<'a> OutgoingView<'a> {
-    fn new(item: &'a Outgoing, attempts: &'a [Attempt]) -> Self {
-        let attempt = |attempt: &'a Attempt| AttemptView {
-            at: attempt.attempted_at,
-            server: attempt.server.as_deref(),
-            reply: &attempt.reply,
-        };
-        Self {
-            id: item.id.to_string(),
-            inbox_id: &item.inbox,
-            to: &item.recipient,
-            subject: &item.subject,
-            status: item.status.as_str(),
-            attempts: attempts.iter().map(attempt).collect(),
-            next_attempt_at: item.due_at.filter(|_| item.status == OutgoingStatus::Queued),
-            created_at: item.created_at,
-        }
-    }
+    let SendMessageBody { to, subject, text, html, in_reply_to } = parse(body)?;
+    Ok(Draft::new(&to, subject, text.unwrap_or_default(), html.unwrap_or_default(), in_reply_to)?)
 }
 
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    id: PathId,
+    PathOf(path): PathOf<OutgoingPath>,
 ) -> Result<Response, Error> {
-    let id = OutgoingId::parse(&id.0).map_err(|_| Error::OutgoingNotFound)?;
+    let id = OutgoingId::parse(&path.id).map_err(|_| Error::OutgoingNotFound)?;
     let found = app.service.outbox().own(caller.project, id).await?;
     let (item, attempts) = found.ok_or(Error::OutgoingNotFound)?;
-    Ok(json(StatusCode::OK, &OutgoingView::new(&item, &attempts))?)
+    Ok(json(StatusCode::OK, &wire::outgoing(item, attempts))?)
+}
+
+pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Extension. The status of an outgoing message and every attempt to send it. A message to a \
+                       local inbox is `sent` without an attempt.";
+    operation
+        .named("getOutgoing", "messages", "Status of a sent message", description)
+        .extension()
+        .returns::<Outgoing>(StatusCode::OK, "The outgoing message.")
+        .refuses("There is no such outgoing message of this key.", &[Error::OutgoingNotFound])
 }

@@ -2,23 +2,50 @@
 
 use std::sync::Arc;
 
+use aide::transform::TransformOperation;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
+use restante_api::{Message, WaitQuery};
 
 use super::stream;
 use crate::http::app::App;
 use crate::http::auth::OwnedInbox;
+use crate::http::describe::Describe;
 use crate::http::error::Error;
-use crate::http::query::Query;
+use crate::http::query::{Parameters, message_filter, timeout};
 use crate::http::request_id::RequestId;
 
 pub(super) async fn wait(
     State(app): State<Arc<App>>,
     request_id: RequestId,
     owned: OwnedInbox,
-    query: Query,
+    Parameters(query): Parameters<WaitQuery>,
 ) -> Result<Response, Error> {
-    let filter = query.message_filter()?;
-    let message = app.service.wait(&owned.caller, &owned.inbox, &filter, query.timeout()).await?;
+    let filter = message_filter(query.matching)?;
+    let message = app.service.wait(&owned.caller, &owned.inbox, &filter, timeout(&query.timeout)).await?;
+    let message = app.service.with_memory(&owned.caller, message).await?;
     stream::message(message, app.service.mail_domain(), request_id).await
+}
+
+pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Returns the oldest message that satisfies the filters: at once if it has already arrived; \
+                       otherwise the request stays open until it arrives or the timeout has passed. At most \
+                       {waits_per_key} waits of a key stay open at once; a wait that returns immediately does not \
+                       count.";
+    let unknown = "The inbox is unknown, or expired or was deleted while the wait was open. `no matching message`: \
+                   the timeout is 0 and nothing matches.";
+    let stopping = "The service is stopping, or the memory for responses is used up; retry.";
+    let next =
+        [("id", "$response.body#/inbox_id".into()), ("after", "$response.body#/id".into()), ("timeout", 0.into())];
+    operation
+        .named("waitForMessage", "messages", "Wait for a message", description)
+        .returns::<Message>(StatusCode::OK, "The oldest matching message.")
+        .link("getMessage", "getMessage", "The message again.", &[("id", "$response.body#/id".into())])
+        .link("waitForNextMessage", "waitForMessage", "The next message, if it has arrived.", &next)
+        .refuses_filters()
+        .refuses(unknown, &[Error::NoMatchingMessage, Error::InboxNotFound])
+        .refuses("No match arrived within the timeout.", &[Error::Timeout])
+        .refuses("{waits_per_key} waits of this key are open.", &[Error::TooManyWaits])
+        .refuses(stopping, &[Error::Stopping, Error::Busy])
 }

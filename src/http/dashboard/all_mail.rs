@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::PageError;
-use super::messages::snippet;
+use super::messages::{search_progress, snippet};
 use super::page::{NavPlace, Shell, given, html, local_part, subject, with_query};
 use super::visit::ProjectPage;
 use super::when::When;
@@ -79,6 +79,7 @@ impl Filters {
     fn filter(&self, mail_domain: &Domain, now: Timestamp) -> MailFilter {
         let minutes = TIMES.iter().find(|(word, ..)| self.time() == Some(*word)).map(|(.., minutes)| *minutes);
         MailFilter {
+            inbox: None,
             text: local_part(self.search.as_deref().unwrap_or_default(), mail_domain).to_owned(),
             has_otp: self.has_code,
             has_attachment: self.has_attachment,
@@ -106,12 +107,10 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let (now, mail_domain) = (app.service.clock().now(), app.service.mail_domain());
-    let mail = app.service.mail(page.project.id, &filters.filter(mail_domain, now), PAGE).await.map_err(Error::from)?;
+    let mail = app.service.mail(&page.caller(), &filters.filter(mail_domain, now), PAGE).await.map_err(Error::from)?;
     let rows: Vec<MailRow> = mail.messages.into_iter().map(|message| row(message, &page, mail_domain, now)).collect();
-    let progress = mail
-        .next
-        .filter(|_| rows.len() < PAGE)
-        .map(|_| format!("Searched {} messages, found {}. There are older messages.", mail.compared, rows.len()));
+    let is_stopped = filters.is_any && mail.next.is_some() && rows.len() < PAGE;
+    let progress = is_stopped.then(|| search_progress(mail.compared, rows.len()));
     let shell = page.shell(format!("Mail of {}", page.project.name), NavPlace::Mail);
     // A later page does not change when mail arrives.
     let shell = if filters.before.is_none() { shell.live(page.path("/inboxes/events"), seen) } else { shell };

@@ -34,7 +34,7 @@ impl FaultsPanel {
 
 fn row(state: &FaultState, now: Timestamp) -> FaultRow {
     let Fault { at, action, times } = &state.fault;
-    let mut what = format!("{} at {}", action.as_str(), at.as_str());
+    let mut what = format!("{} at {at}", action.as_str());
     if let Some(delay) = action.delay() {
         what.push_str(&format!(" for {} s", delay.as_secs()));
     }

@@ -83,7 +83,7 @@ struct ListQuery {
 impl From<&Query> for ListQuery {
     fn from(query: &Query) -> Self {
         let kinds = [InboxKind::Temporary, InboxKind::Permanent];
-        let kind = query.first("kind").and_then(|word| kinds.into_iter().find(|kind| kind_word(*kind) == word));
+        let kind = query.first("kind").and_then(|word| kinds.into_iter().find(|kind| kind.as_str() == word));
         let place = |name: &str| {
             let place = query.first(name)?;
             let (active_at, id) = place.split_once('.')?;
@@ -108,7 +108,7 @@ impl ListQuery {
     /// The page `after` or `before` an inbox.
     fn page(&self, base: &str, side: &str, inbox: &InboxSummary) -> String {
         let place = format!("{}.{}", inbox.active_at.as_millis(), inbox.inbox.id);
-        let (kind, mail) = (self.kind.map(kind_word), self.with_mail.then_some("1"));
+        let (kind, mail) = (self.kind.map(InboxKind::as_str), self.with_mail.then_some("1"));
         with_query(base, &[("q", self.search.as_deref()), ("kind", kind), ("mail", mail), (side, Some(&place))])
     }
 
@@ -150,7 +150,7 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
     Ok(InboxesPage {
         shell: page.shell(title, NavPlace::Inboxes).live(format!("{base}/events"), seen),
         kinds: kinds(&base, &query),
-        kind: query.kind.map(kind_word),
+        kind: query.kind.map(InboxKind::as_str),
         with_mail: query.with_mail,
         totals: app.service.inbox_totals(project).await?,
         project: page.path(""),
@@ -191,13 +191,6 @@ pub(super) async fn retain(State(app): State<Arc<App>>, page: InboxPage, form: F
     Ok(see(&page.path()))
 }
 
-fn kind_word(kind: InboxKind) -> &'static str {
-    match kind {
-        InboxKind::Temporary => "temporary",
-        InboxKind::Permanent => "permanent",
-    }
-}
-
 fn kinds(base: &str, query: &ListQuery) -> [Kind; 4] {
     let kinds = [
         ("All", None, false),
@@ -207,7 +200,7 @@ fn kinds(base: &str, query: &ListQuery) -> [Kind; 4] {
     ];
     kinds.map(|(label, kind, with_mail)| {
         let parameters =
-            [("q", query.search.as_deref()), ("kind", kind.map(kind_word)), ("mail", with_mail.then_some("1"))];
+            [("q", query.search.as_deref()), ("kind", kind.map(InboxKind::as_str)), ("mail", with_mail.then_some("1"))];
         let is_current = kind == query.kind && with_mail == query.with_mail;
         Kind { label, url: with_query(base, &parameters), is_current }
     })

@@ -10,7 +10,7 @@ use super::deletions::Undo;
 use super::failure::PageError;
 use super::faults::FaultsPanel;
 use super::notices::Notices;
-use super::page::{NavPlace, Shell, given, html, subject, with_query};
+use super::page::{NavPlace, Shell, given, html, html_in, subject, with_query};
 use super::parts::MessagePath;
 use super::reader::{MessageView, ReaderQuery};
 use super::start::Setup;
@@ -20,8 +20,9 @@ use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{InboxKind, Message, Timestamp};
-use crate::service::{FoundMessages, ListedMessage};
+use crate::model::{InboxKind, Timestamp};
+use crate::service::ListedMessage;
+use crate::store::{Found, MailFilter};
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -40,6 +41,8 @@ struct MessagesPage {
     rows: Vec<MessageRow>,
     /// The next page of the list.
     more: Option<String>,
+    /// The progress of a search that has not reached the end.
+    progress: Option<String>,
     setup: Setup,
     notices: Notices,
     undo: Option<Undo>,
@@ -54,7 +57,7 @@ struct MessagesPage {
 enum Pane {
     Idle,
     Waits,
-    Message(Message),
+    Message(Found),
 }
 
 struct InboxPanel {
@@ -86,8 +89,8 @@ pub(super) async fn show(
     Params(MessagePath { message }): Params<MessagePath>,
     query: Query,
 ) -> Result<Response, PageError> {
-    let message = app.service.message(&page.of.caller(), &message).await?;
-    if message.inbox_id != page.inbox.id {
+    let message = app.service.find_message(&page.of.caller(), &message).await?;
+    if *message.inbox_id() != page.inbox.id {
         return Err(Error::MessageNotFound.into());
     }
     respond(&app, &page, &query, Pane::Message(message)).await
@@ -104,31 +107,33 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&page.watched()).await?;
     let search = query.search();
-    let wanted = search.as_deref().unwrap_or_default();
-    let FoundMessages { messages, more } = app.service.search(&page.inbox, wanted, query.first("before"), PAGE).await?;
+    let filter = MailFilter {
+        inbox: Some(page.inbox.clone()),
+        text: search.clone().unwrap_or_default(),
+        before: query.first("before").and_then(|position| position.parse().ok()),
+        ..MailFilter::default()
+    };
+    let found = app.service.mail(&page.of.caller(), &filter, PAGE).await?;
     let (base, now) = (page.path(), app.service.clock().now());
-    let open_id = open.as_ref().map(|open| open.id);
+    let open_id = open.as_ref().map(Found::id);
     // The next message is shown in the same tab.
     let tab = query.first("tab");
     let row = |message: ListedMessage| {
         let is_open = open_id == Some(message.id);
         row(message, &base, search.as_deref(), tab.as_deref(), is_open, now)
     };
-    let rows = messages.into_iter().map(row).collect();
-    let more = more.map(|id| with_query(&base, &[("q", search.as_deref()), ("before", Some(&id.to_string()))]));
+    let rows: Vec<MessageRow> = found.messages.into_iter().map(row).collect();
+    let is_stopped = search.is_some() && found.next.is_some() && rows.len() < PAGE;
+    let progress = is_stopped.then(|| search_progress(found.compared, rows.len()));
+    let older = |before: i64| with_query(&base, &[("q", search.as_deref()), ("before", Some(&before.to_string()))]);
+    let more = found.next.map(older);
     let address = page.inbox.address(app.service.mail_domain());
-    let title = open.as_ref().map_or(address.as_str(), |open| subject(&open.subject));
+    let title = open.as_ref().map_or(address.as_str(), |open| subject(open.subject())).to_owned();
     let shell = page.of.shell(title, NavPlace::Inboxes).live(format!("{base}/events"), seen);
     let waits = WaitsView::read(app, page, query.first("explain").as_deref(), open.is_none()).await?;
     let notices = Notices::read(app, &page.inbox, &waits).await?;
-    let message = match open {
-        Some(message) => {
-            let query = ReaderQuery::new(query, search.clone());
-            Some(MessageView::read(app, page, message, &query).await?)
-        }
-        None => None,
-    };
-    Ok(html(&MessagesPage {
+    let reader = ReaderQuery::new(query, search.clone());
+    let mut shown = MessagesPage {
         shell,
         inboxes: page.of.path("/inboxes"),
         inbox: inbox_panel(app, page, address, now).await?,
@@ -138,12 +143,18 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         search,
         rows,
         more,
+        progress,
         undo: Undo::read(app, &page.of, query, &page.path()).await?,
         notices,
         waits,
         is_waits,
-        message,
-    })?)
+        message: None,
+    };
+    let Some(open) = open else { return Ok(html(&shown)?) };
+    // Last, so that no other reservation is made while the page has one for the message.
+    let (message, room) = MessageView::read(app, page, open, &reader).await?;
+    shown.message = Some(message);
+    Ok(html_in(room, &shown)?)
 }
 
 async fn inbox_panel(app: &App, page: &InboxPage, address: String, now: Timestamp) -> Result<InboxPanel, Error> {
@@ -151,6 +162,11 @@ async fn inbox_panel(app: &App, page: &InboxPage, address: String, now: Timestam
     let is_permanent = page.inbox.kind == InboxKind::Permanent;
     let retention_days = if is_permanent { app.service.retention_days(&page.inbox).await? } else { None };
     Ok(InboxPanel { address, is_permanent, expires, retention_days })
+}
+
+/// The progress of a search that was stopped before the oldest message.
+pub(super) fn search_progress(compared: usize, found: usize) -> String {
+    format!("Searched {compared} messages, found {found}. There are older messages.")
 }
 
 /// The start of a text on one line.

@@ -84,6 +84,7 @@ mod tests {
             sender: String::new(),
             recipient: recipient.to_owned(),
             inbox: None,
+            authenticated: false,
             reason: reason.to_owned(),
             reply: String::new(),
             refused_at: Timestamp::from_millis(0),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::header::{CONNECTION, HeaderValue};
 use axum::response::Response;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -40,7 +41,7 @@ pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, peer: Peer, route
     let has_request = AtomicBool::new(false);
     let answer = service_fn(|request| {
         has_request.store(true, Ordering::Relaxed);
-        answer(&router, peer, request)
+        answer(&router, peer, &stop, request)
     });
     let mut connection = pin!(
         Builder::new()
@@ -69,13 +70,22 @@ pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, peer: Peer, route
     log(connection.await);
 }
 
+/// A response during a stop says that it is the last one on its connection.
 fn answer(
     router: &Router,
     peer: Peer,
+    stop: &CancellationToken,
     mut request: Request<Incoming>,
 ) -> impl Future<Output = Result<Response, Infallible>> + use<> {
     request.extensions_mut().insert(peer);
-    router.clone().oneshot(request)
+    let (running, stop) = (router.clone().oneshot(request), stop.clone());
+    async move {
+        let mut response = running.await?;
+        if stop.is_cancelled() {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(response)
+    }
 }
 
 fn log(ended: hyper::Result<()>) {

@@ -5,10 +5,11 @@ use crate::mcp::error::ToolError;
 use crate::mcp::{input, output};
 use crate::model::{Inbox, InboxId};
 use crate::service::{Caller, ServiceError};
+use crate::wire;
 
 impl Tools {
     pub(super) async fn create_inbox(&self, caller: &Caller) -> Result<Answer, ToolError> {
-        let inbox = self.view(&self.service.create_inbox(caller).await?);
+        let inbox = wire::inbox(&self.service.create_inbox(caller).await?, self.service.mail_domain());
         let expiry = inbox.expires_at.as_deref().unwrap_or("never");
         let text = format!(
             "Created the inbox {} with the address {}. It expires {expiry}. Let the application send mail to the \
@@ -37,15 +38,5 @@ impl Tools {
             return Ok(self.service.id_of_address(name)?);
         }
         Ok(InboxId::parse(name).map_err(|_| ServiceError::InboxNotFound)?)
-    }
-
-    pub(super) fn view(&self, inbox: &Inbox) -> output::Inbox {
-        output::Inbox {
-            id: inbox.id.to_string(),
-            address: inbox.address(self.service.mail_domain()),
-            kind: inbox.kind.as_str().to_owned(),
-            created_at: inbox.created_at.to_string(),
-            expires_at: inbox.expires_at.map(|at| at.to_string()),
-        }
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::messages::Shown;
-use super::{Answer, Tools};
+use super::{Answer, HeldRoom, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output, text};
 use crate::model::Inbox;
@@ -12,7 +12,12 @@ use crate::service::{Caller, LONGEST_WAIT, MessageFilter, ServiceError, pause_be
 use crate::store::StoredMessage;
 
 impl Tools {
-    pub(super) async fn wait_for_message(&self, caller: &Caller, input: input::Wait) -> Result<Answer, ToolError> {
+    pub(super) async fn wait_for_message(
+        &self,
+        caller: &Caller,
+        held: &HeldRoom,
+        input: input::Wait,
+    ) -> Result<Answer, ToolError> {
         let inbox = self.inbox(caller, &input.inbox).await?;
         if input.timeout_seconds > LONGEST_WAIT.as_secs() {
             return Err(ToolError::InvalidField("timeout_seconds"));
@@ -21,8 +26,7 @@ impl Tools {
         let timeout = Duration::from_secs(input.timeout_seconds);
         match self.wait(caller, &inbox, &filter, timeout).await {
             Ok(message) => {
-                let message = message.load().await?.ok_or(ServiceError::MessageNotFound)?;
-                let message = self.message_view(caller, message, Shown::default()).await?;
+                let message = self.message_view(caller, held, &message.id.to_string(), Shown::default()).await?;
                 let text = text::message(&message, 0);
                 Answer::new(text, &output::Waited { found: true, message: Some(message), explanation: None })
             }

@@ -1,6 +1,6 @@
 //! Reads files of cases.
 
-use restante_delivery::{Fault, FaultFields};
+use restante_delivery::Fault;
 
 use super::{Action, Case, Check, DEFAULT, GivenInbox, GivenState, Givens, Mail, MailFrom, SENDER, Step};
 
@@ -92,7 +92,7 @@ fn inbox(id: &str, words: &[&str], capacity: u64) -> Result<GivenInbox, String> 
 fn fault(words: &[&str]) -> Result<Fault, String> {
     let [at, action, rest @ ..] = words else { return Err("a fault has a point and an action".to_owned()) };
     let text = |text: &str| Some(text.to_owned());
-    let mut fields = FaultFields { at: text(at), action: text(action), ..FaultFields::default() };
+    let mut fields = restante_api::Fault { at: text(at), action: text(action), ..restante_api::Fault::default() };
     let mut rest = rest.iter().copied();
     while let Some(word) = rest.next() {
         match word {
@@ -101,7 +101,7 @@ fn fault(words: &[&str]) -> Result<Fault, String> {
             seconds => fields.seconds = Some(number(seconds)?),
         }
     }
-    fields.fault().map_err(|error| error.to_string())
+    Fault::requested(&fields).map_err(|error| error.to_string())
 }
 
 /// `mail to a, b from x@y.example by shop`, `own mail to a` or `report to a`.

@@ -1,0 +1,175 @@
+//! Why a message did not arrive.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::word::words;
+use crate::{Example, Inbox, Message, noon};
+
+/// The explanation of a missing message.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false, "x-extension" = true))]
+pub struct Explanation {
+    /// One sentence for a person.
+    pub summary: String,
+    /// The inbox; null if it has ended.
+    pub inbox: Option<Inbox>,
+    /// How it ended, if it has.
+    pub ended: Option<Ended>,
+    /// The messages in it.
+    pub messages: ArrivedMessages,
+    /// What was rejected over SMTP since the inbox was created, newest first.
+    #[schemars(length(max = 10))]
+    pub refused: Vec<Refused>,
+    /// Similar addresses that received mail.
+    #[schemars(length(max = 5))]
+    pub similar: Vec<Similar>,
+    /// The use of SMTP at the whole installation.
+    pub smtp: SmtpUse,
+}
+
+/// How an inbox ended.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct Ended {
+    /// `expired` or `deleted`.
+    pub reason: EndReason,
+    /// When it ended.
+    #[schemars(extend("format" = "date-time"))]
+    pub at: String,
+}
+
+words! {
+    /// Why an inbox ended.
+    pub enum EndReason {
+        /// Its time was up.
+        Expired = "expired",
+        /// It was deleted.
+        Deleted = "deleted",
+    }
+}
+
+/// How many messages are in the inbox, and the newest.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct ArrivedMessages {
+    /// How many there are.
+    #[schemars(range(min = 0))]
+    pub count: i64,
+    /// The newest.
+    #[schemars(length(max = 10))]
+    pub latest: Vec<Arrived>,
+}
+
+/// A received message, with the filters that exclude it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct Arrived {
+    /// Identifies the message; also the cursor `after`.
+    pub id: String,
+    /// The sender's address.
+    pub from: String,
+    /// The subject.
+    pub subject: String,
+    /// When it was accepted.
+    #[schemars(extend("format" = "date-time"))]
+    pub received_at: String,
+    /// The filters that exclude it.
+    pub missed_by: Vec<MissedBy>,
+}
+
+words! {
+    /// A filter that excludes a message.
+    pub enum MissedBy {
+        /// `subject`.
+        Subject = "subject",
+        /// `from`.
+        From = "from",
+        /// `has`.
+        Has = "has",
+        /// `after`.
+        After = "after",
+    }
+}
+
+/// Mail that was rejected over SMTP.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct Refused {
+    /// When it was rejected.
+    #[schemars(extend("format" = "date-time"))]
+    pub at: String,
+    /// The client's address.
+    pub client: String,
+    /// The reverse path.
+    pub sender: String,
+    /// The recipient.
+    pub recipient: String,
+    /// The SMTP reply.
+    pub reply: String,
+}
+
+/// Another inbox that received mail.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct Similar {
+    /// Its address.
+    pub address: String,
+    /// How many messages it has.
+    #[schemars(range(min = 0))]
+    pub messages: i64,
+    /// When the last one arrived.
+    #[schemars(extend("format" = "date-time"))]
+    pub last_received_at: String,
+}
+
+/// The use of SMTP.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct SmtpUse {
+    /// How many connections are open.
+    #[schemars(range(min = 0))]
+    pub connections_open: i64,
+    /// When the last client connected.
+    #[schemars(extend("format" = "date-time"))]
+    pub last_connection_at: Option<String>,
+    /// When the last message was accepted.
+    #[schemars(extend("format" = "date-time"))]
+    pub last_message_at: Option<String>,
+}
+
+impl Example for Explanation {
+    fn example() -> Self {
+        let Message { id, from, to, .. } = Message::example();
+        Self {
+            summary: "Nothing has connected over SMTP since this inbox was created 32 s ago. Is 127.0.0.1:1025 the \
+                      application's SMTP server?"
+                .to_owned(),
+            inbox: None,
+            ended: Some(Ended { reason: EndReason::Expired, at: "2026-11-20T10:30:00.123Z".to_owned() }),
+            messages: ArrivedMessages {
+                count: 2,
+                latest: vec![Arrived {
+                    id,
+                    from: from.clone(),
+                    subject: "Welcome".to_owned(),
+                    received_at: noon(),
+                    missed_by: vec![MissedBy::Subject],
+                }],
+            },
+            refused: vec![Refused {
+                at: noon(),
+                client: "127.0.0.1".to_owned(),
+                sender: from,
+                recipient: to,
+                reply: "550 5.6.11 Bare CR or LF in the message".to_owned(),
+            }],
+            similar: vec![Similar {
+                address: "k3v8w0qdm4xt2p7h@restante.test".to_owned(),
+                messages: 1,
+                last_received_at: noon(),
+            }],
+            smtp: SmtpUse { connections_open: 1, last_connection_at: Some(noon()), last_message_at: None },
+        }
+    }
+}

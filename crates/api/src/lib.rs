@@ -1,0 +1,42 @@
+//! The types of the HTTP API: every request, response, query and error of the contract and its extensions, once.
+//!
+//! serde defines the JSON, schemars the schema. The doc comments of types and fields are the descriptions in the
+//! published OpenAPI document, so they are written for readers of the API. A type or field that is not part of the
+//! contract carries `x-extension`.
+
+mod details;
+mod explanation;
+mod fault;
+mod inbox;
+mod message;
+mod outgoing;
+mod path;
+mod query;
+mod service;
+mod word;
+
+pub use details::{
+    AttachmentInfo, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails, Otp, OtpRule,
+};
+pub use explanation::{Arrived, ArrivedMessages, EndReason, Ended, Explanation, MissedBy, Refused, Similar, SmtpUse};
+pub use fault::{
+    Fault, FaultAction, FaultList, FaultPoint, FaultState, MAX_FAULT_SECONDS, MAX_FAULT_TIMES, MAX_FAULTS,
+    SetFaultsBody,
+};
+pub use inbox::{CreateInboxBody, Inbox, InboxKind};
+pub use message::{Message, MessageList};
+pub use outgoing::{Attempt, Outgoing, OutgoingStatus, SendAccepted, SendMessageBody};
+pub use path::{AttachmentPath, InboxPath, MessagePath, OutgoingPath};
+pub use query::{FindInboxQuery, ListMessagesQuery, MessageQuery, WaitQuery};
+pub use service::{ErrorBody, Health};
+
+/// A type with an example for the document.
+pub trait Example {
+    /// The example.
+    fn example() -> Self;
+}
+
+/// The instant of the examples.
+fn noon() -> String {
+    "2026-11-20T09:30:02.456Z".to_owned()
+}
