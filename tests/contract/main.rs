@@ -143,6 +143,7 @@ cases! {
         a_foreign_recipient_is_accepted,
         a_reply_names_a_message_of_the_same_project,
         a_reply_to_a_large_message_names_it,
+        a_reply_to_a_message_without_an_id_threads,
         an_unknown_local_recipient_is_not_found,
         a_wrong_body_is_refused,
         only_one_bare_address_is_a_recipient,

@@ -175,7 +175,10 @@ pub(super) async fn show(
     let room = std::mem::take(&mut message.room);
     // Parsing a large message takes time, so it runs on a blocking thread.
     let writing = tokio::task::spawn_blocking(move || {
-        let details = details::details(&message.raw);
+        let mut details = details::details(&message.raw);
+        if details.message_id.is_none() {
+            details.message_id = restante_mail::threading(message.trace.as_bytes()).message_id;
+        }
         serde_json::to_vec(&DetailsView::new(&message, &details, &mail_domain))
     });
     let body = writing.await.map_err(Error::internal)??;
