@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::admission::Admitted;
 use super::alarm::Alarm;
 use super::arrival::Arrival;
 use super::context::Context;
 use super::trace::Trace;
+use crate::admission::Admitted;
 use crate::config::SmtpAuth;
 use crate::metrics;
 use crate::model::{ApiKey, EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, RefusedMail};
