@@ -13,7 +13,7 @@ use super::context::Context;
 use super::trace::Trace;
 use crate::config::SmtpAuth;
 use crate::metrics;
-use crate::model::{ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, RefusedMail};
+use crate::model::{ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, RefusalReason, RefusedMail};
 use crate::service::{DeliverError, Incoming, SmtpConnection, prepare};
 use crate::store::Delivered;
 use restante_smtp::reply::RefusedPath;
@@ -292,23 +292,23 @@ impl EventHandler {
             Some(RefusedPath::Sender(path)) => (path.as_str(), vec![""]),
             Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), vec![path.as_str()]),
         };
-        self.record(sender, recipients, refusal.label(), reply.to_string().trim_end());
+        self.record(sender, recipients, &RefusalReason::Smtp(refusal), reply.to_string().trim_end());
     }
 
     /// Stores a fault among the refusals if the message is not stored and no reply shows that.
     fn store_fault(&self, action: &FaultAction) {
         let (reason, what) = match action {
             FaultAction::Disconnect { .. } if action.copies() == 0 => {
-                ("disconnected_on_request", "the connection was closed on request, without a reply")
+                (RefusalReason::DisconnectedOnRequest, "the connection was closed on request, without a reply")
             }
-            FaultAction::Bounce => ("bounced_on_request", "accepted, and bounced on request"),
+            FaultAction::Bounce => (RefusalReason::BouncedOnRequest, "accepted, and bounced on request"),
             _ => return,
         };
-        self.record(&self.sender, self.recipients.split(' ').collect(), reason, what);
+        self.record(&self.sender, self.recipients.split(' ').collect(), &reason, what);
     }
 
     /// Stores a refusal for each recipient, so that each owner sees only their own.
-    fn record(&self, sender: &str, recipients: Vec<&str>, reason: &str, reply: &str) {
+    fn record(&self, sender: &str, recipients: Vec<&str>, reason: &RefusalReason, reply: &str) {
         for recipient in recipients {
             let refused = RefusedMail {
                 peer: self.peer.to_string(),
@@ -316,7 +316,7 @@ impl EventHandler {
                 recipient: recipient.to_owned(),
                 inbox: None,
                 authenticated: self.caller.is_some(),
-                reason: reason.to_owned(),
+                reason: reason.clone(),
                 reply: reply.to_owned(),
                 refused_at: self.context.clock().now(),
             };
