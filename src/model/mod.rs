@@ -20,9 +20,9 @@ pub use message::{DamagedParts, Features, Message, MessageId, Parts, PartsJson};
 pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::{Project, ProjectId};
 pub use reception::{Envelope, Reception};
-pub use refused::RefusedMail;
+pub use refused::{RefusalReason, RefusedMail};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 
 pub use restante_mail::{Domain, EmailAddress, InvalidAddress};
-pub use restante_smtp::RequestedReply;
+pub use restante_smtp::{Refusal, RequestedReply};
