@@ -38,12 +38,7 @@ pub(super) async fn read(body: Body, limit: usize, budget: &Budget, holder: Hold
     tokio::time::timeout(ARRIVAL, reading).await.map_err(|_| Error::SlowBody)?
 }
 
-async fn collect(
-    mut body: Body,
-    limit: usize,
-    budget: &Budget,
-    holder: Holder,
-) -> Result<(Bytes, Room), Error> {
+async fn collect(mut body: Body, limit: usize, budget: &Budget, holder: Holder) -> Result<(Bytes, Room), Error> {
     if body.size_hint().lower() > (limit + DISCARDED_BYTES) as u64 {
         return Err(Error::BodyTooLarge);
     }

@@ -1,8 +1,8 @@
 //! Reads messages: one by its id, or a list.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{Features, FieldError, Inbox, Message, MessageId};
 use crate::memory::{Room, UNCOUNTED};
+use crate::model::{Features, FieldError, Inbox, Message, MessageId};
 use crate::store::{Everything, Found, Pieces, Selection, StoredMessage};
 use restante_mail::working_memory;
 

@@ -46,15 +46,15 @@ fn shapes(size: usize) -> Vec<(&'static str, String)> {
     let lines = |unit: &str| (unit.repeat(72 / unit.len()) + "\r\n").repeat(size / 74);
     let html = "Content-Type: text/html; charset=utf-8\r\n";
     let base64 = "Content-Transfer-Encoding: base64\r\n";
-    let links: String = (0..size / 50).map(|number| format!("<a href='https://a.example/{number}'>l</a>\r\n")).collect();
+    let links: String =
+        (0..size / 50).map(|number| format!("<a href='https://a.example/{number}'>l</a>\r\n")).collect();
     let fields: String = (0..100_000.min(size / 10)).map(|number| format!("X-{number}: x\r\n")).collect();
     let image = format!(
         "--b\r\nContent-Type: image/png\r\nContent-ID: <i>\r\n{base64}\r\n{}--b--\r\n",
         &lines("QUJD")[..size * 9 / 10]
     );
-    let related = |body: &str| {
-        format!("Content-Type: multipart/related; boundary=b\r\n\r\n--b\r\n{html}\r\n{body}\r\n{image}")
-    };
+    let related =
+        |body: &str| format!("Content-Type: multipart/related; boundary=b\r\n\r\n--b\r\n{html}\r\n{body}\r\n{image}");
     let parts: String = (0..50_000.min(size / 60))
         .map(|number| format!("--b\r\nContent-Type: text/plain; name=f{number}\r\n\r\nx\r\n"))
         .collect();

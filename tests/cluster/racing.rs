@@ -32,7 +32,8 @@ async fn mail_that_races_with_a_deletion_is_kept_or_deleted_with_any_clocks() {
         // Mail that arrives after the deletion is always kept.
         deliver(&delivering, project, &inbox, "after", now).await;
         let live = delivering.live_inbox(&inbox, now).await.unwrap().unwrap();
-        let page = delivering.page(&live, &Selection::new(0, None), i64::MAX, i64::MAX, now).await.unwrap();
+        let page =
+            delivering.page(&live, &Selection::new(0, None), i64::MAX, (i64::MAX, usize::MAX), now).await.unwrap();
         assert_eq!(page.messages[0].subject, "after", "round {round}");
         sweep(&deleting, skewed).await;
     }

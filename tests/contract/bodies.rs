@@ -77,7 +77,8 @@ pub async fn past_the_budget_a_request_waits_and_then_gets_a_503(engine: Engine)
     for path in [format!("/v1/messages/{small}"), format!("/v1/inboxes/{inbox}/messages")] {
         assert_eq!(api.get(&path).await.status, 200);
     }
-    let large = api.deliver_raw(&inbox, &format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(100_000))).await;
+    let large =
+        api.deliver_raw(&inbox, &format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(100_000))).await;
     tokio::time::pause();
     let paths = ["", "/raw", "/page", "/details"].map(|form| format!("/v1/messages/{large}{form}"));
     let waiting = format!("/v1/inboxes/{inbox}/messages/wait?subject=large");

@@ -142,7 +142,8 @@ impl Bed {
     /// The subjects in a live inbox, the oldest first.
     pub async fn subjects(&self, name: &str, now: Timestamp) -> Vec<String> {
         let Some(inbox) = self.live(name, now).await else { return Vec::new() };
-        let page = self.store.page(&inbox, &Selection::new(0, None), i64::MAX, (i64::MAX, usize::MAX), now).await.unwrap();
+        let page =
+            self.store.page(&inbox, &Selection::new(0, None), i64::MAX, (i64::MAX, usize::MAX), now).await.unwrap();
         page.messages.into_iter().rev().map(|message| message.subject).collect()
     }
 

@@ -143,14 +143,29 @@ enum View {
         remote: Remote,
         is_cut: bool,
     },
-    Text { text: Option<String>, is_cut: bool },
+    Text {
+        text: Option<String>,
+        is_cut: bool,
+    },
     Check(CheckView),
-    HtmlSource { pieces: Vec<Piece>, is_cut: bool },
-    Links { links: Vec<LinkRow>, is_cut: bool },
+    HtmlSource {
+        pieces: Vec<Piece>,
+        is_cut: bool,
+    },
+    Links {
+        links: Vec<LinkRow>,
+        is_cut: bool,
+    },
     Code(Option<CodeView>),
-    Headers { fields: Vec<(String, String)>, more: usize },
+    Headers {
+        fields: Vec<(String, String)>,
+        more: usize,
+    },
     Parts(Vec<PartRow>),
-    Source { source: String, is_cut: bool },
+    Source {
+        source: String,
+        is_cut: bool,
+    },
 }
 
 /// A link with its text.
