@@ -257,6 +257,11 @@ fn limits(flags: &LimitFlags) -> Result<Limits, SettingsError> {
         )?,
         message_memory: flags.max_message_memory.0,
         http_connections: at_least("--http-connections", flags.http_connections, 1)?,
+        http_connections_per_address: at_least(
+            "--http-connections-per-address",
+            flags.http_connections_per_address,
+            1,
+        )?,
         request_memory: at_least("--max-body-memory", flags.max_body_memory.0, LEAST_REQUEST_MEMORY)?,
         free_disk: flags.min_free_disk.0,
         waits_per_key: slots("--waits-per-key", flags.waits_per_key)?,

@@ -20,7 +20,7 @@ pub use message::{DamagedParts, Features, Message, MessageId, Parts, PartsJson};
 pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::Project;
 pub use reception::{Envelope, Reception};
-pub use refused::RefusedMail;
+pub use refused::{RefusalReason, RefusedMail};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 
@@ -28,4 +28,4 @@ pub use restante_delivery::{
     Fault, FaultAction, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, ProjectId, parse_id,
 };
 pub use restante_mail::{Domain, EmailAddress, InvalidAddress};
-pub use restante_smtp::RequestedReply;
+pub use restante_smtp::{Refusal, RequestedReply};

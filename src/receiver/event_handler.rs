@@ -6,14 +6,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::admission::Admitted;
 use super::alarm::Alarm;
 use super::arrival::Arrival;
 use super::context::Context;
 use super::trace::Trace;
+use crate::admission::Admitted;
 use crate::config::SmtpAuth;
 use crate::metrics;
-use crate::model::{ApiKey, EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, RefusedMail};
+use crate::model::{
+    ApiKey, EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, RefusalReason, RefusedMail,
+};
 use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection, prepare};
 use restante_delivery as delivery;
 use restante_smtp::reply::RefusedPath;
@@ -288,7 +290,7 @@ impl EventHandler {
             Some(RefusedPath::Sender(path)) => (path.as_str(), vec![""]),
             Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), vec![path.as_str()]),
         };
-        self.record(sender, recipients, refusal.label(), reply.to_string().trim_end());
+        self.record(sender, recipients, &RefusalReason::Smtp(refusal), reply.to_string().trim_end());
     }
 
     /// Stores the faults of a message among the refusals if the message is not stored and no reply shows that.
@@ -299,7 +301,8 @@ impl EventHandler {
         };
         if !receipt.bounced.is_empty() {
             let bounced = self.recipients.split(' ').filter(is_bounced).collect();
-            self.record(&self.sender, bounced, "bounced_on_request", "accepted, and bounced on request");
+            let reason = RefusalReason::BouncedOnRequest;
+            self.record(&self.sender, bounced, &reason, "accepted, and bounced on request");
         }
     }
 
@@ -307,12 +310,17 @@ impl EventHandler {
     fn store_disconnection(&self, action: &FaultAction) {
         if matches!(action, FaultAction::Disconnect { .. }) && action.copies() == 0 {
             let what = "the connection was closed on request, without a reply";
-            self.record(&self.sender, self.recipients.split(' ').collect(), "disconnected_on_request", what);
+            self.record(
+                &self.sender,
+                self.recipients.split(' ').collect(),
+                &RefusalReason::DisconnectedOnRequest,
+                what,
+            );
         }
     }
 
     /// Stores a refusal for each recipient, so that each owner sees only their own.
-    fn record(&self, sender: &str, recipients: Vec<&str>, reason: &str, reply: &str) {
+    fn record(&self, sender: &str, recipients: Vec<&str>, reason: &RefusalReason, reply: &str) {
         for recipient in recipients {
             let refused = RefusedMail {
                 peer: self.peer.to_string(),
@@ -320,7 +328,7 @@ impl EventHandler {
                 recipient: recipient.to_owned(),
                 inbox: None,
                 authenticated: self.caller.is_some(),
-                reason: reason.to_owned(),
+                reason: reason.clone(),
                 reply: reply.to_owned(),
                 refused_at: self.context.clock().now(),
             };

@@ -1,6 +1,7 @@
 //! Delivers a message: parses it, compresses it, and passes it to the committer.
 
 use restante_delivery::{Fate, Refusal, Request, Source, Verdict};
+use uuid::Uuid;
 
 use super::responder::Held;
 use super::{DeliverError, Service};
@@ -19,7 +20,7 @@ pub struct Incoming {
     pub recipients: Vec<EmailAddress>,
     /// The project whose key the client authenticated with.
     pub project: Option<ProjectId>,
-    /// The `Return-Path` and `Received` fields that this server adds, each with CR LF at its end.
+    /// The fields `Return-Path` and `Received` that this server puts before the message, each with CR LF at its end.
     pub trace: String,
     /// The connection over which the message arrived; `None` for messages that this service composed.
     pub reception: Option<Reception>,
@@ -191,6 +192,13 @@ fn encode(incoming: Incoming) -> Result<Content, StoreError> {
         tracing::warn!(%excess, bytes = incoming.raw.len(), "a message is read only in part");
     }
     let sender = parsed.from.take().unwrap_or_else(|| incoming.reverse_path.clone());
-    let origin = Origin { trace: incoming.trace, reverse_path: incoming.reverse_path, reception: incoming.reception };
+    let mut trace = incoming.trace;
+    // A reply needs an id to refer to, so a message without one gets one (RFC 6409, section 8.3).
+    if !parsed.has_message_id
+        && let Some(recipient) = incoming.recipients.first()
+    {
+        trace.push_str(&format!("Message-ID: <{}@{}>\r\n", Uuid::now_v7(), recipient.domain()));
+    }
+    let origin = Origin { trace, reverse_path: incoming.reverse_path, reception: incoming.reception };
     Content::encode(parsed, sender, origin, &incoming.raw)
 }

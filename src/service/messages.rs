@@ -110,6 +110,15 @@ impl Service {
         found.ok_or(ServiceError::MessageNotFound)
     }
 
+    /// The header fields that this server put before a message.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`].
+    pub(super) async fn message_trace(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
+        let trace = self.0.store.message_trace(caller.project, parse(id)?, self.0.clock.now()).await?;
+        trace.ok_or(ServiceError::MessageNotFound)
+    }
+
     /// Finds a message in one of the caller's live inboxes, without reading its content.
     ///
     /// # Errors

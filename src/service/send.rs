@@ -126,7 +126,12 @@ impl Service {
         {
             header.extend_from_slice(&piece);
         }
-        Ok(restante_mail::threading(&header))
+        let mut threading = restante_mail::threading(&header);
+        if threading.message_id.is_none() {
+            let trace = self.message_trace(caller, id).await?;
+            threading.message_id = restante_mail::threading(trace.as_bytes()).message_id;
+        }
+        Ok(threading)
     }
 
     /// Checks that the recipient is a live inbox. It may belong to any project.

@@ -48,7 +48,7 @@ pub struct Content {
 /// The origin of a message.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// The Return-Path and Received fields that this server put before it.
+    /// The fields that this server put before it: Return-Path, Received, and Message-ID if it had none.
     pub trace: String,
     /// The sender of the envelope; empty for the null reverse-path.
     pub reverse_path: String,

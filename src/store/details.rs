@@ -57,6 +57,22 @@ impl Found {
 }
 
 impl Store {
+    /// The header fields that this server put before a message, if `project` owns it.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn message_trace(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<Option<String>, StoreError> {
+        const TRACE: &str = "SELECT trace FROM contents WHERE number = $1";
+        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
+        let rows = self.database.look_up(TRACE, values![head.content_number]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.text()).transpose()?)
+    }
+
     /// Finds a message, if `project` owns it.
     ///
     /// # Errors

@@ -132,6 +132,8 @@ async fn the_trace_tells_how_a_message_came() {
     let mut client = server.greeted().await.start_tls(&[&TLS13]).await;
     assert!(client.message(&["traced@restante.test"], "x").await.starts_with("250"));
     let trace: String = server.database().query_row("SELECT trace FROM contents", [], |row| row.get(0)).unwrap();
+    let (trace, message_id) = trace.split_once("Message-ID: ").unwrap();
+    assert!(message_id.starts_with('<') && message_id.ends_with("@restante.test>\r\n"), "{message_id}");
     assert_eq!(
         trace,
         "Return-Path: <app@sender.example>\r\n\

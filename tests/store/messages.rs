@@ -135,7 +135,8 @@ async fn the_subject_filter_ignores_case_and_takes_wildcards_for_themselves(bed:
         ("K\\S", vec!["back\\slash"]),
         ("_", vec!["STRASSE_1"]),
     ] {
-        let page = bed.store.page(&inbox, &Selection::new(0, Some(wanted)), i64::MAX, (100, usize::MAX), START).await.unwrap();
+        let page =
+            bed.store.page(&inbox, &Selection::new(0, Some(wanted)), i64::MAX, (100, usize::MAX), START).await.unwrap();
         let found: Vec<_> = page.messages.iter().rev().map(|message| message.subject.as_str()).collect();
         assert_eq!(found, expected, "{wanted}");
     }

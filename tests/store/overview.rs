@@ -1,6 +1,6 @@
 //! The lists of the dashboard, and the marks that show whether they have changed.
 
-use restante::model::{Fault, FaultAction, FaultPoint, InboxKind, RefusedMail, Timestamp};
+use restante::model::{Fault, FaultAction, FaultPoint, InboxKind, Refusal, RefusalReason, RefusedMail, Timestamp};
 use restante::store::{Holdings, InboxFilter, InboxTotals, ListPart, Rubbish, Watched};
 
 use super::bed::{Bed, HOUR, START, id};
@@ -147,7 +147,7 @@ pub fn refusal(recipient: &str) -> RefusedMail {
         recipient: recipient.to_owned(),
         inbox: None,
         authenticated: false,
-        reason: "relay_not_permitted".to_owned(),
+        reason: RefusalReason::Smtp(Refusal::RelayNotPermitted),
         reply: "550 5.7.1 relay not permitted".to_owned(),
         refused_at: START,
     }

@@ -32,8 +32,11 @@ pub(super) async fn show(
     let mail_domain = app.service.mail_domain().clone();
     let writing = room.run(move || {
         let raw = std::mem::take(&mut message.raw);
-        let (details, size) = (details::details(&raw), raw.len());
+        let (mut details, size) = (details::details(&raw), raw.len());
         drop(raw);
+        if details.message_id.is_none() {
+            details.message_id = restante_mail::threading(message.trace.as_bytes()).message_id;
+        }
         serde_json::to_vec(&message_details(message, size, details, &mail_domain))
     });
     let (body, mut room) = writing.await.map_err(Error::internal)?;
