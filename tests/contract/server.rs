@@ -214,7 +214,7 @@ async fn past_the_limit_a_connection_waits_until_another_is_idle(engine: Engine)
 #[testkit::each_engine]
 async fn a_client_with_too_many_requests_gets_no_more_connections(engine: Engine) {
     let server = Server::start_with(engine, 100, 2, LONG).await;
-    let mut running = vec![server.half_sent_request().await, server.half_sent_request().await];
+    let mut running = [server.half_sent_request().await, server.half_sent_request().await];
     assert_eq!(server.connect().await.read_to_end().await, "");
     running[0].write(b"{}").await;
     assert_eq!(within(running[0].read()).await.status, 201);
