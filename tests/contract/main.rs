@@ -68,6 +68,7 @@ cases! {
         the_guide_is_markdown_under_both_names,
         the_guide_names_this_installation_and_the_version,
         the_guide_has_every_endpoint_and_every_error,
+        another_origin_may_not_read_answers_and_the_guide_says_so,
         the_contract_names_this_installation_and_the_version;
     everything:
         the_details_say_how_a_message_came_and_what_is_in_it,
@@ -166,6 +167,7 @@ cases! {
         past_the_limit_a_connection_waits_until_another_is_idle,
         a_client_with_too_many_requests_gets_no_more_connections,
         headers_are_bounded,
+        a_request_has_exactly_one_host,
         a_client_that_is_still_sending_too_large_a_body_reads_the_refusal,
         a_stop_closes_idle_connections_and_lets_running_requests_finish,
         a_stop_answers_open_waits_with_a_503_immediately;

@@ -226,6 +226,26 @@ pub async fn headers_are_bounded(engine: Engine) {
     }
 }
 
+pub async fn a_request_has_exactly_one_host(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
+    for (version, hosts, status) in [
+        ("1.1", "Host: a\r\n", 200),
+        ("1.0", "", 200),
+        ("1.1", "", 400),
+        ("1.1", "Host: a\r\nHost: a\r\n", 400),
+        ("1.1", "Host: a\r\nhost: b\r\n", 400),
+        ("1.0", "Host: a\r\nHost: b\r\n", 400),
+    ] {
+        let mut client = server.connect().await;
+        client.write(format!("GET /v1/health HTTP/{version}\r\n{hosts}\r\n").as_bytes()).await;
+        let answer = within(client.read()).await;
+        assert_eq!(answer.status, status, "HTTP/{version} {hosts:?}");
+        if status == 400 {
+            assert_eq!(answer.error().1, "a request must have exactly one Host header");
+        }
+    }
+}
+
 pub async fn a_client_that_is_still_sending_too_large_a_body_reads_the_refusal(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
