@@ -32,8 +32,10 @@ pub struct NewOutgoing {
     pub project: ProjectId,
     /// The sending inbox.
     pub inbox: InboxId,
-    /// The recipient.
-    pub recipient: EmailAddress,
+    /// The recipient, as a path without angle brackets.
+    pub recipient: String,
+    /// The domain of the recipient, or its address literal.
+    domain: String,
     /// Its subject.
     pub subject: String,
     /// Its Message-ID, the same on every copy, so that a duplicate can be recognized.
@@ -76,7 +78,8 @@ impl NewOutgoing {
             id: OutgoingId::generate(),
             project,
             inbox,
-            recipient,
+            domain: recipient.domain().to_string(),
+            recipient: recipient.to_string(),
             subject,
             message_id,
             waiting: None,
@@ -91,10 +94,27 @@ impl NewOutgoing {
         Self { waiting: Some(QueuedMessage { size: raw.len(), chunks, expires_at }), ..self }
     }
 
-    /// The same item as a delivery status notification: it is sent with the null reverse-path, and never bounces.
+    /// A delivery status notification to a reverse-path, which can be an address that only another server has, such as
+    /// `"a b"@shop.example` or `a@[192.0.2.1]`. It is sent with the null reverse-path, and never bounces.
     #[must_use]
-    pub fn report(self) -> Self {
-        Self { is_report: true, ..self }
+    pub fn report(
+        project: ProjectId,
+        inbox: InboxId,
+        reverse_path: String,
+        subject: String,
+        message_id: String,
+    ) -> Self {
+        Self {
+            id: OutgoingId::generate(),
+            project,
+            inbox,
+            domain: reverse_path.rsplit_once('@').map_or_else(String::new, |(_, domain)| domain.to_owned()),
+            recipient: reverse_path,
+            subject,
+            message_id,
+            waiting: None,
+            is_report: true,
+        }
     }
 }
 
@@ -205,8 +225,8 @@ pub(super) async fn insert(
             item.id,
             item.project,
             item.inbox.as_str(),
-            item.recipient.to_string(),
-            item.recipient.domain().as_str(),
+            item.recipient.as_str(),
+            item.domain.as_str(),
             item.subject.as_str(),
             item.message_id.as_str(),
             status.as_str(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::Change;
 use super::deliveries::{Delivered, Delivery, Outcome, Outcomes, Policy, RefusedDelivery};
 use super::faults::{Pending, Use};
-use crate::model::{EmailAddress, FaultAction, FaultPoint, InboxId, MessageId, ProjectId};
+use crate::model::{FaultAction, FaultPoint, InboxId, MessageId, ProjectId};
 
 /// The state of an inbox within the transaction.
 #[derive(Debug, Default)]
@@ -220,9 +220,7 @@ impl<'a> Plan<'a> {
     /// Counts a fault as used, unless the delivery lacks the notification that it needs.
     fn use_fault(&mut self, index: usize, faulty: Faulty, action: FaultAction) -> Result<(), RefusedDelivery> {
         let delivery = &self.deliveries[index];
-        // The sending side can send a notification to no other path.
-        let has_sender = || EmailAddress::parse(&delivery.content.origin.reverse_path).is_ok();
-        let bounces = action == FaultAction::Bounce && has_sender();
+        let bounces = action == FaultAction::Bounce && !delivery.content.origin.reverse_path.is_empty();
         if bounces && delivery.bounce.is_none() {
             return Err(RefusedDelivery::BounceWanted { inbox: faulty.inbox, delivery: Box::new(delivery.clone()) });
         }
