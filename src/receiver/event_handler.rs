@@ -69,7 +69,14 @@ impl EventHandler {
     /// Answers `event`, if an answer is needed. `arrival` belongs to the message that was just received.
     pub(super) async fn handle(&mut self, session: &mut Session, event: Event, arrival: Option<Arrival>) {
         match event {
-            Event::Authenticate(credentials) => session.authenticated(self.authenticate(credentials).await),
+            Event::Authenticate(credentials) => {
+                let outcome = self.authenticate(credentials).await;
+                if outcome == Err(Refusal::AuthenticationFailed) {
+                    let delay = self.context.service.smtp_login_failed(self.peer.ip());
+                    (!delay.is_zero()).then(|| session.hold_back(delay));
+                }
+                session.authenticated(outcome);
+            }
             Event::Sender(reverse_path) => {
                 write_joined(&mut self.sender, &[reverse_path]);
                 self.recipients.clear();
@@ -287,12 +294,17 @@ impl EventHandler {
     }
 
     fn store_refusal(&self, refusal: Refusal, reply: &Reply) {
+        if refusal == Refusal::AuthenticationFailed {
+            // One row for all failed logins of the client, so that guesses do not displace other refusals.
+            let peer = self.peer.ip().to_canonical().to_string();
+            return self.record(peer, "", vec![""], refusal.label(), reply.to_string().trim_end());
+        }
         let (sender, recipients) = match reply.path() {
             None => (self.sender.as_str(), self.recipients.split(' ').collect()),
             Some(RefusedPath::Sender(path)) => (path.as_str(), vec![""]),
             Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), vec![path.as_str()]),
         };
-        self.record(sender, recipients, refusal.label(), reply.to_string().trim_end());
+        self.record(self.peer.to_string(), sender, recipients, refusal.label(), reply.to_string().trim_end());
     }
 
     /// Stores a fault among the refusals if the message is not stored and no reply shows that.
@@ -304,14 +316,15 @@ impl EventHandler {
             FaultAction::Bounce => ("bounced_on_request", "accepted, and bounced on request"),
             _ => return,
         };
-        self.record(&self.sender, self.recipients.split(' ').collect(), reason, what);
+        let recipients = self.recipients.split(' ').collect();
+        self.record(self.peer.to_string(), &self.sender, recipients, reason, what);
     }
 
     /// Stores a refusal for each recipient, so that each owner sees only their own.
-    fn record(&self, sender: &str, recipients: Vec<&str>, reason: &str, reply: &str) {
+    fn record(&self, peer: String, sender: &str, recipients: Vec<&str>, reason: &str, reply: &str) {
         for recipient in recipients {
             let refused = RefusedMail {
-                peer: self.peer.to_string(),
+                peer: peer.clone(),
                 sender: sender.to_owned(),
                 recipient: recipient.to_owned(),
                 inbox: None,

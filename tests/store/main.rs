@@ -123,6 +123,7 @@ cases! {
         a_deleted_project_is_gone_with_its_keys_and_inboxes,
         a_project_is_found_by_its_id_and_renamed_to_what_is_free;
     refusals:
+        a_refusal_of_a_client_replaces_its_earlier_one,
         refusals_are_listed_newest_first_by_project,
         refusals_are_found_by_text_reason_and_time,
         of_a_flood_of_refusals_the_latest_thousand_are_kept,
