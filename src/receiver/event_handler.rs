@@ -297,14 +297,14 @@ impl EventHandler {
         if refusal == Refusal::AuthenticationFailed {
             // One row for all failed logins of the client, so that guesses do not displace other refusals.
             let peer = self.peer.ip().to_canonical().to_string();
-            return self.record(peer, "", vec![""], refusal.label(), reply.to_string().trim_end());
+            return self.record(&peer, "", vec![""], refusal.label(), reply.to_string().trim_end());
         }
         let (sender, recipients) = match reply.path() {
             None => (self.sender.as_str(), self.recipients.split(' ').collect()),
             Some(RefusedPath::Sender(path)) => (path.as_str(), vec![""]),
             Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), vec![path.as_str()]),
         };
-        self.record(self.peer.to_string(), sender, recipients, refusal.label(), reply.to_string().trim_end());
+        self.record(&self.peer.to_string(), sender, recipients, refusal.label(), reply.to_string().trim_end());
     }
 
     /// Stores a fault among the refusals if the message is not stored and no reply shows that.
@@ -317,14 +317,14 @@ impl EventHandler {
             _ => return,
         };
         let recipients = self.recipients.split(' ').collect();
-        self.record(self.peer.to_string(), &self.sender, recipients, reason, what);
+        self.record(&self.peer.to_string(), &self.sender, recipients, reason, what);
     }
 
     /// Stores a refusal for each recipient, so that each owner sees only their own.
-    fn record(&self, peer: String, sender: &str, recipients: Vec<&str>, reason: &str, reply: &str) {
+    fn record(&self, peer: &str, sender: &str, recipients: Vec<&str>, reason: &str, reply: &str) {
         for recipient in recipients {
             let refused = RefusedMail {
-                peer: peer.clone(),
+                peer: peer.to_owned(),
                 sender: sender.to_owned(),
                 recipient: recipient.to_owned(),
                 inbox: None,

@@ -98,13 +98,8 @@ impl Service {
         }
         let recipient = draft.to.clone();
         let (subject, composed) = self.compose(inbox, draft, parent).await?;
-        let item = NewOutgoing::delivered(
-            caller.project,
-            inbox.id.clone(),
-            recipient.clone(),
-            subject,
-            composed.message_id.clone(),
-        );
+        let item =
+            NewOutgoing::delivered(caller.project, inbox.id.clone(), &recipient, subject, composed.message_id.clone());
         let id = item.id;
         if local {
             self.deliver_own(self.incoming(composed, recipient), OutgoingChange::Add(item)).await?;

@@ -70,7 +70,7 @@ impl NewOutgoing {
     pub fn delivered(
         project: ProjectId,
         inbox: InboxId,
-        recipient: EmailAddress,
+        recipient: &EmailAddress,
         subject: String,
         message_id: String,
     ) -> Self {

@@ -194,7 +194,7 @@ pub async fn at_the_limit_the_longest_idle_connection_is_closed(engine: Engine) 
 
 pub async fn past_the_limit_a_connection_waits_until_another_is_idle(engine: Engine) {
     let server = Server::start_with(engine, 2, 100, LONG).await;
-    let mut running = vec![server.half_sent_request().await, server.half_sent_request().await];
+    let mut running = [server.half_sent_request().await, server.half_sent_request().await];
     let mut third = server.connect().await;
     third.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
     assert!(third.read().now_or_never().is_none());
@@ -208,7 +208,7 @@ pub async fn past_the_limit_a_connection_waits_until_another_is_idle(engine: Eng
 
 pub async fn a_client_with_too_many_requests_gets_no_more_connections(engine: Engine) {
     let server = Server::start_with(engine, 100, 2, LONG).await;
-    let mut running = vec![server.half_sent_request().await, server.half_sent_request().await];
+    let mut running = [server.half_sent_request().await, server.half_sent_request().await];
     assert_eq!(server.connect().await.read_to_end().await, "");
     running[0].write(b"{}").await;
     assert_eq!(within(running[0].read()).await.status, 201);

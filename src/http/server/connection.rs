@@ -39,8 +39,8 @@ const HEADER_BYTES: usize = 32 * 1024;
 /// How many bytes are buffered for reading and writing.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Serves a client until it disconnects, until its place is given to another client while it is idle, or until `stop` is
-/// cancelled and the running response has ended.
+/// Serves a client until it disconnects, until its place is given to another client while it is idle, or until `stop`
+/// is cancelled and the running response has ended.
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite,
     peer: Peer,
