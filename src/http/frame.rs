@@ -11,8 +11,8 @@ use restante_mail::display::displayed;
 
 use super::app::App;
 use super::error::Error;
+use crate::model::Source;
 use crate::service::{Caller, ServiceError};
-use crate::store::Source;
 
 const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; \
      base-uri 'none'; frame-ancestors 'self'";

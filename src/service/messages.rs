@@ -1,8 +1,8 @@
 //! Reads messages: one by its id, or a list.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{Features, FieldError, Inbox, Message, MessageId};
-use crate::store::{Everything, Pieces, Selection, Source, StoredMessage};
+use crate::model::{Everything, Features, FieldError, Inbox, Message, MessageId, Source};
+use crate::store::{Pieces, Selection, StoredMessage};
 
 /// The longest filter for a subject or a sender. The limit is that of a message line (RFC 5322, section 2.1.1).
 const LONGEST_FILTER: usize = 998;

@@ -3,27 +3,7 @@
 use super::messages::Head;
 use super::{ContentForm, Store, StoreError};
 use crate::db::values;
-use crate::memory::Room;
-use crate::model::{Envelope, InboxId, MessageId, ProjectId, Timestamp};
-
-/// A message with all its stored data.
-#[derive(Debug)]
-pub struct Everything {
-    /// Identifies it.
-    pub id: MessageId,
-    /// The inbox in which it is.
-    pub inbox_id: InboxId,
-    /// When it was accepted.
-    pub received_at: Timestamp,
-    /// The header fields that this server put before it.
-    pub trace: String,
-    /// Its envelope and connection.
-    pub envelope: Envelope,
-    /// Its bytes as received.
-    pub raw: Vec<u8>,
-    /// Memory for the bytes and for the data decoded from them, which can be as large.
-    pub room: Room,
-}
+use crate::model::{Envelope, Everything, MessageId, ProjectId, Timestamp};
 
 impl Store {
     /// A message with its envelope and its bytes, if `project` owns it.

@@ -11,7 +11,7 @@ use super::reading::Pieces;
 use super::{ContentForm, Search, Selection, Store, StoreError};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::memory::{Exhausted, Room};
-use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
+use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Source, Timestamp};
 
 /// Bytes of parsed parts in one page of a list, without those of large messages.
 const PAGE_SIZE: usize = 1024 * 1024;
@@ -27,15 +27,6 @@ pub(super) const CONTENTS_AT_ONCE: usize = 8;
 /// The position of a message in its inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub i64);
-
-/// A message as received.
-#[derive(Debug)]
-pub struct Source {
-    /// Its bytes.
-    pub raw: Vec<u8>,
-    /// The memory reservation for `raw`.
-    pub room: Room,
-}
 
 /// A message whose parts have not been read yet. Large parts are read in pieces.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::content::compress;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
-use crate::model::{EmailAddress, InboxId, Outgoing, OutgoingId, OutgoingStatus, ProjectId, Timestamp};
+use crate::model::{EmailAddress, InboxId, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, Timestamp};
 
 /// The columns of an [`Outgoing`], in the order in which [`read_item`] reads them.
 macro_rules! item_columns {
@@ -42,15 +42,6 @@ struct QueuedMessage {
     /// The composed message, compressed.
     raw: Bytes,
     expires_at: Timestamp,
-}
-
-/// The filter of a list of outgoing items, newest first.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct OutgoingFilter {
-    /// Only items of this project.
-    pub project: Option<ProjectId>,
-    /// Only items with this status.
-    pub status: Option<OutgoingStatus>,
 }
 
 impl NewOutgoing {

@@ -1,7 +1,6 @@
 //! The lists of the dashboard, and the marks that show whether they have changed.
 
-use restante::model::{InboxKind, RefusedMail, Timestamp};
-use restante::store::{Holdings, InboxFilter, InboxTotals, ListPart, Watched};
+use restante::model::{Holdings, InboxFilter, InboxKind, InboxTotals, ListPart, RefusedMail, Timestamp, Watched};
 
 use super::bed::{Bed, HOUR, START, id};
 use super::inboxes::permanent;

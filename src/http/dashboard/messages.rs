@@ -20,9 +20,8 @@ use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{InboxKind, Message, Timestamp};
+use crate::model::{InboxKind, MailFilter, Message, Timestamp};
 use crate::service::ListedMessage;
-use crate::store::MailFilter;
 
 /// Messages on one page.
 const PAGE: usize = 50;

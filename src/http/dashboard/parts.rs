@@ -16,7 +16,7 @@ use crate::http::App;
 use crate::http::download::{POLICY, attachment, safe_name};
 use crate::http::error::Error;
 use crate::memory::Room;
-use crate::store::Source;
+use crate::model::Source;
 use restante_mail::anatomy::{self, PartContent, PartSummary};
 
 /// The message of a path.

@@ -11,9 +11,8 @@ use super::visit::InboxPage;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Message, Parts, Timestamp};
+use crate::model::{Everything, Message, Parts, Timestamp};
 use crate::service::ServiceError;
-use crate::store::Everything;
 use restante_mail::details::{self, Details, Link};
 use restante_mail::{Recognised, Rule, anatomy, display};
 

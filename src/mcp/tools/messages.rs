@@ -9,9 +9,8 @@ use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
 use crate::mcp::output::{self, NOTICE};
 use crate::mcp::text;
-use crate::model::Message;
+use crate::model::{Everything, Message};
 use crate::service::{Caller, ListFilter, ServiceError};
-use crate::store::Everything;
 
 /// The largest attachment that is returned.
 const LARGEST_ATTACHMENT: usize = 1024 * 1024;
