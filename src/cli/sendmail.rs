@@ -3,7 +3,6 @@
 use std::io::{self, BufRead};
 
 use clap::Args;
-use mail_parser::{Address, MessageParser};
 
 use super::error::CliError;
 use super::settings;
@@ -80,13 +79,13 @@ pub(super) fn run(flags: &SendmailFlags) -> Result<(), CliError> {
 fn submit(flags: &SendmailFlags) -> Result<(), SendmailError> {
     let keep_dots = flags.keep_dots || flags.options.iter().any(|option| option == "i");
     let message = read(io::stdin().lock(), keep_dots).map_err(SendmailError::Input)?;
-    let headers = MessageParser::default().parse_headers(message.as_slice()).unwrap_or_default();
+    let header = restante_mail::submission(&message);
     let mut recipients = flags.recipients.clone();
     if flags.from_headers {
-        recipients.extend([headers.to(), headers.cc(), headers.bcc()].into_iter().flatten().flat_map(addresses));
+        recipients.extend(header.recipients);
     }
     let from = settings::given(flags.from.as_deref()).map(|from| from.trim_matches(['<', '>']).to_owned());
-    let from = from.or_else(|| headers.from().and_then(|from| addresses(from).next())).unwrap_or_default();
+    let from = from.or(header.from).unwrap_or_default();
     recipients.sort();
     recipients.dedup();
     if recipients.is_empty() {
@@ -101,10 +100,6 @@ fn submit(flags: &SendmailFlags) -> Result<(), SendmailError> {
     let message = if flags.from_headers { without_bcc(&message) } else { message };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(SendmailError::Runtime)?;
     Ok(runtime.block_on(sender::submit(&flags.smtp, from, recipients, message))?)
-}
-
-fn addresses<'a>(list: &'a Address<'_>) -> impl Iterator<Item = String> + use<'a> {
-    list.iter().filter_map(|mailbox| mailbox.address()).map(str::to_owned)
 }
 
 /// Reads the message to its end, or to a line with a single dot. Its lines then end with CR LF.

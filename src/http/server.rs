@@ -26,8 +26,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Peer(pub IpAddr);
 
 /// Serves `router` on at most `most` concurrent connections until `stop` is cancelled. Then no connection is accepted,
-/// idle ones are closed, open waits get 503 so that their clients can wait elsewhere, and other requests have `grace` to
-/// finish before they are dropped.
+/// idle ones are closed, open waits get 503 so that their clients can wait elsewhere, and other requests have `grace`
+/// to finish before they are dropped.
 pub async fn serve(
     listener: TcpListener,
     router: Router,

@@ -183,11 +183,30 @@ impl ClientSession {
         }
         let reply = self.command("DATA", DATA).await?;
         self.expect(reply.is_intermediate(), "DATA", &reply).map_err(AttemptError::Message)?;
-        let sent = self.connection.write(&dot_stuffed(&mail.message)).await;
-        sent.map_err(|error| self.unsure(&error))?;
+        self.send_message(mail).await?;
         let reply = self.connection.reply(FINAL_DOT).await.map_err(|error| self.unsure(&error))?;
         self.expect(reply.is_positive(), "the message", &reply).map_err(AttemptError::Message)?;
         Ok(reply)
+    }
+
+    /// Sends the message piece by piece. If it cannot be read to its end, the connection is closed without the final dot,
+    /// so that the server does not accept a part of it.
+    async fn send_message(&mut self, mail: &Mail) -> Result<(), AttemptError> {
+        let mut text = DotStuffing::default();
+        self.send_text(&text.stuffed(mail.signature.as_bytes())).await?;
+        let mut position = 0;
+        loop {
+            let piece = mail.message.piece(position).await;
+            let piece = piece.map_err(|error| AttemptError::Message(Failure::unreadable(&error)))?;
+            let Some(piece) = piece else { break };
+            self.send_text(&text.stuffed(&piece)).await?;
+            position += 1;
+        }
+        self.send_text(text.end()).await
+    }
+
+    async fn send_text(&mut self, text: &[u8]) -> Result<(), AttemptError> {
+        self.connection.write(text).await.map_err(|error| self.unsure(&error))
     }
 
     /// Checks that the server supports the extensions that the message needs.
@@ -201,7 +220,7 @@ impl ClientSession {
         if mail.needs_eight_bits() && !extensions.eight_bit_mime {
             return refuse(6, 3, "the server does not accept 8-bit text");
         }
-        if extensions.size.is_some_and(|most| most != 0 && mail.message.len() as u64 > most) {
+        if extensions.size.is_some_and(|most| most != 0 && mail.size() as u64 > most) {
             return refuse(3, 4, "the message is larger than the server accepts");
         }
         Ok(())
@@ -250,23 +269,43 @@ fn connection_failure(peer: &Peer, error: &ConnectionError) -> Failure {
     Failure::transient(subject, detail, error.to_string()).at(peer)
 }
 
-/// The message as sent after DATA: a dot is added to lines that start with one, and a line with one dot ends it (RFC
-/// 5321, section 4.5.2). Every line end becomes CR LF, because some servers treat a bare CR or LF as one.
-fn dot_stuffed(message: &[u8]) -> Vec<u8> {
-    let mut wire = Vec::with_capacity(message.len() + message.len() / 50 + 5);
-    let mut rest = message;
-    while !rest.is_empty() {
-        let end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
-        let (line, after) = rest.split_at(end);
-        if line.starts_with(b".") {
-            wire.push(b'.');
+/// Writes a message, which arrives in pieces, as it is sent after DATA: a dot is added to lines that start with one, and
+/// a line with one dot ends it (RFC 5321, section 4.5.2). Every line end becomes CR LF, because some servers treat a
+/// bare CR or LF as one.
+#[derive(Default)]
+struct DotStuffing {
+    /// Whether the last piece ended within a line.
+    in_line: bool,
+    /// Whether the last piece ended with CR.
+    cr: bool,
+}
+
+impl DotStuffing {
+    fn stuffed(&mut self, piece: &[u8]) -> Vec<u8> {
+        let mut wire = Vec::with_capacity(piece.len() + piece.len() / 50 + 5);
+        for &byte in piece {
+            // The CR was already written as CR LF.
+            if std::mem::take(&mut self.cr) && byte == b'\n' {
+                continue;
+            }
+            if matches!(byte, b'\r' | b'\n') {
+                wire.extend_from_slice(b"\r\n");
+                (self.in_line, self.cr) = (false, byte == b'\r');
+                continue;
+            }
+            if byte == b'.' && !self.in_line {
+                wire.push(b'.');
+            }
+            wire.push(byte);
+            self.in_line = true;
         }
-        wire.extend_from_slice(line);
-        wire.extend_from_slice(b"\r\n");
-        rest = after.strip_prefix(b"\r\n").or(after.get(1..)).unwrap_or_default();
+        wire
     }
-    wire.extend_from_slice(b".\r\n");
-    wire
+
+    /// What follows the last piece.
+    fn end(&self) -> &'static [u8] {
+        if self.in_line { b"\r\n.\r\n" } else { b".\r\n" }
+    }
 }
 
 #[cfg(test)]
@@ -285,7 +324,12 @@ mod tests {
             (b"a\r\n\r\nb\r\n\r\n", b"a\r\n\r\nb\r\n\r\n.\r\n"),
             (b"a\r\r\n.\n\r.", b"a\r\n\r\n..\r\n\r\n..\r\n.\r\n"),
         ] {
-            assert_eq!(dot_stuffed(message), wire, "{}", message.escape_ascii());
+            for piece in 1..=message.len().max(1) {
+                let mut stuffing = DotStuffing::default();
+                let mut text = message.chunks(piece).flat_map(|piece| stuffing.stuffed(piece)).collect::<Vec<u8>>();
+                text.extend_from_slice(stuffing.end());
+                assert_eq!(text, wire, "{} in pieces of {piece}", message.escape_ascii());
+            }
         }
     }
 }

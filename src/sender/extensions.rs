@@ -50,7 +50,7 @@ impl Extensions {
     pub(super) fn mail_parameters(&self, mail: &Mail) -> String {
         let mut parameters = String::new();
         if self.size.is_some() {
-            parameters.push_str(&format!(" SIZE={}", mail.message.len()));
+            parameters.push_str(&format!(" SIZE={}", mail.size()));
         }
         if self.eight_bit_mime && mail.needs_eight_bits() {
             parameters.push_str(" BODY=8BITMIME");
@@ -64,6 +64,7 @@ impl Extensions {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mail::Message;
     use super::super::reply::Reading;
     use super::*;
 
@@ -101,7 +102,9 @@ mod tests {
         let mail = |recipient: &str, message: &str| Mail {
             sender: "a@b.example".to_owned(),
             recipients: vec![recipient.to_owned()],
-            message: message.as_bytes().to_vec(),
+            signature: String::new(),
+            message: Message::in_memory(message.as_bytes().to_vec()),
+            is_ascii: message.is_ascii(),
         };
         let all = read(&["x", "SIZE", "8BITMIME", "SMTPUTF8"]);
         assert_eq!(all.mail_parameters(&mail("c@d.example", "text")), " SIZE=4");

@@ -3,6 +3,7 @@
 use super::peer::Peer;
 use super::reply::Reply;
 use super::status::Status;
+use crate::store::StoreError;
 
 /// Why a message was not delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,12 @@ impl Failure {
         let status = reply.status().filter(|status| status.0 == class).unwrap_or(Status(class, 0, 0));
         let text = format!("{peer} answered {command} with {reply}");
         Self { status, text, server: Some(peer.name.clone()), reply: Some(reply.to_string()) }
+    }
+
+    /// The message cannot be read from the store.
+    pub(super) fn unreadable(error: &StoreError) -> Self {
+        tracing::warn!(%error, "cannot read a message that is being sent");
+        Self::transient(3, 0, "the message cannot be read at the moment")
     }
 
     /// The same failure, with the name of the server.

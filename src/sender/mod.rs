@@ -11,6 +11,7 @@
 //! during an attempt, the message is retried later and may be delivered twice, with the same Message-ID.
 
 mod bounce;
+mod canonical;
 mod client;
 mod connection;
 mod dkim;

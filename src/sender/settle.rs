@@ -2,18 +2,23 @@
 
 use std::time::Duration;
 
+use restante_mail::report::header_section;
+
 use super::bounce::Bounce;
 use super::failure::Failure;
-use super::mail::Mail;
+use super::mail::Message;
 use super::retry;
 use super::transport::Taken;
 use crate::metrics;
 use crate::model::{EmailAddress, Outgoing, OutgoingStatus, Timestamp, WorkerId};
 use crate::service::{DeliverError, Service};
-use crate::store::Settlement;
+use crate::store::{Claimed, Settlement, StoreError};
 
 /// The pause before a failed write is repeated.
 const WRITE_AGAIN: Duration = Duration::from_secs(1);
+
+/// Bytes of a message that are read at most, to find the header for its bounce.
+const MAX_REPORTED_HEADER: usize = 256 * 1024;
 
 /// Stores the results of one worker's attempts.
 #[derive(Clone)]
@@ -34,10 +39,14 @@ impl Settler {
         Self { worker, service }
     }
 
-    /// The item as a message with its envelope.
-    pub(super) fn mail(&self, item: &Outgoing, message: Vec<u8>) -> Mail {
-        let sender = if item.is_report { String::new() } else { self.sender(item) };
-        Mail { sender, recipients: vec![item.recipient.clone()], message }
+    /// The reverse-path of an item.
+    pub(super) fn reverse_path(&self, item: &Outgoing) -> String {
+        if item.is_report { String::new() } else { self.sender(item) }
+    }
+
+    /// The message of a claimed item.
+    pub(super) fn message(&self, claimed: &Claimed) -> Message {
+        Message::queued(self.service.outbox(), claimed.item.id, claimed.size)
     }
 
     /// Fails an item that expired before this attempt.
@@ -49,13 +58,14 @@ impl Settler {
         Err(Failure::permanent(4, 7, format!("it expired: {last}")))
     }
 
-    /// Stores the result of an attempt, and a bounce if the item has failed; `header` is that of the message. If the
-    /// lease was lost, nothing is stored, because the item belongs to another worker.
-    pub(super) async fn settle(&self, item: &Outgoing, header: &[u8], outcome: Result<Taken, Failure>) {
+    /// Stores the result of an attempt, and a bounce if the item has failed. If the lease was lost, nothing is stored,
+    /// because the item belongs to another worker.
+    pub(super) async fn settle(&self, claimed: &Claimed, outcome: Result<Taken, Failure>) {
+        let item = &claimed.item;
         let decision = self.decide(item, outcome);
         decision.announce(item);
         loop {
-            match self.write(item, header, &decision).await {
+            match self.write(claimed, &decision).await {
                 Ok(true) => return,
                 Ok(false) => return tracing::warn!(outgoing = %item.id, "the lease was lost during the attempt"),
                 Err(error) => {
@@ -67,13 +77,14 @@ impl Settler {
     }
 
     /// Delivers a report to a local inbox and settles it as sent, or as failed if the inbox does not accept it.
-    pub(super) async fn deliver_here(&self, item: &Outgoing, recipient: &EmailAddress, raw: &[u8]) {
+    pub(super) async fn deliver_here(&self, claimed: &Claimed, recipient: &EmailAddress) {
+        let item = &claimed.item;
         loop {
-            match self.write_here(item, recipient, raw).await {
+            match self.write_here(claimed, recipient).await {
                 Ok(true) => return tracing::info!(outgoing = %item.id, %recipient, "delivered to a local inbox"),
                 Ok(false) => return tracing::warn!(outgoing = %item.id, "the lease was lost during the attempt"),
                 Err(refusal @ (DeliverError::InboxFull(_) | DeliverError::Disabled(_) | DeliverError::NoInbox(_))) => {
-                    return self.settle(item, &[], Err(Failure::permanent(1, 1, refusal.to_string()))).await;
+                    return self.settle(claimed, Err(Failure::permanent(1, 1, refusal.to_string()))).await;
                 }
                 Err(error) => {
                     tracing::warn!(outgoing = %item.id, %error, "cannot deliver a report; trying again");
@@ -83,10 +94,16 @@ impl Settler {
         }
     }
 
-    async fn write_here(&self, item: &Outgoing, recipient: &EmailAddress, raw: &[u8]) -> Result<bool, DeliverError> {
-        let server = self.service.mail_domain().as_str();
+    async fn write_here(&self, claimed: &Claimed, recipient: &EmailAddress) -> Result<bool, DeliverError> {
+        let (item, server) = (&claimed.item, self.service.mail_domain().as_str());
         let sent = self.settlement(item, OutgoingStatus::Sent, None, Some(server), "delivered to a local inbox".into());
-        self.service.deliver_report(recipient.clone(), raw.to_vec(), sent).await
+        let raw = match self.message(claimed).beginning(claimed.size).await {
+            Ok(raw) => raw,
+            // The project was deleted in the meantime, and with it the item.
+            Err(StoreError::Removed) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        self.service.deliver_report(recipient.clone(), raw, sent).await
     }
 
     /// The address of a report for a local inbox, which needs no other server.
@@ -117,8 +134,8 @@ impl Settler {
         if in_time && !failure.is_permanent() { Decision::Again(next_due, failure) } else { Decision::Failed(failure) }
     }
 
-    async fn write(&self, item: &Outgoing, header: &[u8], decision: &Decision) -> Result<bool, DeliverError> {
-        let outbox = self.service.outbox();
+    async fn write(&self, claimed: &Claimed, decision: &Decision) -> Result<bool, DeliverError> {
+        let (item, outbox) = (&claimed.item, self.service.outbox());
         match decision {
             Decision::Sent(Taken { server, reply }) => {
                 let sent = self.settlement(item, OutgoingStatus::Sent, None, Some(server), reply.to_string());
@@ -135,7 +152,8 @@ impl Settler {
                 if item.is_report {
                     return Ok(outbox.settle(&failed).await?);
                 }
-                self.service.bounce(item, failed, self.report(item, header, failure)).await
+                let beginning = self.message(claimed).beginning(MAX_REPORTED_HEADER).await.unwrap_or_default();
+                self.service.bounce(item, failed, self.report(item, header_section(&beginning), failure)).await
             }
         }
     }

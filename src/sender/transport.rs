@@ -1,12 +1,10 @@
 //! One attempt to send one message: signs it, finds the servers, and tries their addresses one after another.
 
-use std::sync::Arc;
-
 use super::client::{AttemptError, SmtpClient, TlsPolicy};
 use super::dkim::Signer;
 use super::error::SenderError;
 use super::failure::Failure;
-use super::mail::Mail;
+use super::mail::{Mail, Message};
 use super::peer::Peer;
 use super::reply::Reply;
 use super::route::{ADDRESSES, Router};
@@ -18,7 +16,7 @@ use crate::model::{Domain, EmailAddress};
 /// Sends messages according to the settings.
 pub(super) struct Transport {
     mode: Mode,
-    signer: Option<Arc<Signer>>,
+    signer: Option<Signer>,
 }
 
 enum Mode {
@@ -48,35 +46,27 @@ impl Transport {
             }
         };
         let signer = settings.dkim.as_ref().map(|dkim| Signer::load(dkim, mail_domain.clone())).transpose()?;
-        Ok(Self { mode, signer: signer.map(Arc::new) })
+        Ok(Self { mode, signer })
     }
 
     /// Sends a message to a mail server of its recipient's domain, or to the relay.
     ///
     /// # Errors
     /// [`Failure`] of the last address that was tried.
-    pub(super) async fn send(&self, mail: Mail) -> Result<Taken, Failure> {
-        match &self.mode {
-            Mode::Off => Err(Failure::permanent(7, 1, "sending to other domains is switched off on this installation")),
+    pub(super) async fn send(&self, sender: String, recipient: &str, message: Message) -> Result<Taken, Failure> {
+        let (client, peers) = match &self.mode {
+            Mode::Off => {
+                return Err(Failure::permanent(7, 1, "sending to other domains is switched off on this installation"));
+            }
             Mode::Direct(router, client) => {
-                let recipient = mail.recipients.first().and_then(|recipient| EmailAddress::parse(recipient).ok());
-                let recipient =
-                    recipient.ok_or_else(|| Failure::permanent(1, 3, "the recipient is not a mail address"))?;
-                let peers = router.peers(recipient.domain()).await?;
-                try_each(client, &peers, &self.sign(mail).await?).await
+                let recipient = EmailAddress::parse(recipient)
+                    .map_err(|_| Failure::permanent(1, 3, "the recipient is not a mail address"))?;
+                (client, router.peers(recipient.domain()).await?)
             }
-            Mode::Relay(relay, client) => {
-                let peers = relay_addresses(relay).await?;
-                try_each(client, &peers, &self.sign(mail).await?).await
-            }
-        }
-    }
-
-    /// Runs on a blocking thread, because signing hashes the whole message.
-    async fn sign(&self, mail: Mail) -> Result<Mail, Failure> {
-        let Some(signer) = self.signer.clone() else { return Ok(mail) };
-        let signing = tokio::task::spawn_blocking(move || Mail { message: signer.sign(mail.message), ..mail });
-        signing.await.map_err(|_| Failure::transient(3, 0, "signing the message failed"))
+            Mode::Relay(relay, client) => (client, relay_addresses(relay).await?),
+        };
+        let mail = Mail::new(sender, vec![recipient.to_owned()], message, self.signer.as_ref()).await;
+        try_each(client, &peers, &mail.map_err(|error| Failure::unreadable(&error))?).await
     }
 }
 

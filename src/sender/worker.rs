@@ -7,7 +7,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use restante_mail::report::header_section;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -16,16 +15,18 @@ use super::retry;
 use super::settle::Settler;
 use super::transport::Transport;
 use crate::clock::{Clock, Instant};
-use crate::model::{Outgoing, OutgoingId, Timestamp, WorkerId};
+use crate::model::{OutgoingId, ProjectId, Timestamp, WorkerId};
 use crate::service::{Outbox, Service};
 use crate::store::{Claim, Claimed, Due, StoreError};
 
-/// The most concurrent attempts.
-const ATTEMPTS: usize = 50;
-/// The most concurrent attempts to one domain.
-const ATTEMPTS_A_DOMAIN: usize = 5;
-/// How many due items are read. It is enough to find [`ATTEMPTS`] items even if some domains are at their limit.
-const CANDIDATES: usize = ATTEMPTS * (1 + ATTEMPTS_A_DOMAIN);
+/// Maximum number of concurrent attempts. Each has one piece of its message in memory, and the same piece as it is sent.
+const MAX_ATTEMPTS: usize = 150;
+/// Maximum number of concurrent attempts of one project, so that its mail to silent servers does not take all places.
+const MAX_ATTEMPTS_A_PROJECT: usize = 50;
+/// Maximum number of concurrent attempts of one project to one domain.
+const MAX_ATTEMPTS_A_DOMAIN: usize = 5;
+/// How many due items are read. It is enough to find items for all places even if some domains are at their limit.
+const CANDIDATES: usize = MAX_ATTEMPTS * (1 + MAX_ATTEMPTS_A_DOMAIN);
 /// The longest sleep: a third of a lease.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// The minimum time between two renewals. It is so short that no lease is lost if one renewal fails.
@@ -38,7 +39,7 @@ pub(super) struct Worker {
     settler: Settler,
     transport: Arc<Transport>,
     attempts: JoinSet<()>,
-    under_way: HashMap<Id, Outgoing>,
+    under_way: HashMap<Id, Claimed>,
     renew_at: Instant,
 }
 
@@ -83,12 +84,12 @@ impl Worker {
     /// Starts attempts for due items, up to the limit, and returns when to check again.
     async fn claim_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         if !self.under_way.is_empty() && self.clock.instant() >= self.renew_at {
-            let items = self.under_way.values().map(|item| item.id).collect();
+            let items = self.under_way.values().map(|claimed| claimed.item.id).collect();
             self.outbox.renew(self.id, items).await?;
             self.renew_at = self.clock.instant().after(RENEWED_EVERY);
         }
-        if self.under_way.len() < ATTEMPTS {
-            let due = self.outbox.due(ATTEMPTS_A_DOMAIN, CANDIDATES, now).await?;
+        if self.under_way.len() < MAX_ATTEMPTS {
+            let due = self.outbox.due(MAX_ATTEMPTS_A_DOMAIN, CANDIDATES, now).await?;
             let claims = self.choose(due, now);
             if !claims.is_empty() {
                 let claimed = self.outbox.claim(self.id, claims).await?;
@@ -98,38 +99,41 @@ impl Worker {
         self.outbox.next_due(now).await
     }
 
-    /// The due items within the limits, overall and per domain. Items with a running attempt are skipped, even if their
-    /// lease was renewed too late.
+    /// The due items within the limits: overall, per project, and per domain of a project. Items with a running attempt
+    /// are skipped, even if their lease was renewed too late.
     fn choose(&self, due: Vec<Due>, now: Timestamp) -> Vec<Claim> {
-        let mut busy: HashMap<String, usize> = HashMap::new();
-        for item in self.under_way.values() {
-            *busy.entry(domain_of(&item.recipient).to_owned()).or_default() += 1;
+        let mut of_projects: HashMap<ProjectId, usize> = HashMap::new();
+        let mut of_domains: HashMap<(ProjectId, String), usize> = HashMap::new();
+        for Claimed { item, .. } in self.under_way.values() {
+            *of_projects.entry(item.project).or_default() += 1;
+            *of_domains.entry((item.project, domain_of(&item.recipient).to_owned())).or_default() += 1;
         }
-        let under_way: HashSet<OutgoingId> = self.under_way.values().map(|item| item.id).collect();
+        let under_way: HashSet<OutgoingId> = self.under_way.values().map(|claimed| claimed.item.id).collect();
         let has_place = |due: &Due| {
-            let busy = busy.entry(due.domain.clone()).or_default();
-            *busy += 1;
-            *busy <= ATTEMPTS_A_DOMAIN
+            let of_project = of_projects.entry(due.project).or_default();
+            let of_domain = of_domains.entry((due.project, due.domain.clone())).or_default();
+            let has_place = *of_project < MAX_ATTEMPTS_A_PROJECT && *of_domain < MAX_ATTEMPTS_A_DOMAIN;
+            *of_project += usize::from(has_place);
+            *of_domain += usize::from(has_place);
+            has_place
         };
         let claim = |due: Due| Claim { id: due.id, next_due: retry::next_due(now, due.attempts + 1) };
         let due = due.into_iter().filter(|due| !under_way.contains(&due.id));
-        due.filter(has_place).take(ATTEMPTS - self.under_way.len()).map(claim).collect()
+        due.filter(has_place).take(MAX_ATTEMPTS - self.under_way.len()).map(claim).collect()
     }
 
     fn start(&mut self, claimed: Claimed) {
-        let (settler, transport) = (self.settler.clone(), Arc::clone(&self.transport));
-        let item = claimed.item.clone();
+        let (settler, transport, item) = (self.settler.clone(), Arc::clone(&self.transport), claimed.clone());
         let task = self.attempts.spawn(async move {
-            let Claimed { item, raw } = claimed;
-            if let Some(recipient) = settler.local_recipient(&item) {
-                return settler.deliver_here(&item, &recipient, &raw).await;
+            let item = &claimed.item;
+            if let Some(recipient) = settler.local_recipient(item) {
+                return settler.deliver_here(&claimed, &recipient).await;
             }
-            let header = header_section(&raw).to_vec();
-            let outcome = match settler.check_time(&item) {
-                Ok(()) => transport.send(settler.mail(&item, raw)).await,
+            let outcome = match settler.check_time(item) {
+                Ok(()) => transport.send(settler.reverse_path(item), &item.recipient, settler.message(&claimed)).await,
                 Err(failure) => Err(failure),
             };
-            settler.settle(&item, &header, outcome).await;
+            settler.settle(&claimed, outcome).await;
         });
         self.under_way.insert(task.id(), item);
     }
@@ -140,9 +144,9 @@ impl Worker {
             Ok((id, ())) => *id,
             Err(error) => error.id(),
         };
-        if let (Some(item), Err(error)) = (self.under_way.remove(&id), result) {
-            tracing::error!(outgoing = %item.id, %error, "an attempt panicked");
-            self.settler.settle(&item, &[], Err(Failure::transient(3, 0, "internal error during the attempt"))).await;
+        if let (Some(claimed), Err(error)) = (self.under_way.remove(&id), result) {
+            tracing::error!(outgoing = %claimed.item.id, %error, "an attempt panicked");
+            self.settler.settle(&claimed, Err(Failure::transient(3, 0, "internal error during the attempt"))).await;
         }
     }
 

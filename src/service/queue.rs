@@ -28,7 +28,7 @@ impl Outbox {
         changed
     }
 
-    /// Items that are due and not leased, those that have been due longest first.
+    /// Items that are due and not leased; the projects take turns.
     ///
     /// # Errors
     /// If the store fails.
@@ -52,6 +52,14 @@ impl Outbox {
     pub async fn claim(&self, worker: WorkerId, claims: Vec<Claim>) -> Result<Vec<Claimed>, StoreError> {
         let now = self.clock.now();
         self.store.claim_outgoing(worker, claims, now.after(LEASE), now).await
+    }
+
+    /// A piece of the message of an item; `None` if the message was removed, or has no such piece.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn piece(&self, id: OutgoingId, position: usize) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.outgoing_piece(id, position).await
     }
 
     /// Renews the worker's leases on `items`.

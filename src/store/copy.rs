@@ -93,8 +93,9 @@ const TABLES: &[Table] = &[
         least_number,
         500,
         "number, id, project_id, kind, created_at, expires_at, deleted_at, opened_by_mail, closed, message_count,
-         last_sequence, emptied_sequence, swept_sequence, retention_days, last_received_at, faults_left",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16",
+         last_sequence, emptied_sequence, swept_sequence, retention_days, last_received_at, faults_left,
+         changes",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17",
         &[(0, Numbered::Inboxes)]
     ),
     table!(
@@ -147,11 +148,12 @@ const TABLES: &[Table] = &[
         "outgoing",
         "id",
         no_bytes,
-        8,
-        "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, raw, domain, attempts,
+        500,
+        "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, raw_size, domain, attempts,
          attempted_at, due_at, expires_at, worker, leased_until, last_reply, is_report",
         "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18"
     ),
+    table!("outgoing_chunks", "id", no_bytes, 8, "id, outgoing_id, position, data", "$1, $2, $3, $4"),
     table!(
         "attempts",
         "id",
@@ -165,8 +167,8 @@ const TABLES: &[Table] = &[
         "id",
         no_bytes,
         500,
-        "id, project_id, peer, sender, recipient, inbox_id, reason, reply, refused_at",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9"
+        "id, project_id, peer, sender, recipient, inbox_id, authenticated, reason, reply, refused_at",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10"
     ),
     table!("settings", "name", no_text, 500, "name, value", "$1, $2"),
 ];

@@ -148,7 +148,7 @@ async fn replace(
     const INSERT: &str = "
         INSERT INTO faults (inbox_number, position, point, action, reply, stores, seconds, times)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    const COUNT: &str = "UPDATE inboxes SET faults_left = $2 WHERE number = $1";
+    const COUNT: &str = "UPDATE inboxes SET faults_left = $2, changes = changes + 1 WHERE number = $1";
     let held = transaction.query(HOLD, values![&inbox, project, now]).await?;
     let Some(mut row) = held.into_iter().next() else { return Ok(false) };
     let (number, had_faults) = (row.integer()?, row.optional_integer()?.is_some());
@@ -213,7 +213,8 @@ pub(super) async fn write_uses(
 ) -> Result<(), DatabaseError> {
     const USE: &str = "UPDATE faults SET used = used + 1 WHERE number = $1";
     const RECORD: &str = "INSERT INTO fault_uses (fault_number, used_at) VALUES ($1, $2)";
-    const LEFT: &str = "UPDATE inboxes SET faults_left = faults_left - 1 WHERE number = $1";
+    const LEFT: &str = "
+        UPDATE inboxes SET faults_left = faults_left - 1, changes = changes + 1 WHERE number = $1";
     if uses.is_empty() {
         return Ok(());
     }

@@ -53,7 +53,7 @@ pub use deliveries::{
 pub use faults::RecipientFault;
 pub use mail::MailPage;
 pub use messages::{Cursor, Page, StoredMessage};
-pub use outgoing::NewOutgoing;
+pub use outgoing::{NewOutgoing, OUTGOING_PIECE};
 pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;

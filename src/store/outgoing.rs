@@ -1,11 +1,18 @@
 //! Outgoing items: messages that inboxes sent or will send, and the administrator's changes to them.
 
 use bytes::Bytes;
+use uuid::Uuid;
 
 use super::content::compress;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{EmailAddress, InboxId, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, Timestamp};
+
+/// Bytes in one piece of a message that waits to be sent. A worker has one piece of each attempt in memory.
+pub const OUTGOING_PIECE: usize = 64 * 1024;
+
+/// Removes the message of an item.
+pub(super) const REMOVE_CHUNKS_OF_OUTGOING: &str = "DELETE FROM outgoing_chunks WHERE outgoing_id = $1";
 
 /// The columns of an [`Outgoing`], in the order in which [`read_item`] reads them.
 macro_rules! item_columns {
@@ -39,8 +46,10 @@ pub struct NewOutgoing {
 
 #[derive(Clone, Debug)]
 struct QueuedMessage {
-    /// The composed message, compressed.
-    raw: Bytes,
+    /// Bytes of the composed message.
+    size: usize,
+    /// Its pieces, compressed.
+    chunks: Vec<Bytes>,
     expires_at: Timestamp,
 }
 
@@ -69,7 +78,8 @@ impl NewOutgoing {
     /// The same item, queued for the mail worker, which has until `expires_at` to send `raw`.
     #[must_use]
     pub fn queued(self, raw: &[u8], expires_at: Timestamp) -> Self {
-        Self { waiting: Some(QueuedMessage { raw: compress(raw), expires_at }), ..self }
+        let chunks = raw.chunks(OUTGOING_PIECE).map(compress).collect();
+        Self { waiting: Some(QueuedMessage { size: raw.len(), chunks, expires_at }), ..self }
     }
 
     /// The same item as a delivery status notification: it is sent with the null reverse-path, and never bounces.
@@ -128,7 +138,7 @@ impl Store {
         let parameters = values![
             filter.status.map_or("", OutgoingStatus::as_str),
             filter.project.is_some(),
-            filter.project.unwrap_or(ProjectId(uuid::Uuid::nil())),
+            filter.project.unwrap_or(ProjectId(Uuid::nil())),
             limit,
         ];
         let rows = self.database.query(LIST, parameters).await?;
@@ -148,7 +158,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         const RETRY: &str = "
             UPDATE outgoing SET status = 'queued', due_at = $2, expires_at = $3, worker = NULL, leased_until = NULL
-            WHERE id = $1 AND status <> 'sent' AND raw IS NOT NULL AND (worker IS NULL OR leased_until <= $2)";
+            WHERE id = $1 AND status <> 'sent' AND raw_size IS NOT NULL AND (worker IS NULL OR leased_until <= $2)";
         self.change_item(RETRY, values![id, now, expires_at]).await
     }
 
@@ -175,9 +185,10 @@ pub(super) async fn insert(
 ) -> Result<(), DatabaseError> {
     const INSERT: &str = "
         INSERT INTO outgoing (id, project_id, inbox_id, recipient, domain, subject, message_id, status, created_at,
-                              due_at, expires_at, raw, is_report)
+                              due_at, expires_at, raw_size, is_report)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
-    let mut rows = Vec::new();
+    const INSERT_CHUNK: &str = "INSERT INTO outgoing_chunks (id, outgoing_id, position, data) VALUES ($1, $2, $3, $4)";
+    let (mut rows, mut chunks) = (Vec::new(), Vec::new());
     for item in items {
         let waiting = item.waiting.as_ref();
         let status = if waiting.is_some() { OutgoingStatus::Queued } else { OutgoingStatus::Sent };
@@ -193,15 +204,20 @@ pub(super) async fn insert(
             now,
             waiting.map(|_| now),
             waiting.map(|waiting| waiting.expires_at),
-            waiting.map(|waiting| waiting.raw.clone()),
+            waiting.map(|waiting| waiting.size),
             item.is_report,
         ]);
-        if waiting.is_some() {
+        if let Some(waiting) = waiting {
+            let chunk = |(data, position): (&Bytes, i64)| values![Uuid::now_v7(), item.id, position, data.clone()];
+            chunks.extend(waiting.chunks.iter().zip(0..).map(chunk));
             transaction.notify(Change::Queue.key());
         }
     }
     if !rows.is_empty() {
         transaction.execute_many(INSERT, rows).await?;
+    }
+    if !chunks.is_empty() {
+        transaction.execute_many(INSERT_CHUNK, chunks).await?;
     }
     Ok(())
 }

@@ -41,33 +41,32 @@ impl Store {
     pub async fn mark(&self, watched: &Watched, now: Timestamp) -> Result<String, StoreError> {
         const INBOXES: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(last_sequence), 0) AS BIGINT),
-                CAST(COALESCE(SUM(message_count), 0) AS BIGINT)
+                CAST(COALESCE(SUM(changes), 0) AS BIGINT)
             FROM inboxes WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
         const INBOX: &str = "
-            SELECT (SELECT COALESCE(MAX(refused_at), 0) FROM refusals WHERE inbox_id = $3),
-                COALESCE(MAX(created_at), 0), COALESCE(MAX(last_sequence), 0),
-                COALESCE(MAX(message_count), 0) + 1000000 * COALESCE(MAX(faults_left), -1)
+            SELECT (SELECT COALESCE(MAX(refused_at), 0) FROM refusals WHERE inbox_id = $3 AND project_id = $1),
+                COALESCE(MAX(created_at), 0), COALESCE(MAX(last_sequence), 0), COALESCE(MAX(changes), 0)
             FROM inboxes WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2) AND id = $3";
         const OUTGOING: &str = "
-            SELECT COUNT(*), COALESCE(MAX(created_at), 0),
-                CAST(COALESCE(SUM(attempts), 0) AS BIGINT) + (
-                    SELECT COUNT(*) FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)),
-                CAST(COALESCE(SUM(CASE status WHEN 'queued' THEN 0 WHEN 'sent' THEN 1 ELSE 1000000 END), 0) AS BIGINT)
+            SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(attempts), 0) AS BIGINT),
+                (SELECT COUNT(*) FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)),
+                COUNT(CASE status WHEN 'sent' THEN 1 END), COUNT(CASE status WHEN 'failed' THEN 1 END)
             FROM outgoing WHERE project_id = $1";
         const REFUSED: &str = "
-            SELECT COUNT(*), COALESCE(MAX(refused_at), 0), 0, 0 FROM refusals WHERE $1 = 0 OR project_id = $2";
+            SELECT COUNT(*), COALESCE(MAX(refused_at), 0) FROM refusals WHERE $1 = 0 OR project_id = $2";
 
-        let (sql, parameters) = match watched {
-            Watched::Inboxes(project) => (INBOXES, vec![(*project).into(), now.into()]),
-            Watched::Inbox(project, id) => (INBOX, vec![(*project).into(), now.into(), id.as_str().into()]),
-            Watched::Outgoing(project) => (OUTGOING, vec![(*project).into()]),
+        let (sql, columns, parameters) = match watched {
+            Watched::Inboxes(project) => (INBOXES, 4, vec![(*project).into(), now.into()]),
+            Watched::Inbox(project, id) => (INBOX, 4, vec![(*project).into(), now.into(), id.as_str().into()]),
+            Watched::Outgoing(project) => (OUTGOING, 6, vec![(*project).into()]),
             Watched::Refused(project) => {
                 let id = project.unwrap_or(ProjectId(Uuid::nil())).into();
-                (REFUSED, vec![project.is_some().into(), id])
+                (REFUSED, 2, vec![project.is_some().into(), id])
             }
         };
         let rows = self.database.query(sql, parameters).await?;
         let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
-        Ok(format!("{}-{}-{}-{}", row.integer()?, row.integer()?, row.integer()?, row.integer()?))
+        let numbers: Result<Vec<String>, _> = (0..columns).map(|_| Ok(row.integer()?.to_string())).collect();
+        numbers.map(|numbers| numbers.join("-"))
     }
 }

@@ -229,6 +229,8 @@ async fn delete_project(mut transaction: Transaction, name: Value, now: Timestam
     const DELETE: &str = "
             UPDATE projects SET deleted_at = $2 WHERE name = $1 AND deleted_at IS NULL AND is_default = 0 RETURNING id";
     const ATTEMPTS: &str = "DELETE FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
+    const CHUNKS: &str =
+        "DELETE FROM outgoing_chunks WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
     const END_INBOXES: &str = "
             UPDATE inboxes SET kind = 'temporary', expires_at = $2, deleted_at = $2, closed = 1, message_count = 0,
                 emptied_sequence = last_sequence, retention_days = NULL
@@ -238,6 +240,7 @@ async fn delete_project(mut transaction: Transaction, name: Value, now: Timestam
     let id = Value::from(row.bytes()?);
     transaction.execute("DELETE FROM api_keys WHERE project_id = $1", vec![id.clone()]).await?;
     transaction.execute(ATTEMPTS, vec![id.clone()]).await?;
+    transaction.execute(CHUNKS, vec![id.clone()]).await?;
     transaction.execute("DELETE FROM outgoing WHERE project_id = $1", vec![id.clone()]).await?;
     transaction.execute("DELETE FROM refusals WHERE project_id = $1", vec![id.clone()]).await?;
     for mut row in transaction.query(END_INBOXES, vec![id, now.into()]).await? {

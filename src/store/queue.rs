@@ -7,16 +7,18 @@
 
 use super::attempts;
 use super::content::decompress;
-use super::outgoing::{item_columns, read_item};
+use super::outgoing::{REMOVE_CHUNKS_OF_OUTGOING, item_columns, read_item};
 use super::{Change, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Transaction, values};
-use crate::model::{Outgoing, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
+use crate::model::{Outgoing, OutgoingId, OutgoingStatus, ProjectId, Timestamp, WorkerId};
 
 /// An item that is due and not leased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due {
     /// Identifies it.
     pub id: OutgoingId,
+    /// The project that sends it.
+    pub project: ProjectId,
     /// The domain of its recipient.
     pub domain: String,
     /// The number of attempts so far.
@@ -32,13 +34,13 @@ pub struct Claim {
     pub next_due: Timestamp,
 }
 
-/// An item that a worker has claimed, with its message.
+/// An item that a worker has claimed.
 #[derive(Clone, Debug)]
 pub struct Claimed {
     /// The item; its attempts include this one.
     pub item: Outgoing,
-    /// The composed message.
-    pub raw: Vec<u8>,
+    /// Bytes of the composed message, which [`Store::outgoing_piece`] reads.
+    pub size: usize,
 }
 
 /// The result of an attempt.
@@ -61,24 +63,28 @@ pub struct Settlement {
 }
 
 impl Store {
-    /// Items that are due and not leased, those that have been due longest first: at most `a_domain` per domain and
-    /// `limit` in all.
+    /// Items that are due and not leased: at most `a_domain` for each domain of a project, and `limit` in all. The
+    /// projects take turns; the items of a project that have been due longest come first.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn due_outgoing(&self, a_domain: i64, limit: i64, now: Timestamp) -> Result<Vec<Due>, StoreError> {
         const DUE: &str = "
-            SELECT id, domain, attempts FROM (
-                SELECT id, domain, attempts, due_at,
-                    ROW_NUMBER() OVER (PARTITION BY domain ORDER BY due_at, id) AS place
-                FROM outgoing WHERE status = 'queued' AND due_at <= $1
-                    AND (worker IS NULL OR leased_until <= $1)
-            ) AS waiting WHERE place <= $2 ORDER BY due_at, id LIMIT $3";
+            SELECT id, project_id, domain, attempts FROM (
+                SELECT id, project_id, domain, attempts, due_at,
+                    ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY due_at, id) AS turn
+                FROM (
+                    SELECT id, project_id, domain, attempts, due_at,
+                        ROW_NUMBER() OVER (PARTITION BY project_id, domain ORDER BY due_at, id) AS place
+                    FROM outgoing WHERE status = 'queued' AND due_at <= $1
+                        AND (worker IS NULL OR leased_until <= $1)
+                ) AS waiting WHERE place <= $2
+            ) AS in_turn ORDER BY turn, due_at, id LIMIT $3";
         let parameters = values![now, a_domain, limit];
         let rows = self.database.query(DUE, parameters).await?;
         let due = rows.into_iter().map(|mut row| {
-            let (id, domain) = (OutgoingId(row.uuid()?), row.text()?);
-            Ok(Due { id, domain, attempts: u32::try_from(row.integer()?).unwrap_or(u32::MAX) })
+            let (id, project, domain) = (OutgoingId(row.uuid()?), ProjectId(row.uuid()?), row.text()?);
+            Ok(Due { id, project, domain, attempts: u32::try_from(row.integer()?).unwrap_or(u32::MAX) })
         });
         Ok(due.collect::<Result<_, DatabaseError>>()?)
     }
@@ -127,7 +133,7 @@ impl Store {
                 AND (worker IS NULL OR leased_until <= $2)
              RETURNING ",
             item_columns!(),
-            ", raw"
+            ", raw_size"
         );
         let parameters = claims.iter().map(|claim| values![claim.id, now, claim.next_due, worker, leased_until,]);
         let parameters = parameters.collect();
@@ -139,9 +145,21 @@ impl Store {
         let rows = self.database.transact(claim).await?;
         let claimed = rows.into_iter().flatten().map(|mut row| {
             let item = read_item(&mut row)?;
-            Ok(Claimed { item, raw: decompress(&row.bytes()?)? })
+            let size = row.optional_integer()?.unwrap_or_default();
+            Ok(Claimed { item, size: usize::try_from(size).unwrap_or_default() })
         });
         claimed.collect()
+    }
+
+    /// A piece of the message of a queued item; `None` if the message was removed, or has no such piece.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn outgoing_piece(&self, id: OutgoingId, position: usize) -> Result<Option<Vec<u8>>, StoreError> {
+        const PIECE: &str = "SELECT data FROM outgoing_chunks WHERE outgoing_id = $1 AND position = $2";
+        let rows = self.database.look_up(PIECE, values![id, position]).await?;
+        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        Ok(Some(decompress(&row.bytes()?)?))
     }
 
     /// Extends the leases that a worker has on `items` until `leased_until`.
@@ -203,7 +221,7 @@ impl Store {
 pub(super) async fn settle(transaction: &mut Transaction, settlement: &Settlement) -> Result<bool, DatabaseError> {
     const SETTLE: &str = "
         UPDATE outgoing SET status = $4, due_at = $5, last_reply = $6, worker = NULL, leased_until = NULL,
-            raw = CASE WHEN $4 = 'sent' THEN NULL ELSE raw END
+            raw_size = CASE WHEN $4 = 'sent' THEN NULL ELSE raw_size END
         WHERE id = $1 AND worker = $2 AND attempts = $3 AND status = 'queued'";
     let parameters = values![
         settlement.id,
@@ -217,6 +235,9 @@ pub(super) async fn settle(transaction: &mut Transaction, settlement: &Settlemen
     let settled = transaction.execute(SETTLE, parameters).await? == 1;
     if settled {
         attempts::keep(transaction, settlement).await?;
+        if settlement.status == OutgoingStatus::Sent {
+            transaction.execute(REMOVE_CHUNKS_OF_OUTGOING, values![settlement.id]).await?;
+        }
     }
     Ok(settled)
 }

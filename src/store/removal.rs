@@ -35,7 +35,8 @@ async fn delete(
         UPDATE messages SET content_number = NULL, is_shared = 0, parsed_size = 0, raw_size = 0, sender = '',
             subject = '', subject_folded = ''
         WHERE id = $1";
-    const COUNT: &str = "UPDATE inboxes SET message_count = message_count - 1 WHERE number = $1";
+    const COUNT: &str = "
+        UPDATE inboxes SET message_count = message_count - 1, changes = changes + 1 WHERE number = $1";
     let Some(mut row) = transaction.query(INBOX, values![id, project, now]).await?.into_iter().next() else {
         return Ok(false);
     };

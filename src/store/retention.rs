@@ -27,7 +27,7 @@ impl Store {
     /// If the database fails.
     pub async fn set_retention_days(&self, inbox: &Inbox, days: Option<i64>) -> Result<bool, StoreError> {
         const SET: &str = "
-            UPDATE inboxes SET retention_days = $3
+            UPDATE inboxes SET retention_days = $3, changes = changes + 1
             WHERE id = $1 AND project_id = $2 AND kind = 'permanent' AND closed = 0";
         Ok(self.change(SET, values![&inbox.id, inbox.project, days], None).await? == 1)
     }
@@ -49,7 +49,7 @@ pub(super) async fn take_old_messages(transaction: &mut Transaction, now: Timest
             ORDER BY sequence LIMIT $4) AS oldest
         WHERE received_at <= $3";
     const TAKE: &str = "
-        UPDATE inboxes SET emptied_sequence = $2, message_count = message_count - (
+        UPDATE inboxes SET changes = changes + 1, emptied_sequence = $2, message_count = message_count - (
             SELECT COUNT(content_number) FROM messages
             WHERE inbox_number = $1 AND sequence > inboxes.emptied_sequence AND sequence <= $2)
         WHERE number = $1";

@@ -51,7 +51,10 @@ CREATE TABLE inboxes (
     retention_days BIGINT,
     -- How many uses its faults have left; null if it has none. Negative if its faults belong to an earlier inbox with
     -- the same address and have to be removed.
-    faults_left BIGINT
+    faults_left BIGINT,
+    -- How often something other than new mail has changed it: deletions, restored messages, faults and their uses.
+    -- Together with last_sequence it shows whether a page is out of date.
+    changes BIGINT NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX inboxes_by_id ON inboxes (id);
 CREATE INDEX inboxes_by_expiry ON inboxes (closed, expires_at);
@@ -150,8 +153,8 @@ CREATE TABLE outgoing (
     message_id TEXT NOT NULL,
     status TEXT NOT NULL,
     created_at BIGINT NOT NULL,
-    -- The composed message, compressed; null once it is sent, or if it was delivered to a local inbox.
-    raw {bytes},
+    -- The bytes of the composed message; null once it is sent, or if it was delivered to a local inbox.
+    raw_size BIGINT,
     attempts BIGINT NOT NULL DEFAULT 0,
     attempted_at BIGINT,
     -- When the next attempt is due, and when the item expires; null if it was never in the queue.
@@ -168,6 +171,15 @@ CREATE INDEX outgoing_by_age ON outgoing (created_at);
 CREATE INDEX outgoing_by_project ON outgoing (project_id, id);
 CREATE INDEX outgoing_queue ON outgoing (due_at) WHERE status = 'queued';
 CREATE INDEX outgoing_leased ON outgoing (worker) WHERE worker IS NOT NULL;
+
+-- The composed messages, compressed in pieces, so that the mail worker never has a whole message in memory.
+CREATE TABLE outgoing_chunks (
+    id {bytes} NOT NULL PRIMARY KEY,
+    outgoing_id {bytes} NOT NULL,
+    position BIGINT NOT NULL,
+    data {bytes} NOT NULL
+);
+CREATE UNIQUE INDEX outgoing_chunks_by_position ON outgoing_chunks (outgoing_id, position);
 
 -- The result of each attempt to send an outgoing item.
 CREATE TABLE attempts (

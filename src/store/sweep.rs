@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::outgoing::REMOVE_CHUNKS_OF_OUTGOING;
 use super::trash::empty_trash;
 use super::{Store, StoreError, faults, retention};
 use crate::db::{Row, Transaction, Value, values};
@@ -161,6 +162,8 @@ async fn forget_outgoing(transaction: &mut Transaction, sent_before: Timestamp) 
     let count = forgotten.len() as u64;
     let ids: Result<Vec<Vec<Value>>, _> =
         forgotten.into_iter().map(|mut row| row.bytes().map(|id| vec![Value::from(id)])).collect();
-    transaction.execute_many("DELETE FROM attempts WHERE outgoing_id = $1", ids?).await?;
+    let ids = ids?;
+    transaction.execute_many("DELETE FROM attempts WHERE outgoing_id = $1", ids.clone()).await?;
+    transaction.execute_many(REMOVE_CHUNKS_OF_OUTGOING, ids).await?;
     Ok(count)
 }

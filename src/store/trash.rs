@@ -98,7 +98,8 @@ async fn throw_messages(
     const EMPTY: &str = "
         UPDATE messages SET content_number = NULL
         WHERE number IN (SELECT message_number FROM trash WHERE deletion = $1)";
-    const COUNT: &str = "UPDATE inboxes SET message_count = message_count - $2 WHERE number = $1";
+    const COUNT: &str = "
+        UPDATE inboxes SET message_count = message_count - $2, changes = changes + 1 WHERE number = $1";
     let found = transaction.query(INBOX, values![&inbox.id, inbox.created_at]).await?;
     let Some(number) = found.into_iter().next().map(|mut row| row.integer()).transpose()? else { return Ok(0) };
     let one = id.unwrap_or(MessageId(Uuid::nil()));
@@ -174,7 +175,7 @@ async fn restore(
             AND number IN (SELECT message_number FROM trash WHERE deletion = $1 AND inbox_number = $2)
             AND sequence > (SELECT emptied_sequence FROM inboxes WHERE number = $2 AND closed = 0)";
     const COUNT: &str = "
-        UPDATE inboxes SET message_count = (
+        UPDATE inboxes SET changes = changes + 1, message_count = (
             SELECT COUNT(content_number) FROM messages
             WHERE inbox_number = $1 AND sequence > inboxes.emptied_sequence)
         WHERE number = $1 AND closed = 0";

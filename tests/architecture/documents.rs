@@ -48,6 +48,19 @@ fn the_readmes_quote_the_examples_as_they_are() {
     }
 }
 
+#[test]
+fn the_guide_s_examples_of_codes_are_true() {
+    let guide = fs::read_to_string(root().join("docs/guide.md")).unwrap();
+    let (_, table) = guide.split_once("| text | `otp` | reason |\n|---|---|---|\n").unwrap();
+    let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    assert!(rows.len() >= 8, "{rows:?}");
+    for row in rows {
+        let [text, code] = [1, 2].map(|cell| row.split('|').nth(cell).unwrap().trim().trim_matches('`'));
+        let message = format!("Subject: Hello\r\n\r\n{text}\r\n");
+        assert_eq!(restante_mail::parse(message.as_bytes()).otp, code, "{text}");
+    }
+}
+
 /// Every Markdown file of the repository, with its path relative to the root.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();

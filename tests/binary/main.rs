@@ -13,6 +13,7 @@ mod files;
 mod flood;
 mod full_disk;
 mod helpers;
+mod large_sends;
 mod log;
 mod mail_clients;
 mod mcp;

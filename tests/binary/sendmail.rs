@@ -80,3 +80,41 @@ fn the_exit_codes_are_sendmail_s() {
         assert!(said.contains(says), "{said}");
     }
 }
+
+#[test]
+fn a_short_message_is_delivered_whatever_its_header() {
+    let (_data_dir, server, key) = first_start();
+    let bodies = ["word", "word\n", "\nword", "\n\nword\n", "word word\nword", ": word", "From:\n\nword", "\0word"];
+    let others = ["", "\n", "\r\n\r\n", " ", " word", "From", "From:", "Subject\n\n", ":\nword", "a:", "é"];
+    for (number, text) in bodies.iter().chain(&others).enumerate() {
+        let inbox = format!("short{number}");
+        let sent = sendmail(&server.smtp, &["-i", &format!("{inbox}@restante.test")], text);
+        assert_eq!(sent.status.code(), Some(0), "{text:?}: {sent:?}");
+        let message = message(&server, &key, &inbox);
+        if number < bodies.len() {
+            assert!(message["text"].as_str().unwrap().contains("word"), "{text:?}: {message}");
+        }
+        // With -t, it has no recipient.
+        let sent = sendmail(&server.smtp, &["-t", "-i"], text);
+        assert_eq!(sent.status.code(), Some(64), "{text:?}: {sent:?}");
+    }
+}
+
+#[test]
+fn many_recipients_are_divided_into_transactions_and_the_missing_ones_are_named() {
+    let (_data_dir, server, key) = first_start();
+    let list = |bad: &str| {
+        let all: Vec<String> = (0..300).map(|number| format!("r{number:03}@restante.test")).collect();
+        format!("From: a@shop.example\nTo: {}{bad}\nSubject: many\n\ntext\n", all.join(",\n "))
+    };
+    let sent = sendmail(&server.smtp, &["-t"], &list(""));
+    assert_eq!(sent.status.code(), Some(0), "{sent:?}");
+    for inbox in ["r000", "r099", "r100", "r299"] {
+        assert_eq!(message(&server, &key, inbox)["subject"], "many");
+    }
+    let sent = sendmail(&server.smtp, &["-t"], &list(",\n r150@elsewhere.example"));
+    let said = String::from_utf8(sent.stderr).unwrap();
+    assert_eq!(sent.status.code(), Some(69), "{said}");
+    assert!(said.contains("accepted for 100 of 301 recipients, but not for: r100@restante.test, r101@"), "{said}");
+    assert!(said.contains("r150@elsewhere.example") && !said.contains("r099@"), "{said}");
+}

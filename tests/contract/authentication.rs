@@ -31,7 +31,8 @@ fn assert_unauthorized(answer: &Answer) {
     assert_eq!(answer.headers["www-authenticate"], "Bearer");
 }
 
-pub async fn without_a_key_nothing_is_said_about_what_exists(engine: Engine) {
+#[testkit::each_engine]
+async fn without_a_key_nothing_is_said_about_what_exists(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for prefix in ["/v1", "/api/v1"] {
@@ -41,7 +42,8 @@ pub async fn without_a_key_nothing_is_said_about_what_exists(engine: Engine) {
     }
 }
 
-pub async fn a_wrong_key_is_as_good_as_none(engine: Engine) {
+#[testkit::each_engine]
+async fn a_wrong_key_is_as_good_as_none(engine: Engine) {
     let api = Harness::on(engine).await;
     let key = api.key.as_str();
     let stranger = restante::model::ApiKey::generate();
@@ -62,7 +64,8 @@ pub async fn a_wrong_key_is_as_good_as_none(engine: Engine) {
     }
 }
 
-pub async fn a_key_is_taken_from_either_header(engine: Engine) {
+#[testkit::each_engine]
+async fn a_key_is_taken_from_either_header(engine: Engine) {
     let api = Harness::on(engine).await;
     let key = api.key.as_str();
     for headers in [
@@ -79,7 +82,8 @@ pub async fn a_key_is_taken_from_either_header(engine: Engine) {
     }
 }
 
-pub async fn public_paths_need_no_key_and_ignore_a_wrong_one(engine: Engine) {
+#[testkit::each_engine]
+async fn public_paths_need_no_key_and_ignore_a_wrong_one(engine: Engine) {
     let api = Harness::on(engine).await;
     for path in ["/llm", "/llms.txt", "/openapi.json", "/v1/health", "/api/v1/health", "/health"] {
         assert_eq!(call(&api, "GET", path, &[]).await.status, 200, "{path}");
@@ -87,7 +91,8 @@ pub async fn public_paths_need_no_key_and_ignore_a_wrong_one(engine: Engine) {
     }
 }
 
-pub async fn the_alias_prefix_answers_like_the_first(engine: Engine) {
+#[testkit::each_engine]
+async fn the_alias_prefix_answers_like_the_first(engine: Engine) {
     let api = Harness::on(engine).await;
     let created = api.call("POST", "/api/v1/inboxes", "").await;
     assert_eq!(created.status, 201);
@@ -109,7 +114,8 @@ pub async fn the_alias_prefix_answers_like_the_first(engine: Engine) {
     assert_eq!(api.call("DELETE", &format!("/api/v1/inboxes/{id}"), "").await.status, 204);
 }
 
-pub async fn what_belongs_to_another_key_does_not_exist(engine: Engine) {
+#[testkit::each_engine]
+async fn what_belongs_to_another_key_does_not_exist(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let message = api.deliver(&inbox, "Hello").await;
@@ -122,7 +128,8 @@ pub async fn what_belongs_to_another_key_does_not_exist(engine: Engine) {
     assert_eq!(api.get(&format!("/v1/messages/{message}")).await.status, 200, "and it is still there");
 }
 
-pub async fn the_key_is_checked_first_then_the_inbox_then_query_and_body(engine: Engine) {
+#[testkit::each_engine]
+async fn the_key_is_checked_first_then_the_inbox_then_query_and_body(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for (method, rest, text) in [

@@ -23,7 +23,8 @@ fn stalled() -> Body {
     Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>())
 }
 
-pub async fn a_form_of_a_stranger_is_small(engine: Engine) {
+#[testkit::each_engine]
+async fn a_form_of_a_stranger_is_small(engine: Engine) {
     let api = Harness::on(engine).await;
     let secret = |bytes: usize| format!("secret={}", "x".repeat(bytes - 7));
     assert_eq!(sign_in(&api, secret(16 * 1024)).await.status, 401);
@@ -32,7 +33,8 @@ pub async fn a_form_of_a_stranger_is_small(engine: Engine) {
     assert_eq!(sign_in(&api, "a=b&".repeat(11)).await.status, 413);
 }
 
-pub async fn a_subject_filter_has_a_limit(engine: Engine) {
+#[testkit::each_engine]
+async fn a_subject_filter_has_a_limit(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let messages = format!("/v1/inboxes/{inbox}/messages");
@@ -48,7 +50,8 @@ pub async fn a_subject_filter_has_a_limit(engine: Engine) {
     }
 }
 
-pub async fn a_send_takes_its_place_before_its_body_is_read(engine: Engine) {
+#[testkit::each_engine]
+async fn a_send_takes_its_place_before_its_body_is_read(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let send = format!("/v1/inboxes/{inbox}/messages");
@@ -65,7 +68,8 @@ pub async fn a_send_takes_its_place_before_its_body_is_read(engine: Engine) {
     assert_eq!(api.service.budget().free() as u64, 256 * MIB);
 }
 
-pub async fn past_the_budget_a_request_waits_and_then_gets_a_503(engine: Engine) {
+#[testkit::each_engine]
+async fn past_the_budget_a_request_waits_and_then_gets_a_503(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let all = api.service.budget().take(256 * MIB).await.unwrap();
@@ -82,7 +86,8 @@ pub async fn past_the_budget_a_request_waits_and_then_gets_a_503(engine: Engine)
     assert_eq!(create().await.status, 201);
 }
 
-pub async fn an_answer_holds_its_room_until_it_is_sent(engine: Engine) {
+#[testkit::each_engine]
+async fn an_answer_holds_its_room_until_it_is_sent(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let large = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(100_000));
@@ -106,7 +111,8 @@ pub async fn an_answer_holds_its_room_until_it_is_sent(engine: Engine) {
     }
 }
 
-pub async fn a_list_of_large_messages_fits_into_a_small_part_of_the_budget(engine: Engine) {
+#[testkit::each_engine]
+async fn a_list_of_large_messages_fits_into_a_small_part_of_the_budget(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
     let large = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(100_000));

@@ -10,7 +10,8 @@ use testkit::{Engine, Harness, START, within};
 const HOUR: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);
 
-pub async fn a_wait_ends_in_time_when_the_clock_is_set_back(engine: Engine) {
+#[testkit::each_engine]
+async fn a_wait_ends_in_time_when_the_clock_is_set_back(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let started = api.clock.instant();
@@ -27,7 +28,8 @@ pub async fn a_wait_ends_in_time_when_the_clock_is_set_back(engine: Engine) {
     assert!((3 * SECOND..HOUR).contains(&taken), "{taken:?}");
 }
 
-pub async fn a_rotated_key_stops_in_time_when_the_clock_is_set_back(engine: Engine) {
+#[testkit::each_engine]
+async fn a_rotated_key_stops_in_time_when_the_clock_is_set_back(engine: Engine) {
     let api = Harness::on(engine).await;
     let status = async |key| api.call_with(key, "POST", "/v1/inboxes", Body::empty()).await.status;
     let new = api.service.projects().rotate_key("other", 6 * SECOND).await.unwrap();

@@ -5,7 +5,8 @@ use serde_json::Value;
 use crate::openapi::operations;
 use testkit::{BASE_URL, Engine, Harness};
 
-pub async fn the_guide_is_markdown_under_both_names(engine: Engine) {
+#[testkit::each_engine]
+async fn the_guide_is_markdown_under_both_names(engine: Engine) {
     let api = Harness::on(engine).await;
     let guide = api.get("/llm").await;
     assert_eq!(guide.status, 200);
@@ -17,7 +18,8 @@ pub async fn the_guide_is_markdown_under_both_names(engine: Engine) {
     );
 }
 
-pub async fn the_guide_names_this_installation_and_the_version(engine: Engine) {
+#[testkit::each_engine]
+async fn the_guide_names_this_installation_and_the_version(engine: Engine) {
     let api = Harness::on(engine).await;
     let guide = api.get("/llm").await.body;
     assert!(!guide.contains("{base_url}") && !guide.contains("{mail_domain}") && !guide.contains("_per_key}"));
@@ -34,7 +36,8 @@ pub async fn the_guide_names_this_installation_and_the_version(engine: Engine) {
     }
 }
 
-pub async fn the_guide_has_every_endpoint_and_every_error(engine: Engine) {
+#[testkit::each_engine]
+async fn the_guide_has_every_endpoint_and_every_error(engine: Engine) {
     let api = Harness::on(engine).await;
     let guide = api.get("/llm").await.body;
     let document: Value = api.get("/openapi.json").await.json();
@@ -61,7 +64,8 @@ fn collect_error_texts(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-pub async fn the_contract_names_this_installation_and_the_version(engine: Engine) {
+#[testkit::each_engine]
+async fn the_contract_names_this_installation_and_the_version(engine: Engine) {
     let api = Harness::on(engine).await;
     let answer = api.get("/openapi.json").await;
     assert!(!answer.body.contains("{base_url}") && !answer.body.contains("_per_key}"));

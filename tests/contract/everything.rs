@@ -25,7 +25,8 @@ fn large() -> String {
     format!("Subject: Large\r\n\r\n{}", lines.collect::<String>())
 }
 
-pub async fn the_details_say_how_a_message_came_and_what_is_in_it(engine: Engine) {
+#[testkit::each_engine]
+async fn the_details_say_how_a_message_came_and_what_is_in_it(engine: Engine) {
     let api = Harness::on(engine).await;
     let (smtp, inbox) = (Smtp::start(&api).await, api.create_inbox().await);
     assert!(smtp.send(&format!("{inbox}@{MAIL_DOMAIN}"), MAIL).await.starts_with("250"));
@@ -53,7 +54,8 @@ pub async fn the_details_say_how_a_message_came_and_what_is_in_it(engine: Engine
     assert_eq!(details["attachments"][1]["filename"], "../n\u{f6}te.txt");
 }
 
-pub async fn a_sender_that_could_have_no_inbox_is_kept_as_it_was_given(engine: Engine) {
+#[testkit::each_engine]
+async fn a_sender_that_could_have_no_inbox_is_kept_as_it_was_given(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     let long = format!("bounces+{}@client.example", "x".repeat(80));
@@ -69,7 +71,8 @@ pub async fn a_sender_that_could_have_no_inbox_is_kept_as_it_was_given(engine: E
     }
 }
 
-pub async fn a_message_of_the_service_itself_came_over_no_connection(engine: Engine) {
+#[testkit::each_engine]
+async fn a_message_of_the_service_itself_came_over_no_connection(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let address = format!("{inbox}@{MAIL_DOMAIN}");
@@ -91,7 +94,8 @@ pub async fn a_message_of_the_service_itself_came_over_no_connection(engine: Eng
     assert_eq!(foreign.error(), (404, "outgoing message not found".to_owned()));
 }
 
-pub async fn an_attachment_is_a_download_that_nothing_can_run(engine: Engine) {
+#[testkit::each_engine]
+async fn an_attachment_is_a_download_that_nothing_can_run(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let id = api.deliver_raw(&inbox, MAIL).await;
@@ -109,7 +113,8 @@ pub async fn an_attachment_is_a_download_that_nothing_can_run(engine: Engine) {
     }
 }
 
-pub async fn a_page_shows_images_and_runs_nothing(engine: Engine) {
+#[testkit::each_engine]
+async fn a_page_shows_images_and_runs_nothing(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let id = api.deliver_raw(&inbox, MAIL).await;
@@ -123,7 +128,8 @@ pub async fn a_page_shows_images_and_runs_nothing(engine: Engine) {
     assert!(page.body.ends_with("1 &lt; 2 &amp; 3</pre>"), "{}", page.body);
 }
 
-pub async fn a_large_message_is_the_same_in_pieces(engine: Engine) {
+#[testkit::each_engine]
+async fn a_large_message_is_the_same_in_pieces(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     api.deliver(&inbox, "first").await;
@@ -147,7 +153,8 @@ pub async fn a_large_message_is_the_same_in_pieces(engine: Engine) {
     assert_eq!(api.service.budget().free(), 256 << 20);
 }
 
-pub async fn filters_by_sender_and_content_combine(engine: Engine) {
+#[testkit::each_engine]
+async fn filters_by_sender_and_content_combine(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let bodies = [
@@ -177,7 +184,8 @@ pub async fn filters_by_sender_and_content_combine(engine: Engine) {
     }
 }
 
-pub async fn a_deleted_message_is_gone_and_still_a_cursor(engine: Engine) {
+#[testkit::each_engine]
+async fn a_deleted_message_is_gone_and_still_a_cursor(engine: Engine) {
     let api = Harness::on(engine).await;
     let (inbox, other) = (api.create_inbox().await, api.create_inbox().await);
     let first = api.deliver(&inbox, "first").await;
@@ -201,7 +209,8 @@ pub async fn a_deleted_message_is_gone_and_still_a_cursor(engine: Engine) {
     assert_eq!(elsewhere.error(), (400, "invalid after".to_owned()));
 }
 
-pub async fn an_inbox_that_was_full_takes_mail_once_a_message_is_deleted(engine: Engine) {
+#[testkit::each_engine]
+async fn an_inbox_that_was_full_takes_mail_once_a_message_is_deleted(engine: Engine) {
     let api = Harness::on(engine).await;
     let (smtp, inbox) = (Smtp::start(&api).await, api.create_inbox().await);
     let id = api.deliver(&inbox, "first").await;
@@ -212,7 +221,8 @@ pub async fn an_inbox_that_was_full_takes_mail_once_a_message_is_deleted(engine:
     assert!(smtp.send(&address, MAIL).await.starts_with("250"));
 }
 
-pub async fn of_a_shared_message_each_recipient_deletes_their_own(engine: Engine) {
+#[testkit::each_engine]
+async fn of_a_shared_message_each_recipient_deletes_their_own(engine: Engine) {
     let api = Harness::on(engine).await;
     let (smtp, one, other) = (Smtp::start(&api).await, api.create_inbox().await, api.create_inbox().await);
     let addresses = [format!("{one}@{MAIL_DOMAIN}"), format!("{other}@{MAIL_DOMAIN}")];

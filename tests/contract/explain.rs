@@ -42,7 +42,8 @@ fn assert_summary(explained: &Value, part: &str) {
     assert!(summary.contains(part), "{part:?} is not in {summary:?}");
 }
 
-pub async fn nothing_has_connected(engine: Engine) {
+#[testkit::each_engine]
+async fn nothing_has_connected(engine: Engine) {
     let (api, _smtp, inbox) = start(engine).await;
     api.clock.advance(Duration::from_secs(32));
     let explained = explain(&api, &inbox, "").await;
@@ -59,7 +60,8 @@ pub async fn nothing_has_connected(engine: Engine) {
     assert_eq!(explained["smtp"], unused);
 }
 
-pub async fn messages_came_but_the_filters_exclude_them(engine: Engine) {
+#[testkit::each_engine]
+async fn messages_came_but_the_filters_exclude_them(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     assert!(
@@ -81,7 +83,8 @@ pub async fn messages_came_but_the_filters_exclude_them(engine: Engine) {
     assert_eq!(api.get(&format!("/v1/inboxes/{inbox}/explain?after=x")).await.error().1, "invalid after");
 }
 
-pub async fn mail_was_refused(engine: Engine) {
+#[testkit::each_engine]
+async fn mail_was_refused(engine: Engine) {
     let large = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(7_000));
     let loops = format!("{}Subject: loop\r\n\r\n", "Received: from a by b\r\n".repeat(101));
     for (message, reply) in [("Subject: bare\n\r\n\r\n", "550 5.6.11"), (&large, "552 5.3.4"), (&loops, "554 5.4.6")] {
@@ -96,7 +99,8 @@ pub async fn mail_was_refused(engine: Engine) {
     }
 }
 
-pub async fn each_recipient_of_a_refused_message_hears_of_it_alone(engine: Engine) {
+#[testkit::each_engine]
+async fn each_recipient_of_a_refused_message_hears_of_it_alone(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     let others = api.create_inbox_with(&api.other_key).await;
     let mut client = smtp.client().await;
@@ -108,7 +112,8 @@ pub async fn each_recipient_of_a_refused_message_hears_of_it_alone(engine: Engin
     assert_eq!(explained["refused"][0]["recipient"], address(&others));
 }
 
-pub async fn a_recipient_was_refused(engine: Engine) {
+#[testkit::each_engine]
+async fn a_recipient_was_refused(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     api.run_sql(&format!("UPDATE inboxes SET message_count = 999 WHERE id = '{inbox}'")).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
@@ -138,7 +143,8 @@ pub async fn a_recipient_was_refused(engine: Engine) {
     assert_summary(&explained, &format!("Mail to {abroad}@else.example was rejected 0 s ago: 550 5.7.1"));
 }
 
-pub async fn the_address_was_mistyped(engine: Engine) {
+#[testkit::each_engine]
+async fn the_address_was_mistyped(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     let typo = format!("{inbox}x");
     assert!(smtp.send(&address(&typo), MAIL).await.starts_with("250"));
@@ -149,7 +155,8 @@ pub async fn the_address_was_mistyped(engine: Engine) {
     assert_eq!(similar, [json!(address(&typo)), json!("something-else@restante.test")]);
 }
 
-pub async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
+#[testkit::each_engine]
+async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
     let (api, smtp, older) = start(engine).await;
     api.clock.advance(Duration::from_secs(1));
     let inbox = format!("{older}x");
@@ -161,13 +168,15 @@ pub async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
     assert_eq!(explained["similar"][0]["address"], address(&older));
 }
 
-pub async fn mail_opened_another_inbox(engine: Engine) {
+#[testkit::each_engine]
+async fn mail_opened_another_inbox(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send("somebody@restante.test", MAIL).await.starts_with("250"));
     assert_summary(&explain(&api, &inbox, "").await, "a message created the inbox somebody@restante.test");
 }
 
-pub async fn mail_went_to_another_domain(engine: Engine) {
+#[testkit::each_engine]
+async fn mail_went_to_another_domain(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     let mut client = smtp.client().await;
     assert!(client.send(&["somebody@else.example"], MAIL).await.starts_with("550 5.7.1"));
@@ -183,7 +192,8 @@ pub async fn mail_went_to_another_domain(engine: Engine) {
     assert!(!explained.to_string().contains("somebody"), "{explained}");
 }
 
-pub async fn a_refusal_without_a_recipient_is_shown_but_does_not_decide(engine: Engine) {
+#[testkit::each_engine]
+async fn a_refusal_without_a_recipient_is_shown_but_does_not_decide(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     let mut client = smtp.client().await;
     assert!(client.say("MAIL FROM:<no address>").await.starts_with("5"));
@@ -192,7 +202,8 @@ pub async fn a_refusal_without_a_recipient_is_shown_but_does_not_decide(engine: 
     assert_summary(&explained, "Clients use SMTP");
 }
 
-pub async fn refusals_of_another_project_s_mail_are_not_shown(engine: Engine) {
+#[testkit::each_engine]
+async fn refusals_of_another_project_s_mail_are_not_shown(engine: Engine) {
     let (api, smtp, _) = start(engine).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
     let explain = async || {
@@ -226,7 +237,8 @@ pub async fn refusals_of_another_project_s_mail_are_not_shown(engine: Engine) {
     assert_eq!((refused.len(), &refused[0]["recipient"]), (3, &json!(abroad)), "{refused:?}");
 }
 
-pub async fn the_inbox_has_ended(engine: Engine) {
+#[testkit::each_engine]
+async fn the_inbox_has_ended(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     let deleted = api.create_inbox().await;
@@ -244,7 +256,8 @@ pub async fn the_inbox_has_ended(engine: Engine) {
     assert_eq!(explained["messages"], json!({"count": 0, "latest": []}));
 }
 
-pub async fn only_the_owner_is_answered(engine: Engine) {
+#[testkit::each_engine]
+async fn only_the_owner_is_answered(engine: Engine) {
     let (api, _smtp, _inbox) = start(engine).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
     for id in [theirs.as_str(), "nobody", "%ff"] {

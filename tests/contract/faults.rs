@@ -55,7 +55,8 @@ async fn messages(api: &Harness, inbox: &str) -> usize {
     list["messages"].as_array().unwrap().len()
 }
 
-pub async fn a_list_is_replaced_shown_and_cleared(engine: Engine) {
+#[testkit::each_engine]
+async fn a_list_is_replaced_shown_and_cleared(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     assert_eq!(api.get(&path(&inbox)).await.json(), json!({"faults": []}));
@@ -81,7 +82,8 @@ pub async fn a_list_is_replaced_shown_and_cleared(engine: Engine) {
     assert_eq!((cleared.status, cleared.json()), (200, json!({"faults": []})));
 }
 
-pub async fn what_is_not_valid_is_refused_by_name(engine: Engine) {
+#[testkit::each_engine]
+async fn what_is_not_valid_is_refused_by_name(engine: Engine) {
     let api = Harness::on(engine).await;
     let (inbox, _) = inbox_with(&api, json!([{"at": "rcpt", "do": "defer"}])).await;
     let before = api.get(&path(&inbox)).await.json();
@@ -131,7 +133,8 @@ pub async fn what_is_not_valid_is_refused_by_name(engine: Engine) {
     assert_eq!(set(&api, &inbox, json!(vec![&fault; 20])).await.status, 200);
 }
 
-pub async fn only_the_owner_is_answered(engine: Engine) {
+#[testkit::each_engine]
+async fn only_the_owner_is_answered(engine: Engine) {
     let api = Harness::on(engine).await;
     let (inbox, _) = inbox_with(&api, json!([{"at": "rcpt", "do": "defer"}])).await;
     for method in ["GET", "PUT", "DELETE"] {
@@ -142,7 +145,8 @@ pub async fn only_the_owner_is_answered(engine: Engine) {
     assert_eq!(used(&api, &inbox).await, [0]);
 }
 
-pub async fn a_deferred_client_is_accepted_the_third_time(engine: Engine) {
+#[testkit::each_engine]
+async fn a_deferred_client_is_accepted_the_third_time(engine: Engine) {
     let api = Harness::on(engine).await;
     let (smtp, faults) = (Smtp::start(&api).await, json!([{"at": "rcpt", "do": "defer", "times": 2}]));
     let (inbox, address) = inbox_with(&api, faults).await;
@@ -159,7 +163,8 @@ pub async fn a_deferred_client_is_accepted_the_third_time(engine: Engine) {
     assert_eq!(messages(&api, &inbox).await, 1);
 }
 
-pub async fn a_fault_concerns_its_own_inbox_and_its_tags(engine: Engine) {
+#[testkit::each_engine]
+async fn a_fault_concerns_its_own_inbox_and_its_tags(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     let faults = json!([{"at": "rcpt", "do": "reject"}, {"at": "data", "do": "reject"}]);
@@ -175,7 +180,8 @@ pub async fn a_fault_concerns_its_own_inbox_and_its_tags(engine: Engine) {
     assert!(smtp.send(&tagged, MAIL).await.starts_with("250"));
 }
 
-pub async fn each_message_meets_the_next_fault(engine: Engine) {
+#[testkit::each_engine]
+async fn each_message_meets_the_next_fault(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     let faults = json!([
@@ -195,7 +201,8 @@ pub async fn each_message_meets_the_next_fault(engine: Engine) {
     assert_eq!(used(&api, &inbox).await, [1, 1, 2, 1]);
 }
 
-pub async fn a_fault_that_accepts_loses_nobody_else_s_copy(engine: Engine) {
+#[testkit::each_engine]
+async fn a_fault_that_accepts_loses_nobody_else_s_copy(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     let (bounced, to_bounced) = inbox_with(&api, json!([{"at": "data", "do": "bounce", "times": 2}])).await;
@@ -215,7 +222,8 @@ pub async fn a_fault_that_accepts_loses_nobody_else_s_copy(engine: Engine) {
     assert_eq!(explanation["refused"], json!([]));
 }
 
-pub async fn a_reply_is_one_for_all_recipients(engine: Engine) {
+#[testkit::each_engine]
+async fn a_reply_is_one_for_all_recipients(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     let (bounced, to_bounced) = inbox_with(&api, json!([{"at": "data", "do": "bounce"}])).await;
@@ -232,7 +240,8 @@ pub async fn a_reply_is_one_for_all_recipients(engine: Engine) {
     assert_eq!((messages(&api, &deferred).await, messages(&api, &rejected).await), (0, 0));
 }
 
-pub async fn a_sender_that_cannot_be_notified_gets_no_bounce(engine: Engine) {
+#[testkit::each_engine]
+async fn a_sender_that_cannot_be_notified_gets_no_bounce(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     let (inbox, address) = inbox_with(&api, json!([{"at": "data", "do": "bounce", "times": 2}])).await;
@@ -244,7 +253,8 @@ pub async fn a_sender_that_cannot_be_notified_gets_no_bounce(engine: Engine) {
     assert_eq!(used(&api, &inbox).await, [2]);
 }
 
-pub async fn a_fault_ends_with_its_inbox(engine: Engine) {
+#[testkit::each_engine]
+async fn a_fault_ends_with_its_inbox(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     let (inbox, address) = inbox_with(&api, json!([{"at": "data", "do": "reject", "times": 9}])).await;
@@ -262,7 +272,8 @@ pub async fn a_fault_ends_with_its_inbox(engine: Engine) {
     assert!(smtp.send(&address, MAIL).await.starts_with("250"));
 }
 
-pub async fn a_full_inbox_uses_no_fault(engine: Engine) {
+#[testkit::each_engine]
+async fn a_full_inbox_uses_no_fault(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     let (inbox, address) = inbox_with(&api, json!([{"at": "data", "do": "duplicate"}])).await;
@@ -280,7 +291,8 @@ pub async fn a_full_inbox_uses_no_fault(engine: Engine) {
     assert_eq!(used(&api, &inbox).await, [1]);
 }
 
-pub async fn mail_of_the_service_meets_no_fault(engine: Engine) {
+#[testkit::each_engine]
+async fn mail_of_the_service_meets_no_fault(engine: Engine) {
     let api = Harness::on(engine).await;
     let (inbox, address) = inbox_with(&api, json!([{"at": "data", "do": "reject"}])).await;
     let sender = api.create_inbox().await;
@@ -289,7 +301,8 @@ pub async fn mail_of_the_service_meets_no_fault(engine: Engine) {
     assert_eq!((messages(&api, &inbox).await, used(&api, &inbox).await), (1, vec![0]));
 }
 
-pub async fn a_refused_message_is_explained(engine: Engine) {
+#[testkit::each_engine]
+async fn a_refused_message_is_explained(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     for (fault, reply, shown) in [

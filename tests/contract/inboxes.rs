@@ -6,7 +6,8 @@ use testkit::{Engine, Harness, MAIL_DOMAIN};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-pub async fn a_created_inbox_is_temporary_and_lives_for_an_hour(engine: Engine) {
+#[testkit::each_engine]
+async fn a_created_inbox_is_temporary_and_lives_for_an_hour(engine: Engine) {
     let api = Harness::on(engine).await;
     for body in ["", "{}", " {\n} "] {
         let created = api.call("POST", "/v1/inboxes", body).await;
@@ -24,12 +25,14 @@ pub async fn a_created_inbox_is_temporary_and_lives_for_an_hour(engine: Engine) 
     }
 }
 
-pub async fn every_inbox_has_an_address_of_its_own(engine: Engine) {
+#[testkit::each_engine]
+async fn every_inbox_has_an_address_of_its_own(engine: Engine) {
     let api = Harness::on(engine).await;
     assert_ne!(api.create_inbox().await, api.create_inbox().await);
 }
 
-pub async fn a_body_that_is_no_empty_object_is_refused(engine: Engine) {
+#[testkit::each_engine]
+async fn a_body_that_is_no_empty_object_is_refused(engine: Engine) {
     let api = Harness::on(engine).await;
     for (body, text) in [
         (r#"{"address":"me@restante.test"}"#, "unknown field: address"),
@@ -45,7 +48,8 @@ pub async fn a_body_that_is_no_empty_object_is_refused(engine: Engine) {
     }
 }
 
-pub async fn an_inbox_is_found_by_its_address_in_any_case(engine: Engine) {
+#[testkit::each_engine]
+async fn an_inbox_is_found_by_its_address_in_any_case(engine: Engine) {
     let api = Harness::on(engine).await;
     let id = api.create_inbox().await;
     for address in [format!("{id}@{MAIL_DOMAIN}"), format!("{}@{}", id.to_uppercase(), MAIL_DOMAIN.to_uppercase())] {
@@ -58,7 +62,8 @@ pub async fn an_inbox_is_found_by_its_address_in_any_case(engine: Engine) {
     }
 }
 
-pub async fn finding_needs_an_address(engine: Engine) {
+#[testkit::each_engine]
+async fn finding_needs_an_address(engine: Engine) {
     let api = Harness::on(engine).await;
     let id = api.create_inbox().await;
     for query in ["", "?address=", "?address", "?Address=a", &format!("?address=&address={id}@{MAIL_DOMAIN}")] {
@@ -67,7 +72,8 @@ pub async fn finding_needs_an_address(engine: Engine) {
     }
 }
 
-pub async fn an_address_without_an_inbox_of_this_key_is_not_found(engine: Engine) {
+#[testkit::each_engine]
+async fn an_address_without_an_inbox_of_this_key_is_not_found(engine: Engine) {
     let api = Harness::on(engine).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
     let mine = api.create_inbox().await;
@@ -85,7 +91,8 @@ pub async fn an_address_without_an_inbox_of_this_key_is_not_found(engine: Engine
     }
 }
 
-pub async fn an_id_that_names_no_inbox_of_this_key_is_not_found(engine: Engine) {
+#[testkit::each_engine]
+async fn an_id_that_names_no_inbox_of_this_key_is_not_found(engine: Engine) {
     let api = Harness::on(engine).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
     for id in [theirs.as_str(), "nobody", "%ff", "%00", "a%2Fb", "%", "a%20b", &"x".repeat(5_000)] {
@@ -103,7 +110,8 @@ pub async fn an_id_that_names_no_inbox_of_this_key_is_not_found(engine: Engine) 
     assert_eq!(api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{theirs}"), "").await.status, 200);
 }
 
-pub async fn deleting_takes_the_inbox_and_its_messages(engine: Engine) {
+#[testkit::each_engine]
+async fn deleting_takes_the_inbox_and_its_messages(engine: Engine) {
     let api = Harness::on(engine).await;
     let id = api.create_inbox().await;
     let message = api.deliver(&id, "Hello").await;
@@ -120,7 +128,8 @@ pub async fn deleting_takes_the_inbox_and_its_messages(engine: Engine) {
     }
 }
 
-pub async fn an_inbox_and_its_messages_are_gone_after_an_hour(engine: Engine) {
+#[testkit::each_engine]
+async fn an_inbox_and_its_messages_are_gone_after_an_hour(engine: Engine) {
     let api = Harness::on(engine).await;
     let id = api.create_inbox().await;
     let message = api.deliver(&id, "Hello").await;
@@ -132,7 +141,8 @@ pub async fn an_inbox_and_its_messages_are_gone_after_an_hour(engine: Engine) {
     assert_eq!(api.get(&format!("/v1/messages/{message}")).await.error(), (404, "message not found".to_owned()));
 }
 
-pub async fn mail_to_an_unknown_address_creates_a_temporary_inbox(engine: Engine) {
+#[testkit::each_engine]
+async fn mail_to_an_unknown_address_creates_a_temporary_inbox(engine: Engine) {
     let api = Harness::on(engine).await;
     let message = api.deliver("Sign-Up", "Hello").await;
     let inbox = api.get("/v1/inboxes/sign-up").await.json();

@@ -21,14 +21,16 @@ async fn inbox_with(api: &Harness, subjects: &[&str]) -> (String, Vec<String>) {
     (format!("/v1/inboxes/{inbox}/messages"), ids)
 }
 
-pub async fn an_empty_inbox_has_an_empty_list(engine: Engine) {
+#[testkit::each_engine]
+async fn an_empty_inbox_has_an_empty_list(engine: Engine) {
     let api = Harness::on(engine).await;
     let (path, _) = inbox_with(&api, &[]).await;
     let list = api.get(&path).await;
     assert_eq!((list.status, list.body.as_str()), (200, r#"{"messages":[]}"#));
 }
 
-pub async fn the_newest_comes_first_with_the_same_fields_as_alone(engine: Engine) {
+#[testkit::each_engine]
+async fn the_newest_comes_first_with_the_same_fields_as_alone(engine: Engine) {
     let api = Harness::on(engine).await;
     let (path, ids) = inbox_with(&api, &["one", "two", "three"]).await;
     let list = api.get(&path).await;
@@ -37,7 +39,8 @@ pub async fn the_newest_comes_first_with_the_same_fields_as_alone(engine: Engine
     assert_eq!(list.json()["messages"][0], alone);
 }
 
-pub async fn a_subject_is_a_substring_in_any_case(engine: Engine) {
+#[testkit::each_engine]
+async fn a_subject_is_a_substring_in_any_case(engine: Engine) {
     let api = Harness::on(engine).await;
     let (path, _) = inbox_with(&api, &["Confirm your account", "=?utf-8?q?=C3=9CBERWEISUNG?=", "100%_sure"]).await;
     for (query, expected) in [
@@ -55,7 +58,8 @@ pub async fn a_subject_is_a_substring_in_any_case(engine: Engine) {
     }
 }
 
-pub async fn after_and_before_are_cursors(engine: Engine) {
+#[testkit::each_engine]
+async fn after_and_before_are_cursors(engine: Engine) {
     let api = Harness::on(engine).await;
     let (path, ids) = inbox_with(&api, &["one", "two", "three"]).await;
     for (query, expected) in [
@@ -76,7 +80,8 @@ pub async fn after_and_before_are_cursors(engine: Engine) {
     }
 }
 
-pub async fn a_cursor_that_names_no_message_of_the_inbox_is_refused(engine: Engine) {
+#[testkit::each_engine]
+async fn a_cursor_that_names_no_message_of_the_inbox_is_refused(engine: Engine) {
     let api = Harness::on(engine).await;
     let (path, _) = inbox_with(&api, &["one"]).await;
     let (_, elsewhere) = inbox_with(&api, &["two"]).await;
@@ -91,7 +96,8 @@ pub async fn a_cursor_that_names_no_message_of_the_inbox_is_refused(engine: Engi
     }
 }
 
-pub async fn a_limit_is_an_integer_of_at_least_one(engine: Engine) {
+#[testkit::each_engine]
+async fn a_limit_is_an_integer_of_at_least_one(engine: Engine) {
     let api = Harness::on(engine).await;
     let (path, _) = inbox_with(&api, &["one"]).await;
     for limit in ["0", "-1", "x", "1.0", "%ff"] {
@@ -100,7 +106,8 @@ pub async fn a_limit_is_an_integer_of_at_least_one(engine: Engine) {
     }
 }
 
-pub async fn a_list_of_many_pages_is_whole(engine: Engine) {
+#[testkit::each_engine]
+async fn a_list_of_many_pages_is_whole(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let body = "0123456789abcde\r\n".repeat(20_000);

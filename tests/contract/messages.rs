@@ -22,7 +22,8 @@ const MAIL: &str = concat!(
     "--b--\r\n",
 );
 
-pub async fn a_message_has_all_its_fields(engine: Engine) {
+#[testkit::each_engine]
+async fn a_message_has_all_its_fields(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let id = api.deliver_raw(&inbox, MAIL).await;
@@ -49,7 +50,8 @@ pub async fn a_message_has_all_its_fields(engine: Engine) {
     assert_eq!(message, expected);
 }
 
-pub async fn what_a_message_does_not_have_is_empty_and_never_missing(engine: Engine) {
+#[testkit::each_engine]
+async fn what_a_message_does_not_have_is_empty_and_never_missing(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let id = api.deliver_raw(&inbox, "\r\n").await;
@@ -62,7 +64,8 @@ pub async fn what_a_message_does_not_have_is_empty_and_never_missing(engine: Eng
     assert_eq!(message["links"], json!([]));
 }
 
-pub async fn an_id_that_names_no_message_of_this_key_is_not_found(engine: Engine) {
+#[testkit::each_engine]
+async fn an_id_that_names_no_message_of_this_key_is_not_found(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox_with(&api.other_key).await;
     let theirs = api.deliver(&inbox, "Hello").await;

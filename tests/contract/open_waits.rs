@@ -30,7 +30,8 @@ fn health(server: &Server) -> String {
     format!("{}\r\n", server.head("GET", "/v1/health"))
 }
 
-pub async fn it_goes_on_after_the_answer(engine: Engine) {
+#[testkit::each_engine]
+async fn it_goes_on_after_the_answer(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     for (mut client, inbox) in four_waiting(&server, "HTTP/1.1", "").await {
         for subject in ["one", "two"] {
@@ -42,7 +43,8 @@ pub async fn it_goes_on_after_the_answer(engine: Engine) {
     }
 }
 
-pub async fn it_ends_with_the_answer_if_the_client_requests_it(engine: Engine) {
+#[testkit::each_engine]
+async fn it_ends_with_the_answer_if_the_client_requests_it(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     for (version, fields) in [("HTTP/1.1", "Connection: close\r\n"), ("HTTP/1.0", "")] {
         for (mut client, inbox) in four_waiting(&server, version, fields).await {
@@ -60,7 +62,8 @@ pub async fn it_ends_with_the_answer_if_the_client_requests_it(engine: Engine) {
     }
 }
 
-pub async fn what_was_sent_ahead_is_answered_in_order(engine: Engine) {
+#[testkit::each_engine]
+async fn what_was_sent_ahead_is_answered_in_order(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     // Together with the wait, and while it is open.
     for (mut client, inbox) in four_waiting(&server, "HTTP/1.1", "").await {
@@ -79,7 +82,8 @@ pub async fn what_was_sent_ahead_is_answered_in_order(engine: Engine) {
     }
 }
 
-pub async fn an_earlier_answer_that_is_not_read_yet_is_not_lost(engine: Engine) {
+#[testkit::each_engine]
+async fn an_earlier_answer_that_is_not_read_yet_is_not_lost(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let (full, empty) = (server.api.create_inbox().await, server.api.create_inbox().await);
     // More than the buffers of a socket hold.
@@ -94,7 +98,8 @@ pub async fn an_earlier_answer_that_is_not_read_yet_is_not_lost(engine: Engine) 
     assert_eq!(within(client.read()).await.text("subject"), "Hello");
 }
 
-pub async fn at_a_stop_the_answer_says_that_it_is_the_last(engine: Engine) {
+#[testkit::each_engine]
+async fn at_a_stop_the_answer_says_that_it_is_the_last(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let clients = four_waiting(&server, "HTTP/1.1", "").await;
     server.stop();

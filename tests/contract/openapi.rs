@@ -41,7 +41,8 @@ fn the_published_document_is_that_of_the_code() {
     );
 }
 
-pub async fn the_router_answers_exactly_the_operations_of_the_contract(engine: Engine) {
+#[testkit::each_engine]
+async fn the_router_answers_exactly_the_operations_of_the_contract(engine: Engine) {
     let api = Harness::on(engine).await;
     let document = document();
     let operations = operations(&document);
@@ -239,7 +240,8 @@ fn assert_documented(document: &Value, case: &Case, answer: &Answer) {
     }
 }
 
-pub async fn answers_fit_the_schemas_of_the_contract(engine: Engine) {
+#[testkit::each_engine]
+async fn answers_fit_the_schemas_of_the_contract(engine: Engine) {
     let api = Harness::on(engine).await;
     let document = document();
     let world = world(&api).await;

@@ -16,7 +16,8 @@ fn assert_accepted(accepted: &Answer) {
     assert_eq!(accepted.json().as_object().unwrap().len(), 2);
 }
 
-pub async fn a_local_recipient_gets_the_message_from_the_address_of_the_inbox(engine: Engine) {
+#[testkit::each_engine]
+async fn a_local_recipient_gets_the_message_from_the_address_of_the_inbox(engine: Engine) {
     let api = Harness::on(engine).await;
     let (from, to) = (api.create_inbox().await, api.create_inbox_with(&api.other_key).await);
     let body = json!({
@@ -37,7 +38,8 @@ pub async fn a_local_recipient_gets_the_message_from_the_address_of_the_inbox(en
     assert_eq!(received["otp"], "482913");
 }
 
-pub async fn text_and_html_are_optional(engine: Engine) {
+#[testkit::each_engine]
+async fn text_and_html_are_optional(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for (fields, text, html) in [
@@ -54,7 +56,8 @@ pub async fn text_and_html_are_optional(engine: Engine) {
     }
 }
 
-pub async fn a_foreign_recipient_is_accepted(engine: Engine) {
+#[testkit::each_engine]
+async fn a_foreign_recipient_is_accepted(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for to in ["someone@example.com", "jörg@bücher.example", "a+b@localhost"] {
@@ -62,7 +65,8 @@ pub async fn a_foreign_recipient_is_accepted(engine: Engine) {
     }
 }
 
-pub async fn a_reply_names_a_message_of_the_same_project(engine: Engine) {
+#[testkit::each_engine]
+async fn a_reply_names_a_message_of_the_same_project(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let message = api.deliver(&inbox, "Question").await;
@@ -76,7 +80,8 @@ pub async fn a_reply_names_a_message_of_the_same_project(engine: Engine) {
     }
 }
 
-pub async fn a_reply_to_a_large_message_names_it(engine: Engine) {
+#[testkit::each_engine]
+async fn a_reply_to_a_large_message_names_it(engine: Engine) {
     let api = Harness::on(engine).await;
     let (inbox, other) = (api.create_inbox().await, api.create_inbox().await);
     let fields = "References: <1@a.example>\r\nMessage-ID: <2@a.example>\r\n";
@@ -89,7 +94,8 @@ pub async fn a_reply_to_a_large_message_names_it(engine: Engine) {
     assert!(raw.contains("References: <1@a.example>\r\n <2@a.example>\r\n"), "{raw}");
 }
 
-pub async fn an_unknown_local_recipient_is_not_found(engine: Engine) {
+#[testkit::each_engine]
+async fn an_unknown_local_recipient_is_not_found(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let refused = send(&api, &inbox, json!({"to": format!("nobody@{MAIL_DOMAIN}"), "subject": "s"})).await;
@@ -97,7 +103,8 @@ pub async fn an_unknown_local_recipient_is_not_found(engine: Engine) {
     assert_eq!(api.get("/v1/inboxes/nobody").await.status, 404, "a send creates no inbox");
 }
 
-pub async fn a_wrong_body_is_refused(engine: Engine) {
+#[testkit::each_engine]
+async fn a_wrong_body_is_refused(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for (body, text) in [
@@ -125,7 +132,8 @@ pub async fn a_wrong_body_is_refused(engine: Engine) {
     }
 }
 
-pub async fn only_one_bare_address_is_a_recipient(engine: Engine) {
+#[testkit::each_engine]
+async fn only_one_bare_address_is_a_recipient(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for to in [
@@ -153,7 +161,8 @@ pub async fn only_one_bare_address_is_a_recipient(engine: Engine) {
     }
 }
 
-pub async fn a_subject_cannot_bring_a_header_of_its_own(engine: Engine) {
+#[testkit::each_engine]
+async fn a_subject_cannot_bring_a_header_of_its_own(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for subject in ["a\r\nBcc: b@example.com", "a\nb", "a\rb", "a\0b", "a\n", "a\tb", "a\u{7f}", "\u{85}"] {
@@ -162,7 +171,8 @@ pub async fn a_subject_cannot_bring_a_header_of_its_own(engine: Engine) {
     }
 }
 
-pub async fn a_send_wakes_a_wait(engine: Engine) {
+#[testkit::each_engine]
+async fn a_send_wakes_a_wait(engine: Engine) {
     let api = Harness::on(engine).await;
     let (from, to) = (api.create_inbox().await, api.create_inbox().await);
     let waiting = api.spawn_get(&format!("/v1/inboxes/{to}/messages/wait"));

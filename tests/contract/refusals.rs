@@ -5,7 +5,8 @@ use axum::http::Request;
 
 use testkit::{Engine, Harness, request};
 
-pub async fn a_path_that_does_not_exist_is_not_found(engine: Engine) {
+#[testkit::each_engine]
+async fn a_path_that_does_not_exist_is_not_found(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for path in [
@@ -27,7 +28,8 @@ pub async fn a_path_that_does_not_exist_is_not_found(engine: Engine) {
     }
 }
 
-pub async fn a_method_that_a_path_does_not_have_is_refused_with_those_it_has(engine: Engine) {
+#[testkit::each_engine]
+async fn a_method_that_a_path_does_not_have_is_refused_with_those_it_has(engine: Engine) {
     let api = Harness::on(engine).await;
     for (path, allowed) in [
         ("/v1/health", "GET,HEAD"),
@@ -53,7 +55,8 @@ pub async fn a_method_that_a_path_does_not_have_is_refused_with_those_it_has(eng
     }
 }
 
-pub async fn every_answer_carries_its_own_request_id_and_is_not_cached(engine: Engine) {
+#[testkit::each_engine]
+async fn every_answer_carries_its_own_request_id_and_is_not_cached(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let mut ids = Vec::new();
@@ -74,7 +77,8 @@ pub async fn every_answer_carries_its_own_request_id_and_is_not_cached(engine: E
     assert!(!ids.contains(&"mine".to_owned()));
 }
 
-pub async fn a_body_has_a_limit(engine: Engine) {
+#[testkit::each_engine]
+async fn a_body_has_a_limit(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let spaces = |bytes: usize| format!("{{}}{}", " ".repeat(bytes - 2));
@@ -89,7 +93,8 @@ pub async fn a_body_has_a_limit(engine: Engine) {
     }
 }
 
-pub async fn the_body_decides_and_not_its_content_type(engine: Engine) {
+#[testkit::each_engine]
+async fn the_body_decides_and_not_its_content_type(engine: Engine) {
     let api = Harness::on(engine).await;
     for content_type in ["application/json", "text/plain", "application/x-www-form-urlencoded", "nonsense"] {
         let mut created = request(&api.key, "POST", "/v1/inboxes", "{}");
@@ -101,7 +106,8 @@ pub async fn the_body_decides_and_not_its_content_type(engine: Engine) {
     }
 }
 
-pub async fn a_failing_database_is_an_internal_error_that_says_no_more(engine: Engine) {
+#[testkit::each_engine]
+async fn a_failing_database_is_an_internal_error_that_says_no_more(engine: Engine) {
     let api = Harness::on(engine).await;
     api.run_sql("ALTER TABLE inboxes RENAME TO elsewhere").await;
     let failed = api.call("POST", "/v1/inboxes", "").await;
@@ -109,14 +115,16 @@ pub async fn a_failing_database_is_an_internal_error_that_says_no_more(engine: E
     assert_eq!(api.get("/v1/inboxes/a").await.error(), (500, "internal error".to_owned()));
 }
 
-pub async fn a_head_is_a_get_without_its_body(engine: Engine) {
+#[testkit::each_engine]
+async fn a_head_is_a_get_without_its_body(engine: Engine) {
     let api = Harness::on(engine).await;
     let head = api.send(Request::builder().method("HEAD").uri("/health").body(Body::empty()).unwrap()).await;
     assert_eq!((head.status, head.body.as_str()), (200, ""));
     assert_eq!(head.headers["content-type"], "application/json");
 }
 
-pub async fn health_is_ok(engine: Engine) {
+#[testkit::each_engine]
+async fn health_is_ok(engine: Engine) {
     let api = Harness::on(engine).await;
     for path in ["/v1/health", "/api/v1/health", "/health"] {
         assert_eq!(api.get(path).await.json(), serde_json::json!({"status": "ok"}), "{path}");

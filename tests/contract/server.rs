@@ -113,7 +113,8 @@ impl Client {
     }
 }
 
-pub async fn a_connection_serves_one_request_after_the_other(engine: Engine) {
+#[testkit::each_engine]
+async fn a_connection_serves_one_request_after_the_other(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let mut client = server.connect().await;
     for _ in 0..3 {
@@ -122,7 +123,8 @@ pub async fn a_connection_serves_one_request_after_the_other(engine: Engine) {
     }
 }
 
-pub async fn a_long_list_is_streamed(engine: Engine) {
+#[testkit::each_engine]
+async fn a_long_list_is_streamed(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
     let list = async || {
@@ -144,7 +146,8 @@ pub async fn a_long_list_is_streamed(engine: Engine) {
     assert_eq!(answer.matches("\"subject\":\"Hello\"").count(), 101);
 }
 
-pub async fn a_client_that_hangs_up_frees_its_place(engine: Engine) {
+#[testkit::each_engine]
+async fn a_client_that_hangs_up_frees_its_place(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
     let path = format!("/v1/inboxes/{inbox}/messages/wait?timeout=1");
@@ -160,7 +163,8 @@ pub async fn a_client_that_hangs_up_frees_its_place(engine: Engine) {
     assert!(waits.iter().all(|(_, wait)| !wait.is_finished()));
 }
 
-pub async fn past_the_cap_a_connection_waits_until_another_is_closed(engine: Engine) {
+#[testkit::each_engine]
+async fn past_the_cap_a_connection_waits_until_another_is_closed(engine: Engine) {
     let server = Server::start_with(engine, 2, LONG).await;
     let health = format!("{}\r\n", server.head("GET", "/v1/health"));
     let mut clients = Vec::new();
@@ -181,7 +185,8 @@ pub async fn past_the_cap_a_connection_waits_until_another_is_closed(engine: Eng
     assert_eq!(within(third.read()).await.status, 200);
 }
 
-pub async fn headers_are_bounded(engine: Engine) {
+#[testkit::each_engine]
+async fn headers_are_bounded(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     for excess in [format!("X-Long: {}\r\n", "x".repeat(100_000)), "X-Many: x\r\n".repeat(200)] {
         let mut client = server.connect().await;
@@ -190,7 +195,8 @@ pub async fn headers_are_bounded(engine: Engine) {
     }
 }
 
-pub async fn a_client_that_is_still_sending_too_large_a_body_reads_the_refusal(engine: Engine) {
+#[testkit::each_engine]
+async fn a_client_that_is_still_sending_too_large_a_body_reads_the_refusal(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
     for (path, bytes) in [("/v1/inboxes".to_owned(), 1 << 20), (format!("/v1/inboxes/{inbox}/messages"), 12 << 20)] {
@@ -201,7 +207,8 @@ pub async fn a_client_that_is_still_sending_too_large_a_body_reads_the_refusal(e
     }
 }
 
-pub async fn a_stop_closes_idle_connections_and_lets_running_requests_finish(engine: Engine) {
+#[testkit::each_engine]
+async fn a_stop_closes_idle_connections_and_lets_running_requests_finish(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let mut idle = server.connect().await;
     idle.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
@@ -216,7 +223,8 @@ pub async fn a_stop_closes_idle_connections_and_lets_running_requests_finish(eng
     assert!(TcpStream::connect(server.address).await.is_err());
 }
 
-pub async fn a_stop_answers_open_waits_with_a_503_immediately(engine: Engine) {
+#[testkit::each_engine]
+async fn a_stop_answers_open_waits_with_a_503_immediately(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let waits = server.four_waits().await;
     let mut running = server.half_sent_request().await;

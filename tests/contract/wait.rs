@@ -13,7 +13,8 @@ fn wait_path(inbox: &str, query: &str) -> String {
     format!("/v1/inboxes/{inbox}/messages/wait?{query}")
 }
 
-pub async fn a_stored_message_is_returned_at_once_as_it_is_shown_alone(engine: Engine) {
+#[testkit::each_engine]
+async fn a_stored_message_is_returned_at_once_as_it_is_shown_alone(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let id = api.deliver(&inbox, "Hello").await;
@@ -24,7 +25,8 @@ pub async fn a_stored_message_is_returned_at_once_as_it_is_shown_alone(engine: E
     }
 }
 
-pub async fn the_oldest_match_comes_first_and_after_is_the_cursor(engine: Engine) {
+#[testkit::each_engine]
+async fn the_oldest_match_comes_first_and_after_is_the_cursor(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let mut ids = Vec::new();
@@ -44,7 +46,8 @@ pub async fn the_oldest_match_comes_first_and_after_is_the_cursor(engine: Engine
     assert_eq!(beyond.error(), (404, "no matching message".to_owned()));
 }
 
-pub async fn a_wait_is_answered_when_its_message_arrives(engine: Engine) {
+#[testkit::each_engine]
+async fn a_wait_is_answered_when_its_message_arrives(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     // The wait and the mail may arrive in either order.
@@ -65,7 +68,8 @@ async fn newest(api: &Harness, inbox: &str) -> String {
     list["messages"][0]["id"].as_str().unwrap().to_owned()
 }
 
-pub async fn several_waits_on_one_inbox_are_all_answered(engine: Engine) {
+#[testkit::each_engine]
+async fn several_waits_on_one_inbox_are_all_answered(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let waiting: Vec<_> = (0..4).map(|_| api.spawn_get(&wait_path(&inbox, ""))).collect();
@@ -75,7 +79,8 @@ pub async fn several_waits_on_one_inbox_are_all_answered(engine: Engine) {
     }
 }
 
-pub async fn mail_that_does_not_match_leaves_a_wait_open(engine: Engine) {
+#[testkit::each_engine]
+async fn mail_that_does_not_match_leaves_a_wait_open(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let elsewhere = api.create_inbox().await;
@@ -87,7 +92,8 @@ pub async fn mail_that_does_not_match_leaves_a_wait_open(engine: Engine) {
     assert_eq!(waiting.await.unwrap().text("id"), id);
 }
 
-pub async fn a_wait_ends_at_its_timeout(engine: Engine) {
+#[testkit::each_engine]
+async fn a_wait_ends_at_its_timeout(engine: Engine) {
     let api = Harness::on(engine).await;
     for (query, timeout) in [
         ("timeout=5000", 5),
@@ -108,7 +114,8 @@ pub async fn a_wait_ends_at_its_timeout(engine: Engine) {
     }
 }
 
-pub async fn a_timeout_of_zero_is_one_lookup(engine: Engine) {
+#[testkit::each_engine]
+async fn a_timeout_of_zero_is_one_lookup(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let waited = api.get(&wait_path(&inbox, "timeout=0")).await;
@@ -119,7 +126,8 @@ pub async fn a_timeout_of_zero_is_one_lookup(engine: Engine) {
     assert_eq!(api.get(&wait_path(&inbox, "timeout=0&subject=HELL")).await.status, 200);
 }
 
-pub async fn an_after_that_names_no_message_of_the_inbox_is_refused(engine: Engine) {
+#[testkit::each_engine]
+async fn an_after_that_names_no_message_of_the_inbox_is_refused(engine: Engine) {
     let api = Harness::on(engine).await;
     let (inbox, elsewhere) = (api.create_inbox().await, api.create_inbox().await);
     let other = api.deliver(&elsewhere, "Hello").await;
@@ -130,7 +138,8 @@ pub async fn an_after_that_names_no_message_of_the_inbox_is_refused(engine: Engi
     }
 }
 
-pub async fn deleting_the_inbox_ends_its_waits_at_once(engine: Engine) {
+#[testkit::each_engine]
+async fn deleting_the_inbox_ends_its_waits_at_once(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let waiting: Vec<_> = (0..3).map(|_| api.spawn_get(&wait_path(&inbox, "timeout=120000"))).collect();
@@ -140,7 +149,8 @@ pub async fn deleting_the_inbox_ends_its_waits_at_once(engine: Engine) {
     }
 }
 
-pub async fn the_inbox_s_end_ends_its_waits_before_their_timeout(engine: Engine) {
+#[testkit::each_engine]
+async fn the_inbox_s_end_ends_its_waits_before_their_timeout(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     api.clock.advance(59 * MINUTE);
@@ -149,7 +159,8 @@ pub async fn the_inbox_s_end_ends_its_waits_before_their_timeout(engine: Engine)
     assert_eq!(within(waiting).await.unwrap().error(), (404, "inbox not found".to_owned()));
 }
 
-pub async fn a_permanent_inbox_waits_past_the_hour_and_is_not_deleted(engine: Engine) {
+#[testkit::each_engine]
+async fn a_permanent_inbox_waits_past_the_hour_and_is_not_deleted(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     api.make_permanent(&inbox).await;
@@ -163,7 +174,8 @@ pub async fn a_permanent_inbox_waits_past_the_hour_and_is_not_deleted(engine: En
     assert_eq!(waiting.await.unwrap().text("subject"), "Hello");
 }
 
-pub async fn a_wait_ends_at_once_when_its_project_is_deleted(engine: Engine) {
+#[testkit::each_engine]
+async fn a_wait_ends_at_once_when_its_project_is_deleted(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox_with(&api.other_key).await;
     let (deleting, path) = (async || api.service.projects().delete("other").await, wait_path(&inbox, ""));
@@ -174,7 +186,8 @@ pub async fn a_wait_ends_at_once_when_its_project_is_deleted(engine: Engine) {
     assert!(matches!(waited.status, 401 | 404), "{waited:?}");
 }
 
-pub async fn a_wait_whose_key_was_revoked_gets_no_message(engine: Engine) {
+#[testkit::each_engine]
+async fn a_wait_whose_key_was_revoked_gets_no_message(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox_with(&api.other_key).await;
     let path = format!("/v1/inboxes/{inbox}/messages/wait?timeout=120000");

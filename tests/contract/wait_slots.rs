@@ -47,7 +47,8 @@ fn timed_out() -> (u16, String) {
     (408, "timeout".to_owned())
 }
 
-pub async fn the_fifth_wait_that_has_to_stay_open_is_refused(engine: Engine) {
+#[testkit::each_engine]
+async fn the_fifth_wait_that_has_to_stay_open_is_refused(engine: Engine) {
     let api = Harness::on(engine).await;
     let waits = four_waits(&api).await;
     assert_eq!(one_more(&api).await, too_many());
@@ -56,7 +57,8 @@ pub async fn the_fifth_wait_that_has_to_stay_open_is_refused(engine: Engine) {
     }
 }
 
-pub async fn a_wait_that_can_be_answered_at_once_needs_no_place(engine: Engine) {
+#[testkit::each_engine]
+async fn a_wait_that_can_be_answered_at_once_needs_no_place(engine: Engine) {
     let api = Harness::on(engine).await;
     let _waits = four_waits(&api).await;
     let stored = api.create_inbox().await;
@@ -67,7 +69,8 @@ pub async fn a_wait_that_can_be_answered_at_once_needs_no_place(engine: Engine) 
     assert_eq!(looked.error(), (404, "no matching message".to_owned()));
 }
 
-pub async fn the_limit_is_checked_last(engine: Engine) {
+#[testkit::each_engine]
+async fn the_limit_is_checked_last(engine: Engine) {
     let api = Harness::on(engine).await;
     let waits = four_waits(&api).await;
     let refused = api.get(&format!("/v1/inboxes/{}/messages/wait?after=x", waits[0].0)).await;
@@ -75,7 +78,8 @@ pub async fn the_limit_is_checked_last(engine: Engine) {
     assert_eq!(api.get("/v1/inboxes/nobody/messages/wait").await.error(), (404, "inbox not found".to_owned()));
 }
 
-pub async fn each_key_has_its_own_four(engine: Engine) {
+#[testkit::each_engine]
+async fn each_key_has_its_own_four(engine: Engine) {
     let api = Harness::on(engine).await;
     let _waits = four_waits(&api).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
@@ -86,7 +90,8 @@ pub async fn each_key_has_its_own_four(engine: Engine) {
     assert_eq!(one_more(&api).await, too_many());
 }
 
-pub async fn a_place_is_free_as_soon_as_its_wait_is_answered(engine: Engine) {
+#[testkit::each_engine]
+async fn a_place_is_free_as_soon_as_its_wait_is_answered(engine: Engine) {
     let api = Harness::on(engine).await;
     for (inbox, wait) in four_waits(&api).await {
         let id = api.deliver(&inbox, "Hello").await;
@@ -95,7 +100,8 @@ pub async fn a_place_is_free_as_soon_as_its_wait_is_answered(engine: Engine) {
     }
 }
 
-pub async fn a_place_is_free_as_soon_as_the_client_hangs_up(engine: Engine) {
+#[testkit::each_engine]
+async fn a_place_is_free_as_soon_as_the_client_hangs_up(engine: Engine) {
     let api = Harness::on(engine).await;
     for (_, wait) in four_waits(&api).await {
         wait.abort();
@@ -105,7 +111,8 @@ pub async fn a_place_is_free_as_soon_as_the_client_hangs_up(engine: Engine) {
     four_waits(&api).await;
 }
 
-pub async fn a_place_is_free_as_soon_as_the_inbox_is_deleted(engine: Engine) {
+#[testkit::each_engine]
+async fn a_place_is_free_as_soon_as_the_inbox_is_deleted(engine: Engine) {
     let api = Harness::on(engine).await;
     for (inbox, wait) in four_waits(&api).await {
         assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
@@ -114,7 +121,8 @@ pub async fn a_place_is_free_as_soon_as_the_inbox_is_deleted(engine: Engine) {
     }
 }
 
-pub async fn a_refused_wait_takes_no_place(engine: Engine) {
+#[testkit::each_engine]
+async fn a_refused_wait_takes_no_place(engine: Engine) {
     let api = Harness::on(engine).await;
     let waits = four_waits(&api).await;
     for _ in 0..10 {
@@ -127,7 +135,8 @@ pub async fn a_refused_wait_takes_no_place(engine: Engine) {
     four_waits(&api).await;
 }
 
-pub async fn both_headers_and_both_prefixes_count_as_one_key(engine: Engine) {
+#[testkit::each_engine]
+async fn both_headers_and_both_prefixes_count_as_one_key(engine: Engine) {
     let api = Harness::on(engine).await;
     let waits = four_waits(&api).await;
     let path = format!("/api/v1/inboxes/{}/messages/wait", waits[0].0);

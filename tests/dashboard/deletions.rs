@@ -25,6 +25,7 @@ async fn count(harness: &Harness) -> i64 {
     harness.service.inbox_totals(caller.project).await.unwrap().messages
 }
 
+#[testkit::each_engine]
 async fn a_message_is_deleted_and_comes_back(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
@@ -51,17 +52,8 @@ async fn a_message_is_deleted_and_comes_back(engine: Engine) {
     assert_eq!(count(&harness).await, 3);
 }
 
-#[tokio::test]
-async fn a_message_is_deleted_and_comes_back_on_sqlite() {
-    a_message_is_deleted_and_comes_back(Engine::Sqlite).await;
-}
-
-#[tokio::test]
-async fn a_message_is_deleted_and_comes_back_on_postgresql() {
-    a_message_is_deleted_and_comes_back(Engine::Postgres).await;
-}
-
 /// An open wait may already have compared later messages than the one that comes back.
+#[testkit::each_engine]
 async fn an_open_wait_gets_a_message_that_comes_back(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
@@ -83,16 +75,7 @@ async fn an_open_wait_gets_a_message_that_comes_back(engine: Engine) {
     }
 }
 
-#[tokio::test]
-async fn an_open_wait_gets_a_message_that_comes_back_on_sqlite() {
-    an_open_wait_gets_a_message_that_comes_back(Engine::Sqlite).await;
-}
-
-#[tokio::test]
-async fn an_open_wait_gets_a_message_that_comes_back_on_postgresql() {
-    an_open_wait_gets_a_message_that_comes_back(Engine::Postgres).await;
-}
-
+#[testkit::each_engine]
 async fn inboxes_are_deleted_and_come_back(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
@@ -111,16 +94,7 @@ async fn inboxes_are_deleted_and_come_back(engine: Engine) {
     assert_eq!(count(&harness).await, 2);
 }
 
-#[tokio::test]
-async fn inboxes_are_deleted_and_come_back_on_sqlite() {
-    inboxes_are_deleted_and_come_back(Engine::Sqlite).await;
-}
-
-#[tokio::test]
-async fn inboxes_are_deleted_and_come_back_on_postgresql() {
-    inboxes_are_deleted_and_come_back(Engine::Postgres).await;
-}
-
+#[testkit::each_engine]
 async fn a_deletion_does_not_bring_a_later_inbox_back(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
@@ -136,16 +110,6 @@ async fn a_deletion_does_not_bring_a_later_inbox_back(engine: Engine) {
     assert_eq!(status().await, 404);
     own.post(&format!("{project}/undo"), &[("deletion", &second)]).await;
     assert_eq!(subjects(&harness, &inbox).await, ["Second"]);
-}
-
-#[tokio::test]
-async fn a_deletion_does_not_bring_a_later_inbox_back_on_sqlite() {
-    a_deletion_does_not_bring_a_later_inbox_back(Engine::Sqlite).await;
-}
-
-#[tokio::test]
-async fn a_deletion_does_not_bring_a_later_inbox_back_on_postgresql() {
-    a_deletion_does_not_bring_a_later_inbox_back(Engine::Postgres).await;
 }
 
 #[tokio::test]

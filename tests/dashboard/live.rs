@@ -86,6 +86,22 @@ async fn the_list_of_inboxes_announces_new_ones_and_mail_in_them() {
 }
 
 #[tokio::test]
+async fn other_faults_with_as_many_uses_are_announced() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let faults = format!("/v1/inboxes/{inbox}/faults");
+    let put = async |action: &str| {
+        let body = format!(r#"{{"faults": [{{"at": "data", "do": "{action}", "times": 2}}]}}"#);
+        assert_eq!(harness.call("PUT", &faults, body).await.status, 200);
+    };
+    put("reject").await;
+    let (mark, mut events) = Events::of(&own, &format!("{}/inboxes/{inbox}", own.project_path().await)).await;
+    put("defer").await;
+    assert_ne!(events.changed().await, mark);
+}
+
+#[tokio::test]
 async fn outgoing_mail_is_announced() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;

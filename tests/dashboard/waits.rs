@@ -21,6 +21,7 @@ async fn seen(visitor: &Visitor<'_>, path: &str, text: &str) -> Answer {
     within(looking).await
 }
 
+#[testkit::each_engine]
 async fn an_inbox_shows_its_waits(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
@@ -58,16 +59,6 @@ async fn an_inbox_shows_its_waits(engine: Engine) {
 }
 
 #[tokio::test]
-async fn an_inbox_shows_its_waits_on_sqlite() {
-    an_inbox_shows_its_waits(Engine::Sqlite).await;
-}
-
-#[tokio::test]
-async fn an_inbox_shows_its_waits_on_postgresql() {
-    an_inbox_shows_its_waits(Engine::Postgres).await;
-}
-
-#[tokio::test]
 async fn every_end_of_a_wait_is_named() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
@@ -89,6 +80,7 @@ async fn every_end_of_a_wait_is_named() {
     assert!(!shown.contains(">waiting<"), "{shown}");
 }
 
+#[testkit::each_engine]
 async fn refused_waits_displace_no_others(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
@@ -107,16 +99,6 @@ async fn refused_waits_displace_no_others(engine: Engine) {
     let shown = seen(&own, &page, "marker").await.body;
     assert!(shown.contains("the-last-one"), "{shown}");
     assert_eq!((shown.matches(">429<").count(), shown.matches(">no message<").count()), (1, 2), "{shown}");
-}
-
-#[tokio::test]
-async fn refused_waits_displace_no_others_on_sqlite() {
-    refused_waits_displace_no_others(Engine::Sqlite).await;
-}
-
-#[tokio::test]
-async fn refused_waits_displace_no_others_on_postgresql() {
-    refused_waits_displace_no_others(Engine::Postgres).await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use restante::config::{DatabaseUrl, Direct, Outbound, Sending};
 use restante::db::Database;
-use restante::model::{Domain, Inbox, InboxId, InboxKind, Outgoing, OutgoingId, OutgoingStatus};
+use restante::model::{ApiKey, Domain, Inbox, InboxId, InboxKind, Outgoing, OutgoingId, OutgoingStatus};
 use restante::sender::Sender;
 use restante::store::Store;
 use serde_json::json;
@@ -20,6 +20,7 @@ use testkit::{Answer, Harness, MAIL_DOMAIN, within};
 pub struct Bed {
     pub api: Harness,
     pub inbox: String,
+    key: ApiKey,
     stop: CancellationToken,
     worker: JoinHandle<()>,
     /// Kept while the worker sends queries.
@@ -50,7 +51,7 @@ impl Bed {
         let stop = CancellationToken::new();
         let sender = Sender::new(&settings, api.service.clone()).unwrap();
         let worker = tokio::spawn(sender.run(stop.clone(), Duration::ZERO));
-        Self { api, inbox, stop, worker, dns: None }
+        Self { key: api.key.clone(), api, inbox, stop, worker, dns: None }
     }
 
     /// Sends from an inbox that does not expire.
@@ -64,6 +65,12 @@ impl Bed {
         assert!(store.create_inbox(&inbox).await.unwrap());
     }
 
+    /// Sends from an inbox of the other project.
+    pub async fn use_other_project(&mut self) {
+        self.key = self.api.other_key.clone();
+        self.inbox = self.api.create_inbox_with(&self.key).await;
+    }
+
     /// Sends a message whose text is its subject.
     pub async fn send(&self, to: &str, subject: &str) -> OutgoingId {
         self.send_body(json!({"to": to, "subject": subject, "text": subject})).await
@@ -71,7 +78,7 @@ impl Bed {
 
     pub async fn send_body(&self, body: serde_json::Value) -> OutgoingId {
         let path = format!("/v1/inboxes/{}/messages", self.inbox);
-        let accepted = self.api.call("POST", &path, body.to_string()).await;
+        let accepted = self.api.call_with(&self.key, "POST", &path, body.to_string()).await;
         assert_eq!(accepted.status, 202, "{accepted:?}");
         OutgoingId::parse(&accepted.text("id")).unwrap()
     }

@@ -61,6 +61,25 @@ async fn fifty_attempts_go_on_at_once() {
 }
 
 #[tokio::test]
+async fn a_project_whose_mail_hangs_does_not_hold_up_another() {
+    let net = Net::new();
+    let silent = Scripted::start(net.at(1), Script::default().with("", Answer::SayLate("220 mx\r\n"))).await;
+    let quick = Scripted::start(net.at(2), Script::default()).await;
+    let zone: String = (0..40).map(|number| format!("d{number} A {}\n", net.ip(1))).collect();
+    let mut bed = Bed::direct(&net, &format!("{zone}quick A {}", net.ip(2))).await;
+    for number in 0..200 {
+        bed.send(&format!("a@d{}.example", number % 40), "Welcome").await;
+    }
+    silent.hung(50).await;
+    bed.use_other_project().await;
+    assert_eq!(bed.settled(bed.send("a@quick.example", "Welcome").await).await.status, OutgoingStatus::Sent);
+    // Not even at a host where mail of the first project hangs.
+    bed.send("a@d0.example", "Welcome").await;
+    silent.hung(51).await;
+    assert_eq!((silent.connections(), quick.connections()), (51, 1));
+}
+
+#[tokio::test]
 async fn what_is_refused_is_not_queued() {
     let bed = Bed::start(Outbound::Off).await;
     let path = format!("/v1/inboxes/{}/messages", bed.inbox);

@@ -9,7 +9,8 @@ use super::outgoing::{claim, queue, settlement};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-pub async fn every_attempt_is_kept_with_its_reply(bed: Bed) {
+#[testkit::each_engine]
+async fn every_attempt_is_kept_with_its_reply(bed: Bed) {
     let worker = WorkerId::generate();
     let (item, quiet) = (queue(&bed, "a@b.example").await, queue(&bed, "c@b.example").await);
     let mark = async || bed.store.mark(&Watched::Outgoing(bed.default_project), START).await.unwrap();
@@ -33,7 +34,8 @@ pub async fn every_attempt_is_kept_with_its_reply(bed: Bed) {
     assert_eq!(marks.len(), 4, "every step changes the mark: {marks:?}");
 }
 
-pub async fn attempts_go_with_their_item(bed: Bed) {
+#[testkit::each_engine]
+async fn attempts_go_with_their_item(bed: Bed) {
     let worker = WorkerId::generate();
     let item = queue(&bed, "a@b.example").await;
     claim(&bed.store, worker, item, START).await;

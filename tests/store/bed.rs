@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use testkit::postgres::TestDatabase;
 use testkit::stranded::stranded;
+use testkit::{Engine, Start};
 
 use super::inboxes::permanent;
 
@@ -32,7 +33,7 @@ pub struct Bed {
 }
 
 /// Kept as long as the bed.
-pub enum Place {
+enum Place {
     Directory(tempfile::TempDir),
     Database(TestDatabase),
 }
@@ -46,25 +47,25 @@ impl Place {
     }
 
     /// Checks after every case: no row is left that nothing will ever remove.
-    pub async fn check(&self) {
+    async fn check(&self) {
         assert_eq!(stranded(&Database::open(&self.url()).await.unwrap()).await, 0, "rows are stranded");
     }
 }
 
+impl Start for Bed {
+    async fn test(engine: Engine, case: impl AsyncFnOnce(Self)) {
+        let place = match engine {
+            Engine::Sqlite => Place::Directory(tempfile::tempdir().unwrap()),
+            Engine::Postgres => Place::Database(TestDatabase::create()),
+        };
+        let bed = Self::at(place).await;
+        let place = Arc::clone(&bed.place);
+        case(bed).await;
+        place.check().await;
+    }
+}
+
 impl Bed {
-    pub async fn sqlite() -> Self {
-        Self::at(Place::Directory(tempfile::tempdir().unwrap())).await
-    }
-
-    pub async fn postgres() -> Self {
-        Self::at(Place::Database(TestDatabase::create())).await
-    }
-
-    /// Its URL, to inspect it when the case is over.
-    pub fn place(&self) -> Arc<Place> {
-        Arc::clone(&self.place)
-    }
-
     async fn at(place: Place) -> Self {
         let store = open(&place.url()).await;
         let default_project = store.default_project("default", START).await.unwrap();

@@ -10,7 +10,8 @@ use super::bed::{Bed, FULL, HOUR, START, delivery, id};
 /// A time after the expiry of an inbox created at `START`.
 const LATER: Timestamp = Timestamp::from_millis(START.as_millis() + 3_600_000);
 
-pub async fn sequences_follow_the_order_of_delivery(bed: Bed) {
+#[testkit::each_engine]
+async fn sequences_follow_the_order_of_delivery(bed: Bed) {
     let batch: Vec<Delivery> = ["one", "two", "three"].map(|subject| delivery(&["box"], subject)).into();
     let outcomes = bed.store(&batch, START).await;
     bed.mail(&["box"], "four", START).await;
@@ -20,7 +21,8 @@ pub async fn sequences_follow_the_order_of_delivery(bed: Bed) {
     assert_eq!((second.sequence, second.subject.as_str()), (2, "two"));
 }
 
-pub async fn recipients_share_one_content(bed: Bed) {
+#[testkit::each_engine]
+async fn recipients_share_one_content(bed: Bed) {
     let ids = bed.mail(&["a", "b", "c"], "shared", START).await;
     assert_eq!(ids.len(), 3);
     for name in ["a", "b", "c"] {
@@ -29,13 +31,15 @@ pub async fn recipients_share_one_content(bed: Bed) {
     assert_eq!(bed.store.stored().await.unwrap(), (3, 1));
 }
 
-pub async fn an_inbox_named_twice_gets_one_message(bed: Bed) {
+#[testkit::each_engine]
+async fn an_inbox_named_twice_gets_one_message(bed: Bed) {
     bed.inbox(bed.default_project, "box").await;
     assert_eq!(bed.mail(&["box", "BOX", "box+tag"], "once", START).await.len(), 1);
     assert_eq!(bed.subjects("box", START).await, ["once"]);
 }
 
-pub async fn a_tag_goes_to_the_inbox_without_it_if_that_is_live(bed: Bed) {
+#[testkit::each_engine]
+async fn a_tag_goes_to_the_inbox_without_it_if_that_is_live(bed: Bed) {
     bed.inbox(bed.default_project, "box").await;
     bed.inbox(bed.default_project, "box+exact").await;
     bed.mail(&["box+tag"], "to the base", START).await;
@@ -48,7 +52,8 @@ pub async fn a_tag_goes_to_the_inbox_without_it_if_that_is_live(bed: Bed) {
     assert_eq!(bed.subjects("box+tag", LATER).await, ["base has ended"]);
 }
 
-pub async fn a_tag_belongs_to_the_owner_of_its_base(bed: Bed) {
+#[testkit::each_engine]
+async fn a_tag_belongs_to_the_owner_of_its_base(bed: Bed) {
     let (owner, other) = (bed.project("owner").await, bed.project("other").await);
     let by = |project, name| Delivery { project: Some(project), ..delivery(&[name], "x") };
     let foreign =
@@ -77,7 +82,8 @@ pub async fn a_tag_belongs_to_the_owner_of_its_base(bed: Bed) {
     assert_eq!(bed.live("none+news", START).await.unwrap().project, other);
 }
 
-pub async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) {
+#[testkit::each_engine]
+async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) {
     for number in 1..FULL {
         bed.mail(&["full"], &number.to_string(), START).await;
     }
@@ -102,7 +108,8 @@ pub async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) 
     assert_eq!(bed.subjects("full", LATER).await, ["again"]);
 }
 
-pub async fn the_sender_s_project_owns_what_its_mail_opens(bed: Bed) {
+#[testkit::each_engine]
+async fn the_sender_s_project_owns_what_its_mail_opens(bed: Bed) {
     let project = bed.project("shop").await;
     let owned = Delivery { project: Some(project), ..delivery(&["mine"], "x") };
     bed.store(&[owned, delivery(&["nobody-s"], "y")], START).await;
@@ -112,7 +119,8 @@ pub async fn the_sender_s_project_owns_what_its_mail_opens(bed: Bed) {
     assert_eq!((opened.created_at, opened.expires_at), (START, Some(START.after(HOUR))));
 }
 
-pub async fn late_mail_goes_to_the_former_project(bed: Bed) {
+#[testkit::each_engine]
+async fn late_mail_goes_to_the_former_project(bed: Bed) {
     let project = bed.project("shop").await;
     bed.inbox(project, "late").await;
     bed.mail(&["late"], "late", LATER).await;
@@ -121,7 +129,8 @@ pub async fn late_mail_goes_to_the_former_project(bed: Bed) {
     assert_eq!(opened.expires_at, Some(LATER.after(HOUR)));
 }
 
-pub async fn a_sender_with_a_key_opens_a_reserved_address_for_its_own_project(bed: Bed) {
+#[testkit::each_engine]
+async fn a_sender_with_a_key_opens_a_reserved_address_for_its_own_project(bed: Bed) {
     let (former, sender) = (bed.project("former").await, bed.project("sender").await);
     bed.inbox(former, "box").await;
     let by_sender = || Delivery { project: Some(sender), ..delivery(&["box"], "x") };
@@ -131,7 +140,8 @@ pub async fn a_sender_with_a_key_opens_a_reserved_address_for_its_own_project(be
     assert_eq!(bed.live("box", LATER).await.unwrap().project, sender);
 }
 
-pub async fn an_address_opened_again_is_empty(bed: Bed) {
+#[testkit::each_engine]
+async fn an_address_opened_again_is_empty(bed: Bed) {
     let old = bed.mail(&["box"], "old", START).await;
     let new = bed.mail(&["box"], "new", LATER).await;
     assert_eq!(bed.subjects("box", LATER).await, ["new"]);
@@ -140,7 +150,8 @@ pub async fn an_address_opened_again_is_empty(bed: Bed) {
     assert_eq!(new.sequence, 2, "a cursor never sees a sequence twice");
 }
 
-pub async fn mail_for_a_deleted_project_is_refused(bed: Bed) {
+#[testkit::each_engine]
+async fn mail_for_a_deleted_project_is_refused(bed: Bed) {
     let project = bed.project("gone").await;
     bed.inbox(project, "box").await;
     assert!(bed.store.delete_project("gone", START).await.unwrap());
@@ -150,7 +161,8 @@ pub async fn mail_for_a_deleted_project_is_refused(bed: Bed) {
     assert!(matches!(check, Err(RefusedDelivery::ProjectDeleted(_))));
 }
 
-pub async fn concurrent_writers_leave_no_gap(bed: Bed) {
+#[testkit::each_engine]
+async fn concurrent_writers_leave_no_gap(bed: Bed) {
     let policy = restante::store::Policy { inbox_messages: 1_000, ..bed.policy(START) };
     let writers = (0..8).map(|writer| {
         let store = bed.store.clone();
@@ -175,7 +187,8 @@ pub async fn concurrent_writers_leave_no_gap(bed: Bed) {
     }
 }
 
-pub async fn deliveries_to_the_same_inboxes_do_not_end_each_other(bed: Bed) {
+#[testkit::each_engine]
+async fn deliveries_to_the_same_inboxes_do_not_end_each_other(bed: Bed) {
     let policy = restante::store::Policy { inbox_messages: 1_000, ..bed.policy(START) };
     let writers = (0..8_usize).map(|writer| {
         let store = bed.store.clone();
@@ -195,7 +208,8 @@ pub async fn deliveries_to_the_same_inboxes_do_not_end_each_other(bed: Bed) {
     assert_eq!(bed.store.stored().await.unwrap().0, 8 * 10 * 6);
 }
 
-pub async fn bytes_that_text_cannot_hold_are_stored(bed: Bed) {
+#[testkit::each_engine]
+async fn bytes_that_text_cannot_hold_are_stored(bed: Bed) {
     let raw = b"From: \"a\0b\" <a\0b@else.example>\r\nSubject: x\0y\xff\r\n\r\n\0\xff\r\n";
     let delivery = Delivery { content: super::bed::content(raw), ..delivery(&["box"], "") };
     let outcomes = bed.store(&[delivery], START).await;
@@ -204,20 +218,23 @@ pub async fn bytes_that_text_cannot_hold_are_stored(bed: Bed) {
     assert_eq!(bed.subjects("box", START).await.len(), 1);
 }
 
-pub async fn a_committed_message_survives_a_restart(bed: Bed) {
+#[testkit::each_engine]
+async fn a_committed_message_survives_a_restart(bed: Bed) {
     bed.mail(&["box"], "kept", START).await;
     let bed = bed.restart().await;
     assert_eq!(bed.subjects("box", START).await, ["kept"]);
 }
 
-pub async fn an_announcement_follows_the_commit(bed: Bed) {
+#[testkit::each_engine]
+async fn an_announcement_follows_the_commit(bed: Bed) {
     let mut changes = bed.changes().await;
     bed.store(&[delivery(&["b"], "x"), delivery(&["a"], "y")], START).await;
     assert_eq!(changes.recv().await, Some(Change::Inbox(id("a"))));
     assert_eq!(changes.recv().await, Some(Change::Inbox(id("b"))));
 }
 
-pub async fn what_the_service_sends_itself_opens_no_inbox(bed: Bed) {
+#[testkit::each_engine]
+async fn what_the_service_sends_itself_opens_no_inbox(bed: Bed) {
     bed.inbox(bed.default_project, "deleted").await;
     bed.inbox(bed.default_project, "box").await;
     assert!(bed.store.end_inbox(&bed.live("deleted", START).await.unwrap(), START).await.unwrap());
@@ -230,7 +247,8 @@ pub async fn what_the_service_sends_itself_opens_no_inbox(bed: Bed) {
 }
 
 /// The clock of the delivering node is slower than that of the deleting node.
-pub async fn mail_after_a_deletion_reopens_the_inbox_with_any_clock(bed: Bed) {
+#[testkit::each_engine]
+async fn mail_after_a_deletion_reopens_the_inbox_with_any_clock(bed: Bed) {
     bed.inbox(bed.default_project, "box").await;
     bed.mail(&["box"], "before", START).await;
     let later = START.after(std::time::Duration::from_secs(1));

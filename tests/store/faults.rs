@@ -35,7 +35,8 @@ fn outcomes(delivered: Vec<Result<Delivered, RefusedDelivery>>) -> Vec<(Option<F
     delivered.into_iter().map(|delivered| outcome(delivered.unwrap())).collect()
 }
 
-pub async fn the_deliveries_of_a_batch_use_the_faults_in_order(bed: Bed) {
+#[testkit::each_engine]
+async fn the_deliveries_of_a_batch_use_the_faults_in_order(bed: Bed) {
     let data = |action, times| fault(FaultPoint::Data, action, times);
     let faults = [data(FaultAction::Duplicate, 1), data(defer(), 2), data(FaultAction::Delay { seconds: 9 }, 1)];
     let inbox = with_faults(&bed, "a", &faults).await;
@@ -53,7 +54,8 @@ pub async fn the_deliveries_of_a_batch_use_the_faults_in_order(bed: Bed) {
     assert_eq!(bed.subjects("a", START).await.len(), 4);
 }
 
-pub async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
+#[testkit::each_engine]
+async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
     let faults = [fault(FaultPoint::Data, reject(), 1), fault(FaultPoint::Rcpt, defer(), 1)];
     with_faults(&bed, "a", &faults).await;
     let at_rcpt = async || bed.store.use_recipient_fault(&id("a+tag"), START).await.unwrap();
@@ -69,7 +71,8 @@ pub async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
     assert_eq!(none("a+tag").await, RecipientFault::None(id("a+tag")));
 }
 
-pub async fn the_first_recipient_with_a_fault_of_the_reply_decides(bed: Bed) {
+#[testkit::each_engine]
+async fn the_first_recipient_with_a_fault_of_the_reply_decides(bed: Bed) {
     let one = with_faults(&bed, "b", &[fault(FaultPoint::Data, defer(), 1)]).await;
     let other = with_faults(&bed, "a", &[fault(FaultPoint::Data, reject(), 1)]).await;
     assert_eq!(outcomes(bed.deliver(&[delivery(&["c", "b+x", "a"], "x")], START).await), [(Some(defer()), 0)]);
@@ -78,7 +81,8 @@ pub async fn the_first_recipient_with_a_fault_of_the_reply_decides(bed: Bed) {
     assert!(bed.live("c", START).await.is_none());
 }
 
-pub async fn a_fault_that_accepts_concerns_only_its_own_inbox(bed: Bed) {
+#[testkit::each_engine]
+async fn a_fault_that_accepts_concerns_only_its_own_inbox(bed: Bed) {
     let data = |action| [fault(FaultPoint::Data, action, 1)];
     let twice = with_faults(&bed, "twice", &data(FaultAction::Duplicate)).await;
     let bounced = with_faults(&bed, "bounced", &data(FaultAction::Bounce)).await;
@@ -98,7 +102,8 @@ pub async fn a_fault_that_accepts_concerns_only_its_own_inbox(bed: Bed) {
     }
 }
 
-pub async fn a_bounce_needs_a_notification_unless_there_is_no_sender(bed: Bed) {
+#[testkit::each_engine]
+async fn a_bounce_needs_a_notification_unless_there_is_no_sender(bed: Bed) {
     let inbox = with_faults(&bed, "a", &[fault(FaultPoint::Data, FaultAction::Bounce, 2)]).await;
     let from = |reverse_path: &str| {
         let mut delivery = delivery(&["a"], "Hello");
@@ -115,14 +120,16 @@ pub async fn a_bounce_needs_a_notification_unless_there_is_no_sender(bed: Bed) {
     assert_eq!(uses(&bed, &inbox, START).await, [vec![START]]);
 }
 
-pub async fn concurrent_uses_are_counted_once(bed: Bed) {
+#[testkit::each_engine]
+async fn concurrent_uses_are_counted_once(bed: Bed) {
     let inbox = with_faults(&bed, "a", &[fault(FaultPoint::Rcpt, defer(), 7)]).await;
     let used = futures_util::future::join_all((0..20).map(|_| bed.store.use_recipient_fault(&inbox.id, START))).await;
     let used = used.into_iter().filter(|used| *used.as_ref().unwrap() == RecipientFault::Now(defer()));
     assert_eq!((used.count(), uses(&bed, &inbox, START).await[0].len()), (7, 7));
 }
 
-pub async fn only_inboxes_with_faults_left_are_listed(bed: Bed) {
+#[testkit::each_engine]
+async fn only_inboxes_with_faults_left_are_listed(bed: Bed) {
     with_faults(&bed, "used", &[fault(FaultPoint::Rcpt, defer(), 1)]).await;
     with_faults(&bed, "left", &[fault(FaultPoint::Rcpt, defer(), 2)]).await;
     let cleared = with_faults(&bed, "cleared", &[fault(FaultPoint::Rcpt, defer(), 1)]).await;
@@ -135,7 +142,8 @@ pub async fn only_inboxes_with_faults_left_are_listed(bed: Bed) {
     assert!(bed.store.inboxes_with_faults(START.after(HOUR)).await.unwrap().is_empty());
 }
 
-pub async fn faults_end_with_their_inbox_and_are_swept(bed: Bed) {
+#[testkit::each_engine]
+async fn faults_end_with_their_inbox_and_are_swept(bed: Bed) {
     let inbox = with_faults(&bed, "a", &[fault(FaultPoint::Data, reject(), 9)]).await;
     bed.deliver(&[delivery(&["a"], "x")], START).await;
     let later = START.after(HOUR + Duration::from_secs(1));

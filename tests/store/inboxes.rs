@@ -6,7 +6,8 @@ use restante::model::{Inbox, InboxKind, ProjectId};
 
 use super::bed::{Bed, HOUR, START, id};
 
-pub async fn an_id_is_given_once(bed: Bed) {
+#[testkit::each_engine]
+async fn an_id_is_given_once(bed: Bed) {
     let inbox = bed.inbox(bed.default_project, "box").await;
     assert!(!bed.store.create_inbox(&inbox).await.unwrap());
     let later = START.after(HOUR);
@@ -14,7 +15,8 @@ pub async fn an_id_is_given_once(bed: Bed) {
     assert!(!bed.store.create_inbox(&again).await.unwrap(), "an ended inbox reserves its id");
 }
 
-pub async fn an_inbox_is_its_project_s_alone(bed: Bed) {
+#[testkit::each_engine]
+async fn an_inbox_is_its_project_s_alone(bed: Bed) {
     let (one, other) = (bed.project("one").await, bed.project("other").await);
     let inbox = bed.inbox(one, "box").await;
     assert_eq!(bed.store.inbox(one, &inbox.id, START).await.unwrap(), Some(inbox.clone()));
@@ -25,7 +27,8 @@ pub async fn an_inbox_is_its_project_s_alone(bed: Bed) {
     assert!(bed.store.message_source(other, message, START).await.unwrap().is_none());
 }
 
-pub async fn an_inbox_ends_at_its_hour(bed: Bed) {
+#[testkit::each_engine]
+async fn an_inbox_ends_at_its_hour(bed: Bed) {
     let inbox = bed.inbox(bed.default_project, "box").await;
     let message = bed.mail(&["box"], "x", START).await[0];
     let (last, end) = (START.after(HOUR).before(Duration::from_millis(1)), START.after(HOUR));
@@ -35,7 +38,8 @@ pub async fn an_inbox_ends_at_its_hour(bed: Bed) {
     assert!(bed.store.message(inbox.project, message, end).await.unwrap().is_none());
 }
 
-pub async fn an_ended_inbox_is_gone_with_its_messages(bed: Bed) {
+#[testkit::each_engine]
+async fn an_ended_inbox_is_gone_with_its_messages(bed: Bed) {
     let inbox = bed.inbox(bed.default_project, "box").await;
     let message = bed.mail(&["box"], "x", START).await[0];
     let mut changes = bed.changes().await;
@@ -56,7 +60,8 @@ pub fn permanent(project: ProjectId, name: &str) -> Inbox {
     Inbox { id: id(name), project, kind: InboxKind::Permanent, created_at: START, expires_at: None }
 }
 
-pub async fn a_permanent_inbox_lives_until_it_is_ended(bed: Bed) {
+#[testkit::each_engine]
+async fn a_permanent_inbox_lives_until_it_is_ended(bed: Bed) {
     let inbox = permanent(bed.default_project, "box");
     assert!(bed.store.claim_inbox(&inbox).await.unwrap());
     assert!(!bed.store.claim_inbox(&inbox).await.unwrap(), "it lives");
@@ -69,7 +74,8 @@ pub async fn a_permanent_inbox_lives_until_it_is_ended(bed: Bed) {
     assert_eq!(bed.live("box", later).await, None);
 }
 
-pub async fn a_reserved_address_is_claimed_by_its_own_project_only_and_is_empty_again(bed: Bed) {
+#[testkit::each_engine]
+async fn a_reserved_address_is_claimed_by_its_own_project_only_and_is_empty_again(bed: Bed) {
     let other = bed.project("other").await;
     bed.inbox(bed.default_project, "box").await;
     bed.mail(&["box"], "x", START).await;
@@ -83,7 +89,8 @@ pub async fn a_reserved_address_is_claimed_by_its_own_project_only_and_is_empty_
     assert_eq!(bed.subjects("box", end.after(2 * HOUR)).await, ["new"]);
 }
 
-pub async fn an_inbox_with_a_tag_is_claimed_by_the_owner_of_its_base_only(bed: Bed) {
+#[testkit::each_engine]
+async fn an_inbox_with_a_tag_is_claimed_by_the_owner_of_its_base_only(bed: Bed) {
     let (owner, other) = (bed.project("owner").await, bed.project("other").await);
     bed.inbox(owner, "box").await;
     let end = START.after(HOUR);

@@ -19,7 +19,8 @@ fn raw(recipient: &str, raw: &str) -> Delivery {
     Delivery { content: content(raw.as_bytes()), ..delivery(&[recipient], "") }
 }
 
-pub async fn all_mail_of_a_project_is_listed_page_by_page(bed: Bed) {
+#[testkit::each_engine]
+async fn all_mail_of_a_project_is_listed_page_by_page(bed: Bed) {
     let other = bed.project("other").await;
     bed.inbox(other, "theirs").await;
     for (recipient, subject) in [("a", "1"), ("b", "2"), ("theirs", "not mine"), ("a", "3"), ("c", "4")] {
@@ -32,7 +33,8 @@ pub async fn all_mail_of_a_project_is_listed_page_by_page(bed: Bed) {
     assert_eq!(page(&bed, MailFilter::default(), 4, START).await.1, None, "exactly one page");
 }
 
-pub async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
+#[testkit::each_engine]
+async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
     let attached = "From: Ann <ann@shop.example>\r\nSubject: Order\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n\
         --b\r\n\r\nPears and Äpfel\r\n--b\r\nContent-Type: application/pdf\r\n\
         Content-Disposition: attachment\r\n\r\nx\r\n--b--\r\n";
@@ -58,7 +60,8 @@ pub async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
     assert_eq!(found(&bed, since).await, ["Late"]);
 }
 
-pub async fn mail_that_has_gone_is_not_listed(bed: Bed) {
+#[testkit::each_engine]
+async fn mail_that_has_gone_is_not_listed(bed: Bed) {
     let ids = bed.mail(&["one"], "Deleted", START).await;
     bed.mail(&["two"], "Ended", START).await;
     bed.mail(&["three"], "Kept", START.after(HOUR / 2)).await;

@@ -7,7 +7,8 @@ use restante::store::{BusyInbox, Cursor, Delivery, Policy, Rubbish, Search, Sele
 
 use super::bed::{Bed, HOUR, START, content, delivery, id};
 
-pub async fn a_message_comes_back_whole(bed: Bed) {
+#[testkit::each_engine]
+async fn a_message_comes_back_whole(bed: Bed) {
     let raw = b"From: Sender <sender@else.example>\r\nSubject: Whole\r\n\r\nHello\0 \xff https://else.example/a 1\r\n";
     let whole = Delivery { content: content(raw), ..delivery(&["box"], "") };
     let outcome = bed.store(&[whole], START).await[0][0].clone();
@@ -25,14 +26,16 @@ pub async fn a_message_comes_back_whole(bed: Bed) {
     assert!(bed.store.message_source(other, outcome.message, START).await.unwrap().is_none());
 }
 
-pub async fn a_cursor_belongs_to_its_inbox(bed: Bed) {
+#[testkit::each_engine]
+async fn a_cursor_belongs_to_its_inbox(bed: Bed) {
     let ids = bed.mail(&["a", "b"], "x", START).await;
     assert_eq!(bed.store.cursor(&id("a"), ids[0], START).await.unwrap(), Some(Cursor(1)));
     assert_eq!(bed.store.cursor(&id("a"), ids[1], START).await.unwrap(), None);
     assert_eq!(bed.store.cursor(&id("a"), MessageId::generate(), START).await.unwrap(), None);
 }
 
-pub async fn the_oldest_match_is_after_the_cursor(bed: Bed) {
+#[testkit::each_engine]
+async fn the_oldest_match_is_after_the_cursor(bed: Bed) {
     for subject in ["Welcome", "Your code", "Your new code"] {
         bed.mail(&["box"], subject, START).await;
     }
@@ -54,7 +57,8 @@ pub async fn the_oldest_match_is_after_the_cursor(bed: Bed) {
     assert!(bed.store.oldest_match(&other_life, &mut search, START).await.unwrap().is_none());
 }
 
-pub async fn a_search_compares_each_message_once(bed: Bed) {
+#[testkit::each_engine]
+async fn a_search_compares_each_message_once(bed: Bed) {
     const MESSAGES: usize = 300;
     let policy = Policy { inbox_messages: 1_000, ..bed.policy(START) };
     let deliver = async |subjects: &[&str]| {
@@ -91,7 +95,8 @@ pub async fn a_search_compares_each_message_once(bed: Bed) {
     assert_eq!(bed.store.oldest_match(&other, &mut search, START).await.unwrap().unwrap().id, code);
 }
 
-pub async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
+#[testkit::each_engine]
+async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
     let ordinary = format!("Subject: ordinary\r\n\r\n{}\r\n", "word ".repeat(12_000));
     let large = format!("Subject: large\r\n\r\n{}\r\n", "word ".repeat(120_000));
     let delivery = |raw: &str| Delivery { content: content(raw.as_bytes()), ..delivery(&["box"], "") };
@@ -116,7 +121,8 @@ pub async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
     assert_eq!(limited.messages[0].sequence, 2);
 }
 
-pub async fn the_subject_filter_ignores_case_and_takes_wildcards_for_themselves(bed: Bed) {
+#[testkit::each_engine]
+async fn the_subject_filter_ignores_case_and_takes_wildcards_for_themselves(bed: Bed) {
     for subject in ["Spare 100% jetzt", "Spare 100 jetzt", "STRASSE_1", "back\\slash"] {
         bed.mail(&["box"], subject, START).await;
     }

@@ -27,18 +27,22 @@ pub fn settlement(item: OutgoingId, worker: WorkerId, attempt: u32, status: Outg
     Settlement { id: item, worker, attempt, status, due_at, server: None, reply: "250 ok".into() }
 }
 
-pub async fn a_claim_counts_the_attempt_and_is_exclusive(bed: Bed) {
+#[testkit::each_engine]
+async fn a_claim_counts_the_attempt_and_is_exclusive(bed: Bed) {
     let (one, other) = (WorkerId::generate(), WorkerId::generate());
     let item = queue(&bed, "a@b.example").await;
     let [claimed] = claim(&bed.store, one, item, START).await.try_into().unwrap();
-    assert_eq!(claimed.raw, b"Subject: Hello\r\n\r\n");
+    assert_eq!(claimed.size, 18);
+    assert_eq!(bed.store.outgoing_piece(item, 0).await.unwrap().unwrap(), b"Subject: Hello\r\n\r\n");
+    assert_eq!(bed.store.outgoing_piece(item, 1).await.unwrap(), None);
     assert_eq!((claimed.item.attempts, claimed.item.attempted_at), (1, Some(START)));
     assert_eq!(claimed.item.due_at, Some(START.after(MINUTE)));
     assert!(claim(&bed.store, other, item, START).await.is_empty());
     assert!(bed.store.due_outgoing(5, 100, START).await.unwrap().is_empty());
 }
 
-pub async fn a_lease_that_ended_is_taken_over_and_fences_the_former_worker(bed: Bed) {
+#[testkit::each_engine]
+async fn a_lease_that_ended_is_taken_over_and_fences_the_former_worker(bed: Bed) {
     let (one, other) = (WorkerId::generate(), WorkerId::generate());
     let item = queue(&bed, "a@b.example").await;
     claim(&bed.store, one, item, START).await;
@@ -52,7 +56,8 @@ pub async fn a_lease_that_ended_is_taken_over_and_fences_the_former_worker(bed: 
     assert_eq!((item.status, item.last_reply.as_str(), item.due_at), (OutgoingStatus::Sent, "250 ok", None));
 }
 
-pub async fn a_renewed_lease_goes_on_and_a_released_one_ends(bed: Bed) {
+#[testkit::each_engine]
+async fn a_renewed_lease_goes_on_and_a_released_one_ends(bed: Bed) {
     let (one, other) = (WorkerId::generate(), WorkerId::generate());
     let item = queue(&bed, "a@b.example").await;
     claim(&bed.store, one, item, START).await;
@@ -64,7 +69,8 @@ pub async fn a_renewed_lease_goes_on_and_a_released_one_ends(bed: Bed) {
 }
 
 /// The answer to the commit was lost. The worker has other attempts running and renews their leases.
-pub async fn an_item_whose_claim_was_lost_on_the_way_back_is_taken_again(bed: Bed) {
+#[testkit::each_engine]
+async fn an_item_whose_claim_was_lost_on_the_way_back_is_taken_again(bed: Bed) {
     let worker = WorkerId::generate();
     let (known, lost) = (queue(&bed, "a@b.example").await, queue(&bed, "b@b.example").await);
     claim(&bed.store, worker, known, START).await;
@@ -78,7 +84,8 @@ pub async fn an_item_whose_claim_was_lost_on_the_way_back_is_taken_again(bed: Be
     assert!(claim(&bed.store, worker, known, later).await.is_empty());
 }
 
-pub async fn no_domain_fills_the_queue_for_the_others(bed: Bed) {
+#[testkit::each_engine]
+async fn no_domain_fills_the_queue_for_the_others(bed: Bed) {
     for number in 0..20 {
         queue(&bed, &format!("a{number}@busy.example")).await;
     }
@@ -88,7 +95,8 @@ pub async fn no_domain_fills_the_queue_for_the_others(bed: Bed) {
     assert_eq!((due.len(), busy), (6, 5));
 }
 
-pub async fn the_next_look_is_at_what_becomes_due_or_free(bed: Bed) {
+#[testkit::each_engine]
+async fn the_next_look_is_at_what_becomes_due_or_free(bed: Bed) {
     let worker = WorkerId::generate();
     assert_eq!(bed.store.next_outgoing(START).await.unwrap(), None);
     let item = queue(&bed, "a@b.example").await;
@@ -100,7 +108,8 @@ pub async fn the_next_look_is_at_what_becomes_due_or_free(bed: Bed) {
     assert_eq!(bed.store.next_outgoing(START).await.unwrap(), Some(START.after(HOUR)));
 }
 
-pub async fn a_bounce_and_the_failure_are_one_transaction(bed: Bed) {
+#[testkit::each_engine]
+async fn a_bounce_and_the_failure_are_one_transaction(bed: Bed) {
     let worker = WorkerId::generate();
     let item = queue(&bed, "a@b.example").await;
     bed.inbox(bed.default_project, "a").await;
@@ -121,7 +130,8 @@ pub async fn a_bounce_and_the_failure_are_one_transaction(bed: Bed) {
     assert_eq!(bed.store.outgoing(item).await.unwrap().unwrap().status, OutgoingStatus::Failed);
 }
 
-pub async fn an_administrator_retries_and_cancels_items_that_are_not_being_sent(bed: Bed) {
+#[testkit::each_engine]
+async fn an_administrator_retries_and_cancels_items_that_are_not_being_sent(bed: Bed) {
     let worker = WorkerId::generate();
     let item = queue(&bed, "a@b.example").await;
     claim(&bed.store, worker, item, START).await;
@@ -138,7 +148,8 @@ pub async fn an_administrator_retries_and_cancels_items_that_are_not_being_sent(
     assert!(!bed.store.retry_outgoing(item, START.after(HOUR), START).await.unwrap(), "what was sent stays sent");
 }
 
-pub async fn items_are_listed_newest_first_by_project_and_status(bed: Bed) {
+#[testkit::each_engine]
+async fn items_are_listed_newest_first_by_project_and_status(bed: Bed) {
     let other = bed.project("other").await;
     let (first, second) = (queue(&bed, "a@b.example").await, queue(&bed, "b@b.example").await);
     let ids = async |filter: OutgoingFilter, limit| {
@@ -155,13 +166,15 @@ pub async fn items_are_listed_newest_first_by_project_and_status(bed: Bed) {
     assert_eq!(ids(OutgoingFilter { status: Some(OutgoingStatus::Cancelled), ..all }, 10).await, [first]);
 }
 
-pub async fn what_waits_survives_a_restart(bed: Bed) {
+#[testkit::each_engine]
+async fn what_waits_survives_a_restart(bed: Bed) {
     let item = queue(&bed, "a@b.example").await;
     let bed = bed.restart().await;
     assert_eq!(claim(&bed.store, WorkerId::generate(), item, START).await.len(), 1);
 }
 
-pub async fn a_deleted_project_takes_its_queue_along(bed: Bed) {
+#[testkit::each_engine]
+async fn a_deleted_project_takes_its_queue_along(bed: Bed) {
     let project = bed.project("shop").await;
     let worker = WorkerId::generate();
     let recipient = EmailAddress::parse("a@b.example").unwrap();

@@ -1,6 +1,10 @@
 //! The lists of the dashboard, and the marks that show whether they have changed.
 
-use restante::model::{Holdings, InboxFilter, InboxKind, InboxTotals, ListPart, RefusedMail, Timestamp, Watched};
+use restante::model::{
+    Fault, FaultAction, FaultPoint, Holdings, InboxFilter, InboxKind, InboxTotals, ListPart, RefusedMail, Timestamp,
+    Watched,
+};
+use restante::store::Rubbish;
 
 use super::bed::{Bed, HOUR, START, id};
 use super::inboxes::permanent;
@@ -10,7 +14,8 @@ async fn listed(bed: &Bed, filter: InboxFilter, limit: i64, now: Timestamp) -> V
     found.into_iter().map(|summary| summary.inbox.id.to_string()).collect()
 }
 
-pub async fn inboxes_are_listed_newest_first_with_their_last_message(bed: Bed) {
+#[testkit::each_engine]
+async fn inboxes_are_listed_newest_first_with_their_last_message(bed: Bed) {
     bed.inbox(bed.default_project, "empty").await;
     bed.mail(&["box"], "One", START.after(HOUR / 4)).await;
     bed.mail(&["box"], "Two", START.after(HOUR / 2)).await;
@@ -23,7 +28,8 @@ pub async fn inboxes_are_listed_newest_first_with_their_last_message(bed: Bed) {
     assert_eq!(listed(&bed, InboxFilter::default(), 10, START.after(HOUR)).await, ["box"], "the other one has ended");
 }
 
-pub async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by_page(bed: Bed) {
+#[testkit::each_engine]
+async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by_page(bed: Bed) {
     for name in ["alpha", "al_pha", "beta"] {
         bed.inbox(bed.default_project, name).await;
     }
@@ -43,7 +49,8 @@ pub async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by
     assert_eq!(listed(&bed, part(before), 2, START).await, ["beta", "alpha"]);
 }
 
-pub async fn inboxes_with_the_latest_mail_come_first(bed: Bed) {
+#[testkit::each_engine]
+async fn inboxes_with_the_latest_mail_come_first(bed: Bed) {
     for name in ["one", "two", "three"] {
         bed.inbox(bed.default_project, name).await;
     }
@@ -56,7 +63,8 @@ pub async fn inboxes_with_the_latest_mail_come_first(bed: Bed) {
     assert_eq!(totals, InboxTotals { inboxes: 3, with_mail: 1, messages: 1 });
 }
 
-pub async fn a_project_s_messages_and_bytes_are_those_that_live(bed: Bed) {
+#[testkit::each_engine]
+async fn a_project_s_messages_and_bytes_are_those_that_live(bed: Bed) {
     let holdings = async |now| {
         let one = bed.store.holdings(Some(bed.default_project), now).await.unwrap();
         assert_eq!(bed.store.holdings(None, now).await.unwrap(), one);
@@ -77,7 +85,8 @@ pub async fn a_project_s_messages_and_bytes_are_those_that_live(bed: Bed) {
     assert_eq!((all.len(), all[&other].messages, all[&bed.default_project].messages), (2, 1, 4));
 }
 
-pub async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
+#[testkit::each_engine]
+async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
     let project = bed.default_project;
     let (all, one, refused) =
         (Watched::Inboxes(project), Watched::Inbox(project, id("box")), Watched::Refused(Some(project)));
@@ -100,6 +109,29 @@ pub async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
     assert_eq!(changed(START).await, [true, false, false, false]);
     bed.mail(&["box"], "x", START).await;
     assert_eq!(changed(START).await, [true, true, false, false]);
+    // Another list of faults with as many uses, and none.
+    let inbox = bed.live("box", START).await.unwrap();
+    for action in [FaultAction::Duplicate, FaultAction::Bounce] {
+        let faults = [Fault { at: FaultPoint::Data, action, times: 2 }];
+        assert!(bed.store.set_faults(&inbox, &faults, START).await.unwrap());
+        assert_eq!(changed(START).await, [true, true, false, false]);
+    }
+    assert!(bed.store.set_faults(&inbox, &[], START).await.unwrap());
+    assert_eq!(changed(START).await, [true, true, false, false]);
+    // A deleted message that comes back, and the deletion of another one.
+    let ids = [bed.mail(&["box"], "y", START).await[0], bed.mail(&["box"], "z", START).await[0]];
+    let due = START.after(HOUR / 2);
+    let delete = async |id| {
+        let one = Rubbish::Message(inbox.clone(), id);
+        bed.store.throw_away(project, &one, START, due).await.unwrap().0
+    };
+    let deletion = delete(ids[0]).await;
+    assert_eq!(changed(START).await, [true, true, false, false]);
+    assert_eq!(bed.store.restore(project, deletion, START).await.unwrap(), 1);
+    delete(ids[1]).await;
+    assert_eq!(changed(START).await, [true, true, false, false]);
+    bed.sweep(due).await;
+    assert_eq!(changed(START).await, [false; 4]);
     let other = bed.project("other").await;
     bed.inbox(other, "theirs").await;
     assert_eq!(changed(START).await, [false; 4]);

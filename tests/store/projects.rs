@@ -5,7 +5,8 @@ use restante::model::ApiKey;
 
 use super::bed::{Bed, HOUR, START};
 
-pub async fn names_are_unique_among_live_projects(bed: Bed) {
+#[testkit::each_engine]
+async fn names_are_unique_among_live_projects(bed: Bed) {
     let key = ApiKey::generate();
     let first = bed.store.create_project("shop", &key, START).await.unwrap();
     assert!(first.is_some());
@@ -18,7 +19,8 @@ pub async fn names_are_unique_among_live_projects(bed: Bed) {
     assert_eq!(names, ["default", "shop"]);
 }
 
-pub async fn a_key_works_until_it_is_replaced(bed: Bed) {
+#[testkit::each_engine]
+async fn a_key_works_until_it_is_replaced(bed: Bed) {
     let (old, new, newest) = (ApiKey::generate(), ApiKey::generate(), ApiKey::generate());
     let project = bed.store.create_project("shop", &old, START).await.unwrap().unwrap();
     assert_eq!(bed.store.project_of_key(&old.hash(), START).await.unwrap(), Some(project));
@@ -37,7 +39,8 @@ pub async fn a_key_works_until_it_is_replaced(bed: Bed) {
     assert_eq!(shown.name, "shop");
 }
 
-pub async fn a_key_belongs_to_one_project(bed: Bed) {
+#[testkit::each_engine]
+async fn a_key_belongs_to_one_project(bed: Bed) {
     let key = ApiKey::generate();
     bed.store.create_project("one", &key, START).await.unwrap().unwrap();
     let other = bed.project("other").await;
@@ -45,7 +48,8 @@ pub async fn a_key_belongs_to_one_project(bed: Bed) {
     assert_ne!(bed.store.project_of_key(&key.hash(), START).await.unwrap(), Some(other));
 }
 
-pub async fn the_default_project_is_made_once(bed: Bed) {
+#[testkit::each_engine]
+async fn the_default_project_is_made_once(bed: Bed) {
     assert_eq!(bed.store.default_project("default", START).await.unwrap(), bed.default_project);
     let key = ApiKey::generate();
     assert!(bed.store.replace_key(bed.default_project, &key, START, START).await.unwrap());
@@ -54,7 +58,8 @@ pub async fn the_default_project_is_made_once(bed: Bed) {
     assert_eq!((shown.len(), shown[0].is_default, shown[0].key_last_four.as_str()), (1, true, key.last_four()));
 }
 
-pub async fn of_many_first_keys_one_is_taken(bed: Bed) {
+#[testkit::each_engine]
+async fn of_many_first_keys_one_is_taken(bed: Bed) {
     let keys: Vec<ApiKey> = (0..8).map(|_| ApiKey::generate()).collect();
     let added = join_all(keys.iter().map(|key| bed.store.add_first_key(bed.default_project, key, START))).await;
     let added: Vec<bool> = added.into_iter().map(Result::unwrap).collect();
@@ -65,7 +70,8 @@ pub async fn of_many_first_keys_one_is_taken(bed: Bed) {
     }
 }
 
-pub async fn rotations_at_once_leave_one_key(bed: Bed) {
+#[testkit::each_engine]
+async fn rotations_at_once_leave_one_key(bed: Bed) {
     let project = bed.project("shop").await;
     let keys: Vec<ApiKey> = (0..8).map(|_| ApiKey::generate()).collect();
     for replaced in join_all(keys.iter().map(|key| bed.store.replace_key(project, key, START, START))).await {
@@ -75,7 +81,8 @@ pub async fn rotations_at_once_leave_one_key(bed: Bed) {
     assert_eq!(owners.await.into_iter().flatten().count(), 1);
 }
 
-pub async fn a_deleted_project_is_gone_with_its_keys_and_inboxes(bed: Bed) {
+#[testkit::each_engine]
+async fn a_deleted_project_is_gone_with_its_keys_and_inboxes(bed: Bed) {
     let key = ApiKey::generate();
     let project = bed.store.create_project("shop", &key, START).await.unwrap().unwrap();
     bed.inbox(project, "box").await;
@@ -89,7 +96,8 @@ pub async fn a_deleted_project_is_gone_with_its_keys_and_inboxes(bed: Bed) {
     assert!(!bed.store.delete_project("default", START).await.unwrap());
 }
 
-pub async fn a_project_is_found_by_its_id_and_renamed_to_what_is_free(bed: Bed) {
+#[testkit::each_engine]
+async fn a_project_is_found_by_its_id_and_renamed_to_what_is_free(bed: Bed) {
     let project = bed.project("shop").await;
     assert!(!bed.store.rename_project(project, "default").await.unwrap());
     assert!(bed.store.rename_project(project, "store").await.unwrap());

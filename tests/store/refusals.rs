@@ -10,7 +10,8 @@ fn of(project: Option<ProjectId>) -> RefusalFilter {
     RefusalFilter { project, ..RefusalFilter::default() }
 }
 
-pub async fn refusals_are_found_by_text_reason_and_time(bed: Bed) {
+#[testkit::each_engine]
+async fn refusals_are_found_by_text_reason_and_time(bed: Bed) {
     let project = bed.default_project;
     let late = START.after(HOUR);
     let mut full = refusal("<Full@b>");
@@ -29,7 +30,8 @@ pub async fn refusals_are_found_by_text_reason_and_time(bed: Bed) {
     assert_eq!(found(RefusalFilter { text: "nothing".to_owned(), ..of(None) }).await, [""; 0]);
 }
 
-pub async fn refusals_are_listed_newest_first_by_project(bed: Bed) {
+#[testkit::each_engine]
+async fn refusals_are_listed_newest_first_by_project(bed: Bed) {
     let (project, other) = (bed.default_project, bed.project("other").await);
     let mut changes = bed.changes().await;
     let refused = [(project, refusal("<first@b>")), (other, refusal("<theirs@b>")), (project, refusal("<last@b>"))];
@@ -45,7 +47,8 @@ pub async fn refusals_are_listed_newest_first_by_project(bed: Bed) {
     assert_eq!(bed.store.find_refusals(&of(Some(other)), 1).await.unwrap(), [(other, refusal("<theirs@b>"))]);
 }
 
-pub async fn of_a_flood_of_refusals_the_latest_thousand_are_kept(bed: Bed) {
+#[testkit::each_engine]
+async fn of_a_flood_of_refusals_the_latest_thousand_are_kept(bed: Bed) {
     let other = bed.project("other").await;
     bed.store.add_refusals(&[(other, refusal("<quiet@b>"))]).await.unwrap();
     let flood: Vec<_> = (0..1_100).map(|number| (bed.default_project, refusal(&number.to_string()))).collect();
@@ -57,7 +60,8 @@ pub async fn of_a_flood_of_refusals_the_latest_thousand_are_kept(bed: Bed) {
     assert_eq!(bed.store.find_refusals(&of(Some(other)), 10).await.unwrap().len(), 1);
 }
 
-pub async fn an_address_is_its_project_s_while_it_is_reserved(bed: Bed) {
+#[testkit::each_engine]
+async fn an_address_is_its_project_s_while_it_is_reserved(bed: Bed) {
     let project = bed.project("shop").await;
     bed.inbox(project, "box").await;
     assert_eq!(bed.store.owner_of_address(&id("box")).await.unwrap(), Some(project));
@@ -66,7 +70,8 @@ pub async fn an_address_is_its_project_s_while_it_is_reserved(bed: Bed) {
     assert_eq!(bed.store.owner_of_address(&id("none")).await.unwrap(), None);
 }
 
-pub async fn a_deleted_project_takes_its_refusals_along(bed: Bed) {
+#[testkit::each_engine]
+async fn a_deleted_project_takes_its_refusals_along(bed: Bed) {
     let project = bed.project("shop").await;
     bed.store.add_refusals(&[(project, refusal("<a@b>")), (bed.default_project, refusal("<c@d>"))]).await.unwrap();
     assert!(bed.store.delete_project("shop", START).await.unwrap());

@@ -17,7 +17,8 @@ async fn kept_for(bed: &Bed, name: &str, days: Option<i64>) -> Inbox {
     inbox
 }
 
-pub async fn messages_go_when_they_are_older_than_the_retention(bed: Bed) {
+#[testkit::each_engine]
+async fn messages_go_when_they_are_older_than_the_retention(bed: Bed) {
     let inbox = kept_for(&bed, "box", Some(7)).await;
     kept_for(&bed, "archive", None).await;
     for (subject, at) in [("first", START), ("second", START.after(HOUR)), ("third", START.after(2 * DAY))] {
@@ -37,7 +38,8 @@ pub async fn messages_go_when_they_are_older_than_the_retention(bed: Bed) {
     assert_eq!(bed.store.retention_days(&inbox).await.unwrap(), Some(7));
 }
 
-pub async fn the_retention_ends_with_the_project(bed: Bed) {
+#[testkit::each_engine]
+async fn the_retention_ends_with_the_project(bed: Bed) {
     let inbox = permanent(bed.project("shop").await, "box");
     assert!(bed.store.create_inbox(&inbox).await.unwrap());
     assert!(bed.store.set_retention_days(&inbox, Some(7)).await.unwrap());
@@ -45,7 +47,8 @@ pub async fn the_retention_ends_with_the_project(bed: Bed) {
     assert_eq!(bed.store.retention_days(&inbox).await.unwrap(), None);
 }
 
-pub async fn a_full_inbox_takes_mail_again_when_its_old_messages_have_gone(bed: Bed) {
+#[testkit::each_engine]
+async fn a_full_inbox_takes_mail_again_when_its_old_messages_have_gone(bed: Bed) {
     kept_for(&bed, "box", Some(1)).await;
     for _ in 0..FULL {
         bed.mail(&["box"], "old", START).await;
@@ -60,7 +63,8 @@ pub async fn a_full_inbox_takes_mail_again_when_its_old_messages_have_gone(bed: 
     assert_eq!(bed.store.stored().await.unwrap(), (1, 1), "the old ones are removed from the database");
 }
 
-pub async fn old_messages_go_in_small_steps(bed: Bed) {
+#[testkit::each_engine]
+async fn old_messages_go_in_small_steps(bed: Bed) {
     for name in 0..30 {
         kept_for(&bed, &format!("box-{name}"), Some(1)).await;
         bed.mail(&[&format!("box-{name}")], "x", START).await;
@@ -69,7 +73,8 @@ pub async fn old_messages_go_in_small_steps(bed: Bed) {
     assert_eq!(bed.store.stored().await.unwrap(), (0, 0));
 }
 
-pub async fn retention_is_for_live_permanent_inboxes_and_ends_with_them(bed: Bed) {
+#[testkit::each_engine]
+async fn retention_is_for_live_permanent_inboxes_and_ends_with_them(bed: Bed) {
     let temporary = bed.inbox(bed.default_project, "temporary").await;
     assert!(!bed.store.set_retention_days(&temporary, Some(1)).await.unwrap());
     let inbox = kept_for(&bed, "box", Some(1)).await;

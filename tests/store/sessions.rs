@@ -10,7 +10,8 @@ fn hash() -> KeyHash {
     ApiKey::generate().hash()
 }
 
-pub async fn a_session_lasts_until_its_time_or_until_it_is_closed(bed: Bed) {
+#[testkit::each_engine]
+async fn a_session_lasts_until_its_time_or_until_it_is_closed(bed: Bed) {
     let (first, second, credential) = (hash(), hash(), hash());
     for cookie in [&first, &second] {
         bed.store.open_session(cookie, &credential, START.after(HOUR)).await.unwrap();
@@ -27,7 +28,8 @@ pub async fn a_session_lasts_until_its_time_or_until_it_is_closed(bed: Bed) {
     assert_eq!(opened_with(&second, START).await, Some(credential));
 }
 
-pub async fn all_sessions_of_a_credential_are_closed_at_once(bed: Bed) {
+#[testkit::each_engine]
+async fn all_sessions_of_a_credential_are_closed_at_once(bed: Bed) {
     let (mine, theirs) = (hash(), hash());
     let cookies = [hash(), hash(), hash()];
     for (cookie, credential) in cookies.iter().zip([&mine, &mine, &theirs]) {
@@ -39,14 +41,16 @@ pub async fn all_sessions_of_a_credential_are_closed_at_once(bed: Bed) {
     }
 }
 
-pub async fn sessions_that_are_over_are_swept(bed: Bed) {
+#[testkit::each_engine]
+async fn sessions_that_are_over_are_swept(bed: Bed) {
     bed.store.open_session(&hash(), &hash(), START.after(HOUR)).await.unwrap();
     assert_eq!(bed.sweep(START).await, 0);
     assert_eq!(bed.sweep(START.after(HOUR)).await, 1);
     assert_eq!(bed.sweep(START.after(HOUR)).await, 0);
 }
 
-pub async fn a_setting_is_what_was_kept_last(bed: Bed) {
+#[testkit::each_engine]
+async fn a_setting_is_what_was_kept_last(bed: Bed) {
     assert_eq!(bed.store.setting("a name").await.unwrap(), None);
     for value in [&b"one"[..], &b"\0\xff"[..]] {
         bed.store.set_setting("a name", Bytes::from_static(value)).await.unwrap();

@@ -8,7 +8,8 @@ use super::bed::{Bed, HOUR, START, id};
 
 const END: Timestamp = Timestamp::from_millis(START.as_millis() + 3_600_000);
 
-pub async fn what_has_expired_is_removed_step_by_step(bed: Bed) {
+#[testkit::each_engine]
+async fn what_has_expired_is_removed_step_by_step(bed: Bed) {
     for inbox in 0..50 {
         for _ in 0..5 {
             bed.mail(&[&format!("box-{inbox}")], "x", START).await;
@@ -20,7 +21,8 @@ pub async fn what_has_expired_is_removed_step_by_step(bed: Bed) {
     assert_eq!(bed.store.stored().await.unwrap(), (0, 0));
 }
 
-pub async fn a_shared_content_goes_with_its_last_message(bed: Bed) {
+#[testkit::each_engine]
+async fn a_shared_content_goes_with_its_last_message(bed: Bed) {
     let inboxes = [bed.inbox(bed.default_project, "a").await, bed.inbox(bed.default_project, "b").await];
     bed.mail(&["a", "b"], "x", START).await;
     for (inbox, left) in inboxes.iter().zip([(1, 1), (0, 0)]) {
@@ -35,7 +37,8 @@ pub async fn a_shared_content_goes_with_its_last_message(bed: Bed) {
     assert_eq!(bed.subjects("c", START).await, ["x"], "the first recipient's content stays");
 }
 
-pub async fn a_deleted_message_takes_its_content_along_and_is_swept_with_its_inbox(bed: Bed) {
+#[testkit::each_engine]
+async fn a_deleted_message_takes_its_content_along_and_is_swept_with_its_inbox(bed: Bed) {
     let ids = bed.mail(&["a", "b"], "shared", START).await;
     let other = bed.project("other").await;
     assert!(!bed.store.delete_message(other, ids[0], START).await.unwrap());
@@ -49,7 +52,8 @@ pub async fn a_deleted_message_takes_its_content_along_and_is_swept_with_its_inb
     assert_eq!(bed.store.stored().await.unwrap(), (0, 0));
 }
 
-pub async fn a_reservation_ends_after_thirty_days(bed: Bed) {
+#[testkit::each_engine]
+async fn a_reservation_ends_after_thirty_days(bed: Bed) {
     let project = bed.project("shop").await;
     let inbox = bed.inbox(project, "box").await;
     bed.mail(&["box"], "x", START).await;
@@ -63,7 +67,8 @@ pub async fn a_reservation_ends_after_thirty_days(bed: Bed) {
     assert!(bed.store.projects(END).await.unwrap().iter().all(|project| project.name != "shop"));
 }
 
-pub async fn a_live_inbox_is_left_alone(bed: Bed) {
+#[testkit::each_engine]
+async fn a_live_inbox_is_left_alone(bed: Bed) {
     bed.mail(&["old"], "x", START).await;
     bed.mail(&["young"], "y", START.after(HOUR / 2)).await;
     bed.sweep(END).await;
@@ -71,7 +76,8 @@ pub async fn a_live_inbox_is_left_alone(bed: Bed) {
     assert_eq!(bed.store.stored().await.unwrap(), (1, 1));
 }
 
-pub async fn messages_of_a_former_life_are_removed_and_new_ones_kept(bed: Bed) {
+#[testkit::each_engine]
+async fn messages_of_a_former_life_are_removed_and_new_ones_kept(bed: Bed) {
     bed.mail(&["box"], "old", START).await;
     bed.mail(&["box"], "new", END).await;
     bed.sweep(END).await;

@@ -157,7 +157,7 @@ fn mailboxes(structure: &Structure<'_>, name: &str) -> Vec<Mailbox> {
     fields.flat_map(|field| field_mailboxes(field.bounded_value())).take(ADDRESSES).collect()
 }
 
-fn field_mailboxes(value: &[u8]) -> Vec<Mailbox> {
+pub(crate) fn field_mailboxes(value: &[u8]) -> Vec<Mailbox> {
     let mut line = value.trim_ascii().to_vec();
     line.push(b'\n');
     let HeaderValue::Address(parsed) = MessageStream::new(&line).parse_address() else { return Vec::new() };

@@ -35,12 +35,14 @@ mod otp;
 pub mod report;
 mod sender;
 mod structure;
+mod submission;
 mod threading;
 mod transfer;
 
 pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use budget::Budget;
 pub use otp::{Recognised, Rule};
+pub use submission::{Submission, submission};
 pub use threading::{Threading, threading};
 
 use structure::Structure;

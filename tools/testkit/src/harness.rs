@@ -50,6 +50,18 @@ pub enum Engine {
     Postgres,
 }
 
+/// What a case of [`each_engine`](crate::each_engine) starts with.
+pub trait Start: Sized {
+    /// Runs `case` on an engine, as one test.
+    fn test(engine: Engine, case: impl AsyncFnOnce(Self)) -> impl Future<Output = ()>;
+}
+
+impl Start for Engine {
+    async fn test(engine: Engine, case: impl AsyncFnOnce(Self)) {
+        case(engine).await;
+    }
+}
+
 /// A response.
 #[derive(Debug)]
 pub struct Answer {

@@ -12,3 +12,4 @@ pub mod smtp;
 pub mod stranded;
 
 pub use harness::*;
+pub use testkit_macros::each_engine;
