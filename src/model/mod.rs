@@ -1,10 +1,13 @@
 //! The domain types: projects, keys, inboxes, messages and timestamps.
 
 mod api_key;
+mod explanation;
 mod fault;
 mod id;
 mod inbox;
+mod list;
 mod message;
+mod original;
 mod outgoing;
 mod project;
 mod reception;
@@ -13,10 +16,13 @@ mod timestamp;
 mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
+pub use explanation::{InboxEnd, Latest, Similar, SmtpUse};
 pub use fault::{Fault, FaultAction, FaultPoint, FaultState, FieldError};
 pub use id::{InvalidId, parse_id};
 pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
+pub use list::{Holdings, InboxFilter, InboxTotals, ListPart, MailFilter, OutgoingFilter, RefusalFilter, Watched};
 pub use message::{DamagedParts, Features, Message, MessageId, Parts, PartsJson};
+pub use original::Everything;
 pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::{Project, ProjectId};
 pub use reception::{Envelope, Reception};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::db::Database;
-use crate::model::{Attempt, Outgoing, OutgoingId, OutgoingStatus, ProjectId};
-use crate::store::{OutgoingFilter, Store, StoreError};
+use crate::model::{Attempt, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId};
+use crate::store::{Store, StoreError};
 
 /// How long the mail worker retries an item, from the send or from an administrator's retry.
 pub const QUEUE_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);

@@ -49,19 +49,14 @@ pub use copy::{CopyError, Progress};
 pub use deliveries::{
     BusyInbox, Delivered, Delivery, Outcome, Outcomes, OutgoingChange, Policy, RefusedDelivery, UsedFault,
 };
-pub use details::{Everything, Found};
-pub use explanation::{InboxEnd, Latest, Similar};
+pub use details::Found;
 pub use faults::RecipientFault;
-pub use inbox_list::{InboxFilter, InboxTotals, ListPart};
-pub use mail::{MailFilter, MailPage};
+pub use mail::MailPage;
 pub use messages::{Cursor, Page, StoredMessage};
-pub use nodes::SmtpUse;
-pub use outgoing::{NewOutgoing, OUTGOING_PIECE, OutgoingFilter};
-pub use overview::{Holdings, Watched};
+pub use outgoing::{NewOutgoing, OUTGOING_PIECE};
 pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
-pub use refusals::RefusalFilter;
 pub use selection::{Search, Selection};
 pub use sweep::Swept;
 pub use trash::Rubbish;

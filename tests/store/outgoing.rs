@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use restante::model::{EmailAddress, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
-use restante::store::{
-    Claim, Claimed, Delivery, NewOutgoing, OutgoingChange, OutgoingFilter, RefusedDelivery, Settlement, Store,
-};
+use restante::model::{EmailAddress, OutgoingFilter, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
+use restante::store::{Claim, Claimed, Delivery, NewOutgoing, OutgoingChange, RefusedDelivery, Settlement, Store};
 
 use super::bed::{Bed, HOUR, START, content, id};
 
