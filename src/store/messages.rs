@@ -15,7 +15,7 @@ use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, Proj
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
 /// Heads that are read on the calling thread.
-const FEW_HEADS: usize = 4;
+pub(super) const FEW_HEADS: usize = 4;
 /// Contents that are read at once.
 pub(super) const CONTENTS_AT_ONCE: usize = 8;
 
