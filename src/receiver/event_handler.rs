@@ -16,8 +16,8 @@ use crate::metrics;
 use crate::model::{
     ApiKey, EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, RefusalReason, RefusedMail,
 };
-use crate::service::{DeliverError, Incoming, SmtpConnection, prepare};
-use crate::store::{Delivered, UsedFault};
+use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection, prepare};
+use restante_delivery as delivery;
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session};
 
@@ -89,9 +89,10 @@ impl EventHandler {
                 }
             }
             Event::Deliver(envelope, raw) => match self.deliver(envelope, raw, arrival).await {
-                Ok((ids, faults)) => {
-                    self.store_faults(&faults);
-                    match faults.iter().map(|fault| &fault.action).find(|action| action.changes_reply()) {
+                Ok(receipt) => {
+                    self.store_faults(&receipt);
+                    let ids = receipt.messages;
+                    match &receipt.reply {
                         Some(action) => answer(session, action, |session| session.delivered(Ok(ids))),
                         None => session.delivered(Ok(ids)),
                     }
@@ -170,7 +171,7 @@ impl EventHandler {
         envelope: Envelope,
         raw: Vec<u8>,
         arrival: Option<Arrival>,
-    ) -> Result<(Vec<MessageId>, Vec<UsedFault>), Refusal> {
+    ) -> Result<Receipt, Refusal> {
         write_joined(&mut self.recipients, &envelope.recipients);
         let size = raw.len() as u64;
         let delivery = Box::pin(self.delivery(envelope, raw, arrival));
@@ -179,10 +180,7 @@ impl EventHandler {
             Some(delivered) => delivered.map_err(|error| self.refusal(&error)),
             None => Err(Refusal::StoreFailure),
         };
-        let outcome = outcome.map(|Delivered { messages, faults }| {
-            (messages.into_iter().map(|outcome| outcome.message).collect::<Vec<_>>(), faults)
-        });
-        if outcome.as_ref().is_ok_and(|(ids, _)| !ids.is_empty()) {
+        if outcome.as_ref().is_ok_and(|receipt| !receipt.messages.is_empty()) {
             metrics::message_stored(size, started.elapsed());
         }
         self.log_message(size, outcome.as_ref());
@@ -197,7 +195,7 @@ impl EventHandler {
         envelope: Envelope,
         raw: Vec<u8>,
         arrival: Option<Arrival>,
-    ) -> impl Future<Output = Result<Delivered, DeliverError>> + Send + use<> {
+    ) -> impl Future<Output = Result<Receipt, DeliverError>> + Send + use<> {
         let (service, memory) = (self.context.service.clone(), Arc::clone(&self.context.memory));
         let incoming = self.incoming(envelope, raw);
         let held = (arrival.map(Arrival::into_share), Arc::clone(&self.admitted));
@@ -241,15 +239,10 @@ impl EventHandler {
 
     fn refusal(&self, error: &DeliverError) -> Refusal {
         match error {
-            DeliverError::InboxFull(_) => Refusal::InboxFull,
-            DeliverError::Disabled(_) | DeliverError::Foreign(_) => Refusal::MailboxDisabled,
+            DeliverError::Refused(delivery::Refusal::Full(_)) => Refusal::InboxFull,
+            DeliverError::Refused(_) => Refusal::MailboxDisabled,
             // Not 421, which ends the session. If the receiver stops, the connection sends 421.
-            DeliverError::Stopping
-            | DeliverError::LeaseLost
-            | DeliverError::NoInbox(_)
-            | DeliverError::InboxBusy(_)
-            | DeliverError::BounceWanted { .. }
-            | DeliverError::Unavailable => Refusal::StoreFailure,
+            DeliverError::Stopping | DeliverError::Unavailable => Refusal::StoreFailure,
             DeliverError::Store(error) => {
                 tracing::error!(peer = %self.peer, %error, "the store failed");
                 Refusal::StoreFailure
@@ -257,18 +250,17 @@ impl EventHandler {
         }
     }
 
-    fn log_message(&self, size: u64, outcome: Result<&(Vec<MessageId>, Vec<UsedFault>), &Refusal>) {
+    fn log_message(&self, size: u64, outcome: Result<&Receipt, &Refusal>) {
         let (peer, from, to) = (self.peer, &self.sender, &self.recipients);
         match outcome {
-            Ok((stored, faults)) => {
-                let mut ids = String::new();
-                write_joined(&mut ids, stored);
-                if faults.is_empty() {
+            Ok(receipt) => {
+                let (mut ids, mut faults) = (String::new(), String::new());
+                write_joined(&mut ids, &receipt.messages);
+                if receipt.faults.is_empty() {
                     return tracing::info!(%peer, %from, to, size, outcome = "stored", ids, "message");
                 }
-                let mut names = String::new();
-                write_joined(&mut names, &faults.iter().map(|fault| fault.action.as_str()).collect::<Vec<_>>());
-                tracing::info!(%peer, %from, to, size, outcome = "fault", fault = names, ids, "message");
+                write_joined(&mut faults, &receipt.faults);
+                tracing::info!(%peer, %from, to, size, outcome = "fault", fault = faults, ids, "message");
             }
             Err(refusal) => {
                 metrics::message_refused(refusal.label());
@@ -302,20 +294,15 @@ impl EventHandler {
     }
 
     /// Stores the faults of a message among the refusals if the message is not stored and no reply shows that.
-    fn store_faults(&self, faults: &[UsedFault]) {
-        for UsedFault { recipients, action, .. } in faults {
-            self.store_disconnection(action);
-            if *action == FaultAction::Bounce {
-                let concerned = self.recipients.split(' ').filter(|recipient| {
-                    EmailAddress::parse(recipient).is_ok_and(|address| recipients.contains(&InboxId::of(&address)))
-                });
-                self.record(
-                    &self.sender,
-                    concerned.collect(),
-                    &RefusalReason::BouncedOnRequest,
-                    "accepted, and bounced on request",
-                );
-            }
+    fn store_faults(&self, receipt: &Receipt) {
+        receipt.reply.iter().for_each(|action| self.store_disconnection(action));
+        let is_bounced = |recipient: &&str| {
+            EmailAddress::parse(recipient).is_ok_and(|address| receipt.bounced.contains(&InboxId::of(&address)))
+        };
+        if !receipt.bounced.is_empty() {
+            let bounced = self.recipients.split(' ').filter(is_bounced).collect();
+            let reason = RefusalReason::BouncedOnRequest;
+            self.record(&self.sender, bounced, &reason, "accepted, and bounced on request");
         }
     }
 

@@ -5,8 +5,7 @@
 //! that started it until [`Service::stop`].
 
 mod activity;
-mod blocked;
-mod bounce;
+mod attempt;
 mod committer;
 mod contents;
 mod deletions;
@@ -18,6 +17,7 @@ mod faults;
 mod follow;
 mod hub;
 mod inboxes;
+mod lanes;
 mod lockout;
 mod messages;
 mod outgoing;
@@ -47,13 +47,14 @@ use tokio_util::task::TaskTracker;
 use crate::clock::Clock;
 use crate::db::{Database, DatabaseError};
 use crate::memory::{Budget, Room};
-use crate::model::{Domain, ProjectId};
+use crate::model::{Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
 
 pub use crate::store::{Found, Pieces, StoredMessage};
 pub use activity::SmtpConnection;
+pub use attempt::{Retry, write};
 pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
-pub use deliver::{Incoming, Prepared, prepare};
+pub use deliver::{Incoming, Prepared, Receipt, prepare};
 pub use error::{DeliverError, ProjectError, ServiceError};
 pub use explain::Explanation;
 pub use follow::{Follower, News};
@@ -89,6 +90,14 @@ pub struct Options {
     pub waits_per_key: u8,
     /// Sends that one key may have running at once; at most 128.
     pub sends_per_key: u8,
+}
+
+impl Options {
+    fn policy(&self, default_project: ProjectId, now: Timestamp) -> Policy {
+        let Self { inbox_lifetime, inbox_messages, mail_domain, .. } = self;
+        let (lifetime, inbox_messages, mail_domain) = (*inbox_lifetime, *inbox_messages, mail_domain.clone());
+        Policy { now, lifetime, inbox_messages, default_project, mail_domain }
+    }
 }
 
 /// The use cases. Cheap to clone.
@@ -143,7 +152,8 @@ impl Service {
         tasks.spawn(stop.clone().run_until_cancelled_owned(sweeper.run()));
         let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
-        let committer = committer::Committer::start(store.clone(), clock.clone(), &tasks);
+        let policy = options.policy(default_project, clock.now());
+        let committer = committer::Committer::start(store.clone(), clock.clone(), policy, &tasks);
         // The tracker does not include this task: it ends when the last clone of the service is dropped, and a shutdown
         // does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project, options.mail_domain.clone());
@@ -254,8 +264,6 @@ impl Service {
     }
 
     fn policy(&self) -> Policy {
-        let Options { inbox_lifetime, inbox_messages, .. } = self.0.options;
-        let (now, default_project) = (self.0.clock.now(), self.0.default_project);
-        Policy { now, lifetime: inbox_lifetime, inbox_messages, default_project }
+        self.0.options.policy(self.0.default_project, self.0.clock.now())
     }
 }

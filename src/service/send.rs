@@ -99,6 +99,7 @@ impl Service {
         let recipient = draft.to.clone();
         let (subject, composed) = self.compose(inbox, draft, parent).await?;
         let item = NewOutgoing::delivered(
+            OutgoingId::generate(),
             caller.project,
             inbox.id.clone(),
             recipient.clone(),

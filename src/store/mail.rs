@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::content::{ORDINARY, decode, fold_case, on_blocking_thread};
 use super::messages::{CONTENTS_AT_ONCE, Head};
-use super::{ContentForm, Store, StoreError, StoredMessage};
+use super::{ContentForm, Store, StoreError, StoredMessage, live};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{MailFilter, ProjectId, Timestamp};
 
@@ -77,13 +77,25 @@ macro_rules! candidates {
     };
     ($position:literal, $source:literal, $data:literal, $join:literal) => {
         concat!(
-            "SELECT ", $position, ", ", $data, ", m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded,
+            "SELECT ",
+            $position,
+            ", ",
+            $data,
+            ", m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded,
                 m.received_at, m.has_otp, m.has_link, m.attachments, COALESCE(m.content_number, 0), m.parsed_size,
                 m.raw_size,
-                CASE WHEN i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND m.content_number IS NOT NULL
+                CASE WHEN ",
+            live!("i.", "$1"),
+            " AND m.content_number IS NOT NULL
                     AND m.sequence > i.emptied_sequence AND i.project_id = $2 THEN 1 ELSE 0 END
-             FROM (", $source, ") m
-             JOIN inboxes i ON i.number = m.inbox_number ", $join, " ORDER BY ", $position, " DESC"
+             FROM (",
+            $source,
+            ") m
+             JOIN inboxes i ON i.number = m.inbox_number ",
+            $join,
+            " ORDER BY ",
+            $position,
+            " DESC"
         )
     };
 }

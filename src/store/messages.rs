@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::content::ORDINARY;
 use super::reading::Pieces;
-use super::{ContentForm, Search, Selection, Store, StoreError};
+use super::{ContentForm, Search, Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
 
@@ -77,7 +77,9 @@ macro_rules! live_heads {
             "SELECT m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp,
                 m.has_link, m.attachments, m.content_number, m.parsed_size, m.raw_size
              FROM messages m JOIN inboxes i ON i.number = m.inbox_number
-             WHERE i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND m.content_number IS NOT NULL AND ",
+             WHERE ",
+            live!("i.", "$1"),
+            " AND m.content_number IS NOT NULL AND ",
             $conditions
         )
     };
@@ -121,10 +123,14 @@ impl Store {
     /// See [`Store::message`].
     pub async fn cursor(&self, inbox: &InboxId, id: MessageId, now: Timestamp) -> Result<Option<Cursor>, StoreError> {
         // A deleted message still has a position.
-        const BY_ID: &str = "
+        const BY_ID: &str = concat!(
+            "
             SELECT m.sequence FROM messages m JOIN inboxes i ON i.number = m.inbox_number
-            WHERE i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND m.sequence > i.emptied_sequence
-                AND m.id = $2 AND i.id = $3";
+            WHERE ",
+            live!("i.", "$1"),
+            " AND m.sequence > i.emptied_sequence
+                AND m.id = $2 AND i.id = $3"
+        );
         let rows = self.database.look_up(BY_ID, values![now, id, inbox]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.integer().map(Cursor)).transpose()?)
     }
@@ -355,12 +361,12 @@ fn fitting(heads: &[Head], bytes: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use crate::config::DatabaseUrl;
     use crate::db::Database;
-    use crate::store::{BusyInbox, Content, Delivery, Origin, Policy};
+    use crate::store::{Content, Delivery, Locking, Origin, Policy, apply, load};
+    use restante_delivery::{Request, Source, decide};
     use restante_mail::ParsedMessage;
 
     /// Counts the rows that are read, because a query that reads too many still gives the right result, only slowly.
@@ -372,12 +378,20 @@ mod tests {
         let now = Timestamp::from_millis(1);
         let default_project = store.default_project("default", now).await.unwrap();
         let lifetime = std::time::Duration::from_secs(60);
-        let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project };
+        let mail_domain = crate::model::Domain::parse("restante.test").unwrap();
+        let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project, mail_domain };
         let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x").unwrap();
         let recipients = vec![InboxId::parse("box").unwrap()];
-        let delivery =
-            Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None, bounces: vec![] };
-        store.deliver(&Arc::new(vec![delivery; 1_000]), policy, BusyInbox::Skip).await.unwrap();
+        let request = Request { recipients, source: Source::Client { project: None, reverse_path: String::new() } };
+        let batch = vec![Delivery { request, content, outgoing: None }; 1_000];
+        let write = async move |mut transaction| {
+            let loaded = load(&mut transaction, &batch, &policy, Locking::Wait).await?;
+            let requests = batch.iter().map(|delivery| &delivery.request);
+            let decision = decide(&loaded.facts, requests, &mut uuid::Uuid::now_v7);
+            apply(&mut transaction, &batch, loaded, &decision, &policy).await?;
+            Ok(transaction.commit().await?)
+        };
+        store.transact(write).await.unwrap();
 
         const OLDEST: &str = live_heads!(
             "i.id = ?2 AND i.created_at = ?3

@@ -8,7 +8,6 @@
 //! be read, even before the sweeper removes it.
 
 mod attempts;
-mod change;
 mod content;
 mod copy;
 mod deliveries;
@@ -22,7 +21,6 @@ mod messages;
 mod nodes;
 mod outgoing;
 mod overview;
-mod plan;
 mod projects;
 mod pulse;
 mod queue;
@@ -34,26 +32,23 @@ mod selection;
 mod sessions;
 mod settings;
 mod sweep;
-mod tags;
 mod trash;
 mod values;
 mod waits;
 
-use crate::db::{Database, DatabaseError, Locks, Notice, Transaction, Value};
+use crate::db::{Database, DatabaseError, Locks, Transaction, Value};
+pub use crate::model::Change;
 use crate::model::DamagedParts;
 
-pub use change::Change;
 pub(crate) use content::on_blocking_thread;
 pub use content::{Content, ContentForm, Origin};
 pub use copy::{CopyError, Progress};
-pub use deliveries::{
-    BusyInbox, Delivered, Delivery, Outcome, Outcomes, OutgoingChange, Policy, RefusedDelivery, UsedFault,
-};
+pub use deliveries::{Delivery, Loaded, Locking, OutgoingChange, Policy, apply, load};
 pub use details::Found;
 pub use faults::RecipientFault;
 pub use mail::MailPage;
 pub use messages::{Cursor, Page, StoredMessage};
-pub use outgoing::{NewOutgoing, OUTGOING_PIECE};
+pub use outgoing::{NewOutgoing, OUTGOING_PIECE, QUEUE_LIFETIME};
 pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
@@ -82,6 +77,9 @@ pub enum StoreError {
     /// The parts of a message cannot be serialized as JSON.
     #[error("cannot write the parts of a message: {0}")]
     Json(#[source] serde_json::Error),
+    /// Another transaction has created an inbox since this one has read that its address is free.
+    #[error("another transaction has created an inbox of this one")]
+    Opened,
     /// The message was removed while it was read.
     #[error("the message was removed while it was read")]
     Removed,
@@ -103,10 +101,25 @@ impl StoreError {
         matches!(self, Self::Database(DatabaseError::LockTimeout))
     }
 
-    fn is_conflict(&self) -> bool {
+    /// Whether the engine ended the transaction because of a conflict with another one: a deadlock or a serialization
+    /// failure.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Database(DatabaseError::Conflict(_)))
     }
 }
+
+/// The condition that the inbox in a row is live, for a statement with the current time in the parameter `$now`. `$row`
+/// is the name of the row with a dot, if the statement has several tables.
+macro_rules! live {
+    ($now:literal) => {
+        $crate::store::live!("", $now)
+    };
+    ($row:literal, $now:literal) => {
+        concat!($row, "closed = 0 AND (", $row, "expires_at IS NULL OR ", $row, "expires_at > ", $now, ")")
+    };
+}
+pub(crate) use live;
 
 /// Runs a transaction, and repeats it if the engine ended it because of a conflict with another one: a deadlock or a
 /// serialization failure. The engine has then rolled it back.
@@ -142,6 +155,18 @@ impl Store {
         Ok(Self { database })
     }
 
+    /// Runs `work` in a transaction, as [`Database::transact`] does.
+    ///
+    /// # Errors
+    /// The error of `work`, or of the database.
+    pub async fn transact<T, F>(&self, work: impl FnOnce(Transaction) -> F + Send + 'static) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        self.database.transact(work).await
+    }
+
     /// Runs one statement in its own transaction, and announces `change`; returns how many rows it changed.
     async fn change(
         &self,
@@ -151,7 +176,7 @@ impl Store {
     ) -> Result<u64, StoreError> {
         let run = async move |mut transaction: Transaction| {
             let rows = transaction.execute(sql, parameters).await?;
-            change.into_iter().for_each(|change| transaction.notify(change.key()));
+            change.into_iter().for_each(|change| transaction.notify(change));
             transaction.commit().await?;
             Ok(rows)
         };
@@ -160,10 +185,7 @@ impl Store {
 
     /// Calls `listener` with the changes of each later committed transaction. The listener must not block.
     pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
-        self.database.listen(move |notices: &[Notice]| {
-            let changes: Vec<Change> = notices.iter().map(Change::of_notice).collect();
-            listener(&changes);
-        });
+        self.database.listen(listener);
     }
 
     /// Closes the database after the queued transactions.

@@ -139,7 +139,7 @@ impl Store {
         let add = async move |mut transaction: Transaction| {
             transaction.execute_many(INSERT, rows).await?;
             transaction.execute_many(FORGET, forget).await?;
-            transaction.notify(Change::Refusals.key());
+            transaction.notify(Change::Refusals);
             Ok(transaction.commit().await?)
         };
         self.database.transact(add).await

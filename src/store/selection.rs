@@ -122,12 +122,12 @@ fn folded(text: Option<&str>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{InboxId, MessageId, Timestamp};
+    use crate::model::{MessageId, Timestamp, generate_inbox_id};
 
     fn head(sender: &str, subject: &str, has: Features) -> Head {
         Head {
             id: MessageId::generate(),
-            inbox_id: InboxId::generate(),
+            inbox_id: generate_inbox_id(),
             sequence: 1,
             sender: sender.to_owned(),
             subject: subject.to_owned(),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use restante::model::{Inbox, MessageId};
-use restante::store::{BusyInbox, Cursor, Delivery, Policy, Rubbish, Search, Selection};
+use restante::service::{Retry, write};
+use restante::store::{Cursor, Delivery, Policy, Rubbish, Search, Selection};
 
 use super::bed::{Bed, HOUR, START, content, delivery, id};
 
@@ -11,19 +12,19 @@ use super::bed::{Bed, HOUR, START, content, delivery, id};
 async fn a_message_comes_back_whole(bed: Bed) {
     let raw = b"From: Sender <sender@else.example>\r\nSubject: Whole\r\n\r\nHello\0 \xff https://else.example/a 1\r\n";
     let whole = Delivery { content: content(raw), ..delivery(&["box"], "") };
-    let outcome = bed.store(&[whole], START).await[0][0].clone();
-    let message = bed.store.message(bed.default_project, outcome.message, START).await.unwrap().unwrap();
+    let outcome = bed.store(&[whole], START).await[0][0];
+    let message = bed.store.message(bed.default_project, outcome, START).await.unwrap().unwrap();
     let message = message.load().await.unwrap().unwrap();
     let parsed = restante_mail::parse(raw);
-    assert_eq!((message.id, message.inbox_id.clone(), message.sequence), (outcome.message, id("box"), 1));
+    assert_eq!((message.id, message.inbox_id.clone(), message.sequence), (outcome, id("box"), 1));
     assert_eq!((message.from.as_str(), message.subject.as_str()), ("sender@else.example", "Whole"));
     let parts = message.parts.read().unwrap();
     assert_eq!((parts.text, parts.html), (parsed.text, parsed.html));
     assert_eq!((parts.links, parts.otp, message.received_at), (parsed.links, parsed.otp, START));
-    assert_eq!(bed.raw(bed.default_project, outcome.message).await.unwrap(), raw);
+    assert_eq!(bed.raw(bed.default_project, outcome).await.unwrap(), raw);
     let other = bed.project("other").await;
-    assert_eq!(bed.raw(other, outcome.message).await, None);
-    assert!(bed.store.find_message(other, outcome.message, START).await.unwrap().is_none());
+    assert_eq!(bed.raw(other, outcome).await, None);
+    assert!(bed.store.find_message(other, outcome, START).await.unwrap().is_none());
 }
 
 #[testkit::each_engine]
@@ -63,7 +64,7 @@ async fn a_search_compares_each_message_once(bed: Bed) {
     let policy = Policy { inbox_messages: 1_000, ..bed.policy(START) };
     let deliver = async |subjects: &[&str]| {
         let batch = subjects.iter().map(|subject| delivery(&["box"], subject)).collect();
-        bed.store.deliver(&Arc::new(batch), policy, BusyInbox::Wait).await.unwrap();
+        write(&bed.store, &Arc::new(batch), &policy, Retry::ALONE).await.unwrap();
     };
     deliver(&["other"; MESSAGES]).await;
     let inbox = bed.live("box", START).await.unwrap();
@@ -103,8 +104,8 @@ async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
     let mut batch = vec![delivery(&ordinary); 20];
     batch.extend(vec![delivery(&large); 4]);
     let policy = Policy { inbox_messages: 100, ..bed.policy(START) };
-    let stored = bed.store.deliver(&Arc::new(batch), policy, BusyInbox::Wait).await.unwrap();
-    assert!(stored.iter().all(Result::is_ok), "{stored:?}");
+    let stored = write(&bed.store, &Arc::new(batch), &policy, Retry::ALONE).await.unwrap();
+    assert!(stored.iter().all(|verdict| verdict.messages().count() == 1), "{stored:?}");
     let inbox = bed.live("box", START).await.unwrap();
     let all = Selection::new(0, None);
     let (mut before, mut pages) = (Some(i64::MAX), Vec::new());
