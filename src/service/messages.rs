@@ -217,8 +217,8 @@ impl MessagePages {
         self.room.clone()
     }
 
-    /// Reads the next messages, as many as fit into memory; `None` after the last. If the first page, which is small, is
-    /// not the whole list, the memory for the rest is reserved.
+    /// Reads the next messages, as many as fit into memory; `None` after the last. If the first page, which is small,
+    /// is not the whole list, the memory for the rest is reserved.
     ///
     /// # Errors
     /// [`ServiceError::NoMemory`] for the first page, or if the store fails.

@@ -168,8 +168,8 @@ impl Store {
         }
     }
 
-    /// The newest messages of the selection before the sequence `before`: at most `limit` messages and `bytes` of parsed
-    /// parts, without those of large messages. A page has at least one message.
+    /// The newest messages of the selection before the sequence `before`: at most `limit` messages and `bytes` of
+    /// parsed parts, without those of large messages. A page has at least one message.
     ///
     /// # Errors
     /// See [`Store::message`].
