@@ -3,8 +3,8 @@
 //!
 //! A request reserves once, for all that it will hold, before it reads. Only [`Budget::reserve`] waits, and nothing
 //! below the service has a budget, so no request waits for memory that it holds itself. Each holder (an API key, or the
-//! credential of a dashboard session) has a share and a queue of its own, so holders do not wait for each other's
-//! queues.
+//! credential of a dashboard session) has its own share and its own queue, so holders do not wait for each
+//! other's queues.
 
 use std::collections::HashMap;
 use std::pin::pin;

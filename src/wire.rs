@@ -2,9 +2,8 @@
 
 use restante_api::{Arrived, ArrivedMessages, EndReason, Ended, MissedBy, Refused, Similar, SmtpUse};
 
-use crate::model::{Attempt, Domain, FaultState, Inbox, Outgoing, OutgoingStatus, RefusedMail};
+use crate::model::{Attempt, Domain, FaultState, Inbox, InboxEnd, Latest, Outgoing, OutgoingStatus, RefusedMail};
 use crate::service::Explanation;
-use crate::store::{InboxEnd, Latest};
 
 /// An inbox.
 pub(crate) fn inbox(inbox: &Inbox, mail_domain: &Domain) -> restante_api::Inbox {

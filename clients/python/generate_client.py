@@ -39,8 +39,7 @@ def generated() -> str:
         if count == 0:
             sys.exit(f"{SOURCE.name} has no {pattern!r}: change the rule in {Path(__file__).name}, or remove it")
     command = [sys.executable, "-m", "ruff", "format", "--quiet", "--stdin-filename", str(TARGET), "-"]
-    formatted = subprocess.run(command, input=NOTE + text, capture_output=True, encoding="utf-8", check=True)  # noqa: S603
-    return formatted.stdout
+    return subprocess.run(command, input=NOTE + text, stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ use super::database::DatabaseCommandError;
 use super::error::CliError;
 use super::output::ProgressLine;
 use super::{data_dir, database, output, settings};
-use crate::store::{Progress, Store};
+use crate::service::{DatabaseContents, Progress};
 
 /// The source and the target.
 #[derive(Args, Debug)]
@@ -33,8 +33,8 @@ pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
         data_dir::lock_database(url).map_err(DatabaseCommandError::DataDir)?;
     }
     let shown = Arc::new(Mutex::new(Shown::new()));
-    database::with(from.clone(), Store::open, async |source| {
-        let target = database::open(to.clone(), Store::open).await?;
+    database::with(from.clone(), DatabaseContents::migrate, async |source| {
+        let target = database::open(to.clone(), DatabaseContents::migrate).await?;
         let updated = Arc::clone(&shown);
         let copied = source.copy_to(&target, move |progress| locked(&updated).update(progress)).await;
         Ok(copied.map_err(DatabaseCommandError::Copy)?)

@@ -7,7 +7,7 @@ use super::data_dir::DataDirError;
 use super::error::CliError;
 use crate::config::DatabaseUrl;
 use crate::db::{Database, DatabaseError};
-use crate::store::{CopyError, StoreError};
+use crate::service::{CopyError, StoreError};
 
 /// Why a command cannot use the database.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use super::error::CliError;
 use super::flags::DatabaseFlags;
 use super::{data_dir, database, output, settings};
 use crate::config::DatabaseUrl;
-use crate::store::Store;
+use crate::service::DatabaseContents;
 
 /// The database to migrate.
 #[derive(Args, Debug)]
@@ -26,8 +26,8 @@ pub(super) fn run(command: &MigrateCommand) -> Result<(), CliError> {
         data_dir::create_database(&url).map_err(database::DatabaseCommandError::DataDir)?;
     }
     let shown = url.to_string();
-    database::with(url, Store::open, async |_| {
-        output::note(&format!("The database {shown} has schema version {}.", Store::SCHEMA_VERSION));
+    database::with(url, DatabaseContents::migrate, async |_| {
+        output::note(&format!("The database {shown} has schema version {}.", DatabaseContents::SCHEMA_VERSION));
         Ok(())
     })
 }

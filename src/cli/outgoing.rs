@@ -9,9 +9,8 @@ use super::flags::DatabaseFlags;
 use super::output::printable_line;
 use super::{output, settings};
 use crate::clock::Clock;
-use crate::model::{Outgoing, OutgoingId, OutgoingStatus, Timestamp};
+use crate::model::{Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, Timestamp};
 use crate::service::{Outbox, OutboxError};
-use crate::store::OutgoingFilter;
 
 /// What to do with outgoing items.
 #[derive(Args, Debug)]

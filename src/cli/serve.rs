@@ -24,8 +24,7 @@ use crate::model::ApiKey;
 use crate::os;
 use crate::receiver::{Receiver, ReceiverError};
 use crate::sender::{Sender, SenderError};
-use crate::service::{Options, ProjectError, Service};
-use crate::store::StoreError;
+use crate::service::{Options, ProjectError, Service, StoreError};
 use crate::tcp;
 
 /// How long running requests and deliveries may take to finish after a stop signal.

@@ -21,8 +21,8 @@ pub(super) const ARRIVAL: Duration = Duration::from_secs(60);
 /// How much of a body that is too large is read and discarded. If the connection were closed earlier, a client that is
 /// still sending would get a broken pipe instead of the response.
 const DISCARDED_BYTES: usize = 32 * 1024 * 1024;
-/// How many times its size a large body takes: the body, its text, the message composed of it, with its encoding, and the
-/// parsed parts of that.
+/// How many times its size a large body takes: the body, its text, the message composed of it, with its encoding, and
+/// the parsed parts of that.
 const COPIES: usize = 6;
 /// The most characters of a field name in an error.
 const SHOWN_NAME_CHARACTERS: usize = 64;

@@ -12,8 +12,7 @@ use restante_mail::compose::ComposeError;
 use super::response::json;
 use crate::memory::NoMemory;
 use crate::model::FieldError;
-use crate::service::{ClaimError, OutboxError, ProjectError, RetentionError, ServiceError};
-use crate::store::StoreError;
+use crate::service::{ClaimError, OutboxError, ProjectError, RetentionError, ServiceError, StoreError};
 
 /// An error response; its `Display` is the text of the response.
 #[derive(Debug, thiserror::Error)]

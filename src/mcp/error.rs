@@ -4,8 +4,7 @@ use restante_mail::compose::ComposeError;
 
 use crate::memory::NoMemory;
 use crate::model::FieldError;
-use crate::service::ServiceError;
-use crate::store::StoreError;
+use crate::service::{ServiceError, StoreError};
 
 /// The failure of a tool.
 #[derive(Debug, thiserror::Error)]

@@ -2,9 +2,12 @@
 
 mod api_key;
 mod change;
+mod explanation;
 mod fault;
 mod inbox;
+mod list;
 mod message;
+mod original;
 mod outgoing;
 mod project;
 mod reception;
@@ -14,9 +17,12 @@ mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use change::Change;
+pub use explanation::{InboxEnd, Latest, Similar, SmtpUse};
 pub use fault::FaultState;
 pub use inbox::{Inbox, InboxKind, InboxSummary, generate_inbox_id};
+pub use list::{Holdings, InboxFilter, InboxTotals, ListPart, MailFilter, OutgoingFilter, RefusalFilter, Watched};
 pub use message::{DamagedParts, Features, Message, MessageId, Parts, PartsJson};
+pub use original::Everything;
 pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::Project;
 pub use reception::{Envelope, Reception};

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::Service;
 use crate::clock::Clock;
-use crate::model::Timestamp;
-use crate::store::{SmtpUse, Store, StoreError};
+use crate::model::{SmtpUse, Timestamp};
+use crate::store::{Store, StoreError};
 
 /// The least time between two reports.
 const PAUSE: Duration = Duration::from_secs(2);

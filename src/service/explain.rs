@@ -2,8 +2,8 @@
 
 use super::summary::Facts;
 use super::{Caller, MessageFilter, Service, ServiceError};
-use crate::model::{Inbox, InboxId, RefusedMail};
-use crate::store::{InboxEnd, Latest, Selection, Similar, SmtpUse};
+use crate::model::{Inbox, InboxEnd, InboxId, Latest, RefusedMail, Similar, SmtpUse};
+use crate::store::Selection;
 
 /// Messages and refusals that are shown.
 const SHOWN: usize = 10;

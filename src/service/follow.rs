@@ -14,8 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Service, ServiceError, Session};
-use crate::model::KeyHash;
-use crate::store::Watched;
+use crate::model::{KeyHash, Watched};
 
 /// The longest time between two events. Proxies close connections that are silent for a minute.
 const HEARTBEAT: Duration = Duration::from_secs(15);

@@ -1,8 +1,11 @@
 //! Creates, finds, lists and deletes inboxes.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{EmailAddress, Inbox, InboxId, InboxKind, InboxSummary, ProjectId, generate_inbox_id};
-use crate::store::{InboxEnd, InboxFilter, InboxTotals, StoreError};
+use crate::model::{
+    EmailAddress, Inbox, InboxEnd, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ProjectId,
+    generate_inbox_id,
+};
+use crate::store::StoreError;
 
 /// Why a permanent inbox was not created.
 #[derive(Debug, thiserror::Error)]

@@ -2,8 +2,8 @@
 
 use super::{Caller, Service, ServiceError};
 use crate::memory::{Room, UNCOUNTED};
-use crate::model::{Features, FieldError, Inbox, Message, MessageId};
-use crate::store::{Everything, Found, Pieces, Selection, StoredMessage};
+use crate::model::{Everything, Features, FieldError, Inbox, Message, MessageId};
+use crate::store::{Found, Pieces, Selection, StoredMessage};
 use restante_mail::working_memory;
 
 /// The longest filter for a subject or a sender. The limit is that of a message line (RFC 5322, section 2.1.1).
@@ -217,8 +217,8 @@ impl MessagePages {
         self.room.clone()
     }
 
-    /// Reads the next messages, as many as fit into memory; `None` after the last. If the first page, which is small, is
-    /// not the whole list, the memory for the rest is reserved.
+    /// Reads the next messages, as many as fit into memory; `None` after the last. If the first page, which is small,
+    /// is not the whole list, the memory for the rest is reserved.
     ///
     /// # Errors
     /// [`ServiceError::NoMemory`] for the first page, or if the store fails.

@@ -7,6 +7,7 @@
 mod activity;
 mod attempt;
 mod committer;
+mod contents;
 mod deletions;
 mod deliver;
 mod error;
@@ -47,10 +48,12 @@ use crate::clock::Clock;
 use crate::db::{Database, DatabaseError};
 use crate::memory::{Budget, Room};
 use crate::model::{Domain, ProjectId, Timestamp};
-use crate::store::{Policy, Store, StoreError};
+use crate::store::{Policy, Store};
 
+pub use crate::store::{Found, Pieces, StoredMessage};
 pub use activity::SmtpConnection;
 pub use attempt::{Retry, write};
+pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
 pub use deliver::{Incoming, Prepared, Receipt, prepare};
 pub use error::{DeliverError, ProjectError, ServiceError};
 pub use explain::Explanation;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use crate::clock::Clock;
 use crate::db::Database;
-use crate::model::{Attempt, Outgoing, OutgoingId, OutgoingStatus, ProjectId};
+use crate::model::{Attempt, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId};
 pub use crate::store::QUEUE_LIFETIME;
-use crate::store::{OutgoingFilter, Store, StoreError};
+use crate::store::{Store, StoreError};
 
 /// Why a change to an outgoing item was rejected.
 #[derive(Debug, thiserror::Error)]

@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::ProjectError;
 use crate::clock::{Clock, Instant};
 use crate::db::Database;
-use crate::model::{ApiKey, InboxSummary, KeyHash, Project, ProjectId, Timestamp};
-use crate::store::{Holdings, InboxFilter, Store, StoreError};
+use crate::model::{ApiKey, Holdings, InboxFilter, InboxSummary, KeyHash, Project, ProjectId, Timestamp};
+use crate::store::{Store, StoreError};
 
 /// The name of the default project.
 const DEFAULT_NAME: &str = "default";

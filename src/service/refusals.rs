@@ -10,8 +10,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::Service;
-use crate::model::{Domain, EmailAddress, Inbox, InboxId, ProjectId, RefusedMail};
-use crate::store::{RefusalFilter, Store, StoreError};
+use crate::model::{Domain, EmailAddress, Inbox, InboxId, ProjectId, RefusalFilter, RefusedMail};
+use crate::store::{Store, StoreError};
 
 /// The most refusals in the queue.
 const QUEUE: usize = 1_024;

@@ -1,8 +1,8 @@
 //! Lists and searches the mail of a project or of an inbox, as the dashboard does.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{DamagedParts, InboxId, Message, MessageId, Timestamp};
-use crate::store::{MailFilter, StoreError, on_blocking_thread};
+use crate::model::{DamagedParts, InboxId, MailFilter, Message, MessageId, Timestamp};
+use crate::store::{StoreError, on_blocking_thread};
 
 /// The most bytes of a message's text that a list needs.
 const ABRIDGED: usize = 4_096;

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::activity::TotalSmtpUse;
-use crate::model::{Domain, Inbox, RefusedMail, Timestamp};
-use crate::store::{InboxEnd, Latest, Similar};
+use crate::model::{Domain, Inbox, InboxEnd, Latest, RefusedMail, Similar, Timestamp};
 
 /// The most messages that the sentence lists.
 const NAMED: usize = 3;

@@ -3,28 +3,7 @@
 use super::messages::Head;
 use super::{ContentForm, Store, StoreError};
 use crate::db::values;
-use crate::model::{Envelope, InboxId, MessageId, ProjectId, Timestamp};
-
-/// A message with all its stored data.
-#[derive(Debug)]
-pub struct Everything {
-    /// Identifies it.
-    pub id: MessageId,
-    /// The inbox in which it is.
-    pub inbox_id: InboxId,
-    /// The sender's address; empty if there is none.
-    pub from: String,
-    /// The subject, decoded; empty if there is none.
-    pub subject: String,
-    /// When it was accepted.
-    pub received_at: Timestamp,
-    /// The header fields that this server put before it.
-    pub trace: String,
-    /// Its envelope and connection.
-    pub envelope: Envelope,
-    /// Its bytes as received.
-    pub raw: Vec<u8>,
-}
+use crate::model::{Envelope, Everything, InboxId, MessageId, ProjectId, Timestamp};
 
 /// A message that was found and is not read yet.
 #[derive(Debug)]

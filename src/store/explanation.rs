@@ -4,49 +4,12 @@
 use super::inboxes::read_inbox;
 use super::{Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
-use crate::model::{Inbox, InboxId, MessageId, ProjectId, Timestamp};
+use crate::model::{Inbox, InboxEnd, InboxId, Latest, ProjectId, Similar, Timestamp};
 
 /// How many of the newest inboxes of the project are compared with the address.
 const INBOXES: i64 = 1_000;
 /// How many of the newest messages of the installation are examined; their inboxes are compared with the address.
 const MESSAGES: i64 = 2_000;
-
-/// A message in a list of the latest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Latest {
-    /// Identifies it.
-    pub id: MessageId,
-    /// The sender's address.
-    pub from: String,
-    /// The subject, decoded.
-    pub subject: String,
-    /// When it was accepted.
-    pub received_at: Timestamp,
-    /// The names of the filters that exclude it.
-    pub missed_by: Vec<&'static str>,
-}
-
-/// Another inbox that received mail.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Similar {
-    /// The inbox.
-    pub id: InboxId,
-    /// The messages in it.
-    pub messages: i64,
-    /// When the last one arrived.
-    pub last_received_at: Timestamp,
-    /// Whether it was created by mail.
-    pub opened_by_mail: bool,
-}
-
-/// How an inbox ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InboxEnd {
-    /// It expired.
-    Expired(Timestamp),
-    /// It was deleted.
-    Deleted(Timestamp),
-}
 
 impl Store {
     /// Finds an inbox of `project` that is live, or that has ended and whose address is still reserved.

@@ -4,43 +4,7 @@ use super::content::fold_case;
 use super::inboxes::read_inbox;
 use super::{Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
-use crate::model::{InboxId, InboxKind, InboxSummary, ProjectId, Timestamp};
-
-/// The filter of a list of inboxes.
-#[derive(Clone, Debug, Default)]
-pub struct InboxFilter {
-    /// A substring of the address, case-insensitive.
-    pub address: String,
-    /// Only inboxes of this kind.
-    pub kind: Option<InboxKind>,
-    /// Only inboxes with messages.
-    pub with_mail: bool,
-    /// Which page of the list.
-    pub part: ListPart,
-}
-
-/// A page of a list of inboxes, identified by the last activity and the id of the inbox next to it.
-#[derive(Clone, Debug, Default)]
-pub enum ListPart {
-    /// The first page.
-    #[default]
-    Start,
-    /// The page after an inbox.
-    After(Timestamp, InboxId),
-    /// The page before an inbox.
-    Before(Timestamp, InboxId),
-}
-
-/// Totals of the live inboxes of a project.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InboxTotals {
-    /// All inboxes.
-    pub inboxes: i64,
-    /// Inboxes with messages.
-    pub with_mail: i64,
-    /// All messages.
-    pub messages: i64,
-}
+use crate::model::{InboxFilter, InboxKind, InboxSummary, InboxTotals, ListPart, ProjectId, Timestamp};
 
 /// A SELECT of inboxes with their last messages. The parameters `$5` and `$6` are the activity and the id of the inbox
 /// next to the page.

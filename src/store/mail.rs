@@ -16,7 +16,7 @@ use super::content::{ORDINARY, decode, fold_case, on_blocking_thread};
 use super::messages::{CONTENTS_AT_ONCE, Head};
 use super::{ContentForm, Store, StoreError, StoredMessage, live};
 use crate::db::{DatabaseError, Row, Value, values};
-use crate::model::{Inbox, ProjectId, Timestamp};
+use crate::model::{MailFilter, ProjectId, Timestamp};
 
 /// The time limit of a search for one page.
 const PATIENCE: Duration = Duration::from_millis(60);
@@ -27,23 +27,6 @@ const TEXT_BATCH: usize = 50;
 const TEXT_BYTES: usize = 256 * 1024;
 /// Bytes of parsed parts in one page; the page ends before the message that exceeds them, unless it is the first.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
-
-/// The filter of a list of a project's messages.
-#[derive(Clone, Debug, Default)]
-pub struct MailFilter {
-    /// Only messages in this inbox.
-    pub inbox: Option<Inbox>,
-    /// A substring of the address (without `inbox`), the sender, the subject or the text, case-insensitive.
-    pub text: String,
-    /// Only messages with a one-time code.
-    pub has_otp: bool,
-    /// Only messages with an attachment.
-    pub has_attachment: bool,
-    /// Only messages received since then.
-    pub since: Option<Timestamp>,
-    /// Only messages before this one in the list.
-    pub before: Option<i64>,
-}
 
 /// A page of the messages of a project, newest first.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, Proj
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
 /// Heads that are read on the calling thread.
-const FEW_HEADS: usize = 4;
+pub(super) const FEW_HEADS: usize = 4;
 /// Contents that are read at once.
 pub(super) const CONTENTS_AT_ONCE: usize = 8;
 
@@ -168,8 +168,8 @@ impl Store {
         }
     }
 
-    /// The newest messages of the selection before the sequence `before`: at most `limit` messages and `bytes` of parsed
-    /// parts, without those of large messages. A page has at least one message.
+    /// The newest messages of the selection before the sequence `before`: at most `limit` messages and `bytes` of
+    /// parsed parts, without those of large messages. A page has at least one message.
     ///
     /// # Errors
     /// See [`Store::message`].

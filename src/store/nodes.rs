@@ -4,30 +4,7 @@ use uuid::Uuid;
 
 use super::{Store, StoreError};
 use crate::db::{DatabaseError, Transaction, values};
-use crate::model::Timestamp;
-
-/// The use of SMTP, at one node or at several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SmtpUse {
-    /// Connections that are open.
-    pub connections_open: i64,
-    /// When the last client connected.
-    pub last_connection_at: Option<Timestamp>,
-    /// When the last message was stored.
-    pub last_message_at: Option<Timestamp>,
-}
-
-impl SmtpUse {
-    /// Adds the use at other nodes.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            connections_open: self.connections_open + other.connections_open,
-            last_connection_at: self.last_connection_at.max(other.last_connection_at),
-            last_message_at: self.last_message_at.max(other.last_message_at),
-        }
-    }
-}
+use crate::model::{SmtpUse, Timestamp};
 
 impl Store {
     /// Whether several nodes may use the database.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::content::compress;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
-use crate::model::{EmailAddress, InboxId, Outgoing, OutgoingId, OutgoingStatus, ProjectId, Timestamp};
+use crate::model::{EmailAddress, InboxId, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, Timestamp};
 
 /// Bytes in one piece of a message that waits to be sent. A worker has one piece of each attempt in memory.
 pub const OUTGOING_PIECE: usize = 64 * 1024;
@@ -58,15 +58,6 @@ struct QueuedMessage {
     /// Its pieces, compressed.
     chunks: Vec<Bytes>,
     expires_at: Timestamp,
-}
-
-/// The filter of a list of outgoing items, newest first.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct OutgoingFilter {
-    /// Only items of this project.
-    pub project: Option<ProjectId>,
-    /// Only items with this status.
-    pub status: Option<OutgoingStatus>,
 }
 
 impl NewOutgoing {

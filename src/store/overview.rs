@@ -6,29 +6,7 @@ use uuid::Uuid;
 
 use super::{Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
-use crate::model::{InboxId, ProjectId, Timestamp};
-
-/// The content of a page.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Watched {
-    /// The list of a project's inboxes.
-    Inboxes(ProjectId),
-    /// One inbox of a project.
-    Inbox(ProjectId, InboxId),
-    /// The outgoing items of a project.
-    Outgoing(ProjectId),
-    /// The refusals of a project, or of all projects.
-    Refused(Option<ProjectId>),
-}
-
-/// The live messages of a project.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holdings {
-    /// Their number.
-    pub messages: i64,
-    /// Their size in bytes, as received.
-    pub bytes: i64,
-}
+use crate::model::{Holdings, ProjectId, Timestamp, Watched};
 
 impl Store {
     /// The live messages of a project, or of each: projects without messages are left out.

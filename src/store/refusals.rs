@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::content::fold_case;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
-use crate::model::{InboxId, ProjectId, RefusalReason, RefusedMail, Timestamp};
+use crate::model::{InboxId, ProjectId, RefusalFilter, RefusalReason, RefusedMail, Timestamp};
 
 /// The most refusals that are kept for each project.
 const KEPT: i64 = 1_000;
@@ -24,19 +24,6 @@ macro_rules! refusals {
             $conditions
         )
     };
-}
-
-/// The filter of a list of refusals.
-#[derive(Clone, Debug, Default)]
-pub struct RefusalFilter {
-    /// Only those of this project; `None` for all projects.
-    pub project: Option<ProjectId>,
-    /// A substring of the addresses, the client or the reply, case-insensitive.
-    pub text: String,
-    /// Only those with this reason.
-    pub reason: Option<RefusalReason>,
-    /// Only those since then.
-    pub since: Option<Timestamp>,
 }
 
 impl Store {

@@ -26,6 +26,18 @@ fn modules_import_only_those_below_them() {
 }
 
 #[test]
+fn what_faces_outside_knows_nothing_of_the_store() {
+    let store = Regex::new(r"\bcrate::(store|db)\b").unwrap();
+    assert_none("use the service, and the types of the model", &sources(&["src/http", "src/mcp"]), |_, line| {
+        store.find(line).map(drop)
+    });
+    let store = Regex::new(r"\bcrate::store\b").unwrap();
+    assert_none("use the service, and the types of the model", &sources(&["src/cli"]), |_, line| {
+        store.find(line).map(drop)
+    });
+}
+
+#[test]
 fn every_import_names_one_module() {
     // The rule above looks for `crate::module`.
     let group = Regex::new(r"\bcrate::[{*]").unwrap();

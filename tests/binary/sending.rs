@@ -16,9 +16,8 @@ use std::time::Duration;
 use restante::clock::Clock;
 use restante::config::{DatabaseUrl, Outbound, Sending};
 use restante::db::Database;
-use restante::model::{Domain, OutgoingId, OutgoingStatus};
+use restante::model::{Domain, OutgoingFilter, OutgoingId, OutgoingStatus};
 use restante::service::{Outbox, Service};
-use restante::store::OutgoingFilter;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

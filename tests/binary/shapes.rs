@@ -144,9 +144,8 @@ fn requests(message: &str, inbox: &str, cookie: &str, project: &str) -> Vec<[Str
         "{key}Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
          Mcp-Protocol-Version: 2025-06-18\r\n"
     );
-    let call = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"get_message","arguments":{{"message":"{message}","html":true}}}}}}"#
-    );
+    let tool = format!(r#"{{"name":"get_message","arguments":{{"message":"{message}","html":true}}}}"#);
+    let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{tool}}}"#);
     requests.push(["POST".to_owned(), "/mcp".to_owned(), head, call]);
     requests
 }

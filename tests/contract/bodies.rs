@@ -2,7 +2,7 @@
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
-use futures_util::future::select_all;
+use futures_util::future::{join_all, select_all};
 use futures_util::stream;
 use http_body_util::BodyExt;
 use restante::config::MIB;
@@ -83,15 +83,22 @@ async fn past_the_budget_a_request_waits_and_then_gets_a_503(engine: Engine) {
     }
     let large =
         api.deliver_raw(&inbox, &format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(100_000))).await;
-    tokio::time::pause();
-    let paths = ["", "/raw", "/page", "/details"].map(|form| format!("/v1/messages/{large}{form}"));
-    let waiting = format!("/v1/inboxes/{inbox}/messages/wait?subject=large");
-    for path in paths.iter().chain([&waiting, &format!("/v1/inboxes/{inbox}/messages")]) {
-        let refused = api.get(path).await;
-        assert_eq!(refused.error(), (503, "service is busy".to_owned()), "{path}");
-        assert_eq!(refused.headers["retry-after"], "1");
+    let message = |form: &str| format!("/v1/messages/{large}{form}");
+    let messages = format!("/v1/inboxes/{inbox}/messages");
+    let paths = [
+        message(""),
+        message("/raw"),
+        message("/page"),
+        message("/details"),
+        format!("{messages}/wait?subject=large"),
+        messages,
+    ];
+    // All wait at the same time, in real time: a paused clock would let a query of PostgreSQL time out.
+    let refused = within(join_all(paths.iter().map(|path| api.get(path)))).await;
+    for answer in refused {
+        assert_eq!(answer.error(), (503, "service is busy".to_owned()));
+        assert_eq!(answer.headers["retry-after"], "1");
     }
-    tokio::time::resume();
     drop(all);
     for path in &paths {
         assert_eq!(api.get(path).await.status, 200);

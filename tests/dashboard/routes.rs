@@ -3,8 +3,7 @@
 use axum::body::Body;
 use axum::http::Request;
 use restante::http::dashboard::{Access, routes};
-use restante::model::OutgoingStatus;
-use restante::store::OutgoingFilter;
+use restante::model::{OutgoingFilter, OutgoingStatus};
 use tower::ServiceExt;
 
 use super::visitor::{Visitor, request};

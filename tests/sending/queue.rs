@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
 use restante::config::Outbound;
-use restante::model::{OutgoingId, OutgoingStatus};
+use restante::model::{OutgoingFilter, OutgoingId, OutgoingStatus};
 use restante::service::OutboxError;
-use restante::store::OutgoingFilter;
 use serde_json::json;
 
 use crate::bed::{Bed, Net};

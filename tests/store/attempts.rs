@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use restante::model::{Attempt, OutgoingStatus, WorkerId};
-use restante::store::Watched;
+use restante::model::{Attempt, OutgoingStatus, Watched, WorkerId};
 
 use super::bed::{Bed, START};
 use super::outgoing::{claim, queue, settlement};

@@ -1,7 +1,7 @@
 //! All mail of a project: the list, and the search in it.
 
-use restante::model::Timestamp;
-use restante::store::{Delivery, MailFilter};
+use restante::model::{MailFilter, Timestamp};
+use restante::store::Delivery;
 
 use super::bed::{Bed, HOUR, START, by, content, delivery, id};
 

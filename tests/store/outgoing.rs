@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use restante::model::{EmailAddress, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
-use restante::store::{Claim, Claimed, Delivery, NewOutgoing, OutgoingChange, OutgoingFilter, Settlement, Store};
+use restante::model::{EmailAddress, OutgoingFilter, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
+use restante::store::{Claim, Claimed, Delivery, NewOutgoing, OutgoingChange, Settlement, Store};
 
 use restante_delivery::Verdict;
 

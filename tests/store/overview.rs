@@ -1,7 +1,10 @@
 //! The lists of the dashboard, and the marks that show whether they have changed.
 
-use restante::model::{Fault, FaultAction, FaultPoint, InboxKind, Refusal, RefusalReason, RefusedMail, Timestamp};
-use restante::store::{Holdings, InboxFilter, InboxTotals, ListPart, Rubbish, Watched};
+use restante::model::{
+    Fault, FaultAction, FaultPoint, Holdings, InboxFilter, InboxKind, InboxTotals, ListPart, Refusal, RefusalReason,
+    RefusedMail, Timestamp, Watched,
+};
+use restante::store::Rubbish;
 
 use super::bed::{Bed, HOUR, START, id};
 use super::inboxes::permanent;

@@ -1,7 +1,7 @@
 //! Refusals over SMTP.
 
-use restante::model::{ProjectId, Refusal, RefusalReason, RefusedMail};
-use restante::store::{Change, RefusalFilter};
+use restante::model::{ProjectId, Refusal, RefusalFilter, RefusalReason, RefusedMail};
+use restante::store::Change;
 
 use super::bed::{Bed, HOUR, START, id};
 use super::overview::refusal;

@@ -20,8 +20,7 @@ use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF
 use crate::http::download::{attachment, media_type, safe_name};
 use crate::http::error::Error;
 use crate::http::response::JSON;
-use crate::model::Domain;
-use crate::store::Everything;
+use crate::model::{Domain, Everything};
 
 pub(super) async fn show(
     State(app): State<Arc<App>>,

@@ -12,8 +12,7 @@ use crate::http::error::Error;
 use crate::http::request_id::RequestId;
 use crate::http::response::JSON;
 use crate::model::Domain;
-use crate::service::MessagePages;
-use crate::store::{Pieces, StoreError, StoredMessage};
+use crate::service::{MessagePages, Pieces, StoreError, StoredMessage};
 
 /// Ends a MessageList.
 const CLOSING: &[u8] = b"]}";

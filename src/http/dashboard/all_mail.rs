@@ -16,9 +16,8 @@ use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Domain, Timestamp};
+use crate::model::{Domain, MailFilter, Timestamp, Watched};
 use crate::service::ListedMessage;
-use crate::store::{MailFilter, Watched};
 
 /// Messages on one page.
 const PAGE: usize = 50;

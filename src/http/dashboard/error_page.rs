@@ -9,8 +9,8 @@ use super::visit::Visit;
 use super::when::ago;
 use crate::http::App;
 use crate::http::error::{Cause, Error};
+use crate::model::InboxEnd;
 use crate::service::Viewer;
-use crate::store::InboxEnd;
 
 #[derive(Template)]
 #[template(path = "failure.html")]

@@ -9,9 +9,8 @@ use super::when::{When, span};
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{RefusedMail, Timestamp, WaitRecord};
+use crate::model::{Latest, RefusedMail, Timestamp, WaitRecord};
 use crate::service::{Explanation, MessageFilter};
-use crate::store::Latest;
 
 /// An explanation.
 #[derive(Template)]

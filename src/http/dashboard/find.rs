@@ -14,7 +14,7 @@ use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::store::{InboxFilter, MailFilter};
+use crate::model::{InboxFilter, MailFilter};
 
 /// Results of each kind.
 const MOST: usize = 8;

@@ -17,8 +17,7 @@ use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Domain, InboxId, InboxKind, InboxSummary, Timestamp};
-use crate::store::{InboxFilter, InboxTotals, ListPart, Watched};
+use crate::model::{Domain, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ListPart, Timestamp, Watched};
 
 /// Inboxes on one page.
 const PAGE: usize = 100;

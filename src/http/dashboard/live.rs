@@ -18,8 +18,8 @@ use super::failure::PageError;
 use super::visit::{InboxPage, ProjectPage, SignedIn};
 use crate::http::App;
 use crate::http::query::Query;
+use crate::model::Watched;
 use crate::service::{Follower, News, Session};
-use crate::store::Watched;
 
 /// How long a browser waits before it reconnects. Sent at once, so that the browser knows the stream is open.
 const OPENING: &str = "retry: 1000\n\n";

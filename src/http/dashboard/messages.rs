@@ -20,9 +20,8 @@ use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{InboxKind, Timestamp};
-use crate::service::ListedMessage;
-use crate::store::{Found, MailFilter};
+use crate::model::{InboxKind, MailFilter, Timestamp};
+use crate::service::{Found, ListedMessage};
 
 /// Messages on one page.
 const PAGE: usize = 50;

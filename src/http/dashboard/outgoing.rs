@@ -14,8 +14,7 @@ use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Attempt, Outgoing, OutgoingId, OutgoingStatus, Timestamp};
-use crate::store::{OutgoingFilter, Watched};
+use crate::model::{Attempt, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, Timestamp, Watched};
 
 /// Items on the page.
 const SHOWN: u32 = 200;

@@ -14,8 +14,7 @@ use super::visit::{Form, ProjectPage, SignedIn};
 use super::when::{When, size};
 use crate::http::App;
 use crate::http::error::Error;
-use crate::model::{ApiKey, Project, ProjectId};
-use crate::store::Holdings;
+use crate::model::{ApiKey, Holdings, Project, ProjectId};
 
 /// How long the old keys of a project remain valid if the form requests an overlap.
 const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);

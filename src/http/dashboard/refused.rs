@@ -16,8 +16,7 @@ use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{ProjectId, RefusalReason, RefusedMail};
-use crate::store::{RefusalFilter, Watched};
+use crate::model::{ProjectId, RefusalFilter, RefusalReason, RefusedMail, Watched};
 
 /// The options of the time filter: the word in the query, the label, and the hours.
 const TIMES: [(&str, &str, u64); 3] = [("hour", "Last hour", 1), ("day", "Last day", 24), ("week", "Last week", 168)];

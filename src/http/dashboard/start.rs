@@ -11,8 +11,7 @@ use super::failure::PageError;
 use super::page::{NavPlace, Shell, html};
 use super::visit::{InboxPage, ProjectPage};
 use crate::http::App;
-use crate::model::{Inbox, InboxId, Project};
-use crate::store::Watched;
+use crate::model::{Inbox, InboxId, Project, Watched};
 
 /// The settings for this installation. The key is not included, because the server has only its hash.
 pub(super) struct Setup {

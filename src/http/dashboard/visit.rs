@@ -12,9 +12,8 @@ use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::memory::Room;
-use crate::model::{Inbox, Project};
+use crate::model::{Inbox, Project, Watched};
 use crate::service::{Caller, Session};
-use crate::store::Watched;
 
 /// The results of the guard for a request.
 #[derive(Clone, Debug, Default)]

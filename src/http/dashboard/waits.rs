@@ -15,8 +15,7 @@ use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Timestamp, WaitEnd, WaitRecord};
-use crate::store::Watched;
+use crate::model::{Timestamp, WaitEnd, WaitRecord, Watched};
 
 #[derive(Template)]
 #[template(path = "project_waits.html")]

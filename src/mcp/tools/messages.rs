@@ -9,8 +9,8 @@ use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
 use crate::mcp::output::{self, NOTICE};
 use crate::mcp::text;
+use crate::model::Everything;
 use crate::service::{Caller, ListFilter};
-use crate::store::Everything;
 
 /// The largest attachment that is returned.
 const LARGEST_ATTACHMENT: usize = 1024 * 1024;

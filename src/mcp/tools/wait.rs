@@ -8,8 +8,7 @@ use super::{Answer, HeldRoom, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output, text};
 use crate::model::Inbox;
-use crate::service::{Caller, LONGEST_WAIT, MessageFilter, ServiceError, pause_before_retry};
-use crate::store::StoredMessage;
+use crate::service::{Caller, LONGEST_WAIT, MessageFilter, ServiceError, StoredMessage, pause_before_retry};
 
 impl Tools {
     pub(super) async fn wait_for_message(

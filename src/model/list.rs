@@ -1,0 +1,100 @@
+//! The lists of the dashboard and of the command line: their filters and totals, and what a page watches.
+
+use super::{Inbox, InboxId, InboxKind, OutgoingStatus, ProjectId, RefusalReason, Timestamp};
+
+/// The content of a page.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Watched {
+    /// The list of a project's inboxes.
+    Inboxes(ProjectId),
+    /// One inbox of a project.
+    Inbox(ProjectId, InboxId),
+    /// The outgoing items of a project.
+    Outgoing(ProjectId),
+    /// The refusals of a project, or of all projects.
+    Refused(Option<ProjectId>),
+}
+
+/// The live messages of a project.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// Their number.
+    pub messages: i64,
+    /// Their size in bytes, as received.
+    pub bytes: i64,
+}
+
+/// The filter of a list of inboxes.
+#[derive(Clone, Debug, Default)]
+pub struct InboxFilter {
+    /// A substring of the address, case-insensitive.
+    pub address: String,
+    /// Only inboxes of this kind.
+    pub kind: Option<InboxKind>,
+    /// Only inboxes with messages.
+    pub with_mail: bool,
+    /// Which page of the list.
+    pub part: ListPart,
+}
+
+/// A page of a list of inboxes, identified by the last activity and the id of the inbox next to it.
+#[derive(Clone, Debug, Default)]
+pub enum ListPart {
+    /// The first page.
+    #[default]
+    Start,
+    /// The page after an inbox.
+    After(Timestamp, InboxId),
+    /// The page before an inbox.
+    Before(Timestamp, InboxId),
+}
+
+/// Totals of the live inboxes of a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InboxTotals {
+    /// All inboxes.
+    pub inboxes: i64,
+    /// Inboxes with messages.
+    pub with_mail: i64,
+    /// All messages.
+    pub messages: i64,
+}
+
+/// The filter of a list of a project's messages.
+#[derive(Clone, Debug, Default)]
+pub struct MailFilter {
+    /// Only messages in this inbox.
+    pub inbox: Option<Inbox>,
+    /// A substring of the address (without `inbox`), the sender, the subject or the text, case-insensitive.
+    pub text: String,
+    /// Only messages with a one-time code.
+    pub has_otp: bool,
+    /// Only messages with an attachment.
+    pub has_attachment: bool,
+    /// Only messages received since then.
+    pub since: Option<Timestamp>,
+    /// Only messages before this one in the list.
+    pub before: Option<i64>,
+}
+
+/// The filter of a list of refusals.
+#[derive(Clone, Debug, Default)]
+pub struct RefusalFilter {
+    /// Only those of this project; `None` for all projects.
+    pub project: Option<ProjectId>,
+    /// A substring of the addresses, the client or the reply, case-insensitive.
+    pub text: String,
+    /// Only those with this reason.
+    pub reason: Option<RefusalReason>,
+    /// Only those since then.
+    pub since: Option<Timestamp>,
+}
+
+/// The filter of a list of outgoing items, newest first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OutgoingFilter {
+    /// Only items of this project.
+    pub project: Option<ProjectId>,
+    /// Only items with this status.
+    pub status: Option<OutgoingStatus>,
+}
