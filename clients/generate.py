@@ -3,6 +3,7 @@
 
 import json
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,6 +72,13 @@ def typescript_type(field):
     return f"{kind} | null" if null else kind
 
 
+def comment(text):
+    if len(line := f"  /** {text} */") <= WIDTH:
+        return line
+    wrapped = textwrap.wrap(text, WIDTH - len("   * "))
+    return "\n".join(["  /**", *(f"   * {line}" for line in wrapped), "   */"])
+
+
 def camel(name):
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
@@ -83,7 +91,7 @@ def typescript(schemas):
         lines.append(f"export interface {TYPESCRIPT_NAMES.get(name, name)} {{")
         for field, (schema, required) in fields(schemas[name]).items():
             if "description" in schema:
-                lines.append(f"  /** {schema['description']} */")
+                lines.append(comment(schema["description"]))
             head, kind = f"  {camel(field)}{'' if required else '?'}:", typescript_type(schema)
             if len(f"{head} {kind};") > WIDTH:
                 kind = "".join(f"\n    | {part}" for part in kind.split(" | "))

@@ -15,7 +15,10 @@ export interface InboxFields {
   kind: "temporary" | "permanent";
   /** UTC, with milliseconds. */
   createdAt: string;
-  /** One hour after creation for a temporary inbox. After that, requests for the inbox and its messages return 404. Null: never. */
+  /**
+   * One hour after creation for a temporary inbox. After that, requests for the inbox and its messages return 404.
+   * Null: never.
+   */
   expiresAt: string | null;
 }
 
@@ -31,7 +34,10 @@ export interface MessageFields {
   to: string;
   /** The decoded subject; empty if there is none. */
   subject: string;
-  /** The plain text. Lines end with \n; trailing line breaks are removed. If the message has only HTML: that HTML as readable text. */
+  /**
+   * The plain text. Lines end with \n; trailing line breaks are removed. If the message has only HTML: that HTML as
+   * readable text.
+   */
   text: string;
   /** The HTML; empty if there is none. */
   html: string;
