@@ -105,7 +105,8 @@ async fn serve(settings: Settings, key: ApiKey) -> (SocketAddr, SocketAddr) {
     let addresses = (receiver.local_addr(), listener.local_addr().unwrap());
     let never = CancellationToken::new();
     tokio::spawn(receiver.run(never.clone(), Duration::ZERO));
-    tokio::spawn(http::server::serve(listener, http::router(app(&service)), service, 1_000, never, Duration::ZERO));
+    let limits = http::server::ConnectionLimits { all: 1_000, per_address: 1_000, proxies: Vec::new() };
+    tokio::spawn(http::server::serve(listener, http::router(app(&service)), service, limits, never, Duration::ZERO));
     addresses
 }
 

@@ -94,6 +94,8 @@ pub struct Limits {
     pub message_memory: u64,
     /// Concurrent HTTP connections.
     pub http_connections: usize,
+    /// Concurrent HTTP connections from one address.
+    pub http_connections_per_address: usize,
     /// Memory for all HTTP requests and their responses.
     pub request_memory: u64,
     /// If less disk space is free, messages are rejected.
@@ -126,6 +128,7 @@ impl Default for Limits {
             smtp_connections_per_address: 1_000,
             message_memory: 256 * MIB,
             http_connections: 10_000,
+            http_connections_per_address: 5_000,
             request_memory: 256 * MIB,
             free_disk: 256 * MIB,
             waits_per_key: 4,

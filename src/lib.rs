@@ -16,6 +16,7 @@ pub mod store;
 
 pub mod db;
 
+mod admission;
 mod causes;
 pub mod clock;
 pub mod config;

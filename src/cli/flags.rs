@@ -189,12 +189,18 @@ pub(super) struct LimitFlags {
         default_value_t = ByteSize(Limits::default().message_memory)
     )]
     pub(super) max_message_memory: ByteSize,
-    /// The most concurrent HTTP connections; more clients have to wait
+    /// Maximum number of HTTP connections; at the limit, the one that has been idle longest is closed
     #[arg(
         long, env = "RESTANTE_HTTP_CONNECTIONS", value_name = "N",
         default_value_t = Limits::default().http_connections
     )]
     pub(super) http_connections: usize,
+    /// Maximum number of HTTP connections from one address, except trusted proxies
+    #[arg(
+        long, env = "RESTANTE_HTTP_CONNECTIONS_PER_ADDRESS", value_name = "N",
+        default_value_t = Limits::default().http_connections_per_address
+    )]
+    pub(super) http_connections_per_address: usize,
     /// Memory for all HTTP requests and their responses
     #[arg(
         long, env = "RESTANTE_MAX_BODY_MEMORY", value_name = "SIZE",

@@ -142,7 +142,7 @@ mod tests {
     fn item() -> Outgoing {
         Outgoing {
             id: OutgoingId(uuid::Uuid::nil()),
-            project: ProjectId::generate(),
+            project: ProjectId(uuid::Uuid::now_v7()),
             inbox: InboxId::parse("k3v9").unwrap(),
             recipient: "a@b.example".to_owned(),
             subject: "Hello\x1b[2J".to_owned(),

@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn the_table_lines_up() {
         let project = |name: &str, is_default| Project {
-            id: ProjectId::generate(),
+            id: ProjectId(uuid::Uuid::now_v7()),
             name: name.to_owned(),
             is_default,
             created_at: Timestamp::from_millis(0),

@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::config::{DatabaseUrl, Settings};
 use crate::db::{Database, DatabaseError};
 use crate::http;
+use crate::http::server::ConnectionLimits;
 use crate::metrics;
 use crate::model::ApiKey;
 use crate::os;
@@ -29,8 +30,8 @@ use crate::tcp;
 /// How long running requests and deliveries may take to finish after a stop signal.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The most concurrent connections for monitoring.
-const MONITOR_CONNECTIONS: usize = 64;
+/// Maximum number of connections for monitoring.
+const MAX_MONITOR_CONNECTIONS: usize = 64;
 
 /// Why the service did not start, or did not shut down gracefully.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +101,7 @@ struct Server {
     sender: Sender,
     base_url: String,
     router: axum::Router,
-    http_connections: usize,
+    http_connections: ConnectionLimits,
     monitor: Option<Monitor>,
     made: Made,
 }
@@ -134,7 +135,12 @@ impl Server {
             mcp: settings.mcp,
             trusted_proxies: settings.trusted_proxies.clone(),
         };
-        let (router, http_connections) = (http::router(app), settings.limits.http_connections);
+        let router = http::router(app);
+        let http_connections = ConnectionLimits {
+            all: settings.limits.http_connections,
+            per_address: settings.limits.http_connections_per_address,
+            proxies: settings.trusted_proxies.clone(),
+        };
         Ok(Self { service, http, http_address, receiver, sender, base_url, router, http_connections, monitor, made })
     }
 
@@ -173,13 +179,15 @@ impl Server {
     /// Runs until the first stop signal, then shuts down gracefully; a second signal stops immediately.
     async fn run(self, mut stop_requests: StopRequests) -> Result<(), ServeError> {
         let stop = CancellationToken::new();
-        let (service, most) = (self.service.clone(), self.http_connections);
-        let http = http::server::serve(self.http, self.router, service, most, stop.clone(), GRACE);
+        let (service, limits) = (self.service.clone(), self.http_connections);
+        let http = http::server::serve(self.http, self.router, service, limits, stop.clone(), GRACE);
         let smtp = self.receiver.run(stop.clone(), GRACE);
         let monitor = async {
             if let Some(Monitor { listener, router, .. }) = self.monitor {
                 let service = self.service.clone();
-                http::server::serve(listener, router, service, MONITOR_CONNECTIONS, stop.clone(), GRACE).await;
+                let most = MAX_MONITOR_CONNECTIONS;
+                let limits = ConnectionLimits { all: most, per_address: most, proxies: Vec::new() };
+                http::server::serve(listener, router, service, limits, stop.clone(), GRACE).await;
             }
         };
         let sending = self.sender.run(stop.clone(), GRACE);

@@ -18,8 +18,8 @@ use crate::model::{ApiKey, Domain};
 const LEAST_COMMAND_LINE: usize = 512;
 /// The shortest text line that RFC 5321 lets a server allow (section 4.5.3.1.6).
 const LEAST_DATA_LINE: usize = 1_000;
-/// The least memory for request bodies, in bytes: enough for a few ordinary requests.
-const LEAST_REQUEST_MEMORY: u64 = 1024 * 1024;
+/// The least memory for requests and responses, in bytes: enough for every request but those for large messages.
+const LEAST_REQUEST_MEMORY: u64 = 16 * 1024 * 1024;
 /// The shortest administrator's token: 20 characters cannot be guessed.
 const LEAST_ADMIN_TOKEN: usize = 20;
 /// The most waits, or sends, of one key at once.
@@ -257,6 +257,11 @@ fn limits(flags: &LimitFlags) -> Result<Limits, SettingsError> {
         )?,
         message_memory: flags.max_message_memory.0,
         http_connections: at_least("--http-connections", flags.http_connections, 1)?,
+        http_connections_per_address: at_least(
+            "--http-connections-per-address",
+            flags.http_connections_per_address,
+            1,
+        )?,
         request_memory: at_least("--max-body-memory", flags.max_body_memory.0, LEAST_REQUEST_MEMORY)?,
         free_disk: flags.min_free_disk.0,
         waits_per_key: slots("--waits-per-key", flags.waits_per_key)?,

@@ -1,24 +1,24 @@
-//! Passes the notifications of committed transactions to the listeners.
+//! Passes the changes of committed transactions to the listeners.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::Notice;
+use crate::model::Change;
 
-type NoticeListener = Box<dyn Fn(&[Notice]) + Send + Sync>;
+type ChangeListener = Box<dyn Fn(&[Change]) + Send + Sync>;
 
 /// The listeners. Clones share the same list.
 #[derive(Clone, Default)]
-pub(super) struct Announcer(Arc<RwLock<Vec<NoticeListener>>>);
+pub(super) struct Announcer(Arc<RwLock<Vec<ChangeListener>>>);
 
 impl Announcer {
-    pub(super) fn add(&self, listener: impl Fn(&[Notice]) + Send + Sync + 'static) {
+    pub(super) fn add(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).push(Box::new(listener));
     }
 
-    pub(super) fn announce(&self, notices: &[Notice]) {
-        if !notices.is_empty() {
-            self.0.read().unwrap_or_else(PoisonError::into_inner).iter().for_each(|listener| listener(notices));
+    pub(super) fn announce(&self, changes: &[Change]) {
+        if !changes.is_empty() {
+            self.0.read().unwrap_or_else(PoisonError::into_inner).iter().for_each(|listener| listener(changes));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Abstracts over the database engines: transactions, queries and change notifications. It has no domain types.
+//! Abstracts over the database engines: transactions, queries and change notifications. Of the domain types it knows only [`Change`].
 //!
 //! `store/` contains every statement once, in SQL that all engines support: parameters `$1`, `$2` …, `ON CONFLICT`,
 //! `RETURNING`, integers of 64 bits, text and bytes. Where the dialects differ, the SQL contains a placeholder in
@@ -29,6 +29,7 @@ use futures_util::FutureExt;
 
 use crate::causes::with_causes;
 use crate::config::DatabaseUrl;
+use crate::model::Change;
 
 use announcer::Announcer;
 pub use locks::{Lock, Locks};
@@ -113,15 +114,6 @@ pub enum DatabaseError {
         /// The type that was expected.
         expected: &'static str,
     },
-}
-
-/// What a listener receives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// A committed transaction passed this to [`Transaction::notify`].
-    Key(String),
-    /// Notifications were lost: everything may have changed.
-    Lost,
 }
 
 impl DatabaseError {
@@ -235,10 +227,10 @@ impl Database {
         }
     }
 
-    /// Calls `listener` with the notifications of each committed transaction, while the database is open. The listener
-    /// must not block. SQLite calls it before the commit returns to its caller. PostgreSQL calls it when the server
-    /// sends the notifications, including those of other nodes.
-    pub fn listen(&self, listener: impl Fn(&[Notice]) + Send + Sync + 'static) {
+    /// Calls `listener` with the changes of each committed transaction, while the database is open. The listener must not
+    /// block. SQLite calls it before the commit returns to its caller. PostgreSQL calls it when the server sends the
+    /// notifications, including those of other nodes.
+    pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
         self.announcer.add(listener);
     }
 
@@ -267,7 +259,7 @@ impl Database {
 #[derive(Debug)]
 pub struct Transaction {
     engine: OpenTransaction,
-    notices: Vec<Notice>,
+    changes: Vec<Change>,
 }
 
 #[derive(Debug)]
@@ -278,7 +270,7 @@ enum OpenTransaction {
 
 impl Transaction {
     fn new(engine: OpenTransaction) -> Self {
-        Self { engine, notices: Vec::new() }
+        Self { engine, changes: Vec::new() }
     }
 
     /// Runs one statement and returns how many rows it changed.
@@ -384,9 +376,9 @@ impl Transaction {
         }
     }
 
-    /// Passes `key` to every listener once the transaction is committed.
-    pub fn notify(&mut self, key: String) {
-        self.notices.push(Notice::Key(key));
+    /// Passes `change` to every listener once the transaction is committed.
+    pub fn notify(&mut self, change: Change) {
+        self.changes.push(change);
     }
 
     /// Commits. When this returns, the changes are on stable storage.
@@ -396,8 +388,8 @@ impl Transaction {
     /// nevertheless be committed. After other errors nothing is stored.
     pub async fn commit(self) -> Result<(), DatabaseError> {
         match self.engine {
-            OpenTransaction::Sqlite(engine) => engine.commit(&self.notices),
-            OpenTransaction::Postgres(engine) => Box::pin(engine.commit(&self.notices)).await,
+            OpenTransaction::Sqlite(engine) => engine.commit(&self.changes),
+            OpenTransaction::Postgres(engine) => Box::pin(engine.commit(&self.changes)).await,
         }
     }
 }

@@ -14,40 +14,46 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visi
 use serde_json::value::RawValue;
 
 use super::error::Error;
-use crate::memory::{Budget, Room};
+use crate::memory::{Budget, Holder, NoMemory, Room, UNCOUNTED};
 
 /// How long a body may take to arrive, so that a stalled client cannot keep a connection.
 pub(super) const ARRIVAL: Duration = Duration::from_secs(60);
 /// How much of a body that is too large is read and discarded. If the connection were closed earlier, a client that is
 /// still sending would get a broken pipe instead of the response.
 const DISCARDED_BYTES: usize = 32 * 1024 * 1024;
+/// How many times its size a large body takes: the body, its text, the message composed of it, with its encoding, and
+/// the parsed parts of that.
+const COPIES: usize = 6;
 /// The most characters of a field name in an error.
 const SHOWN_NAME_CHARACTERS: usize = 64;
 
-/// Reads a whole body. Memory for all of it is reserved first, because bodies that are only partly read could block
-/// each other.
+/// Reads a whole body. A body of more than 64 KiB first gets memory for all that is made of it, because bodies that are
+/// only partly read could block each other.
 ///
 /// # Errors
-/// [`Error::BodyTooLarge`] for more than `limit` bytes, [`Error::Busy`] if no memory becomes free, [`Error::SlowBody`]
-/// if it does not arrive in time, [`Error::InvalidJson`] if the client disconnects.
-pub(super) async fn read(body: Body, limit: usize, budget: &Budget) -> Result<(Bytes, Room), Error> {
-    let announced = body.size_hint().upper().unwrap_or(u64::MAX);
-    let mut room = budget.take(announced.min(limit as u64)).await?;
-    let read = tokio::time::timeout(ARRIVAL, collect(body, limit)).await.map_err(|_| Error::SlowBody)??;
-    room.shrink(read.len());
-    Ok((read, room))
+/// [`Error::BodyTooLarge`] for more than `limit` bytes, [`Error::BodyOverMemory`] if it can never fit into memory,
+/// [`Error::Busy`] if no memory becomes free, [`Error::SlowBody`] if it does not arrive in time, [`Error::InvalidJson`]
+/// if the client disconnects.
+pub(super) async fn read(body: Body, limit: usize, budget: &Budget, holder: Holder) -> Result<(Bytes, Room), Error> {
+    let reading = collect(body, limit, budget, holder);
+    tokio::time::timeout(ARRIVAL, reading).await.map_err(|_| Error::SlowBody)?
 }
 
-async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Error> {
+async fn collect(mut body: Body, limit: usize, budget: &Budget, holder: Holder) -> Result<(Bytes, Room), Error> {
     if body.size_hint().lower() > (limit + DISCARDED_BYTES) as u64 {
         return Err(Error::BodyTooLarge);
     }
+    let announced = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(limit);
+    let mut room = Room::default();
     let mut collected = BytesMut::new();
     let mut received = 0;
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| Error::InvalidJson)?.into_data() else { continue };
         received += data.len();
         if received <= limit {
+            if received > UNCOUNTED && !room.is_reserved() {
+                room = room_for(announced.min(limit), budget, holder).await?;
+            }
             collected.extend_from_slice(&data);
         } else if received > limit + DISCARDED_BYTES {
             break;
@@ -55,7 +61,14 @@ async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Error> {
             collected = BytesMut::new();
         }
     }
-    if received > limit { Err(Error::BodyTooLarge) } else { Ok(collected.freeze()) }
+    if received > limit { Err(Error::BodyTooLarge) } else { Ok((collected.freeze(), room)) }
+}
+
+async fn room_for(body: usize, budget: &Budget, holder: Holder) -> Result<Room, Error> {
+    budget.reserve(holder, body.saturating_mul(COPIES)).await.map_err(|error| match error {
+        NoMemory::InTime => Error::Busy,
+        NoMemory::Ever { .. } => Error::BodyOverMemory(error),
+    })
 }
 
 /// Parses a JSON object as `T`: only its fields are allowed, and none may be null.
@@ -280,13 +293,28 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_is_read_up_to_its_limit() {
-        let budget = Budget::new(100);
-        let (body, room) = read(Body::from("12345"), 5, &budget).await.unwrap();
-        assert_eq!((&body[..], budget.free()), (&b"12345"[..], 95));
-        drop(room);
-        assert!(matches!(read(Body::from("123456"), 5, &budget).await, Err(Error::BodyTooLarge)));
+        let budget = Budget::new(0);
+        let read = |body, limit| read(body, limit, &budget, [0; 32]);
+        let (body, room) = read(Body::from("12345"), 5).await.unwrap();
+        assert_eq!((&body[..], room.is_reserved()), (&b"12345"[..], false));
+        assert!(matches!(read(Body::from("123456"), 5).await, Err(Error::BodyTooLarge)));
         let endless =
             Body::from_stream(futures_util::stream::repeat(Ok::<_, Infallible>(Bytes::from_static(&[0; 65_536]))));
-        assert!(matches!(read(endless, 5, &budget).await, Err(Error::BodyTooLarge)));
+        assert!(matches!(read(endless, 5).await, Err(Error::BodyTooLarge)));
+    }
+
+    #[tokio::test]
+    async fn a_large_body_takes_memory_for_all_that_is_made_of_it() {
+        let budget = Budget::new(16 * 1024 * 1024);
+        let size = 1024 * 1024;
+        let (_, room) = read(Body::from(vec![b'x'; size]), size, &budget, [0; 32]).await.unwrap();
+        assert_eq!(budget.free(), 10 * size);
+        drop(room);
+        let refused = read(Body::from(vec![b'x'; 2 * size]), 4 * size, &budget, [0; 32]).await.unwrap_err();
+        assert_eq!(refused.status(), 413);
+        assert_eq!(
+            refused.to_string(),
+            "body too large: this needs 12 MiB of memory, but one key may use 8 MiB (--max-body-memory)"
+        );
     }
 }

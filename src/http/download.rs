@@ -2,11 +2,16 @@
 
 use axum::body::Body;
 use axum::http::HeaderValue;
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{
+    CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::response::{IntoResponse, Response};
+use futures_util::{TryStreamExt, stream};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::error::Error;
+use super::request_id::RequestId;
+use crate::store::{Pieces, StoreError};
 
 /// If a browser displays a download as a page, the page runs no scripts and loads nothing.
 pub(super) const POLICY: &str = "default-src 'none'; sandbox";
@@ -21,6 +26,18 @@ pub(super) fn attachment(content_type: &str, name: &str, content: impl Into<Body
     let fixed = [(CONTENT_SECURITY_POLICY, POLICY), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
     let headers = [(CONTENT_TYPE, content_type), (CONTENT_DISPOSITION, disposition)];
     Ok((fixed, headers, content.into()).into_response())
+}
+
+/// The message `id` as received, sent while it is read.
+pub(super) fn eml(id: &str, pieces: Pieces, request_id: RequestId) -> Result<Response, Error> {
+    let size = pieces.size();
+    let steps = stream::try_unfold(pieces, async |mut pieces| {
+        Ok::<_, StoreError>(pieces.next().await?.map(|piece| (piece, pieces)))
+    });
+    let body = Body::from_stream(steps.inspect_err(move |error| request_id.log_failure(error)));
+    let mut response = attachment("message/rfc822", &format!("{}.eml", id.to_ascii_lowercase()), body)?;
+    response.headers_mut().insert(CONTENT_LENGTH, size.into());
+    Ok(response)
 }
 
 /// The media type in a part's header, if it has the form of one.

@@ -10,7 +10,7 @@ use restante_api::ErrorBody;
 use restante_mail::compose::ComposeError;
 
 use super::response::json;
-use crate::memory::Exhausted;
+use crate::memory::NoMemory;
 use crate::model::FieldError;
 use crate::service::{ClaimError, OutboxError, ProjectError, RetentionError, ServiceError, StoreError};
 
@@ -57,6 +57,10 @@ pub(super) enum Error {
     SlowBody,
     #[error("body too large")]
     BodyTooLarge,
+    #[error("body too large: {0} (--max-body-memory)")]
+    BodyOverMemory(NoMemory),
+    #[error("message too large: {0} (--max-body-memory); its bytes as received can always be downloaded")]
+    OverMemory(NoMemory),
     #[error("too many concurrent waits")]
     TooManyWaits,
     #[error("too many concurrent sends")]
@@ -115,7 +119,8 @@ impl Error {
             | Self::NoMatchingMessage => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Timeout | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTooLarge | Self::BodyOverMemory(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::OverMemory(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::TooManyWaits
             | Self::TooManySends
             | Self::TooManyStreams
@@ -160,6 +165,7 @@ impl From<ServiceError> for Error {
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Store(error) => error.into(),
             ServiceError::Unavailable => Self::Busy,
+            ServiceError::NoMemory(error) => error.into(),
             ServiceError::Compose(_) => Self::internal(error),
         }
     }
@@ -167,16 +173,16 @@ impl From<ServiceError> for Error {
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Exhausted(error) => error.into(),
-            error => Self::internal(error),
-        }
+        Self::internal(error)
     }
 }
 
-impl From<Exhausted> for Error {
-    fn from(_: Exhausted) -> Self {
-        Self::Busy
+impl From<NoMemory> for Error {
+    fn from(error: NoMemory) -> Self {
+        match error {
+            NoMemory::InTime => Self::Busy,
+            NoMemory::Ever { .. } => Self::OverMemory(error),
+        }
     }
 }
 

@@ -1,18 +1,16 @@
 //! The HTML of a message as a harmless page: no scripts, no origin, no forms, no network.
 //!
 //! The HTML is never trusted. The policy of the response forbids everything except inline styles and embedded images;
-//! images of the message are embedded in place of their `cid:` references. [`displayed`] removes elements that make a
-//! browser open a connection before the policy blocks the request.
+//! images of the message are embedded in place of their `cid:` references. `restante_mail::display` removes elements
+//! that make a browser open a connection before the policy blocks the request.
 
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
-use restante_mail::anatomy;
-use restante_mail::display::displayed;
+use restante_mail::view;
 
 use super::app::App;
 use super::error::Error;
-use crate::model::Source;
-use crate::service::{Caller, ServiceError};
+use crate::service::Caller;
 
 const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; \
      base-uri 'none'; frame-ancestors 'self'";
@@ -40,20 +38,19 @@ impl Images {
     }
 }
 
-/// The message as a page: its HTML, or its text if it has none.
-pub(super) async fn page(app: &App, caller: &Caller, id: &str, images: Images) -> Result<Response, Error> {
-    let stored = app.service.message(caller, id).await?.parts;
-    let parts = stored.read().map_err(ServiceError::from)?;
-    let Source { raw, room } = if anatomy::refers_to_parts(&parts.html) {
-        app.service.message_source(caller, id).await?
-    } else {
-        Source { raw: Vec::new(), room: stored.room().clone() }
-    };
-    let making = tokio::task::spawn_blocking(move || match parts.html.as_str() {
-        "" => text_page(&parts.text),
-        html => anatomy::with_images(&raw, &displayed(html)),
-    });
-    let html = making.await.map_err(Error::internal)?;
+/// The message as a page: the start of its HTML, or of its text if it has none. `download` is the relative URL of the
+/// whole message.
+pub(super) async fn page(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    images: Images,
+    download: &'static str,
+) -> Result<Response, Error> {
+    let (message, room) = app.service.whole_message(caller, id).await?;
+    let making = room.run(move || view::page(&message.raw, download));
+    let (html, mut room) = making.await.map_err(Error::internal)?;
+    room.shrink(html.len());
     let headers = [
         (CONTENT_TYPE.as_str(), "text/html; charset=utf-8"),
         (CONTENT_SECURITY_POLICY.as_str(), images.policy()),
@@ -64,9 +61,4 @@ pub(super) async fn page(app: &App, caller: &Caller, id: &str, images: Images) -
         ("cross-origin-resource-policy", "same-origin"),
     ];
     Ok((headers, room.hold(html.into())).into_response())
-}
-
-fn text_page(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    format!("<!DOCTYPE html><meta charset=\"utf-8\"><pre style=\"white-space:pre-wrap\">{text}</pre>")
 }

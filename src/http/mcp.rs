@@ -49,6 +49,6 @@ async fn answer(endpoint: Endpoint, app: Arc<App>, request: Request<Body>) -> Re
         return Err(Error::ForeignOrigin);
     }
     let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &app).await?;
-    let (body, _room) = read(body, largest_body(&app), app.service.budget()).await?;
-    Ok(endpoint.handle(caller, Request::from_parts(parts, body)).await?)
+    let (body, room) = read(body, largest_body(&app), app.service.budget(), caller.key.0).await?;
+    Ok(endpoint.handle(caller, room, Request::from_parts(parts, body)).await?)
 }

@@ -1,21 +1,24 @@
-//! Serves the router on a socket: HTTP/1.1 by hyper, with a limit on connections and a graceful shutdown.
+//! Serves the router on a socket: HTTP/1.1 by hyper, with limits on connections and a graceful shutdown.
 //!
 //! A client that disconnects ends its request immediately: hyper detects the end of the stream while the handler runs,
 //! and drops the handler with all its resources.
 
 mod connection;
+mod places;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use ipnet::IpNet;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use self::places::{Place, Places};
+use crate::admission::{Admission, Full};
 use crate::service::Service;
 
 /// The pause after a failed accept, which is usually caused by a lack of file descriptors.
@@ -25,19 +28,37 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
-/// Serves `router` on at most `most` concurrent connections until `stop` is cancelled. Then no connection is accepted,
-/// idle ones are closed, open waits get 503 so that their clients can wait elsewhere, and other requests have `grace`
-/// to finish before they are dropped.
+/// How many connections a listener has at most.
+#[derive(Clone, Debug)]
+pub struct ConnectionLimits {
+    /// Of all clients.
+    pub all: usize,
+    /// Of one client address.
+    pub per_address: usize,
+    /// Proxies, to which the limit of one address does not apply.
+    pub proxies: Vec<IpNet>,
+}
+
+/// Serves `router` within `limits` until `stop` is cancelled. Then no connection is accepted, idle ones are closed, open
+/// waits get 503 so that their clients can wait elsewhere, and other requests have `grace` to finish before they are
+/// dropped.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
     service: Service,
-    most: usize,
+    limits: ConnectionLimits,
     stop: CancellationToken,
     grace: Duration,
 ) {
+    let places = Places::new(Admission::new(limits.all, limits.per_address, limits.proxies));
     let mut connections = JoinSet::new();
-    accept(listener, router, most, &stop, &mut connections).await;
+    while let Some((stream, peer)) = accept(&listener, &stop, &mut connections).await {
+        let Some(place) = place(&places, peer, &stop, &mut connections).await else { continue };
+        // Without this, Nagle's algorithm would delay short responses.
+        let _ = stream.set_nodelay(true);
+        connections.spawn(connection::serve(stream, peer, place, router.clone(), stop.clone()));
+    }
+    drop(listener);
     service.end_followers();
     service.end_waits();
     if timeout(grace, finish(&mut connections)).await.is_err() {
@@ -45,42 +66,46 @@ pub async fn serve(
     }
 }
 
-/// Accepts connections until `stop` is cancelled; the listener is closed on return.
+/// The next connection; `None` once `stop` is cancelled.
 async fn accept(
-    listener: TcpListener,
-    router: Router,
-    most: usize,
+    listener: &TcpListener,
     stop: &CancellationToken,
     connections: &mut JoinSet<()>,
-) {
-    let places = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+) -> Option<(TcpStream, Peer)> {
     loop {
-        let (stream, peer, place) = tokio::select! {
-            () = stop.cancelled() => return,
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return None,
             Some(_) = connections.join_next() => continue,
-            accepted = next(&listener, &places) => accepted,
+            accepted = listener.accept() => accepted,
         };
-        // Without this, Nagle's algorithm would delay short responses.
-        let _ = stream.set_nodelay(true);
-        let (router, stop) = (router.clone(), stop.clone());
-        connections.spawn(async move {
-            connection::serve(stream, peer, router, stop).await;
-            drop(place);
-        });
-    }
-}
-
-/// The next connection. At the limit no connection is accepted, so that more clients wait in the system's queue.
-async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, Peer, Option<OwnedSemaphorePermit>) {
-    // The semaphore is never closed, so there is always a permit.
-    let place = Arc::clone(places).acquire_owned().await.ok();
-    loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => return (stream, Peer(peer.ip()), place),
+        match accepted {
+            Ok((stream, peer)) => return Some((stream, Peer(peer.ip()))),
             Err(error) => {
                 tracing::warn!(%error, "cannot accept an HTTP connection");
                 sleep(ACCEPT_PAUSE).await;
             }
+        }
+    }
+}
+
+/// A place for a new connection; `None` if it has to be closed. While all connections have requests, more clients wait
+/// in the system's queue.
+async fn place(
+    places: &Arc<Places>,
+    peer: Peer,
+    stop: &CancellationToken,
+    connections: &mut JoinSet<()>,
+) -> Option<Arc<Place>> {
+    loop {
+        match places.take(peer.0) {
+            Ok(place) => return Some(place),
+            Err(Full::Client) => return None,
+            Err(Full::All) => {}
+        }
+        tokio::select! {
+            () = stop.cancelled() => return None,
+            Some(_) = connections.join_next() => {}
+            () = places.changed() => {}
         }
     }
 }

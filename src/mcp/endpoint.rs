@@ -18,15 +18,13 @@ use uuid::Uuid;
 
 use super::protocol::Protocol;
 use super::running::{CallId, Running};
-use super::tools::Tools;
-use crate::memory::{Budget, Exhausted};
+use super::tools::{HeldRoom, Tools};
+use crate::memory::{Budget, NoMemory, Room};
 use crate::service::Caller;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Longer session ids were not issued by this server.
 const SESSION_BYTES: usize = 64;
-/// Responses up to this size are not charged to the memory budget.
-const SMALL_ANSWER: usize = 16 * 1024;
 
 /// The endpoint. Cheap to clone.
 #[derive(Clone)]
@@ -69,11 +67,16 @@ impl Endpoint {
         Self { http, running: Running::default(), budget }
     }
 
-    /// Answers a request of a caller whose key is valid.
+    /// Answers a request of a caller whose key is valid. `room` is the memory reservation of its body.
     ///
     /// # Errors
-    /// [`Exhausted`] if there is no memory for the response.
-    pub async fn handle(&self, caller: Caller, mut request: Request<Bytes>) -> Result<Response<Body>, Exhausted> {
+    /// [`NoMemory`] if there is no memory for the response.
+    pub async fn handle(
+        &self,
+        caller: Caller,
+        room: Room,
+        mut request: Request<Bytes>,
+    ) -> Result<Response<Body>, NoMemory> {
         let envelope: Option<Envelope> = serde_json::from_slice(request.body()).ok();
         let session = session(request.headers());
         let call = |request| session.clone().map(|session| CallId { key: caller.key, session, request });
@@ -84,7 +87,9 @@ impl Endpoint {
             self.running.cancel(&id);
         }
         let id = envelope.and_then(|envelope| envelope.id).and_then(call);
+        let held = HeldRoom::new(room);
         request.extensions_mut().insert(caller);
+        request.extensions_mut().insert(held.clone());
         // rmcp has no use for the key, and may log the headers.
         request.headers_mut().remove(AUTHORIZATION);
         request.headers_mut().remove("x-api-key");
@@ -95,7 +100,7 @@ impl Endpoint {
         };
         // No client waits for the response of a cancelled call.
         let Some(answer) = answer else { return Ok(status_alone(StatusCode::ACCEPTED)) };
-        let mut answer = self.held(answer).await?;
+        let mut answer = self.held(&caller, held.take(), answer).await?;
         if is_initialize && answer.status().is_success() {
             let session = HeaderValue::from_str(&Uuid::now_v7().to_string());
             answer.headers_mut().extend(session.ok().map(|session| (SESSION, session)));
@@ -103,18 +108,19 @@ impl Endpoint {
         Ok(answer)
     }
 
-    /// Adds a memory reservation to the response, which is kept until the response is sent.
-    async fn held<B>(&self, answer: Response<B>) -> Result<Response<Body>, Exhausted>
+    /// Adds the memory reservation of the request to the response, which keeps it until it is sent.
+    async fn held<B>(&self, caller: &Caller, mut room: Room, answer: Response<B>) -> Result<Response<Body>, NoMemory>
     where
         B: BodyExt<Data = Bytes, Error = Infallible>,
     {
         let (parts, body) = answer.into_parts();
         let Ok(body) = body.collect().await;
         let body = body.to_bytes();
-        if body.len() <= SMALL_ANSWER {
-            return Ok(Response::from_parts(parts, body.into()));
+        if room.is_reserved() {
+            room.shrink(body.len());
+        } else {
+            room = self.budget.reserve(caller.key.0, body.len()).await?;
         }
-        let room = self.budget.take(body.len() as u64).await?;
         Ok(Response::from_parts(parts, room.hold(body.into()).into()))
     }
 }

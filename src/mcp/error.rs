@@ -2,7 +2,7 @@
 
 use restante_mail::compose::ComposeError;
 
-use crate::memory::Exhausted;
+use crate::memory::NoMemory;
 use crate::model::FieldError;
 use crate::service::{ServiceError, StoreError};
 
@@ -23,6 +23,8 @@ pub(super) enum ToolError {
     AttachmentTooLarge { size: usize, url: String },
     #[error("service is busy")]
     Busy,
+    #[error("message too large: {0}")]
+    OverMemory(NoMemory),
     #[error("service is stopping")]
     Stopping,
     #[error(transparent)]
@@ -54,6 +56,7 @@ impl ToolError {
                 return format!("Download it with the project's key: GET {url}");
             }
             Self::Busy => "Try again in a few seconds.",
+            Self::OverMemory(_) => "Download it with the project's key: GET /v1/messages/{id}/raw",
             Self::Stopping => "Try again when the server is running again.",
             Self::Service(error) => service_remedy(error),
             Self::Internal(_) => "The server's log has the cause. Try again, or ask the administrator of the server.",
@@ -90,6 +93,7 @@ impl From<ServiceError> for ToolError {
         match error {
             ServiceError::Stopping => Self::Stopping,
             ServiceError::Unavailable => Self::Busy,
+            ServiceError::NoMemory(error) => error.into(),
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Store(error) => error.into(),
             ServiceError::Compose(_) => Self::internal(error),
@@ -100,16 +104,16 @@ impl From<ServiceError> for ToolError {
 
 impl From<StoreError> for ToolError {
     fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Exhausted(error) => error.into(),
-            error => Self::internal(error),
-        }
+        Self::internal(error)
     }
 }
 
-impl From<Exhausted> for ToolError {
-    fn from(_: Exhausted) -> Self {
-        Self::Busy
+impl From<NoMemory> for ToolError {
+    fn from(error: NoMemory) -> Self {
+        match error {
+            NoMemory::InTime => Self::Busy,
+            NoMemory::Ever { .. } => Self::OverMemory(error),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The lists of the dashboard and of the command line: their filters and totals, and what a page watches.
 
-use super::{Inbox, InboxId, InboxKind, OutgoingStatus, ProjectId, Timestamp};
+use super::{Inbox, InboxId, InboxKind, OutgoingStatus, ProjectId, RefusalReason, Timestamp};
 
 /// The content of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -84,8 +84,8 @@ pub struct RefusalFilter {
     pub project: Option<ProjectId>,
     /// A substring of the addresses, the client or the reply, case-insensitive.
     pub text: String,
-    /// Only those with this reason, a word in snake case.
-    pub reason: Option<String>,
+    /// Only those with this reason.
+    pub reason: Option<RefusalReason>,
     /// Only those since then.
     pub since: Option<Timestamp>,
 }

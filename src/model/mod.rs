@@ -1,9 +1,9 @@
 //! The domain types: projects, keys, inboxes, messages and timestamps.
 
 mod api_key;
+mod change;
 mod explanation;
 mod fault;
-mod id;
 mod inbox;
 mod list;
 mod message;
@@ -16,19 +16,22 @@ mod timestamp;
 mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
+pub use change::Change;
 pub use explanation::{InboxEnd, Latest, Similar, SmtpUse};
-pub use fault::{Fault, FaultAction, FaultPoint, FaultState, FieldError};
-pub use id::{InvalidId, parse_id};
-pub use inbox::{Inbox, InboxId, InboxKind, InboxSummary, InvalidInboxId};
+pub use fault::FaultState;
+pub use inbox::{Inbox, InboxKind, InboxSummary, generate_inbox_id};
 pub use list::{Holdings, InboxFilter, InboxTotals, ListPart, MailFilter, OutgoingFilter, RefusalFilter, Watched};
 pub use message::{DamagedParts, Features, Message, MessageId, Parts, PartsJson};
-pub use original::{Everything, Source};
+pub use original::Everything;
 pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
-pub use project::{Project, ProjectId};
+pub use project::Project;
 pub use reception::{Envelope, Reception};
-pub use refused::RefusedMail;
+pub use refused::{RefusalReason, RefusedMail};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 
+pub use restante_delivery::{
+    Fault, FaultAction, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, ProjectId, parse_id,
+};
 pub use restante_mail::{Domain, EmailAddress, InvalidAddress};
-pub use restante_smtp::RequestedReply;
+pub use restante_smtp::{Refusal, RequestedReply};

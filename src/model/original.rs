@@ -1,16 +1,6 @@
 //! A message with its bytes as received.
 
 use super::{Envelope, InboxId, MessageId, Timestamp};
-use crate::memory::Room;
-
-/// A message as received.
-#[derive(Debug)]
-pub struct Source {
-    /// Its bytes.
-    pub raw: Vec<u8>,
-    /// The memory reservation for `raw`.
-    pub room: Room,
-}
 
 /// A message with all its stored data.
 #[derive(Debug)]
@@ -19,6 +9,10 @@ pub struct Everything {
     pub id: MessageId,
     /// The inbox in which it is.
     pub inbox_id: InboxId,
+    /// The sender's address; empty if there is none.
+    pub from: String,
+    /// The subject, decoded; empty if there is none.
+    pub subject: String,
     /// When it was accepted.
     pub received_at: Timestamp,
     /// The header fields that this server put before it.
@@ -27,6 +21,4 @@ pub struct Everything {
     pub envelope: Envelope,
     /// Its bytes as received.
     pub raw: Vec<u8>,
-    /// Memory for the bytes and for the data decoded from them, which can be as large.
-    pub room: Room,
 }

@@ -1,36 +1,6 @@
 //! A project: the owner of inboxes and messages.
 
-use std::fmt;
-
-use uuid::Uuid;
-
-use super::{InvalidId, Timestamp, parse_id};
-
-/// Identifies a project; a UUID of version 7.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ProjectId(pub Uuid);
-
-impl ProjectId {
-    /// Generates an id.
-    #[must_use]
-    pub fn generate() -> Self {
-        Self(Uuid::now_v7())
-    }
-
-    /// Parses an id from outside: the hyphenated form, case-insensitively.
-    ///
-    /// # Errors
-    /// [`InvalidId`] for anything else.
-    pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        parse_id(text).map(Self)
-    }
-}
-
-impl fmt::Display for ProjectId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
+use super::{ProjectId, Timestamp};
 
 /// A project as shown to its administrator.
 #[derive(Clone, Debug, PartialEq, Eq)]

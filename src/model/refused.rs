@@ -2,7 +2,46 @@
 
 use std::net::SocketAddr;
 
+use restante_smtp::Refusal;
+
 use super::{InboxId, Timestamp};
+
+/// Why mail was rejected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefusalReason {
+    /// The reason of an SMTP reply.
+    Smtp(Refusal),
+    /// A fault closed the connection without a reply.
+    DisconnectedOnRequest,
+    /// A fault accepted the message and bounced it.
+    BouncedOnRequest,
+    /// A reason that this version does not know: another version of the program stored it.
+    Unknown(String),
+}
+
+impl RefusalReason {
+    /// The reason as one word in snake case, as it is stored.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Smtp(refusal) => refusal.label(),
+            Self::DisconnectedOnRequest => "disconnected_on_request",
+            Self::BouncedOnRequest => "bounced_on_request",
+            Self::Unknown(label) => label,
+        }
+    }
+
+    /// The reason with this label.
+    #[must_use]
+    pub fn from_label(label: String) -> Self {
+        match Refusal::from_label(&label) {
+            Some(refusal) => Self::Smtp(refusal),
+            None if label == Self::DisconnectedOnRequest.label() => Self::DisconnectedOnRequest,
+            None if label == Self::BouncedOnRequest.label() => Self::BouncedOnRequest,
+            None => Self::Unknown(label),
+        }
+    }
+}
 
 /// One SMTP reply that rejected something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +56,8 @@ pub struct RefusedMail {
     pub inbox: Option<InboxId>,
     /// Whether the client had authenticated with a key.
     pub authenticated: bool,
-    /// The reason, as one word in snake case.
-    pub reason: String,
+    /// The reason.
+    pub reason: RefusalReason,
     /// The reply to the client.
     pub reply: String,
     /// The time of the reply.

@@ -15,12 +15,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::admission::Admitted;
 use super::alarm::Alarm;
 use super::arrival::Arrival;
 use super::context::Context;
 use super::event_handler::EventHandler;
 use super::tls;
+use crate::admission::Admitted;
 use crate::clock::Instant;
 
 /// The most bytes of one read. The buffer is on the stack, so an idle client needs no memory for it.

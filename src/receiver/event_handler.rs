@@ -6,16 +6,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::admission::Admitted;
 use super::alarm::Alarm;
 use super::arrival::Arrival;
 use super::context::Context;
 use super::trace::Trace;
+use crate::admission::Admitted;
 use crate::config::SmtpAuth;
 use crate::metrics;
-use crate::model::{ApiKey, EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, RefusedMail};
-use crate::service::{DeliverError, Incoming, SmtpConnection, prepare};
-use crate::store::{Delivered, UsedFault};
+use crate::model::{
+    ApiKey, EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, RefusalReason, RefusedMail,
+};
+use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection, prepare};
+use restante_delivery as delivery;
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session};
 
@@ -87,9 +89,10 @@ impl EventHandler {
                 }
             }
             Event::Deliver(envelope, raw) => match self.deliver(envelope, raw, arrival).await {
-                Ok((ids, faults)) => {
-                    self.store_faults(&faults);
-                    match faults.iter().map(|fault| &fault.action).find(|action| action.changes_reply()) {
+                Ok(receipt) => {
+                    self.store_faults(&receipt);
+                    let ids = receipt.messages;
+                    match &receipt.reply {
                         Some(action) => answer(session, action, |session| session.delivered(Ok(ids))),
                         None => session.delivered(Ok(ids)),
                     }
@@ -168,7 +171,7 @@ impl EventHandler {
         envelope: Envelope,
         raw: Vec<u8>,
         arrival: Option<Arrival>,
-    ) -> Result<(Vec<MessageId>, Vec<UsedFault>), Refusal> {
+    ) -> Result<Receipt, Refusal> {
         write_joined(&mut self.recipients, &envelope.recipients);
         let size = raw.len() as u64;
         let delivery = Box::pin(self.delivery(envelope, raw, arrival));
@@ -177,10 +180,7 @@ impl EventHandler {
             Some(delivered) => delivered.map_err(|error| self.refusal(&error)),
             None => Err(Refusal::StoreFailure),
         };
-        let outcome = outcome.map(|Delivered { messages, faults }| {
-            (messages.into_iter().map(|outcome| outcome.message).collect::<Vec<_>>(), faults)
-        });
-        if outcome.as_ref().is_ok_and(|(ids, _)| !ids.is_empty()) {
+        if outcome.as_ref().is_ok_and(|receipt| !receipt.messages.is_empty()) {
             metrics::message_stored(size, started.elapsed());
         }
         self.log_message(size, outcome.as_ref());
@@ -195,7 +195,7 @@ impl EventHandler {
         envelope: Envelope,
         raw: Vec<u8>,
         arrival: Option<Arrival>,
-    ) -> impl Future<Output = Result<Delivered, DeliverError>> + Send + use<> {
+    ) -> impl Future<Output = Result<Receipt, DeliverError>> + Send + use<> {
         let (service, memory) = (self.context.service.clone(), Arc::clone(&self.context.memory));
         let incoming = self.incoming(envelope, raw);
         let held = (arrival.map(Arrival::into_share), Arc::clone(&self.admitted));
@@ -239,15 +239,10 @@ impl EventHandler {
 
     fn refusal(&self, error: &DeliverError) -> Refusal {
         match error {
-            DeliverError::InboxFull(_) => Refusal::InboxFull,
-            DeliverError::Disabled(_) | DeliverError::Foreign(_) => Refusal::MailboxDisabled,
+            DeliverError::Refused(delivery::Refusal::Full(_)) => Refusal::InboxFull,
+            DeliverError::Refused(_) => Refusal::MailboxDisabled,
             // Not 421, which ends the session. If the receiver stops, the connection sends 421.
-            DeliverError::Stopping
-            | DeliverError::LeaseLost
-            | DeliverError::NoInbox(_)
-            | DeliverError::InboxBusy(_)
-            | DeliverError::BounceWanted { .. }
-            | DeliverError::Unavailable => Refusal::StoreFailure,
+            DeliverError::Stopping | DeliverError::Unavailable => Refusal::StoreFailure,
             DeliverError::Store(error) => {
                 tracing::error!(peer = %self.peer, %error, "the store failed");
                 Refusal::StoreFailure
@@ -255,18 +250,17 @@ impl EventHandler {
         }
     }
 
-    fn log_message(&self, size: u64, outcome: Result<&(Vec<MessageId>, Vec<UsedFault>), &Refusal>) {
+    fn log_message(&self, size: u64, outcome: Result<&Receipt, &Refusal>) {
         let (peer, from, to) = (self.peer, &self.sender, &self.recipients);
         match outcome {
-            Ok((stored, faults)) => {
-                let mut ids = String::new();
-                write_joined(&mut ids, stored);
-                if faults.is_empty() {
+            Ok(receipt) => {
+                let (mut ids, mut faults) = (String::new(), String::new());
+                write_joined(&mut ids, &receipt.messages);
+                if receipt.faults.is_empty() {
                     return tracing::info!(%peer, %from, to, size, outcome = "stored", ids, "message");
                 }
-                let mut names = String::new();
-                write_joined(&mut names, &faults.iter().map(|fault| fault.action.as_str()).collect::<Vec<_>>());
-                tracing::info!(%peer, %from, to, size, outcome = "fault", fault = names, ids, "message");
+                write_joined(&mut faults, &receipt.faults);
+                tracing::info!(%peer, %from, to, size, outcome = "fault", fault = faults, ids, "message");
             }
             Err(refusal) => {
                 metrics::message_refused(refusal.label());
@@ -296,24 +290,19 @@ impl EventHandler {
             Some(RefusedPath::Sender(path)) => (path.as_str(), vec![""]),
             Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), vec![path.as_str()]),
         };
-        self.record(sender, recipients, refusal.label(), reply.to_string().trim_end());
+        self.record(sender, recipients, &RefusalReason::Smtp(refusal), reply.to_string().trim_end());
     }
 
     /// Stores the faults of a message among the refusals if the message is not stored and no reply shows that.
-    fn store_faults(&self, faults: &[UsedFault]) {
-        for UsedFault { recipients, action, .. } in faults {
-            self.store_disconnection(action);
-            if *action == FaultAction::Bounce {
-                let concerned = self.recipients.split(' ').filter(|recipient| {
-                    EmailAddress::parse(recipient).is_ok_and(|address| recipients.contains(&InboxId::of(&address)))
-                });
-                self.record(
-                    &self.sender,
-                    concerned.collect(),
-                    "bounced_on_request",
-                    "accepted, and bounced on request",
-                );
-            }
+    fn store_faults(&self, receipt: &Receipt) {
+        receipt.reply.iter().for_each(|action| self.store_disconnection(action));
+        let is_bounced = |recipient: &&str| {
+            EmailAddress::parse(recipient).is_ok_and(|address| receipt.bounced.contains(&InboxId::of(&address)))
+        };
+        if !receipt.bounced.is_empty() {
+            let bounced = self.recipients.split(' ').filter(is_bounced).collect();
+            let reason = RefusalReason::BouncedOnRequest;
+            self.record(&self.sender, bounced, &reason, "accepted, and bounced on request");
         }
     }
 
@@ -321,12 +310,17 @@ impl EventHandler {
     fn store_disconnection(&self, action: &FaultAction) {
         if matches!(action, FaultAction::Disconnect { .. }) && action.copies() == 0 {
             let what = "the connection was closed on request, without a reply";
-            self.record(&self.sender, self.recipients.split(' ').collect(), "disconnected_on_request", what);
+            self.record(
+                &self.sender,
+                self.recipients.split(' ').collect(),
+                &RefusalReason::DisconnectedOnRequest,
+                what,
+            );
         }
     }
 
     /// Stores a refusal for each recipient, so that each owner sees only their own.
-    fn record(&self, sender: &str, recipients: Vec<&str>, reason: &str, reply: &str) {
+    fn record(&self, sender: &str, recipients: Vec<&str>, reason: &RefusalReason, reply: &str) {
         for recipient in recipients {
             let refused = RefusedMail {
                 peer: self.peer.to_string(),
@@ -334,7 +328,7 @@ impl EventHandler {
                 recipient: recipient.to_owned(),
                 inbox: None,
                 authenticated: self.caller.is_some(),
-                reason: reason.to_owned(),
+                reason: reason.clone(),
                 reply: reply.to_owned(),
                 refused_at: self.context.clock().now(),
             };

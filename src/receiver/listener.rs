@@ -8,9 +8,9 @@ use std::time::Duration;
 use restante_smtp::{Event, Refusal, Session, Transport};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::admission::Admission;
 use super::connection;
 use super::context::Context;
+use crate::admission::Admission;
 use crate::metrics;
 use crate::tcp;
 
@@ -53,7 +53,7 @@ pub(super) async fn accept(listener: Listener, admission: &Arc<Admission>, conte
 }
 
 fn start(stream: TcpStream, peer: SocketAddr, implicit_tls: bool, admission: &Arc<Admission>, context: &Arc<Context>) {
-    let Some(admitted) = admission.admit(peer.ip()) else {
+    let Ok(admitted) = admission.admit(peer.ip()) else {
         metrics::connection_refused();
         if context.refusal_log.admits(peer.ip()) {
             tracing::info!(%peer, "rejected a connection: too many");

@@ -1,7 +1,7 @@
 //! SMTP over tokio: runs one pure [`Session`](restante_smtp::Session) for each connection, and uses the service to
 //! answer its events.
 //!
-//! - `listener` accepts connections, plain or with implicit TLS, and `admission` counts them.
+//! - `listener` accepts connections, plain or with implicit TLS, and `crate::admission` counts them.
 //! - `connection` runs one connection; `event_handler` answers the events of its session.
 //! - `trace` writes the header fields that this server adds.
 //! - `arrival` tracks the time and memory of one message, and `memory` limits the memory of all messages.
@@ -9,7 +9,6 @@
 //! - `disk` measures the free disk space, `tls` has the certificate, and `alarm` is a cheap timer.
 //! - `context` has the settings and the state that all connections share.
 
-mod admission;
 mod alarm;
 mod arrival;
 mod connection;
@@ -29,11 +28,11 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use self::admission::Admission;
 use self::context::Context;
 use self::listener::Listener;
 use self::tls::Certificate;
 pub use self::tls::TlsError;
+use crate::admission::Admission;
 use crate::config::Settings;
 use crate::service::Service;
 
@@ -98,7 +97,10 @@ impl Receiver {
         let context = Arc::new(Context { stop, ..self.context });
         // Dropping this future also ends the connections.
         let _end = context.end.clone().drop_guard();
-        let admission = Admission::new(&context.limits);
+        let admission = {
+            let limits = &context.limits;
+            Admission::new(limits.smtp_connections, limits.smtp_connections_per_address, Vec::new())
+        };
         let encrypted = async {
             if let Some(listener) = self.tls_listener {
                 listener::accept(listener, &admission, &context).await;

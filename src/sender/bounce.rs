@@ -101,7 +101,7 @@ mod tests {
         let now = Timestamp::from_millis(1_795_167_000_123);
         let item = Outgoing {
             id: OutgoingId::generate(),
-            project: ProjectId::generate(),
+            project: ProjectId(uuid::Uuid::now_v7()),
             inbox: InboxId::parse("k3v9").unwrap(),
             recipient: recipient.to_owned(),
             subject: "Hello".to_owned(),

@@ -83,7 +83,7 @@ impl Settler {
             match self.write_here(claimed, recipient).await {
                 Ok(true) => return tracing::info!(outgoing = %item.id, %recipient, "delivered to a local inbox"),
                 Ok(false) => return tracing::warn!(outgoing = %item.id, "the lease was lost during the attempt"),
-                Err(refusal @ (DeliverError::InboxFull(_) | DeliverError::Disabled(_) | DeliverError::NoInbox(_))) => {
+                Err(DeliverError::Refused(refusal)) => {
                     return self.settle(claimed, Err(Failure::permanent(1, 1, refusal.to_string()))).await;
                 }
                 Err(error) => {

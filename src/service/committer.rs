@@ -1,25 +1,27 @@
 //! Writes deliveries in batches: one transaction, and so one flush, for many messages.
 //!
 //! A single task writes all queued deliveries in one transaction and sends each caller its result. New deliveries are
-//! queued while a batch is being written. If another transaction has locked an inbox, its deliveries are handed to
-//! [`BlockedDeliveries`].
+//! queued while a batch is being written. If another transaction has locked an inbox, its deliveries move to the
+//! [`Lanes`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{self, Duration};
 
+use restante_delivery::Verdict;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
-use super::blocked::BlockedDeliveries;
+use super::attempt::{Retry, write};
+use super::lanes::Lanes;
 use super::responder::{Answer, Held, Responder};
 use crate::clock::{Clock, Instant};
 use crate::metrics;
-use crate::store::{BusyInbox, Delivery, Outcomes, Policy, RefusedDelivery, Store};
+use crate::store::{Delivery, Policy, Store};
 
-/// The most deliveries in one batch. Also the capacity of the queue; when it is full, callers wait.
-const BATCH: usize = 512;
+/// Maximum number of deliveries in one batch. Also the capacity of the queue; when it is full, callers wait.
+const MAX_BATCH: usize = 512;
 /// How long a batch may take before the committer counts as stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(5);
 
@@ -37,17 +39,18 @@ type WaitingSince = Arc<Mutex<Option<Instant>>>;
 
 struct Job {
     delivery: Delivery,
-    policy: Policy,
     reply: Responder,
 }
 
 impl Committer {
-    pub(super) fn start(store: Store, clock: Clock, tasks: &TaskTracker) -> Self {
-        let (queue, jobs) = mpsc::channel(BATCH);
+    /// Starts the task. `policy` has the settings; each batch gets the current time.
+    pub(super) fn start(store: Store, clock: Clock, policy: Policy, tasks: &TaskTracker) -> Self {
+        let (queue, jobs) = mpsc::channel(MAX_BATCH);
         let stop = CancellationToken::new();
         let waiting_since = WaitingSince::default();
-        let blocked = BlockedDeliveries::new(store.clone(), tasks.clone());
-        let writer = BatchWriter { store, clock: clock.clone(), blocked, waiting_since: Arc::clone(&waiting_since) };
+        let lanes = Lanes::new(store.clone(), tasks.clone());
+        let writer =
+            BatchWriter { store, clock: clock.clone(), policy, lanes, waiting_since: Arc::clone(&waiting_since) };
         tasks.spawn(writer.run(jobs, stop.clone()));
         Self { queue, stop, clock, waiting_since }
     }
@@ -59,9 +62,9 @@ impl Committer {
 
     /// Stores a delivery. When this returns `Ok`, the delivery is on stable storage. If the future is dropped before
     /// the transaction starts, the delivery is not written. `held` is dropped when the delivery has ended.
-    pub(super) async fn deliver(&self, delivery: Delivery, policy: Policy, held: Held) -> Answer {
+    pub(super) async fn deliver(&self, delivery: Delivery, held: Held) -> Answer {
         let (reply, answer) = Responder::new(held);
-        let job = Job { delivery, policy, reply };
+        let job = Job { delivery, reply };
         if self.stop.is_cancelled() || self.queue.send(job).await.is_err() {
             return Err(DeliverError::Stopping);
         }
@@ -78,7 +81,8 @@ impl Committer {
 struct BatchWriter {
     store: Store,
     clock: Clock,
-    blocked: BlockedDeliveries,
+    policy: Policy,
+    lanes: Lanes,
     waiting_since: WaitingSince,
 }
 
@@ -90,7 +94,7 @@ impl BatchWriter {
             tokio::select! {
                 biased;
                 () = stop.cancelled(), if !jobs.is_closed() => jobs.close(),
-                received = jobs.recv_many(&mut batch, BATCH) => match received {
+                received = jobs.recv_many(&mut batch, MAX_BATCH) => match received {
                     0 => return,
                     _ => {
                         let is_written = self.write(self.select(std::mem::take(&mut batch))).await;
@@ -103,13 +107,14 @@ impl BatchWriter {
         }
     }
 
-    /// Removes jobs whose caller has stopped waiting, passes jobs for inboxes that other deliveries wait for to
-    /// `blocked`, and returns the rest.
+    /// Removes jobs whose caller has stopped waiting, moves jobs for inboxes with a lane to that lane, and returns the
+    /// rest.
     fn select(&self, jobs: Vec<Job>) -> Vec<Job> {
         let wanted = jobs.into_iter().filter(|job| !job.reply.is_abandoned());
         let selected = wanted.filter_map(|job| {
-            let Some(inbox) = self.blocked.busy_inbox(&job.delivery) else { return Some(job) };
-            self.blocked.write(inbox, job.delivery, job.policy, job.reply);
+            let Some(inbox) = self.lanes.busy_inbox(&job.delivery) else { return Some(job) };
+            let policy = Policy { now: self.clock.now(), ..self.policy.clone() };
+            self.lanes.write(inbox, job.delivery, policy, job.reply);
             None
         });
         selected.collect()
@@ -117,17 +122,19 @@ impl BatchWriter {
 
     /// Writes a batch and answers its callers. Returns `false` if the database was unavailable.
     async fn write(&self, jobs: Vec<Job>) -> bool {
-        // All deliveries of a batch use the newest policy, because it has the current time.
-        let Some(policy) = jobs.iter().map(|job| job.policy).max_by_key(|policy| policy.now) else { return true };
+        if jobs.is_empty() {
+            return true;
+        }
         lock(&self.waiting_since).get_or_insert(self.clock.instant());
+        let policy = Policy { now: self.clock.now(), ..self.policy.clone() };
         let (deliveries, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
         let deliveries = Arc::new(deliveries);
         let started = time::Instant::now();
-        match self.store.deliver(&deliveries, policy, BusyInbox::Skip).await {
-            Ok(outcomes) => {
-                let stored = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        match write(&self.store, &deliveries, &policy, Retry::BATCH).await {
+            Ok(verdicts) => {
+                let stored = verdicts.iter().filter(|verdict| verdict.messages().next().is_some()).count();
                 metrics::committed(u32::try_from(stored).unwrap_or(u32::MAX), started.elapsed());
-                self.answer(&deliveries, policy, replies, outcomes);
+                self.answer(&deliveries, &policy, replies, verdicts);
                 true
             }
             Err(error) if error.is_unavailable() && !error.is_lock_timeout() => {
@@ -138,20 +145,20 @@ impl BatchWriter {
             Err(error) => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed; trying its deliveries one by one");
                 for (delivery, reply) in deliveries.iter().zip(replies) {
-                    let Some(inbox) = delivery.recipients.first() else { continue };
-                    self.blocked.write(inbox.clone(), delivery.clone(), policy, reply);
+                    let Some(inbox) = delivery.request.recipients.first() else { continue };
+                    self.lanes.write(inbox.clone(), delivery.clone(), policy.clone(), reply);
                 }
                 true
             }
         }
     }
 
-    /// Sends each caller its result, or queues the delivery if its inbox is locked.
-    fn answer(&self, deliveries: &[Delivery], policy: Policy, replies: Vec<Responder>, outcomes: Outcomes) {
-        for ((delivery, reply), outcome) in deliveries.iter().zip(replies).zip(outcomes) {
-            match outcome {
-                Err(RefusedDelivery::InboxBusy(inbox)) => self.blocked.write(inbox, delivery.clone(), policy, reply),
-                outcome => reply.send(outcome.map_err(Into::into)),
+    /// Sends each caller its verdict, or moves the delivery to the lane of its inbox if that is locked.
+    fn answer(&self, deliveries: &[Delivery], policy: &Policy, replies: Vec<Responder>, verdicts: Vec<Verdict>) {
+        for ((delivery, reply), verdict) in deliveries.iter().zip(replies).zip(verdicts) {
+            match verdict {
+                Verdict::Conflict(inbox) => self.lanes.write(inbox, delivery.clone(), policy.clone(), reply),
+                verdict => reply.send(Ok(verdict)),
             }
         }
     }
@@ -167,47 +174,51 @@ mod tests {
     use std::time::Duration;
 
     use futures_util::future::join3;
+    use restante_delivery::{Request, Source};
     use restante_mail::ParsedMessage;
 
     use super::*;
     use crate::config::DatabaseUrl;
     use crate::db::Database;
-    use crate::model::{InboxId, Timestamp};
-    use crate::store::{Content, OutgoingChange};
+    use crate::model::{Domain, EmailAddress, InboxId, OutgoingId, ProjectId, Timestamp};
+    use crate::store::{Content, NewOutgoing, OutgoingChange};
 
-    async fn started() -> (tempfile::TempDir, Store, Policy, TaskTracker, Committer) {
+    async fn started() -> (tempfile::TempDir, Store, ProjectId, TaskTracker, Committer) {
         let directory = tempfile::tempdir().unwrap();
         let url = DatabaseUrl::Sqlite(directory.path().join("restante.db"));
         let store = Store::open(Database::open(&url).await.unwrap()).await.unwrap();
         let now = Timestamp::from_millis(1);
         let default_project = store.default_project("default", now).await.unwrap();
-        let policy = Policy { now, lifetime: Duration::from_secs(60), inbox_messages: 10, default_project };
+        let mail_domain = Domain::parse("restante.test").unwrap();
+        let lifetime = Duration::from_secs(60);
+        let policy = Policy { now, lifetime, inbox_messages: 10, default_project, mail_domain };
         let tasks = TaskTracker::new();
-        let committer = Committer::start(store.clone(), Clock::manual(now), &tasks);
-        (directory, store, policy, tasks, committer)
+        let committer = Committer::start(store.clone(), Clock::manual(now), policy, &tasks);
+        (directory, store, default_project, tasks, committer)
     }
 
     fn delivery(inbox: &str) -> Delivery {
-        Delivery {
-            recipients: vec![InboxId::parse(inbox).unwrap()],
-            project: None,
-            opens_inboxes: true,
-            content: Content::encode(ParsedMessage::default(), String::new(), crate::store::Origin::default(), b"x")
-                .unwrap(),
-            outgoing: None,
-            bounces: vec![],
-        }
+        let source = Source::Client { project: None, reverse_path: String::new() };
+        let content =
+            Content::encode(ParsedMessage::default(), String::new(), crate::store::Origin::default(), b"x").unwrap();
+        let request = Request { recipients: vec![InboxId::parse(inbox).unwrap()], source };
+        Delivery { request, content, outgoing: None }
     }
 
     #[tokio::test]
-    async fn a_delivery_that_panics_refuses_only_itself() {
-        let (_directory, store, policy, _tasks, committer) = started().await;
-        let panics = Delivery { outgoing: Some(OutgoingChange::Panic), ..delivery("b") };
+    async fn a_delivery_that_cannot_be_written_refuses_only_itself() {
+        let (_directory, store, project, _tasks, committer) = started().await;
+        let to = EmailAddress::parse("b@restante.test").unwrap();
+        let inbox = InboxId::parse("sender").unwrap();
+        let sent = NewOutgoing::delivered(OutgoingId::generate(), project, inbox, to, String::new(), String::new());
+        // There is an item with this id.
+        store.add_outgoing(&sent, Timestamp::from_millis(1)).await.unwrap();
+        let failing = Delivery { outgoing: Some(OutgoingChange::Add(sent)), ..delivery("b") };
         // There is one thread, so all three are queued before the committer runs.
         let (one, bad, other) = join3(
-            committer.deliver(delivery("a"), policy, None),
-            committer.deliver(panics, policy, None),
-            committer.deliver(delivery("c"), policy, None),
+            committer.deliver(delivery("a"), None),
+            committer.deliver(failing, None),
+            committer.deliver(delivery("c"), None),
         )
         .await;
         assert!(one.is_ok() && other.is_ok());
@@ -217,25 +228,25 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_taken_is_written_before_the_end() {
-        let (_directory, store, policy, tasks, committer) = started().await;
-        let taken = committer.deliver(delivery("a"), policy, None);
+        let (_directory, store, _, tasks, committer) = started().await;
+        let taken = committer.deliver(delivery("a"), None);
         tokio::pin!(taken);
         assert!(futures_util::poll!(taken.as_mut()).is_pending());
         committer.close();
         tasks.close();
         tasks.wait().await;
         assert!(taken.await.is_ok());
-        assert!(matches!(committer.deliver(delivery("b"), policy, None).await, Err(DeliverError::Stopping)));
+        assert!(matches!(committer.deliver(delivery("b"), None).await, Err(DeliverError::Stopping)));
         assert_eq!(store.stored().await.unwrap(), (1, 1));
     }
 
     #[tokio::test]
     async fn a_delivery_whose_caller_has_left_is_not_written() {
-        let (_directory, store, policy, _tasks, committer) = started().await;
-        let mut left = Box::pin(committer.deliver(delivery("a"), policy, None));
+        let (_directory, store, _, _tasks, committer) = started().await;
+        let mut left = Box::pin(committer.deliver(delivery("a"), None));
         assert!(futures_util::poll!(left.as_mut()).is_pending());
         drop(left);
-        committer.deliver(delivery("b"), policy, None).await.unwrap();
+        committer.deliver(delivery("b"), None).await.unwrap();
         assert_eq!(store.stored().await.unwrap(), (1, 1));
     }
 }

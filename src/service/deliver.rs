@@ -1,11 +1,12 @@
 //! Delivers a message: parses it, compresses it, and passes it to the committer.
 
+use restante_delivery::{Fate, Refusal, Request, Source, Verdict};
+use uuid::Uuid;
+
 use super::responder::Held;
 use super::{DeliverError, Service};
 use crate::model::{EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception};
-use crate::store::{
-    Content, Delivered, Delivery, Origin, OutgoingChange, RecipientFault, StoreError, on_blocking_thread,
-};
+use crate::store::{Content, Delivery, Origin, OutgoingChange, RecipientFault, StoreError, on_blocking_thread};
 
 /// Larger messages are parsed on a blocking thread, so that they do not delay other connections.
 const PARSED_IN_PLACE: usize = 256 * 1024;
@@ -19,7 +20,7 @@ pub struct Incoming {
     pub recipients: Vec<EmailAddress>,
     /// The project whose key the client authenticated with.
     pub project: Option<ProjectId>,
-    /// The `Return-Path` and `Received` fields that this server adds, each with CR LF at its end.
+    /// The fields `Return-Path` and `Received` that this server puts before the message, each with CR LF at its end.
     pub trace: String,
     /// The connection over which the message arrived; `None` for messages that this service composed.
     pub reception: Option<Reception>,
@@ -41,6 +42,19 @@ impl Prepared {
     }
 }
 
+/// What the client of an accepted message is told, and what is logged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Receipt {
+    /// The stored messages, in the order of the recipients.
+    pub messages: Vec<MessageId>,
+    /// The fault that changes the reply.
+    pub reply: Option<FaultAction>,
+    /// The recipients whose copies bounced because of a fault.
+    pub bounced: Vec<InboxId>,
+    /// The names of all faults that were used.
+    pub faults: Vec<&'static str>,
+}
+
 impl Service {
     /// Returns an error if mail to `recipient` would be rejected now, from a client that authenticated with a key of
     /// `project`. Uses up a fault of the inbox for RCPT TO, and returns it.
@@ -60,7 +74,7 @@ impl Service {
             if checked.is_ok() {
                 exceptions.inbox_has_room(&id);
             }
-            checked?;
+            checked.map_err(DeliverError::Refused)?;
         }
         let Some(known) = exceptions.faults_of(&id) else { return Ok(None) };
         match self.0.store.use_recipient_fault(&id, self.0.clock.now()).await? {
@@ -77,44 +91,79 @@ impl Service {
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
     pub async fn deliver(&self, incoming: Incoming) -> Result<Vec<MessageId>, DeliverError> {
-        let delivered = self.store(prepare(incoming).await?).await?;
-        Ok(delivered.messages.into_iter().map(|outcome| outcome.message).collect())
+        Ok(self.store(prepare(incoming).await?).await?.messages)
     }
 
     /// Stores a prepared message, as [`Service::deliver`] does. A fault of an inbox may keep it from being stored.
     ///
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
-    pub async fn store(&self, Prepared { delivery, held }: Prepared) -> Result<Delivered, DeliverError> {
-        let delivered = match self.commit(delivery, held).await {
-            Err(DeliverError::BounceWanted { faults, delivery }) => {
-                self.commit(self.with_bounces(*delivery, &faults).await?, None).await?
-            }
-            answer => answer?,
+    pub async fn store(&self, Prepared { delivery, held }: Prepared) -> Result<Receipt, DeliverError> {
+        let receipt = match self.commit(delivery, held).await? {
+            Verdict::Refused(refusal) => return Err(self.refused(refusal)),
+            // Only reports of the mail worker have a lease, and a delivery in a lane waits for its inbox.
+            Verdict::LeaseLost | Verdict::Conflict(_) => return Err(DeliverError::Unavailable),
+            verdict => Receipt::of(&verdict),
         };
-        if !delivered.messages.is_empty() {
+        if !receipt.messages.is_empty() {
             self.0.activity.message_stored();
         }
-        Ok(delivered)
+        Ok(receipt)
     }
 
     /// Delivers a message that this service composed, and changes its outgoing item in the same transaction. Creates no
-    /// inbox.
-    pub(super) async fn deliver_own(
-        &self,
-        incoming: Incoming,
-        outgoing: OutgoingChange,
-    ) -> Result<Delivered, DeliverError> {
-        let Prepared { delivery, .. } = prepare(incoming).await?;
-        self.commit(Delivery { outgoing: Some(outgoing), opens_inboxes: false, ..delivery }, None).await
+    /// inbox. Returns `false` if the mail worker has lost its lease on the item; then nothing was written.
+    pub(super) async fn deliver_own(&self, incoming: Incoming, change: OutgoingChange) -> Result<bool, DeliverError> {
+        let lease = if let OutgoingChange::Settle(settlement) = &change { Some(settlement.id.0) } else { None };
+        let Prepared { mut delivery, .. } = prepare(incoming).await?;
+        delivery.request.source = Source::Service { lease };
+        delivery.outgoing = Some(change);
+        match self.commit(delivery, None).await? {
+            Verdict::Accepted { .. } => Ok(true),
+            Verdict::Refused(refusal) => Err(self.refused(refusal)),
+            Verdict::LeaseLost => Ok(false),
+            // A delivery in a lane waits for its inbox, and mail of the service uses no fault.
+            Verdict::Conflict(_) | Verdict::Swallowed(_) => Err(DeliverError::Unavailable),
+        }
     }
 
-    async fn commit(&self, delivery: Delivery, held: Held) -> Result<Delivered, DeliverError> {
-        let answer = self.0.committer.deliver(delivery, self.policy(), held).await;
-        if let Err(DeliverError::InboxFull(id)) = &answer {
+    async fn commit(&self, delivery: Delivery, held: Held) -> Result<Verdict, DeliverError> {
+        self.0.committer.deliver(delivery, held).await
+    }
+
+    fn refused(&self, refusal: Refusal) -> DeliverError {
+        if let Refusal::Full(id) = &refusal {
             self.0.exceptions.inbox_is_full(id);
         }
-        answer
+        DeliverError::Refused(refusal)
+    }
+}
+
+impl Receipt {
+    fn of(verdict: &Verdict) -> Self {
+        let mut receipt = Self {
+            messages: verdict.messages().map(|(_, place)| MessageId(place.message)).collect(),
+            ..Self::default()
+        };
+        match verdict {
+            Verdict::Accepted { copies, reply } => {
+                for copies in copies {
+                    match &copies.fate {
+                        Fate::Stored(_) => {}
+                        Fate::Duplicated(_) => receipt.faults.push(FaultAction::Duplicate.as_str()),
+                        Fate::Bounced(_) => {
+                            receipt.faults.push(FaultAction::Bounce.as_str());
+                            receipt.bounced.extend(copies.recipients.iter().cloned());
+                        }
+                    }
+                }
+                receipt.reply = reply.as_ref().map(|fault| fault.action.clone());
+            }
+            Verdict::Swallowed(fault) => receipt.reply = Some(fault.action.clone()),
+            Verdict::Refused(_) | Verdict::Conflict(_) | Verdict::LeaseLost => {}
+        }
+        receipt.faults.extend(receipt.reply.as_ref().map(FaultAction::as_str));
+        receipt
     }
 }
 
@@ -124,10 +173,10 @@ impl Service {
 /// [`DeliverError::Store`]; the cause is never the message.
 pub async fn prepare(incoming: Incoming) -> Result<Prepared, DeliverError> {
     let recipients = incoming.recipients.iter().map(InboxId::of).collect();
-    let project = incoming.project;
+    let (project, reverse_path) = (incoming.project, incoming.reverse_path.clone());
     let content = encode_on_some_thread(incoming).await?;
-    let delivery = Delivery { recipients, project, opens_inboxes: true, content, outgoing: None, bounces: vec![] };
-    Ok(Prepared { delivery, held: None })
+    let request = Request { recipients, source: Source::Client { project, reverse_path } };
+    Ok(Prepared { delivery: Delivery { request, content, outgoing: None }, held: None })
 }
 
 async fn encode_on_some_thread(incoming: Incoming) -> Result<Content, StoreError> {
@@ -143,6 +192,13 @@ fn encode(incoming: Incoming) -> Result<Content, StoreError> {
         tracing::warn!(%excess, bytes = incoming.raw.len(), "a message is read only in part");
     }
     let sender = parsed.from.take().unwrap_or_else(|| incoming.reverse_path.clone());
-    let origin = Origin { trace: incoming.trace, reverse_path: incoming.reverse_path, reception: incoming.reception };
+    let mut trace = incoming.trace;
+    // A reply needs an id to refer to, so a message without one gets one (RFC 6409, section 8.3).
+    if !parsed.has_message_id
+        && let Some(recipient) = incoming.recipients.first()
+    {
+        trace.push_str(&format!("Message-ID: <{}@{}>\r\n", Uuid::now_v7(), recipient.domain()));
+    }
+    let origin = Origin { trace, reverse_path: incoming.reverse_path, reception: incoming.reception };
     Content::encode(parsed, sender, origin, &incoming.raw)
 }

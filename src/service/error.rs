@@ -1,7 +1,9 @@
 //! Why requests of callers, SMTP clients and administrators are rejected. The HTTP and SMTP layers choose the codes.
 
-use crate::model::{DamagedParts, InboxId};
-use crate::store::{Delivery, RefusedDelivery, StoreError, UsedFault};
+use crate::memory::NoMemory;
+use crate::model::DamagedParts;
+use crate::store::StoreError;
+use restante_delivery::Refusal;
 
 /// Why a request of a caller failed.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +56,9 @@ pub enum ServiceError {
     /// The database is unavailable.
     #[error("the database is unavailable")]
     Unavailable,
+    /// There is no memory for the request.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -68,13 +73,12 @@ impl From<DamagedParts> for ServiceError {
 impl From<DeliverError> for ServiceError {
     fn from(error: DeliverError) -> Self {
         match error {
-            DeliverError::InboxFull(_) => Self::RecipientFull,
-            DeliverError::Disabled(_) | DeliverError::Foreign(_) | DeliverError::NoInbox(_) => Self::RecipientNotFound,
-            // Only the mail worker holds leases.
-            DeliverError::Stopping | DeliverError::LeaseLost => Self::Stopping,
-            DeliverError::InboxBusy(_) | DeliverError::Unavailable | DeliverError::BounceWanted { .. } => {
-                Self::Unavailable
+            DeliverError::Refused(Refusal::Full(_)) => Self::RecipientFull,
+            DeliverError::Refused(Refusal::Disabled(_) | Refusal::Foreign(_) | Refusal::NoInbox(_)) => {
+                Self::RecipientNotFound
             }
+            DeliverError::Stopping => Self::Stopping,
+            DeliverError::Unavailable => Self::Unavailable,
             DeliverError::Store(error) => Self::Store(error),
         }
     }
@@ -83,54 +87,23 @@ impl From<DeliverError> for ServiceError {
 /// Why a recipient or a message is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliverError {
-    /// The inbox is full.
-    #[error("inbox {0} is full")]
-    InboxFull(InboxId),
-    /// The address is reserved for a project that was deleted.
-    #[error("the project that owned {0} was deleted")]
-    Disabled(InboxId),
-    /// The address has a tag, and the address without it belongs to another project than the client's.
-    #[error("the address {0} belongs to another project")]
-    Foreign(InboxId),
-    /// There is no such live inbox, and messages from this service do not create one.
-    #[error("there is no inbox {0}")]
-    NoInbox(InboxId),
-    /// Another transaction has locked the inbox.
-    #[error("inbox {0} is locked by another transaction")]
-    InboxBusy(InboxId),
+    /// An inbox does not take it.
+    #[error(transparent)]
+    Refused(Refusal),
     /// The database is unavailable.
     #[error("the database is unavailable")]
     Unavailable,
     /// The service is stopping and accepts no more messages.
     #[error("the service is stopping")]
     Stopping,
-    /// A fault makes the message bounce, and the delivery has no notification for its sender.
-    #[error("the message has to bounce")]
-    BounceWanted {
-        /// The faults that need a notification.
-        faults: Vec<UsedFault>,
-        /// The delivery.
-        delivery: Box<Delivery>,
-    },
-    /// The mail worker lost its lease on the outgoing item that a bounce belongs to.
-    #[error("the lease on the outgoing item was lost")]
-    LeaseLost,
     /// The store failed.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
 }
 
-impl From<RefusedDelivery> for DeliverError {
-    fn from(error: RefusedDelivery) -> Self {
-        match error {
-            RefusedDelivery::InboxFull(inbox) => Self::InboxFull(inbox),
-            RefusedDelivery::ProjectDeleted(inbox) => Self::Disabled(inbox),
-            RefusedDelivery::Foreign(inbox) => Self::Foreign(inbox),
-            RefusedDelivery::NoInbox(inbox) => Self::NoInbox(inbox),
-            RefusedDelivery::InboxBusy(inbox) => Self::InboxBusy(inbox),
-            RefusedDelivery::BounceWanted { faults, delivery } => Self::BounceWanted { faults, delivery },
-            RefusedDelivery::LeaseLost => Self::LeaseLost,
-        }
+impl From<StoreError> for DeliverError {
+    fn from(error: StoreError) -> Self {
+        if error.is_unavailable() { Self::Unavailable } else { Self::Store(error) }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Caller, Service, ServiceError};
 use crate::model::{
     EmailAddress, Inbox, InboxEnd, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ProjectId,
+    generate_inbox_id,
 };
 use crate::store::StoreError;
 
@@ -29,7 +30,7 @@ impl Service {
         loop {
             let created_at = self.0.clock.now();
             let inbox = Inbox {
-                id: InboxId::generate(),
+                id: generate_inbox_id(),
                 project: caller.project,
                 kind: InboxKind::Temporary,
                 created_at,

@@ -1,11 +1,17 @@
 //! Reads messages: one by its id, or a list.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{Everything, Features, FieldError, Inbox, Message, MessageId, Source};
-use crate::store::{Pieces, Selection, StoredMessage};
+use crate::memory::{Room, UNCOUNTED};
+use crate::model::{Everything, Features, FieldError, Inbox, Message, MessageId};
+use crate::store::{Found, Pieces, Selection, StoredMessage};
+use restante_mail::working_memory;
 
 /// The longest filter for a subject or a sender. The limit is that of a message line (RFC 5322, section 2.1.1).
 const LONGEST_FILTER: usize = 998;
+/// Bytes of parsed parts in one page of a list, without those of large messages.
+const PAGE_BYTES: usize = 512 * 1024;
+/// The memory for a list: a page that is being read, and a page or a piece of a large message that is being sent.
+const LIST_MEMORY: usize = 3 * PAGE_BYTES;
 
 /// The filter of a list or a wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,8 +41,11 @@ pub struct ListFilter {
 #[derive(Debug)]
 pub struct MessagePages {
     service: Service,
+    caller: Caller,
     inbox: Inbox,
     selection: Selection,
+    /// The reservation; a short list needs none.
+    room: Room,
     /// The list continues before this sequence; `None` at its end.
     before: Option<i64>,
     left: i64,
@@ -58,48 +67,84 @@ impl MessageFilter {
 }
 
 impl Service {
-    /// Reads a message in one of the caller's live inboxes, with all its parts.
+    /// Reads a message in one of the caller's live inboxes; of a large one, only the start of its text.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
-    pub async fn message(&self, caller: &Caller, id: &str) -> Result<Message, ServiceError> {
-        self.open_message(caller, id).await?.load().await?.ok_or(ServiceError::MessageNotFound)
+    pub async fn message_start(&self, caller: &Caller, id: &str) -> Result<Message, ServiceError> {
+        let found = self.0.store.message(caller.project, parse(id)?, self.0.clock.now()).await?;
+        found.ok_or(ServiceError::MessageNotFound)?.load_start().await?.ok_or(ServiceError::MessageNotFound)
     }
 
-    /// Like [`Self::message`], but the parts are read in pieces.
+    /// Opens a message in one of the caller's live inboxes. Its parts are read in pieces.
     ///
     /// # Errors
-    /// [`ServiceError::MessageNotFound`].
+    /// [`ServiceError::MessageNotFound`], [`ServiceError::NoMemory`].
     pub async fn open_message(&self, caller: &Caller, id: &str) -> Result<StoredMessage, ServiceError> {
         let found = self.0.store.message(caller.project, parse(id)?, self.0.clock.now()).await?;
-        found.ok_or(ServiceError::MessageNotFound)
+        self.with_memory(caller, found.ok_or(ServiceError::MessageNotFound)?).await
     }
 
-    /// Reads the bytes of the message as received, in pieces.
+    /// Reserves the memory for reading the parts of a message in pieces.
     ///
     /// # Errors
-    /// [`ServiceError::MessageNotFound`].
+    /// [`ServiceError::NoMemory`].
+    pub async fn with_memory(&self, caller: &Caller, message: StoredMessage) -> Result<StoredMessage, ServiceError> {
+        let room = self.reserve(caller, message.parts.working_memory()).await?;
+        Ok(StoredMessage { parts: message.parts.with_room(room), ..message })
+    }
+
+    /// Opens the bytes of the message as received, which are read in pieces.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`], [`ServiceError::NoMemory`].
     pub async fn raw_message(&self, caller: &Caller, id: &str) -> Result<Pieces, ServiceError> {
+        let pieces = self.raw_pieces(caller, id).await?;
+        let room = self.reserve(caller, pieces.working_memory()).await?;
+        Ok(pieces.with_room(room))
+    }
+
+    /// The bytes of the message as received, for reading its first pieces.
+    pub(super) async fn raw_pieces(&self, caller: &Caller, id: &str) -> Result<Pieces, ServiceError> {
         let found = self.0.store.raw_pieces(caller.project, parse(id)?, self.0.clock.now()).await?;
         found.ok_or(ServiceError::MessageNotFound)
     }
 
-    /// Reads the message with its envelope and its bytes.
+    /// The header fields that this server put before a message.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
-    pub async fn whole_message(&self, caller: &Caller, id: &str) -> Result<Everything, ServiceError> {
-        let found = self.0.store.everything(caller.project, parse(id)?, self.0.clock.now()).await?;
+    pub(super) async fn message_trace(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
+        let trace = self.0.store.message_trace(caller.project, parse(id)?, self.0.clock.now()).await?;
+        trace.ok_or(ServiceError::MessageNotFound)
+    }
+
+    /// Finds a message in one of the caller's live inboxes, without reading its content.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`].
+    pub async fn find_message(&self, caller: &Caller, id: &str) -> Result<Found, ServiceError> {
+        let found = self.0.store.find_message(caller.project, parse(id)?, self.0.clock.now()).await?;
         found.ok_or(ServiceError::MessageNotFound)
     }
 
-    /// The bytes of a message as received.
+    /// Reads a message with its envelope and its bytes. The reservation is enough for parsing it.
     ///
     /// # Errors
-    /// [`ServiceError::MessageNotFound`].
-    pub async fn message_source(&self, caller: &Caller, id: &str) -> Result<Source, ServiceError> {
-        let source = self.0.store.message_source(caller.project, parse(id)?, self.0.clock.now()).await?;
-        source.ok_or(ServiceError::MessageNotFound)
+    /// [`ServiceError::MessageNotFound`] if it was removed in the meantime, [`ServiceError::NoMemory`].
+    pub async fn read_message(&self, caller: &Caller, found: Found) -> Result<(Everything, Room), ServiceError> {
+        let room = self.reserve(caller, working_memory(found.raw_size())).await?;
+        let everything = self.0.store.everything(found).await?;
+        Ok((everything.ok_or(ServiceError::MessageNotFound)?, room))
+    }
+
+    /// Finds and reads a message.
+    ///
+    /// # Errors
+    /// See [`Self::read_message`].
+    pub async fn whole_message(&self, caller: &Caller, id: &str) -> Result<(Everything, Room), ServiceError> {
+        let found = self.find_message(caller, id).await?;
+        self.read_message(caller, found).await
     }
 
     /// Deletes the message. Its id remains valid as a cursor until its inbox ends.
@@ -115,14 +160,27 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::InvalidAfter`], [`ServiceError::InvalidBefore`].
-    pub async fn list(&self, inbox: &Inbox, filter: &ListFilter) -> Result<MessagePages, ServiceError> {
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        inbox: &Inbox,
+        filter: &ListFilter,
+    ) -> Result<MessagePages, ServiceError> {
         let selection = self.selection(inbox, &filter.matching).await?;
         let before = match &filter.before {
             Some(id) => self.sequence(inbox, id).await?.ok_or(ServiceError::InvalidBefore)?,
             None => i64::MAX,
         };
         let left = filter.limit.map_or(i64::MAX, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
-        Ok(MessagePages { service: self.clone(), inbox: inbox.clone(), selection, before: Some(before), left })
+        Ok(MessagePages {
+            service: self.clone(),
+            caller: *caller,
+            inbox: inbox.clone(),
+            selection,
+            room: Room::default(),
+            before: Some(before),
+            left,
+        })
     }
 
     pub(super) async fn selection(&self, inbox: &Inbox, filter: &MessageFilter) -> Result<Selection, ServiceError> {
@@ -153,17 +211,31 @@ impl MessagePages {
         self.before.filter(|_| self.left > 0)
     }
 
-    /// Reads the next messages, as many as fit into memory; `None` after the last.
+    /// The reservation for the list.
+    #[must_use]
+    pub fn room(&self) -> Room {
+        self.room.clone()
+    }
+
+    /// Reads the next messages, as many as fit into memory; `None` after the last. If the first page, which is small,
+    /// is not the whole list, the memory for the rest is reserved.
     ///
     /// # Errors
-    /// If the store fails.
+    /// [`ServiceError::NoMemory`] for the first page, or if the store fails.
     pub async fn next_page(&mut self) -> Result<Option<Vec<StoredMessage>>, ServiceError> {
         let Some(before) = self.next_before() else { return Ok(None) };
         let now = self.service.0.clock.now();
-        let page = self.service.0.store.page(&self.inbox, &self.selection, before, self.left, now).await?;
+        let bytes = if self.room.is_reserved() { PAGE_BYTES } else { UNCOUNTED };
+        let store = &self.service.0.store;
+        let page = store.page(&self.inbox, &self.selection, before, (self.left, bytes), now).await?;
         self.before = page.next;
         self.left -= i64::try_from(page.messages.len()).unwrap_or(self.left);
-        Ok(Some(page.messages).filter(|messages| !messages.is_empty()))
+        let is_large = page.messages.iter().any(|message| !message.parts.is_whole());
+        if !self.room.is_reserved() && (is_large || !self.are_over()) {
+            self.room = self.service.reserve(&self.caller, LIST_MEMORY).await?;
+        }
+        let held = |message: StoredMessage| StoredMessage { parts: message.parts.with_room(self.room()), ..message };
+        Ok(Some(page.messages.into_iter().map(held).collect::<Vec<_>>()).filter(|messages| !messages.is_empty()))
     }
 }
 

@@ -5,8 +5,7 @@
 //! that started it until [`Service::stop`].
 
 mod activity;
-mod blocked;
-mod bounce;
+mod attempt;
 mod committer;
 mod contents;
 mod deletions;
@@ -18,6 +17,7 @@ mod faults;
 mod follow;
 mod hub;
 mod inboxes;
+mod lanes;
 mod lockout;
 mod messages;
 mod outgoing;
@@ -46,14 +46,15 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::db::{Database, DatabaseError};
-use crate::memory::Budget;
-use crate::model::{Domain, ProjectId};
+use crate::memory::{Budget, Room};
+use crate::model::{Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
 
-pub use crate::store::{Pieces, StoredMessage};
+pub use crate::store::{Found, Pieces, StoredMessage};
 pub use activity::SmtpConnection;
+pub use attempt::{Retry, write};
 pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
-pub use deliver::{Incoming, Prepared, prepare};
+pub use deliver::{Incoming, Prepared, Receipt, prepare};
 pub use error::{DeliverError, ProjectError, ServiceError};
 pub use explain::Explanation;
 pub use follow::{Follower, News};
@@ -91,6 +92,14 @@ pub struct Options {
     pub sends_per_key: u8,
 }
 
+impl Options {
+    fn policy(&self, default_project: ProjectId, now: Timestamp) -> Policy {
+        let Self { inbox_lifetime, inbox_messages, mail_domain, .. } = self;
+        let (lifetime, inbox_messages, mail_domain) = (*inbox_lifetime, *inbox_messages, mail_domain.clone());
+        Policy { now, lifetime, inbox_messages, default_project, mail_domain }
+    }
+}
+
 /// The use cases. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Service(Arc<Inner>);
@@ -98,6 +107,7 @@ pub struct Service(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     store: Store,
+    budget: Budget,
     clock: Clock,
     options: Options,
     default_project: ProjectId,
@@ -124,7 +134,7 @@ impl Service {
     /// If the database fails or its schema is newer than this program.
     pub async fn start(database: Database, clock: Clock, options: Options) -> Result<Self, StoreError> {
         let projects = Projects::open(database, clock.clone()).await?;
-        let store = projects.store().clone().with_budget(Budget::new(options.request_memory));
+        let store = projects.store().clone();
         let default_project = projects.default_project().await?;
         let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
         let exceptions = recipients::Exceptions::new(store.has_deleted_projects().await?);
@@ -142,7 +152,8 @@ impl Service {
         tasks.spawn(stop.clone().run_until_cancelled_owned(sweeper.run()));
         let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
-        let committer = committer::Committer::start(store.clone(), clock.clone(), &tasks);
+        let policy = options.policy(default_project, clock.now());
+        let committer = committer::Committer::start(store.clone(), clock.clone(), policy, &tasks);
         // The tracker does not include this task: it ends when the last clone of the service is dropped, and a shutdown
         // does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), default_project, options.mail_domain.clone());
@@ -156,6 +167,7 @@ impl Service {
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
         Ok(Self(Arc::new(Inner {
+            budget: Budget::new(options.request_memory),
             wait_slots: slots::Slots::new(store.locks().clone(), waits, options.waits_per_key),
             send_slots: slots::Slots::new(store.locks().clone(), sends, options.sends_per_key),
             store,
@@ -192,7 +204,13 @@ impl Service {
     /// The memory budget of requests and their responses.
     #[must_use]
     pub fn budget(&self) -> &Budget {
-        self.0.store.budget()
+        &self.0.budget
+    }
+
+    /// Reserves memory for all that a request of this caller will hold, and waits for it. A request calls this before
+    /// it reads, and not again while it holds the reservation.
+    async fn reserve(&self, caller: &Caller, bytes: usize) -> Result<Room, ServiceError> {
+        Ok(self.0.budget.reserve(caller.key.0, bytes).await?)
     }
 
     /// The projects and their keys.
@@ -246,8 +264,6 @@ impl Service {
     }
 
     fn policy(&self) -> Policy {
-        let Options { inbox_lifetime, inbox_messages, .. } = self.0.options;
-        let (now, default_project) = (self.0.clock.now(), self.0.default_project);
-        Policy { now, lifetime: inbox_lifetime, inbox_messages, default_project }
+        self.0.options.policy(self.0.default_project, self.0.clock.now())
     }
 }

@@ -1,15 +1,12 @@
 //! Lists, shows, retries and cancels outgoing items for administrators.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::db::Database;
 use crate::model::{Attempt, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId};
+pub use crate::store::QUEUE_LIFETIME;
 use crate::store::{Store, StoreError};
-
-/// How long the mail worker retries an item, from the send or from an administrator's retry.
-pub const QUEUE_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Why a change to an outgoing item was rejected.
 #[derive(Debug, thiserror::Error)]

@@ -105,7 +105,7 @@ impl Service {
             return Ok(self.0.store.settle_outgoing(&settlement).await?);
         };
         match self.deliver_report(sender, bounce, settlement.clone()).await {
-            Err(refusal @ (DeliverError::InboxFull(_) | DeliverError::Disabled(_) | DeliverError::NoInbox(_))) => {
+            Err(DeliverError::Refused(refusal)) => {
                 tracing::warn!(outgoing = %item.id, %refusal, "the bounce was not delivered");
                 Ok(self.0.store.settle_outgoing(&settlement).await?)
             }
@@ -134,11 +134,7 @@ impl Service {
             reception: None,
             raw: report,
         };
-        match self.deliver_own(incoming, OutgoingChange::Settle(settlement)).await {
-            Ok(_) => Ok(true),
-            Err(DeliverError::LeaseLost) => Ok(false),
-            Err(error) => Err(error),
-        }
+        self.deliver_own(incoming, OutgoingChange::Settle(settlement)).await
     }
 
     /// The address of the inbox that sent an item, unless the inbox has ended since.

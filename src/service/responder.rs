@@ -1,12 +1,12 @@
 //! The channel for the result of a delivery.
 
+use restante_delivery::Verdict;
 use tokio::sync::oneshot;
 
 use super::DeliverError;
-use crate::store::Delivered;
 
-/// The result of a delivery, or why it was rejected.
-pub(super) type Answer = Result<Delivered, DeliverError>;
+/// What happened to a delivery, or why nothing is known to have happened.
+pub(super) type Answer = Result<Verdict, DeliverError>;
 
 /// Something a delivery holds until it has ended, such as memory.
 pub(super) type Held = Option<Box<dyn Send>>;

@@ -1,7 +1,7 @@
 //! Lists and searches the mail of a project or of an inbox, as the dashboard does.
 
-use super::{Service, ServiceError};
-use crate::model::{DamagedParts, InboxId, MailFilter, Message, MessageId, ProjectId, Timestamp};
+use super::{Caller, Service, ServiceError};
+use crate::model::{DamagedParts, InboxId, MailFilter, Message, MessageId, Timestamp};
 use crate::store::{StoreError, on_blocking_thread};
 
 /// The most bytes of a message's text that a list needs.
@@ -45,11 +45,12 @@ impl Service {
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn mail(&self, project: ProjectId, filter: &MailFilter, limit: usize) -> Result<FoundMail, ServiceError> {
-        let page = self.0.store.mail(project, filter, limit, self.0.clock.now()).await?;
+    pub async fn mail(&self, caller: &Caller, filter: &MailFilter, limit: usize) -> Result<FoundMail, ServiceError> {
+        let _room = self.reserve(caller, filter.working_memory()).await?;
+        let page = self.0.store.mail(caller.project, filter, limit, self.0.clock.now()).await?;
         let mut messages = Vec::with_capacity(page.messages.len());
         for message in page.messages {
-            messages.extend(message.load().await?);
+            messages.extend(message.load_start().await?);
         }
         let abridge = || messages.into_iter().map(ListedMessage::new).collect::<Result<_, DamagedParts>>();
         let messages = on_blocking_thread(abridge).await?.map_err(StoreError::from)?;

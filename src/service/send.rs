@@ -99,6 +99,7 @@ impl Service {
         let recipient = draft.to.clone();
         let (subject, composed) = self.compose(inbox, draft, parent).await?;
         let item = NewOutgoing::delivered(
+            OutgoingId::generate(),
             caller.project,
             inbox.id.clone(),
             recipient.clone(),
@@ -116,7 +117,7 @@ impl Service {
     }
 
     async fn threading(&self, caller: &Caller, id: &str) -> Result<Threading, ServiceError> {
-        let mut pieces = self.raw_message(caller, id).await?;
+        let mut pieces = self.raw_pieces(caller, id).await?;
         let mut header = Vec::new();
         // The message may be large, so only its header is read.
         while header.len() < LONGEST_HEADER
@@ -125,7 +126,12 @@ impl Service {
         {
             header.extend_from_slice(&piece);
         }
-        Ok(restante_mail::threading(&header))
+        let mut threading = restante_mail::threading(&header);
+        if threading.message_id.is_none() {
+            let trace = self.message_trace(caller, id).await?;
+            threading.message_id = restante_mail::threading(trace.as_bytes()).message_id;
+        }
+        Ok(threading)
     }
 
     /// Checks that the recipient is a live inbox. It may belong to any project.

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::lockout::CredentialKind;
 use super::{Caller, Projects, Service};
+use crate::memory::Holder;
 use crate::model::{ApiKey, KeyHash, ProjectId};
 use crate::store::StoreError;
 
@@ -72,6 +73,12 @@ impl Session {
     #[must_use]
     pub fn is_administrator(&self) -> bool {
         self.viewer == Viewer::Administrator
+    }
+
+    /// The holder of the memory for its requests.
+    #[must_use]
+    pub fn holder(&self) -> Holder {
+        self.credential.0
     }
 
     /// The caller for use cases of `project`, which the session may see.

@@ -6,6 +6,7 @@
 use bytes::Bytes;
 
 use super::StoreError;
+use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{Features, Parts, Reception};
 use restante_mail::ParsedMessage;
 
@@ -47,7 +48,7 @@ pub struct Content {
 /// The origin of a message.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// The Return-Path and Received fields that this server put before it.
+    /// The fields that this server put before it: Return-Path, Received, and Message-ID if it had none.
     pub trace: String,
     /// The sender of the envelope; empty for the null reverse-path.
     pub reverse_path: String,
@@ -150,6 +151,44 @@ pub(super) fn decompress(compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
 }
 
 pub(super) const CUT_OFF: &str = "it is cut off";
+
+fn content_row(content: &Content) -> Vec<Value> {
+    let Origin { trace, reverse_path, reception } = &content.origin;
+    let reception = reception.as_ref();
+    values![
+        trace.as_str(),
+        reverse_path.as_str(),
+        reception.map(|reception| reception.client.to_string()),
+        reception.map(|reception| &*reception.helo),
+        reception.and_then(|reception| reception.tls),
+        reception.map(|reception| reception.authenticated),
+        content.data.clone(),
+    ]
+}
+
+/// Stores one row per content, shared by all its recipients; returns their numbers.
+pub(super) async fn insert_contents<'a>(
+    transaction: &mut Transaction,
+    contents: impl Iterator<Item = &'a Content> + Clone,
+) -> Result<Vec<i64>, DatabaseError> {
+    const INSERT: &str = "
+        INSERT INTO contents (trace, reverse_path, client, helo, tls, authenticated, data)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING number";
+    const INSERT_CHUNK: &str = "INSERT INTO chunks (content_number, form, position, data) VALUES ($1, $2, $3, $4)";
+    let inserted = transaction.query_many(INSERT, contents.clone().map(content_row).collect()).await?;
+    let number = |rows: Vec<Row>| rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer();
+    let numbers: Vec<i64> = inserted.into_iter().map(number).collect::<Result<_, _>>()?;
+    let mut chunks = Vec::new();
+    for (content, &number) in contents.zip(&numbers) {
+        chunks.extend(
+            content.chunks.iter().map(|Chunk { form, position, data }| values![number, *form, *position, data.clone()]),
+        );
+    }
+    if !chunks.is_empty() {
+        transaction.execute_many(INSERT_CHUNK, chunks).await?;
+    }
+    Ok(numbers)
+}
 
 /// Folds case for case-insensitive search in every script: `Straße` and `STRASSE` have the same result, as do the two
 /// small sigmas, and `İ` and `i`.

@@ -3,22 +3,75 @@
 use super::messages::Head;
 use super::{ContentForm, Store, StoreError};
 use crate::db::values;
-use crate::model::{Envelope, Everything, MessageId, ProjectId, Timestamp};
+use crate::model::{Envelope, Everything, InboxId, MessageId, ProjectId, Timestamp};
+
+/// A message that was found and is not read yet.
+#[derive(Debug)]
+pub struct Found(Head);
+
+impl Found {
+    /// Identifies it.
+    #[must_use]
+    pub fn id(&self) -> MessageId {
+        self.0.id
+    }
+
+    /// The inbox in which it is.
+    #[must_use]
+    pub fn inbox_id(&self) -> &InboxId {
+        &self.0.inbox_id
+    }
+
+    /// The subject, decoded; empty if there is none.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        &self.0.subject
+    }
+
+    /// The size of its bytes as received.
+    #[must_use]
+    pub fn raw_size(&self) -> usize {
+        self.0.raw_size
+    }
+}
 
 impl Store {
-    /// A message with its envelope and its bytes, if `project` owns it.
+    /// The header fields that this server put before a message, if `project` owns it.
     ///
     /// # Errors
-    /// If the database fails or the message is damaged.
-    pub async fn everything(
+    /// If the database fails.
+    pub async fn message_trace(
         &self,
         project: ProjectId,
         id: MessageId,
         now: Timestamp,
-    ) -> Result<Option<Everything>, StoreError> {
+    ) -> Result<Option<String>, StoreError> {
+        const TRACE: &str = "SELECT trace FROM contents WHERE number = $1";
+        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
+        let rows = self.database.look_up(TRACE, values![head.content_number]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.text()).transpose()?)
+    }
+
+    /// Finds a message, if `project` owns it.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn find_message(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<Option<Found>, StoreError> {
+        Ok(self.owned_head(project, id, now).await?.map(Found))
+    }
+
+    /// Reads a message with its envelope and its bytes; `None` if it was removed in the meantime.
+    ///
+    /// # Errors
+    /// If the database fails or the message is damaged.
+    pub async fn everything(&self, Found(head): Found) -> Result<Option<Everything>, StoreError> {
         const ENVELOPE: &str =
             "SELECT trace, reverse_path, client, helo, tls, authenticated FROM contents WHERE number = $1";
-        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
         let rows = self.database.look_up(ENVELOPE, values![head.content_number]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
         let trace = row.text()?;
@@ -29,9 +82,8 @@ impl Store {
             tls: row.optional_text()?,
             authenticated: row.optional_integer()?.map(|truth| truth == 1),
         };
-        let room = self.room_for(2 * head.raw_size).await?;
         let Some(raw) = self.read_form(&head, ContentForm::Raw).await? else { return Ok(None) };
-        let Head { inbox_id, received_at, .. } = head;
-        Ok(Some(Everything { id, inbox_id, received_at, trace, envelope, raw, room }))
+        let Head { id, inbox_id, sender, subject, received_at, .. } = head;
+        Ok(Some(Everything { id, inbox_id, from: sender, subject, received_at, trace, envelope, raw }))
     }
 }

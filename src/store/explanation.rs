@@ -2,7 +2,7 @@
 //! inboxes that received mail.
 
 use super::inboxes::read_inbox;
-use super::{Selection, Store, StoreError};
+use super::{Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
 use crate::model::{Inbox, InboxEnd, InboxId, Latest, ProjectId, Similar, Timestamp};
 
@@ -78,21 +78,28 @@ impl Store {
         since: Timestamp,
         now: Timestamp,
     ) -> Result<Vec<Similar>, StoreError> {
-        const CREATED: &str = "
+        const CREATED: &str = concat!(
+            "
             SELECT i.id, i.message_count, m.received_at, i.opened_by_mail
             FROM (SELECT * FROM inboxes WHERE project_id = $1 AND created_at >= $2
                 ORDER BY created_at DESC LIMIT $4) i
             JOIN messages m ON m.inbox_number = i.number AND m.sequence = i.last_sequence
-            WHERE i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $3) AND i.message_count > 0
-                AND m.sequence > i.emptied_sequence";
-        const WITH_MAIL: &str = "
+            WHERE ",
+            live!("i.", "$3"),
+            " AND i.message_count > 0
+                AND m.sequence > i.emptied_sequence"
+        );
+        const WITH_MAIL: &str = concat!(
+            "
             SELECT i.id, MAX(i.message_count), MAX(m.received_at), MAX(i.opened_by_mail)
             FROM (SELECT inbox_number, sequence, received_at FROM messages ORDER BY number DESC LIMIT $4) m
             JOIN inboxes i ON i.number = m.inbox_number
-            WHERE m.received_at >= $2 AND i.project_id = $1 AND i.closed = 0
-                AND (i.expires_at IS NULL OR i.expires_at > $3) AND i.message_count > 0
+            WHERE m.received_at >= $2 AND i.project_id = $1 AND ",
+            live!("i.", "$3"),
+            " AND i.message_count > 0
                 AND m.sequence > i.emptied_sequence AND i.created_at < $2
-            GROUP BY i.id";
+            GROUP BY i.id"
+        );
         let created = self.database.query(CREATED, values![project, since, now, INBOXES]).await?;
         let others = self.database.query(WITH_MAIL, values![project, since, now, MESSAGES]).await?;
         let found: Result<Vec<Similar>, DatabaseError> = created.into_iter().chain(others).map(read_similar).collect();

@@ -4,24 +4,13 @@
 //! use is written in the transaction that decides on it. This transaction has locked the row of the inbox, so no use is
 //! counted twice.
 
-use super::{Change, Store, StoreError, until_undisturbed};
+use std::collections::BTreeMap;
+
+use restante_delivery::{FaultUse, PendingFault};
+
+use super::{Change, Store, StoreError, live, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{Fault, FaultAction, FaultPoint, FaultState, Inbox, InboxId, ProjectId, Timestamp};
-
-/// A fault with uses left.
-#[derive(Clone, Debug)]
-pub(super) struct Pending {
-    pub(super) number: i64,
-    pub(super) fault: Fault,
-    pub(super) left: u32,
-}
-
-/// One use of a fault.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Use {
-    pub(super) fault_number: i64,
-    pub(super) inbox_number: i64,
-}
 
 /// The fault that applies to a recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,17 +52,20 @@ impl Store {
     /// If the database fails.
     pub async fn faults(&self, inbox: &Inbox, now: Timestamp) -> Result<Vec<FaultState>, StoreError> {
         // One statement, so that the faults and their uses are consistent.
-        const LIST: &str = "
+        const LIST: &str = concat!(
+            "
             SELECT f.number, f.point, f.action, f.reply, f.stores, f.seconds, f.times, f.used, u.used_at
             FROM faults f LEFT JOIN fault_uses u ON u.fault_number = f.number
             WHERE f.inbox_number = (
-                SELECT number FROM inboxes WHERE id = $1 AND project_id = $2 AND faults_left >= 0 AND closed = 0
-                    AND (expires_at IS NULL OR expires_at > $3))
-            ORDER BY f.position, u.number";
+                SELECT number FROM inboxes WHERE id = $1 AND project_id = $2 AND faults_left >= 0 AND ",
+            live!("$3"),
+            ")
+            ORDER BY f.position, u.number"
+        );
         let rows = self.database.query(LIST, values![&inbox.id, inbox.project, now]).await?;
         let mut states: Vec<(i64, FaultState)> = Vec::new();
         for mut row in rows {
-            let Pending { number, fault, .. } = read_pending(&mut row)?;
+            let PendingFault { number, fault, .. } = read_pending(&mut row)?;
             if states.last().is_none_or(|(last, _)| *last != number) {
                 states.push((number, FaultState { fault, uses: Vec::new() }));
             }
@@ -90,9 +82,11 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn inboxes_with_faults(&self, now: Timestamp) -> Result<Vec<InboxId>, StoreError> {
-        const FAULTY: &str = "
-            SELECT id FROM inboxes WHERE faults_left IS NOT NULL AND faults_left > 0 AND closed = 0
-                AND (expires_at IS NULL OR expires_at > $1)";
+        const FAULTY: &str = concat!(
+            "
+            SELECT id FROM inboxes WHERE faults_left IS NOT NULL AND faults_left > 0 AND ",
+            live!("$1")
+        );
         let rows = self.database.query(FAULTY, values![now]).await?;
         Ok(rows.into_iter().map(|mut row| row.text().map(InboxId::from_stored)).collect::<Result<_, _>>()?)
     }
@@ -122,9 +116,12 @@ impl Store {
         recipient: &InboxId,
         now: Timestamp,
     ) -> Result<Option<(InboxId, i64, i64)>, StoreError> {
-        const LEFT: &str = "
+        const LEFT: &str = concat!(
+            "
             SELECT number, COALESCE(faults_left, 0) FROM inboxes
-            WHERE id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
+            WHERE id = $1 AND ",
+            live!("$2")
+        );
         for id in recipient.meant() {
             let rows = self.database.look_up(LEFT, values![&id, now]).await?;
             if let Some(mut row) = rows.into_iter().next() {
@@ -142,9 +139,12 @@ async fn replace(
     faults: &[Fault],
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    const HOLD: &str = "
-        SELECT number, faults_left FROM inboxes WHERE id = $1 AND project_id = $2 AND closed = 0
-            AND (expires_at IS NULL OR expires_at > $3) {for_update}";
+    const HOLD: &str = concat!(
+        "
+        SELECT number, faults_left FROM inboxes WHERE id = $1 AND project_id = $2 AND ",
+        live!("$3"),
+        " {for_update}"
+    );
     const INSERT: &str = "
         INSERT INTO faults (inbox_number, position, point, action, reply, stores, seconds, times)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
@@ -163,8 +163,8 @@ async fn replace(
         let uses: i64 = faults.iter().map(|fault| i64::from(fault.times)).sum();
         transaction.execute(COUNT, values![number, Some(uses).filter(|uses| *uses > 0)]).await?;
     }
-    transaction.notify(Change::Faults(inbox.clone()).key());
-    transaction.notify(Change::Inbox(inbox).key());
+    transaction.notify(Change::Faults(inbox.clone()));
+    transaction.notify(Change::Inbox(inbox));
     transaction.commit().await?;
     Ok(true)
 }
@@ -182,9 +182,12 @@ async fn use_at_rcpt(
     number: i64,
     now: Timestamp,
 ) -> Result<RecipientFault, StoreError> {
-    const HOLD: &str = "
-        SELECT 1 FROM inboxes WHERE number = $1 AND faults_left > 0 AND closed = 0
-            AND (expires_at IS NULL OR expires_at > $2) {for_update}";
+    const HOLD: &str = concat!(
+        "
+        SELECT 1 FROM inboxes WHERE number = $1 AND faults_left > 0 AND ",
+        live!("$2"),
+        " {for_update}"
+    );
     if transaction.query(HOLD, values![number, now]).await?.is_empty() {
         return Ok(RecipientFault::None(inbox));
     }
@@ -193,14 +196,18 @@ async fn use_at_rcpt(
     if first.fault.at != FaultPoint::Rcpt {
         return Ok(RecipientFault::Later);
     }
-    write_uses(&mut transaction, &[Use { fault_number: first.number, inbox_number: number }], now).await?;
-    transaction.notify(Change::Inbox(inbox).key());
+    let used = FaultUse { inbox: inbox.clone(), fault: first.number };
+    write_uses(&mut transaction, &[used], &BTreeMap::from([(inbox.clone(), number)]), now).await?;
+    transaction.notify(Change::Inbox(inbox));
     transaction.commit().await?;
     Ok(RecipientFault::Now(first.fault.action))
 }
 
 /// The faults with uses left of each of these inboxes, in order.
-pub(super) async fn pending(transaction: &mut Transaction, inboxes: &[i64]) -> Result<Vec<Vec<Pending>>, StoreError> {
+pub(super) async fn pending(
+    transaction: &mut Transaction,
+    inboxes: &[i64],
+) -> Result<Vec<Vec<PendingFault>>, StoreError> {
     let found = transaction.query_many(PENDING, inboxes.iter().map(|number| values![*number]).collect()).await?;
     found.into_iter().map(|rows| rows.into_iter().map(|mut row| read_pending(&mut row)).collect()).collect()
 }
@@ -208,7 +215,8 @@ pub(super) async fn pending(transaction: &mut Transaction, inboxes: &[i64]) -> R
 /// Counts uses. The transaction must have locked the inboxes.
 pub(super) async fn write_uses(
     transaction: &mut Transaction,
-    uses: &[Use],
+    uses: &[FaultUse],
+    numbers: &BTreeMap<InboxId, i64>,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     const USE: &str = "UPDATE faults SET used = used + 1 WHERE number = $1";
@@ -218,9 +226,10 @@ pub(super) async fn write_uses(
     if uses.is_empty() {
         return Ok(());
     }
-    transaction.execute_many(USE, uses.iter().map(|used| values![used.fault_number]).collect()).await?;
-    transaction.execute_many(RECORD, uses.iter().map(|used| values![used.fault_number, now]).collect()).await?;
-    transaction.execute_many(LEFT, uses.iter().map(|used| values![used.inbox_number]).collect()).await?;
+    transaction.execute_many(USE, uses.iter().map(|used| values![used.fault]).collect()).await?;
+    transaction.execute_many(RECORD, uses.iter().map(|used| values![used.fault, now]).collect()).await?;
+    let left = uses.iter().map(|used| values![numbers.get(&used.inbox).copied()]);
+    transaction.execute_many(LEFT, left.collect()).await?;
     Ok(())
 }
 
@@ -250,7 +259,7 @@ async fn remove(transaction: &mut Transaction, inbox_number: i64) -> Result<(), 
     Ok(())
 }
 
-fn read_pending(row: &mut Row) -> Result<Pending, StoreError> {
+fn read_pending(row: &mut Row) -> Result<PendingFault, StoreError> {
     let number = row.integer()?;
     let fields = restante_api::Fault {
         at: Some(row.text()?),
@@ -263,7 +272,7 @@ fn read_pending(row: &mut Row) -> Result<Pending, StoreError> {
     let used = count(row.integer()?);
     let fault = Fault::requested(&fields)
         .map_err(|_| StoreError::Damaged("a fault is none of those that this version knows"))?;
-    Ok(Pending { number, left: fault.times.saturating_sub(used), fault })
+    Ok(PendingFault { number, left: fault.times.saturating_sub(used), fault })
 }
 
 fn count(number: i64) -> u32 {

@@ -2,7 +2,7 @@
 
 use super::content::fold_case;
 use super::inboxes::read_inbox;
-use super::{Store, StoreError};
+use super::{Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
 use crate::model::{InboxFilter, InboxKind, InboxSummary, InboxTotals, ListPart, ProjectId, Timestamp};
 
@@ -17,7 +17,9 @@ macro_rules! list {
                     SELECT *, CASE WHEN last_received_at > created_at THEN last_received_at ELSE created_at END
                         AS activity
                     FROM inboxes
-                    WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)
+                    WHERE project_id = $1 AND ",
+            live!("$2"),
+            "
                         AND id LIKE $3 ESCAPE '\\' AND ($4 = '' OR kind = $4) AND message_count >= $7) AS live
                 WHERE activity ",
             $side,
@@ -82,10 +84,13 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn inbox_totals(&self, project: ProjectId, now: Timestamp) -> Result<InboxTotals, StoreError> {
-        const TOTALS: &str = "
+        const TOTALS: &str = concat!(
+            "
             SELECT COUNT(*), COUNT(CASE WHEN message_count > 0 THEN 1 END),
                 CAST(COALESCE(SUM(message_count), 0) AS BIGINT)
-            FROM inboxes WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
+            FROM inboxes WHERE project_id = $1 AND ",
+            live!("$2")
+        );
         let rows = self.database.query(TOTALS, values![project, now]).await?;
         let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
         Ok(InboxTotals { inboxes: row.integer()?, with_mail: row.integer()?, messages: row.integer()? })

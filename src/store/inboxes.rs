@@ -1,6 +1,6 @@
 //! Creates, finds and ends inboxes.
 
-use super::{Change, Store, StoreError};
+use super::{Change, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{Inbox, InboxId, InboxKind, ProjectId, Timestamp};
 
@@ -44,7 +44,7 @@ impl Store {
             let mut parameters = with_all_fields(&inbox);
             parameters.extend(values![owns_base]);
             let claimed = transaction.execute(CLAIM, parameters).await? == 1;
-            transaction.notify(Change::Inbox(inbox.id).key());
+            transaction.notify(Change::Inbox(inbox.id));
             transaction.commit().await?;
             Ok(claimed)
         };
@@ -56,9 +56,12 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn live_inbox(&self, id: &InboxId, now: Timestamp) -> Result<Option<Inbox>, StoreError> {
-        const LIVE: &str = "
+        const LIVE: &str = concat!(
+            "
             SELECT id, project_id, kind, created_at, expires_at FROM inboxes
-            WHERE id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
+            WHERE id = $1 AND ",
+            live!("$2")
+        );
         let rows = self.database.look_up(LIVE, values![id, now]).await?;
         Ok(rows.into_iter().next().map(|mut row| read_inbox(&mut row)).transpose()?)
     }
@@ -77,11 +80,13 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn end_inbox(&self, inbox: &Inbox, now: Timestamp) -> Result<bool, StoreError> {
-        const END: &str = "
+        const END: &str = concat!(
+            "
             UPDATE inboxes SET kind = 'temporary', expires_at = $2, deleted_at = $2, closed = 1, message_count = 0,
                 emptied_sequence = last_sequence, retention_days = NULL
-            WHERE id = $1 AND project_id = $3 AND kind = $4 AND closed = 0
-                AND (expires_at IS NULL OR expires_at > $2)";
+            WHERE id = $1 AND project_id = $3 AND kind = $4 AND ",
+            live!("$2")
+        );
         self.change_inbox(END, &inbox.id, values![&inbox.id, now, inbox.project, inbox.kind]).await
     }
 

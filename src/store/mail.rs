@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::content::{ORDINARY, decode, fold_case, on_blocking_thread};
 use super::messages::{CONTENTS_AT_ONCE, Head};
-use super::{ContentForm, Store, StoreError, StoredMessage};
+use super::{ContentForm, Store, StoreError, StoredMessage, live};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{MailFilter, ProjectId, Timestamp};
 
@@ -22,7 +22,7 @@ use crate::model::{MailFilter, ProjectId, Timestamp};
 const PATIENCE: Duration = Duration::from_millis(60);
 /// Messages that are compared at once, without and with their text.
 const BATCH: usize = 1_000;
-const TEXT_BATCH: usize = 200;
+const TEXT_BATCH: usize = 50;
 /// The longest text that is compared, in bytes. Of a longer text, only the start is compared.
 const TEXT_BYTES: usize = 256 * 1024;
 /// Bytes of parsed parts in one page; the page ends before the message that exceeds them, unless it is the first.
@@ -77,15 +77,35 @@ macro_rules! candidates {
     };
     ($position:literal, $source:literal, $data:literal, $join:literal) => {
         concat!(
-            "SELECT ", $position, ", ", $data, ", m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded,
+            "SELECT ",
+            $position,
+            ", ",
+            $data,
+            ", m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded,
                 m.received_at, m.has_otp, m.has_link, m.attachments, COALESCE(m.content_number, 0), m.parsed_size,
                 m.raw_size,
-                CASE WHEN i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND m.content_number IS NOT NULL
+                CASE WHEN ",
+            live!("i.", "$1"),
+            " AND m.content_number IS NOT NULL
                     AND m.sequence > i.emptied_sequence AND i.project_id = $2 THEN 1 ELSE 0 END
-             FROM (", $source, ") m
-             JOIN inboxes i ON i.number = m.inbox_number ", $join, " ORDER BY ", $position, " DESC"
+             FROM (",
+            $source,
+            ") m
+             JOIN inboxes i ON i.number = m.inbox_number ",
+            $join,
+            " ORDER BY ",
+            $position,
+            " DESC"
         )
     };
+}
+
+impl MailFilter {
+    /// The memory for comparing the texts of one batch; 0 if no texts are compared.
+    #[must_use]
+    pub fn working_memory(&self) -> usize {
+        if self.text.is_empty() { 0 } else { TEXT_BATCH * ORDINARY }
+    }
 }
 
 impl Store {
@@ -110,10 +130,7 @@ impl Store {
                 (true, true) => BATCH,
                 (true, false) => TEXT_BATCH,
             };
-            // Until they are read, the sizes of the contents are not known.
-            let mut room = self.room_for(if wanted.is_empty() { 0 } else { most * ORDINARY }).await?;
             let (batch, live) = self.candidates(project, filter, before, most, now).await?;
-            room.shrink(batch.iter().filter_map(|candidate| candidate.data.as_ref()).map(Bytes::len).sum());
             let Some(last) = batch.last().map(|candidate| candidate.position) else { break None };
             let is_end = batch.len() < most;
             let is_past = filter.since.is_some_and(|since| batch.iter().any(|one| one.head.received_at < since));

@@ -8,19 +8,14 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::content::ORDINARY;
 use super::reading::Pieces;
-use super::{ContentForm, Search, Selection, Store, StoreError};
+use super::{ContentForm, Search, Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Value, values};
-use crate::memory::{Exhausted, Room};
-use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Source, Timestamp};
+use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
 
-/// Bytes of parsed parts in one page of a list, without those of large messages.
-const PAGE_SIZE: usize = 1024 * 1024;
-/// Messages up to this size are not charged to the memory budget, so that small ones never wait for large ones.
-const SMALL: usize = 16 * 1024;
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
 /// Heads that are read on the calling thread.
-const FEW_HEADS: usize = 4;
+pub(super) const FEW_HEADS: usize = 4;
 /// Contents that are read at once.
 pub(super) const CONTENTS_AT_ONCE: usize = 8;
 
@@ -82,7 +77,9 @@ macro_rules! live_heads {
             "SELECT m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp,
                 m.has_link, m.attachments, m.content_number, m.parsed_size, m.raw_size
              FROM messages m JOIN inboxes i ON i.number = m.inbox_number
-             WHERE i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND m.content_number IS NOT NULL AND ",
+             WHERE ",
+            live!("i.", "$1"),
+            " AND m.content_number IS NOT NULL AND ",
             $conditions
         )
     };
@@ -117,23 +114,7 @@ impl Store {
         if head.is_large() {
             return Ok(Some(self.pieces(&head, ContentForm::Raw)));
         }
-        let room = self.room_for(head.raw_size).await?;
-        Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Pieces::whole(self, raw, room)))
-    }
-
-    /// The bytes of a message as received, if `project` owns it.
-    ///
-    /// # Errors
-    /// See [`Store::message`].
-    pub async fn message_source(
-        &self,
-        project: ProjectId,
-        id: MessageId,
-        now: Timestamp,
-    ) -> Result<Option<Source>, StoreError> {
-        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
-        let room = self.room_for(head.raw_size).await?;
-        Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Source { raw, room }))
+        Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Pieces::whole(self, raw)))
     }
 
     /// The position of the message `id` in `inbox`; `None` if it is not there.
@@ -142,10 +123,14 @@ impl Store {
     /// See [`Store::message`].
     pub async fn cursor(&self, inbox: &InboxId, id: MessageId, now: Timestamp) -> Result<Option<Cursor>, StoreError> {
         // A deleted message still has a position.
-        const BY_ID: &str = "
+        const BY_ID: &str = concat!(
+            "
             SELECT m.sequence FROM messages m JOIN inboxes i ON i.number = m.inbox_number
-            WHERE i.closed = 0 AND (i.expires_at IS NULL OR i.expires_at > $1) AND m.sequence > i.emptied_sequence
-                AND m.id = $2 AND i.id = $3";
+            WHERE ",
+            live!("i.", "$1"),
+            " AND m.sequence > i.emptied_sequence
+                AND m.id = $2 AND i.id = $3"
+        );
         let rows = self.database.look_up(BY_ID, values![now, id, inbox]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.integer().map(Cursor)).transpose()?)
     }
@@ -183,8 +168,8 @@ impl Store {
         }
     }
 
-    /// The newest messages of the selection before the sequence `before`: at most `limit` messages and [`PAGE_SIZE`]
-    /// bytes.
+    /// The newest messages of the selection before the sequence `before`: at most `limit` messages and `bytes` of
+    /// parsed parts, without those of large messages. A page has at least one message.
     ///
     /// # Errors
     /// See [`Store::message`].
@@ -193,19 +178,17 @@ impl Store {
         inbox: &Inbox,
         selection: &Selection,
         before: i64,
-        limit: i64,
+        (limit, bytes): (i64, usize),
         now: Timestamp,
     ) -> Result<Page, StoreError> {
         let limit = usize::try_from(limit).unwrap_or(PAGE_MESSAGES).min(PAGE_MESSAGES);
         let (mut heads, mut next) = self.newest_matches(inbox, selection, before, limit, now).await?;
-        let fitting = fitting(&heads);
+        let fitting = fitting(&heads, bytes);
         if fitting < heads.len() {
             heads.truncate(fitting);
             next = heads.last().map(|head| head.sequence);
         }
-        // All messages of a page share one reservation of the memory budget.
-        let room = self.room_for(heads.iter().map(Head::held).sum()).await?;
-        let read = stream::iter(heads).map(|head| self.with_parts(head, room.clone())).buffered(CONTENTS_AT_ONCE);
+        let read = stream::iter(heads).map(|head| self.opened(head)).buffered(CONTENTS_AT_ONCE);
         let messages: Vec<Option<StoredMessage>> = read.try_collect().await?;
         Ok(Page { messages: messages.into_iter().flatten().collect(), next })
     }
@@ -292,24 +275,13 @@ impl Store {
         rows.into_iter().map(Head::read).collect()
     }
 
-    /// Reserves this many bytes of the memory budget, and waits for them.
-    pub(super) async fn room_for(&self, bytes: usize) -> Result<Room, Exhausted> {
-        if bytes <= SMALL { Ok(Room::default()) } else { self.budget.take(bytes as u64).await }
-    }
-
-    /// Reads the content for a head; `None` if the message was removed in the meantime.
+    /// Reads the content for a head, unless it is large; `None` if the message was removed in the meantime.
     pub(super) async fn opened(&self, head: Head) -> Result<Option<StoredMessage>, StoreError> {
-        let room = self.room_for(head.held()).await?;
-        self.with_parts(head, room).await
-    }
-
-    /// Like [`Store::opened`], with a reservation of at least [`Head::held`] bytes.
-    async fn with_parts(&self, head: Head, room: Room) -> Result<Option<StoredMessage>, StoreError> {
         let parts = if head.is_large() {
             self.pieces(&head, ContentForm::Parsed)
         } else {
             let Some(parsed) = self.read_form(&head, ContentForm::Parsed).await? else { return Ok(None) };
-            Pieces::whole(self, parsed, room)
+            Pieces::whole(self, parsed)
         };
         let Head { id, inbox_id, sequence, sender: from, subject, received_at, attachments, .. } = head;
         Ok(Some(StoredMessage { id, inbox_id, sequence, from, subject, received_at, attachments, parts }))
@@ -323,10 +295,24 @@ impl StoredMessage {
     /// See [`Store::message`].
     pub async fn load(self) -> Result<Option<Message>, StoreError> {
         let Self { id, inbox_id, sequence, from, subject, received_at, attachments, parts } = self;
-        let Some((parsed, room)) = parts.join().await? else { return Ok(None) };
-        let parts =
-            PartsJson::from_stored(parsed, room).ok_or(StoreError::Damaged("its parts are not a JSON object"))?;
+        let Some(parsed) = parts.join().await? else { return Ok(None) };
+        let parts = PartsJson::from_stored(parsed).ok_or(StoreError::Damaged("its parts are not a JSON object"))?;
         Ok(Some(Message { id, inbox_id, sequence, from, subject, parts, received_at, attachments }))
+    }
+}
+
+impl StoredMessage {
+    /// Like [`Self::load`], but a large message has only the start of its text and its code.
+    ///
+    /// # Errors
+    /// See [`Store::message`].
+    pub async fn load_start(mut self) -> Result<Option<Message>, StoreError> {
+        if self.parts.is_whole() {
+            return self.load().await;
+        }
+        let Some((first, last)) = self.parts.ends().await? else { return Ok(None) };
+        self.parts = self.parts.replaced(PartsJson::from_ends(&first, &last));
+        self.load().await
     }
 }
 
@@ -363,24 +349,24 @@ impl Head {
     }
 }
 
-/// How many of these messages fit into a page: at least one.
-fn fitting(heads: &[Head]) -> usize {
+/// How many of these messages fit into a page of this many bytes: at least one.
+fn fitting(heads: &[Head], bytes: usize) -> usize {
     let mut total = 0_usize;
     let fits = |head: &&Head| {
         total = total.saturating_add(head.held());
-        total <= PAGE_SIZE
+        total <= bytes
     };
     heads.iter().take_while(fits).count().max(1).min(heads.len())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use crate::config::DatabaseUrl;
     use crate::db::Database;
-    use crate::store::{BusyInbox, Content, Delivery, Origin, Policy};
+    use crate::store::{Content, Delivery, Locking, Origin, Policy, apply, load};
+    use restante_delivery::{Request, Source, decide};
     use restante_mail::ParsedMessage;
 
     /// Counts the rows that are read, because a query that reads too many still gives the right result, only slowly.
@@ -392,12 +378,20 @@ mod tests {
         let now = Timestamp::from_millis(1);
         let default_project = store.default_project("default", now).await.unwrap();
         let lifetime = std::time::Duration::from_secs(60);
-        let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project };
+        let mail_domain = crate::model::Domain::parse("restante.test").unwrap();
+        let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project, mail_domain };
         let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x").unwrap();
         let recipients = vec![InboxId::parse("box").unwrap()];
-        let delivery =
-            Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None, bounces: vec![] };
-        store.deliver(&Arc::new(vec![delivery; 1_000]), policy, BusyInbox::Skip).await.unwrap();
+        let request = Request { recipients, source: Source::Client { project: None, reverse_path: String::new() } };
+        let batch = vec![Delivery { request, content, outgoing: None }; 1_000];
+        let write = async move |mut transaction| {
+            let loaded = load(&mut transaction, &batch, &policy, Locking::Wait).await?;
+            let requests = batch.iter().map(|delivery| &delivery.request);
+            let decision = decide(&loaded.facts, requests, &mut uuid::Uuid::now_v7);
+            apply(&mut transaction, &batch, loaded, &decision, &policy).await?;
+            Ok(transaction.commit().await?)
+        };
+        store.transact(write).await.unwrap();
 
         const OLDEST: &str = live_heads!(
             "i.id = ?2 AND i.created_at = ?3

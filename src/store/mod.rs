@@ -8,7 +8,6 @@
 //! be read, even before the sweeper removes it.
 
 mod attempts;
-mod change;
 mod content;
 mod copy;
 mod deliveries;
@@ -22,7 +21,6 @@ mod messages;
 mod nodes;
 mod outgoing;
 mod overview;
-mod plan;
 mod projects;
 mod pulse;
 mod queue;
@@ -34,26 +32,23 @@ mod selection;
 mod sessions;
 mod settings;
 mod sweep;
-mod tags;
 mod trash;
 mod values;
 mod waits;
 
-use crate::db::{Database, DatabaseError, Locks, Notice, Transaction, Value};
-use crate::memory::{Budget, Exhausted};
+use crate::db::{Database, DatabaseError, Locks, Transaction, Value};
+pub use crate::model::Change;
 use crate::model::DamagedParts;
 
-pub use change::Change;
 pub(crate) use content::on_blocking_thread;
 pub use content::{Content, ContentForm, Origin};
 pub use copy::{CopyError, Progress};
-pub use deliveries::{
-    BusyInbox, Delivered, Delivery, Outcome, Outcomes, OutgoingChange, Policy, RefusedDelivery, UsedFault,
-};
+pub use deliveries::{Delivery, Loaded, Locking, OutgoingChange, Policy, apply, load};
+pub use details::Found;
 pub use faults::RecipientFault;
 pub use mail::MailPage;
 pub use messages::{Cursor, Page, StoredMessage};
-pub use outgoing::{NewOutgoing, OUTGOING_PIECE};
+pub use outgoing::{NewOutgoing, OUTGOING_PIECE, QUEUE_LIFETIME};
 pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
@@ -64,9 +59,6 @@ pub use trash::Rubbish;
 /// The migrations of the schema. A released migration is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
 
-/// The default memory budget for messages, in bytes; see [`Store::with_budget`].
-const DEFAULT_BUDGET: u64 = 256 * 1024 * 1024;
-
 /// How often a transaction is tried if the engine ends it because of conflicts.
 const ATTEMPTS: usize = 5;
 
@@ -76,9 +68,6 @@ pub enum StoreError {
     /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// No memory for a message became free in time.
-    #[error(transparent)]
-    Exhausted(#[from] Exhausted),
     /// A stored message cannot be decoded.
     #[error("a stored message is damaged: {0}")]
     Damaged(&'static str),
@@ -88,6 +77,9 @@ pub enum StoreError {
     /// The parts of a message cannot be serialized as JSON.
     #[error("cannot write the parts of a message: {0}")]
     Json(#[source] serde_json::Error),
+    /// Another transaction has created an inbox since this one has read that its address is free.
+    #[error("another transaction has created an inbox of this one")]
+    Opened,
     /// The message was removed while it was read.
     #[error("the message was removed while it was read")]
     Removed,
@@ -109,10 +101,25 @@ impl StoreError {
         matches!(self, Self::Database(DatabaseError::LockTimeout))
     }
 
-    fn is_conflict(&self) -> bool {
+    /// Whether the engine ended the transaction because of a conflict with another one: a deadlock or a serialization
+    /// failure.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Database(DatabaseError::Conflict(_)))
     }
 }
+
+/// The condition that the inbox in a row is live, for a statement with the current time in the parameter `$now`. `$row`
+/// is the name of the row with a dot, if the statement has several tables.
+macro_rules! live {
+    ($now:literal) => {
+        $crate::store::live!("", $now)
+    };
+    ($row:literal, $now:literal) => {
+        concat!($row, "closed = 0 AND (", $row, "expires_at IS NULL OR ", $row, "expires_at > ", $now, ")")
+    };
+}
+pub(crate) use live;
 
 /// Runs a transaction, and repeats it if the engine ended it because of a conflict with another one: a deadlock or a
 /// serialization failure. The engine has then rolled it back.
@@ -133,7 +140,6 @@ where
 #[derive(Clone, Debug)]
 pub struct Store {
     database: Database,
-    budget: Budget,
 }
 
 impl Store {
@@ -146,18 +152,19 @@ impl Store {
     /// [`DatabaseError::Newer`] if a newer program has changed it; the error of a migration.
     pub async fn open(database: Database) -> Result<Self, StoreError> {
         database.migrate(MIGRATIONS).await?;
-        Ok(Self { database, budget: Budget::new(DEFAULT_BUDGET) })
+        Ok(Self { database })
     }
 
-    /// The same store with this memory budget for messages that are read.
-    #[must_use]
-    pub fn with_budget(self, budget: Budget) -> Self {
-        Self { budget, ..self }
-    }
-
-    /// The budget for the messages that are read.
-    pub(crate) fn budget(&self) -> &Budget {
-        &self.budget
+    /// Runs `work` in a transaction, as [`Database::transact`] does.
+    ///
+    /// # Errors
+    /// The error of `work`, or of the database.
+    pub async fn transact<T, F>(&self, work: impl FnOnce(Transaction) -> F + Send + 'static) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        self.database.transact(work).await
     }
 
     /// Runs one statement in its own transaction, and announces `change`; returns how many rows it changed.
@@ -169,7 +176,7 @@ impl Store {
     ) -> Result<u64, StoreError> {
         let run = async move |mut transaction: Transaction| {
             let rows = transaction.execute(sql, parameters).await?;
-            change.into_iter().for_each(|change| transaction.notify(change.key()));
+            change.into_iter().for_each(|change| transaction.notify(change));
             transaction.commit().await?;
             Ok(rows)
         };
@@ -178,10 +185,7 @@ impl Store {
 
     /// Calls `listener` with the changes of each later committed transaction. The listener must not block.
     pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
-        self.database.listen(move |notices: &[Notice]| {
-            let changes: Vec<Change> = notices.iter().map(Change::of_notice).collect();
-            listener(&changes);
-        });
+        self.database.listen(listener);
     }
 
     /// Closes the database after the queued transactions.

@@ -1,5 +1,7 @@
 //! Outgoing items: messages that inboxes sent or will send, and the administrator's changes to them.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use uuid::Uuid;
 
@@ -22,6 +24,9 @@ macro_rules! item_columns {
     };
 }
 pub(super) use item_columns;
+
+/// How long the mail worker retries an item, from the send or from an administrator's retry.
+pub const QUEUE_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// An outgoing item to be stored.
 #[derive(Clone, Debug)]
@@ -57,22 +62,14 @@ impl NewOutgoing {
     /// An item without a stored message: it was delivered to a local inbox.
     #[must_use]
     pub fn delivered(
+        id: OutgoingId,
         project: ProjectId,
         inbox: InboxId,
         recipient: EmailAddress,
         subject: String,
         message_id: String,
     ) -> Self {
-        Self {
-            id: OutgoingId::generate(),
-            project,
-            inbox,
-            recipient,
-            subject,
-            message_id,
-            waiting: None,
-            is_report: false,
-        }
+        Self { id, project, inbox, recipient, subject, message_id, waiting: None, is_report: false }
     }
 
     /// The same item, queued for the mail worker, which has until `expires_at` to send `raw`.
@@ -210,7 +207,7 @@ pub(super) async fn insert(
         if let Some(waiting) = waiting {
             let chunk = |(data, position): (&Bytes, i64)| values![Uuid::now_v7(), item.id, position, data.clone()];
             chunks.extend(waiting.chunks.iter().zip(0..).map(chunk));
-            transaction.notify(Change::Queue.key());
+            transaction.notify(Change::Queue);
         }
     }
     if !rows.is_empty() {

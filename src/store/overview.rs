@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
 use crate::model::{Holdings, ProjectId, Timestamp, Watched};
 
@@ -19,12 +19,15 @@ impl Store {
         now: Timestamp,
     ) -> Result<HashMap<ProjectId, Holdings>, StoreError> {
         // A range, because an index can also be used for it with one project.
-        const HELD: &str = "
+        const HELD: &str = concat!(
+            "
             SELECT i.project_id, COUNT(m.content_number), CAST(SUM(m.raw_size) AS BIGINT)
             FROM messages m JOIN inboxes i ON i.number = m.inbox_number
-            WHERE i.project_id >= $1 AND i.project_id <= $2 AND i.closed = 0
-                AND (i.expires_at IS NULL OR i.expires_at > $3) AND m.sequence > i.emptied_sequence
-            GROUP BY i.project_id";
+            WHERE i.project_id >= $1 AND i.project_id <= $2 AND ",
+            live!("i.", "$3"),
+            " AND m.sequence > i.emptied_sequence
+            GROUP BY i.project_id"
+        );
         let (first, last) = project.map_or((Uuid::nil(), Uuid::max()), |project| (project.0, project.0));
         let rows = self.database.query(HELD, values![first, last, now]).await?;
         let read = |mut row: Row| {
@@ -39,14 +42,21 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn mark(&self, watched: &Watched, now: Timestamp) -> Result<String, StoreError> {
-        const INBOXES: &str = "
+        const INBOXES: &str = concat!(
+            "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(last_sequence), 0) AS BIGINT),
                 CAST(COALESCE(SUM(changes), 0) AS BIGINT)
-            FROM inboxes WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2)";
-        const INBOX: &str = "
+            FROM inboxes WHERE project_id = $1 AND ",
+            live!("$2")
+        );
+        const INBOX: &str = concat!(
+            "
             SELECT (SELECT COALESCE(MAX(refused_at), 0) FROM refusals WHERE inbox_id = $3 AND project_id = $1),
                 COALESCE(MAX(created_at), 0), COALESCE(MAX(last_sequence), 0), COALESCE(MAX(changes), 0)
-            FROM inboxes WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2) AND id = $3";
+            FROM inboxes WHERE project_id = $1 AND ",
+            live!("$2"),
+            " AND id = $3"
+        );
         const OUTGOING: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(attempts), 0) AS BIGINT),
                 (SELECT COUNT(*) FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)),

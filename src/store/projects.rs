@@ -1,6 +1,6 @@
 //! Projects and their keys.
 
-use super::{Change, Store, StoreError, until_undisturbed};
+use super::{Change, Store, StoreError, live, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{ApiKey, InboxId, KeyHash, Project, ProjectId, Timestamp};
 
@@ -17,8 +17,9 @@ macro_rules! project_columns {
                 COALESCE((SELECT last_four FROM api_keys WHERE project_id = projects.id
                           ORDER BY created_at DESC, expires_at IS NULL DESC LIMIT 1), ''),
                 (SELECT COUNT(*) FROM inboxes
-                 WHERE project_id = projects.id AND closed = 0
-                   AND (inboxes.expires_at IS NULL OR inboxes.expires_at > $1))
+                 WHERE project_id = projects.id AND ",
+            live!("$1"),
+            ")
              FROM projects WHERE deleted_at IS NULL ",
             $rest
         )
@@ -231,10 +232,14 @@ async fn delete_project(mut transaction: Transaction, name: Value, now: Timestam
     const ATTEMPTS: &str = "DELETE FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
     const CHUNKS: &str =
         "DELETE FROM outgoing_chunks WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
-    const END_INBOXES: &str = "
+    const END_INBOXES: &str = concat!(
+        "
             UPDATE inboxes SET kind = 'temporary', expires_at = $2, deleted_at = $2, closed = 1, message_count = 0,
                 emptied_sequence = last_sequence, retention_days = NULL
-            WHERE project_id = $1 AND closed = 0 AND (expires_at IS NULL OR expires_at > $2) RETURNING id";
+            WHERE project_id = $1 AND ",
+        live!("$2"),
+        " RETURNING id"
+    );
     let deleted = transaction.query(DELETE, vec![name, now.into()]).await?;
     let Some(mut row) = deleted.into_iter().next() else { return Ok(false) };
     let id = Value::from(row.bytes()?);
@@ -244,9 +249,9 @@ async fn delete_project(mut transaction: Transaction, name: Value, now: Timestam
     transaction.execute("DELETE FROM outgoing WHERE project_id = $1", vec![id.clone()]).await?;
     transaction.execute("DELETE FROM refusals WHERE project_id = $1", vec![id.clone()]).await?;
     for mut row in transaction.query(END_INBOXES, vec![id, now.into()]).await? {
-        transaction.notify(Change::Inbox(InboxId::from_stored(row.text()?)).key());
+        transaction.notify(Change::Inbox(InboxId::from_stored(row.text()?)));
     }
-    transaction.notify(Change::Projects.key());
+    transaction.notify(Change::Projects);
     transaction.commit().await?;
     Ok(true)
 }
@@ -270,7 +275,7 @@ async fn insert_project(
 ) -> Result<Option<ProjectId>, DatabaseError> {
     const INSERT: &str = "
         INSERT INTO projects (id, name, is_default, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
-    let id = ProjectId::generate();
+    let id = ProjectId(uuid::Uuid::now_v7());
     let parameters = values![id, name, is_default, now];
     let made = transaction.execute(INSERT, parameters).await?;
     Ok((made == 1).then_some(id))

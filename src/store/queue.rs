@@ -5,11 +5,15 @@
 //! attempt. A worker renews only the leases of its running attempts: if a claim was committed but the answer was lost,
 //! the lease expires and the item can be claimed again.
 
+use std::collections::BTreeSet;
+
+use uuid::Uuid;
+
 use super::attempts;
 use super::content::decompress;
 use super::outgoing::{REMOVE_CHUNKS_OF_OUTGOING, item_columns, read_item};
 use super::{Change, Store, StoreError, until_undisturbed};
-use crate::db::{DatabaseError, Transaction, values};
+use crate::db::{DatabaseError, Transaction, Value, values};
 use crate::model::{Outgoing, OutgoingId, OutgoingStatus, ProjectId, Timestamp, WorkerId};
 
 /// An item that is due and not leased.
@@ -217,6 +221,21 @@ impl Store {
     }
 }
 
+/// The items of those settlements whose worker still has its lease. They stay locked until the transaction ends.
+pub(super) async fn held_leases(
+    transaction: &mut Transaction,
+    settlements: impl Iterator<Item = &Settlement>,
+) -> Result<BTreeSet<Uuid>, DatabaseError> {
+    const HELD: &str = "
+        SELECT id FROM outgoing WHERE id = $1 AND worker = $2 AND attempts = $3 AND status = 'queued' {for_update}";
+    let leases: Vec<Vec<Value>> = settlements.map(|it| values![it.id, it.worker, i64::from(it.attempt)]).collect();
+    if leases.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let held = transaction.query_many(HELD, leases).await?;
+    held.into_iter().flatten().map(|mut row| row.uuid()).collect()
+}
+
 /// Stores the result of an attempt, and removes the message of an item that was sent.
 pub(super) async fn settle(transaction: &mut Transaction, settlement: &Settlement) -> Result<bool, DatabaseError> {
     const SETTLE: &str = "
@@ -231,7 +250,7 @@ pub(super) async fn settle(transaction: &mut Transaction, settlement: &Settlemen
         settlement.due_at,
         settlement.reply.as_str(),
     ];
-    transaction.notify(Change::Queue.key());
+    transaction.notify(Change::Queue);
     let settled = transaction.execute(SETTLE, parameters).await? == 1;
     if settled {
         attempts::keep(transaction, settlement).await?;

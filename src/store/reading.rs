@@ -10,8 +10,8 @@ use super::{ContentForm, Store, StoreError};
 use crate::db::values;
 use crate::memory::Room;
 
-/// The memory for a piece that is being decompressed.
-const PIECE_ROOM: u64 = 2 * PIECE as u64;
+/// The memory for a piece that is being sent, and the next one, which is being decompressed.
+const PIECE_ROOM: usize = 3 * PIECE;
 
 /// One form of a message, read in pieces.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct Pieces {
     store: Store,
     /// The total number of bytes.
     size: usize,
+    /// The memory reservation of the pieces.
+    room: Room,
     rest: Rest,
 }
 
@@ -26,13 +28,12 @@ pub struct Pieces {
 #[derive(Debug)]
 enum Rest {
     /// An ordinary message, as one piece.
-    Whole(Vec<u8>, Room),
+    Whole(Vec<u8>),
     /// The pieces of a large message, starting with this one.
     From {
         content: i64,
         form: ContentForm,
         position: usize,
-        room: Option<Room>,
     },
     Nothing,
 }
@@ -65,8 +66,8 @@ impl Store {
             ContentForm::Parsed => head.parsed_size,
             ContentForm::Raw => head.raw_size,
         };
-        let rest = Rest::From { content: head.content_number, form, position: 0, room: None };
-        Pieces { store: self.clone(), size, rest }
+        let rest = Rest::From { content: head.content_number, form, position: 0 };
+        Pieces { store: self.clone(), size, room: Room::default(), rest }
     }
 
     /// Reads a piece of a large message, at most [`PIECE`] bytes; `None` if the message was removed in the meantime.
@@ -84,9 +85,9 @@ impl Store {
 }
 
 impl Pieces {
-    /// All pieces as one, with their memory reservation.
-    pub(super) fn whole(store: &Store, bytes: Vec<u8>, room: Room) -> Self {
-        Self { store: store.clone(), size: bytes.len(), rest: Rest::Whole(bytes, room) }
+    /// All pieces as one.
+    pub(super) fn whole(store: &Store, bytes: Vec<u8>) -> Self {
+        Self { store: store.clone(), size: bytes.len(), room: Room::default(), rest: Rest::Whole(bytes) }
     }
 
     /// The total number of bytes.
@@ -101,53 +102,69 @@ impl Pieces {
         matches!(self.rest, Rest::Whole(..))
     }
 
-    /// The memory reservation of what has been read; `None` for a large message.
+    /// The memory for reading the pieces one by one; 0 for an ordinary message, which has been read.
     #[must_use]
-    pub fn room(&self) -> Option<Room> {
-        match &self.rest {
-            Rest::Whole(_, room) => Some(room.clone()),
-            _ => None,
-        }
+    pub fn working_memory(&self) -> usize {
+        if self.is_whole() { 0 } else { PIECE_ROOM }
     }
 
-    /// The next piece; `None` after the last. Its memory is reserved until it is dropped.
+    /// Keeps this reservation until the last piece is dropped.
+    #[must_use]
+    pub fn with_room(self, room: Room) -> Self {
+        Self { room, ..self }
+    }
+
+    /// The next piece; `None` after the last. It keeps the reservation.
     ///
     /// # Errors
-    /// [`StoreError::Removed`] if the message was removed in the meantime; other errors if the database fails, or there
-    /// is no memory.
+    /// [`StoreError::Removed`] if the message was removed in the meantime; other errors if the database fails.
     pub async fn next(&mut self) -> Result<Option<Bytes>, StoreError> {
         match std::mem::replace(&mut self.rest, Rest::Nothing) {
             Rest::Nothing => Ok(None),
-            Rest::Whole(bytes, room) => Ok(Some(room.hold(bytes))),
-            Rest::From { content, form, position, room } => {
+            Rest::Whole(bytes) => Ok(Some(self.room.clone().hold(bytes))),
+            Rest::From { content, form, position } => {
                 if position * PIECE >= self.size {
                     return Ok(None);
                 }
-                let room = match room {
-                    Some(room) => room,
-                    None => self.store.budget().take(PIECE_ROOM).await?,
-                };
                 let piece = self.store.read_piece(content, form, position).await?.ok_or(StoreError::Removed)?;
-                self.rest = Rest::From { content, form, position: position + 1, room: Some(room.clone()) };
-                Ok(Some(room.hold(piece)))
+                self.rest = Rest::From { content, form, position: position + 1 };
+                Ok(Some(self.room.clone().hold(piece)))
             }
         }
     }
 
-    /// All pieces as one, with their memory reservation; `None` if the message was removed in the meantime.
+    /// The first and the last pieces of a large message; `None` if it was removed in the meantime.
+    pub(super) async fn ends(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
+        let Rest::From { content, form, .. } = self.rest else { return Ok(None) };
+        let count = self.size.div_ceil(PIECE);
+        let mut last = Vec::new();
+        // The last piece may have a single byte.
+        for position in count.saturating_sub(2)..count {
+            let Some(piece) = self.store.read_piece(content, form, position).await? else { return Ok(None) };
+            last.extend_from_slice(&piece);
+        }
+        let first = self.store.read_piece(content, form, 0).await?;
+        Ok(first.map(|first| (first, last)))
+    }
+
+    /// Other content instead.
+    pub(super) fn replaced(self, bytes: Vec<u8>) -> Self {
+        Self { size: bytes.len(), rest: Rest::Whole(bytes), ..self }
+    }
+
+    /// All pieces as one; `None` if the message was removed in the meantime. The caller has memory for them.
     ///
     /// # Errors
-    /// If the database fails, or there is no memory.
-    pub async fn join(mut self) -> Result<Option<(Vec<u8>, Room)>, StoreError> {
-        if let Rest::Whole(bytes, room) = self.rest {
-            return Ok(Some((bytes, room)));
+    /// If the database fails.
+    pub async fn join(mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Rest::Whole(bytes) = self.rest {
+            return Ok(Some(bytes));
         }
-        let room = self.store.room_for(self.size).await?;
         let mut whole = Vec::with_capacity(self.size);
         loop {
             match self.next().await {
                 Ok(Some(piece)) => whole.extend_from_slice(&piece),
-                Ok(None) => return Ok(Some((whole, room))),
+                Ok(None) => return Ok(Some(whole)),
                 Err(StoreError::Removed) => return Ok(None),
                 Err(error) => return Err(error),
             }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::content::fold_case;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
-use crate::model::{InboxId, ProjectId, RefusalFilter, RefusedMail, Timestamp};
+use crate::model::{InboxId, ProjectId, RefusalFilter, RefusalReason, RefusedMail, Timestamp};
 
 /// The most refusals that are kept for each project.
 const KEPT: i64 = 1_000;
@@ -40,7 +40,7 @@ impl Store {
         );
         let id = filter.project.map_or(Uuid::nil(), |project| project.0);
         let since = filter.since.map_or(0, Timestamp::as_millis);
-        let reason = filter.reason.as_deref().unwrap_or_default();
+        let reason = filter.reason.as_ref().map_or("", RefusalReason::label);
         let wanted = fold_case(&filter.text);
         let most = if wanted.is_empty() { limit } else { SEARCHED };
         let parameters = values![filter.project.is_some(), id, reason, since, most];
@@ -126,7 +126,7 @@ impl Store {
                 refused.recipient.as_str(),
                 refused.inbox.as_ref().map_or("", InboxId::as_str),
                 refused.authenticated,
-                refused.reason.as_str(),
+                refused.reason.label(),
                 refused.reply.as_str(),
                 refused.refused_at,
             ]
@@ -139,7 +139,7 @@ impl Store {
         let add = async move |mut transaction: Transaction| {
             transaction.execute_many(INSERT, rows).await?;
             transaction.execute_many(FORGET, forget).await?;
-            transaction.notify(Change::Refusals.key());
+            transaction.notify(Change::Refusals);
             Ok(transaction.commit().await?)
         };
         self.database.transact(add).await
@@ -158,7 +158,8 @@ impl Store {
 
 /// Whether one of its fields contains `wanted`, which is folded.
 fn contains(refused: &RefusedMail, wanted: &str) -> bool {
-    let fields = [&refused.peer, &refused.sender, &refused.recipient, &refused.reason, &refused.reply];
+    let RefusedMail { peer, sender, recipient, reply, .. } = refused;
+    let fields = [peer, sender, recipient, refused.reason.label(), reply];
     fields.into_iter().any(|field| fold_case(field).contains(wanted))
 }
 
@@ -169,7 +170,7 @@ fn read_refusal(row: &mut Row) -> Result<RefusedMail, DatabaseError> {
         recipient: row.text()?,
         inbox: Some(row.text()?).filter(|id| !id.is_empty()).map(InboxId::from_stored),
         authenticated: row.integer()? == 1,
-        reason: row.text()?,
+        reason: RefusalReason::from_label(row.text()?),
         reply: row.text()?,
         refused_at: Timestamp::from_millis(row.integer()?),
     })

@@ -1,7 +1,7 @@
 //! Deletes a single message. Its row remains as a cursor until its inbox is swept; its content is deleted immediately.
 
 use super::sweep::remove_contents;
-use super::{Change, Store, StoreError, until_undisturbed};
+use super::{Change, Store, StoreError, live, until_undisturbed};
 use crate::db::{Transaction, values};
 use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
 
@@ -25,9 +25,13 @@ async fn delete(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     // The inbox is locked first, as in a delivery, so that the two cannot deadlock.
-    const INBOX: &str = "
+    const INBOX: &str = concat!(
+        "
         SELECT number, id FROM inboxes WHERE number = (SELECT inbox_number FROM messages WHERE id = $1)
-            AND project_id = $2 AND closed = 0 AND (expires_at IS NULL OR expires_at > $3) {for_update}";
+            AND project_id = $2 AND ",
+        live!("$3"),
+        " {for_update}"
+    );
     const CONTENT: &str = "
         SELECT content_number FROM messages WHERE id = $1 AND content_number IS NOT NULL
             AND sequence > (SELECT emptied_sequence FROM inboxes WHERE number = $2)";
@@ -48,7 +52,7 @@ async fn delete(
     transaction.execute(EMPTY, values![id]).await?;
     transaction.execute(COUNT, values![number]).await?;
     remove_contents(&mut transaction, content).await?;
-    transaction.notify(Change::Inbox(inbox).key());
+    transaction.notify(Change::Inbox(inbox));
     transaction.commit().await?;
     Ok(true)
 }

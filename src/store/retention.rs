@@ -62,7 +62,7 @@ pub(super) async fn take_old_messages(transaction: &mut Transaction, now: Timest
         let last = transaction.query(LAST, values![number, emptied, until, MESSAGES_A_STEP]).await?;
         if let Some(last) = last.into_iter().next().map(|mut row| row.optional_integer()).transpose()?.flatten() {
             transaction.execute(TAKE, values![number, last]).await?;
-            transaction.notify(Change::Inbox(id).key());
+            transaction.notify(Change::Inbox(id));
         }
     }
     Ok(any)

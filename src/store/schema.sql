@@ -91,7 +91,7 @@ CREATE INDEX fault_uses_by_fault ON fault_uses (fault_number, number);
 -- The content of a message, shared by all its recipients.
 CREATE TABLE contents (
     number {numbered},
-    -- The Return-Path and Received fields that this server added.
+    -- The fields that this server added: Return-Path, Received, and Message-ID if the message had none.
     trace TEXT NOT NULL,
     -- The envelope and the connection; null if this server composed the message.
     reverse_path TEXT NOT NULL,

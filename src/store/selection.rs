@@ -5,7 +5,7 @@ use memchr::memmem;
 
 use super::StoreError;
 use super::content::{fold_case, on_blocking_thread};
-use super::messages::Head;
+use super::messages::{FEW_HEADS, Head};
 use crate::model::Features;
 
 /// Heads (rows without content) that are read at once to be compared with a filter. A subject has at most 100 KiB.
@@ -52,10 +52,9 @@ impl Search {
         self.compared
     }
 
-    /// How many heads the next statement reads, after one that read `last`. A look after the first usually finds one
-    /// new message.
+    /// How many heads the next statement reads, after one that read `last`. A look usually finds few new messages.
     pub(super) fn heads_after(&self, last: usize) -> usize {
-        (last * 4).clamp(1, self.selection.heads_for(1))
+        (last * 4).max(FEW_HEADS).min(self.selection.heads_for(1))
     }
 
     /// The first of these messages that matches.
@@ -123,12 +122,12 @@ fn folded(text: Option<&str>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{InboxId, MessageId, Timestamp};
+    use crate::model::{MessageId, Timestamp, generate_inbox_id};
 
     fn head(sender: &str, subject: &str, has: Features) -> Head {
         Head {
             id: MessageId::generate(),
-            inbox_id: InboxId::generate(),
+            inbox_id: generate_inbox_id(),
             sequence: 1,
             sender: sender.to_owned(),
             subject: subject.to_owned(),

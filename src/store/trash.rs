@@ -4,7 +4,7 @@
 use uuid::Uuid;
 
 use super::sweep::remove_numbered;
-use super::{Change, Store, StoreError, until_undisturbed};
+use super::{Change, Store, StoreError, live, until_undisturbed};
 use crate::db::{Transaction, values};
 use crate::model::{Inbox, InboxId, MessageId, ProjectId, Timestamp};
 
@@ -107,7 +107,7 @@ async fn throw_messages(
     let count = transaction.execute(KEEP, keep).await?;
     transaction.execute(EMPTY, values![deletion]).await?;
     transaction.execute(COUNT, values![number, i64::try_from(count).unwrap_or(i64::MAX)]).await?;
-    transaction.notify(Change::Inbox(inbox.id.clone()).key());
+    transaction.notify(Change::Inbox(inbox.id.clone()));
     Ok(count)
 }
 
@@ -119,9 +119,13 @@ async fn throw_inboxes(
     now: Timestamp,
     due_at: Timestamp,
 ) -> Result<u64, StoreError> {
-    const LOCK: &str = "
+    const LOCK: &str = concat!(
+        "
         SELECT number, id FROM inboxes
-        WHERE id = $1 AND project_id = $2 AND closed = 0 AND (expires_at IS NULL OR expires_at > $3) {for_update}";
+        WHERE id = $1 AND project_id = $2 AND ",
+        live!("$3"),
+        " {for_update}"
+    );
     const KEEP: &str = "
         INSERT INTO trash (deletion, project_id, inbox_number, kind, expires_at, retention_days, emptied_sequence,
             created_at, due_at)
@@ -140,7 +144,7 @@ async fn throw_inboxes(
         let number = row.integer()?;
         keep.push(values![deletion, number, due_at]);
         end.push(values![number, now]);
-        transaction.notify(Change::Inbox(InboxId::from_stored(row.text()?)).key());
+        transaction.notify(Change::Inbox(InboxId::from_stored(row.text()?)));
     }
     transaction.execute_many(KEEP, keep).await?;
     Ok(transaction.execute_many(END, end).await?)
@@ -187,7 +191,7 @@ async fn restore(
         let number = row.integer()?;
         numbers.push(values![number]);
         named.push(values![deletion, number]);
-        transaction.notify(Change::Restored(InboxId::from_stored(row.text()?)).key());
+        transaction.notify(Change::Restored(InboxId::from_stored(row.text()?)));
     }
     let inboxes = transaction.execute_many(REOPEN, named.clone()).await?;
     let messages = transaction.execute_many(REFILL, named).await?;

@@ -46,7 +46,7 @@ impl Store {
         let record = async move |mut transaction: Transaction| {
             transaction.execute_many(RECORD, rows).await?;
             transaction.execute_many(FORGET_REFUSED, forget).await?;
-            transaction.notify(Change::Waits.key());
+            transaction.notify(Change::Waits);
             Ok(transaction.commit().await?)
         };
         self.database.transact(record).await

@@ -45,18 +45,18 @@ fn every_import_names_one_module() {
 }
 
 #[test]
-fn the_protocol_and_the_parser_are_pure() {
+fn the_protocol_the_parser_and_the_delivery_are_pure() {
     let impure =
         Regex::new(r"\b(tokio\w*|std::net|std::fs|std::env|std::thread|SystemTime|Instant|crate::clock)\b").unwrap();
-    let pure = sources(&["crates/smtp/src", "crates/mail/src"]);
-    assert_none("the protocol and the parser know no socket, file, thread or clock", &pure, |source, line| {
+    let pure = sources(&["crates/smtp/src", "crates/mail/src", "crates/delivery/src"]);
+    assert_none("the pure crates know no socket, file, thread or clock", &pure, |source, line| {
         (source.is_code(line) && impure.is_match(line)).then_some(())
     });
 }
 
 #[test]
 fn the_pure_crates_depend_on_no_runtime() {
-    for package in ["restante-smtp", "restante-mail"] {
+    for package in ["restante-smtp", "restante-mail", "restante-delivery"] {
         let mut tree = Command::new(env!("CARGO"));
         tree.args(["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "-p", package]);
         let tree = tree.current_dir(root()).output().unwrap();

@@ -1,6 +1,6 @@
 //! Crowds of HTTP clients: more connections than are allowed, and clients that disconnect at random moments.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +14,8 @@ use testkit::smtp::deliver;
 
 /// The variable with the number of clients that disconnect; `./test` uses few.
 const VARIABLE: &str = "RESTANTE_TEST_HANG_UPS";
+/// The variable with the number of idle connections; 20,000 need `ulimit -n 30000`.
+const IDLE_VARIABLE: &str = "RESTANTE_TEST_IDLE_CONNECTIONS";
 /// Clients at once.
 const BESIDE: usize = 50;
 /// How much the memory of the process may grow, in KiB.
@@ -40,13 +42,6 @@ impl Client {
         let length = self.0.read(&mut answer).unwrap();
         String::from_utf8(answer[..length].to_vec()).unwrap()
     }
-
-    fn has_answer(&self) -> bool {
-        self.0.set_nonblocking(true).unwrap();
-        let peeked = self.0.peek(&mut [0]).map_err(|error: io::Error| error.kind());
-        self.0.set_nonblocking(false).unwrap();
-        peeked != Err(ErrorKind::WouldBlock)
-    }
 }
 
 fn head(method: &str, path: &str) -> String {
@@ -61,21 +56,36 @@ fn status(server: &Server, method: &str, path: &str) -> u16 {
 }
 
 #[test]
-fn past_the_cap_http_clients_wait_and_smtp_answers() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let server = Server::start(data_dir.path(), &["--http-connections", "5"]);
+fn idle_connections_keep_nobody_out() {
+    let connections = std::env::var(IDLE_VARIABLE).map_or(200, |count| count.parse().unwrap());
+    let (limit, data_dir) = ((connections / 2).to_string(), tempfile::tempdir().unwrap());
+    let server = Server::start(data_dir.path(), &["--api-key", KEY, "--http-connections", &limit]);
     let health = format!("{}\r\n", head("GET", "/health"));
-    let mut clients: Vec<_> = (0..5).map(|_| Client::connect(&server)).collect();
-    for client in &mut clients {
-        client.write(&health);
-        assert!(client.read().starts_with("HTTP/1.1 200"));
-    }
-    let mut sixth = Client::connect(&server);
-    sixth.write(&health);
+    let mut waiting = Client::connect(&server);
     deliver(&server.smtp, "crowd@restante.test", "Hello", "Hello");
-    assert!(!sixth.has_answer());
-    clients.pop();
-    assert!(sixth.read().starts_with("HTTP/1.1 200"));
+    waiting.write(&format!("{}\r\n", head("GET", "/v1/inboxes/crowd/messages/wait?subject=late&timeout=120000")));
+    for sends in [false, true] {
+        let idle: Vec<Client> = (0..connections)
+            .map(|_| {
+                let mut client = Client::connect(&server);
+                if sends {
+                    client.write(&health);
+                    assert!(client.read().starts_with("HTTP/1.1 200"));
+                }
+                client
+            })
+            .collect();
+        for path in ["/health", "/v1/inboxes/crowd"] {
+            let start = Instant::now();
+            assert_eq!(status(&server, "GET", path), 200);
+            let (sent, took) = (if sends { "one request" } else { "nothing" }, start.elapsed());
+            println!("{path} under {} connections that have sent {sent}: {took:?}", idle.len());
+            // One by one, the idle connections would be closed after 10 and after 75 seconds.
+            assert!(took < Duration::from_secs(5), "{path}: {took:?}");
+        }
+    }
+    deliver(&server.smtp, "crowd@restante.test", "late", "Hello");
+    assert!(waiting.read().starts_with("HTTP/1.1 200"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use restante::clock::Clock;
 use restante::config::DatabaseUrl;
 use restante::db::Database;
-use restante::model::{ApiKey, EmailAddress, InboxId};
+use restante::model::{ApiKey, EmailAddress, InboxId, OutgoingId};
 use restante::service::{QUEUE_LIFETIME, Service};
 use restante::store::{NewOutgoing, Store};
 
@@ -54,7 +54,8 @@ async fn fill_queue(data_dir: &Path, messages: usize) {
     for number in 0..messages {
         let recipient = EmailAddress::parse(&format!("a@d{number}.example")).unwrap();
         let (inbox, subject) = (InboxId::parse("sender").unwrap(), "Large".to_owned());
-        let item = NewOutgoing::delivered(project, inbox, recipient, subject, format!("<{number}@a>"));
+        let item =
+            NewOutgoing::delivered(OutgoingId::generate(), project, inbox, recipient, subject, format!("<{number}@a>"));
         store.add_outgoing(&item.queued(raw.as_bytes(), now.after(QUEUE_LIFETIME)), now).await.unwrap();
     }
     store.close().await;

@@ -24,6 +24,7 @@ mod power;
 mod project;
 mod sending;
 mod sendmail;
+mod shapes;
 mod start;
 mod stop;
 mod wait;

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use restante::db::Database;
-use restante::model::{InboxId, ProjectId, Timestamp};
-use restante::store::{BusyInbox, Content, Delivery, Origin, Policy, Selection, Store, Swept};
+use restante::model::{Domain, InboxId, ProjectId, Timestamp};
+use restante::service::{Retry, write};
+use restante::store::{Content, Delivery, Origin, Policy, Selection, Store, Swept};
+use restante_delivery::{Request, Source};
 
 use super::bed::{START, scale};
 use testkit::postgres::TestDatabase;
@@ -32,7 +34,8 @@ async fn mail_that_races_with_a_deletion_is_kept_or_deleted_with_any_clocks() {
         // Mail that arrives after the deletion is always kept.
         deliver(&delivering, project, &inbox, "after", now).await;
         let live = delivering.live_inbox(&inbox, now).await.unwrap().unwrap();
-        let page = delivering.page(&live, &Selection::new(0, None), i64::MAX, i64::MAX, now).await.unwrap();
+        let page =
+            delivering.page(&live, &Selection::new(0, None), i64::MAX, (i64::MAX, usize::MAX), now).await.unwrap();
         assert_eq!(page.messages[0].subject, "after", "round {round}");
         sweep(&deleting, skewed).await;
     }
@@ -45,13 +48,13 @@ async fn mail_that_races_with_a_deletion_is_kept_or_deleted_with_any_clocks() {
 async fn deliver(store: &Store, project: ProjectId, inbox: &InboxId, subject: &str, now: Timestamp) {
     let raw = format!("Subject: {subject}\r\n\r\ntext\r\n").into_bytes();
     let content = Content::encode(restante_mail::parse(&raw), String::new(), Origin::default(), &raw).unwrap();
-    let recipients = vec![inbox.clone()];
-    let delivery =
-        Delivery { recipients, project: None, opens_inboxes: true, content, outgoing: None, bounces: vec![] };
-    let lifetime = Duration::from_secs(3_600);
-    let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project: project };
-    let outcomes = store.deliver(&Arc::new(vec![delivery]), policy, BusyInbox::Wait).await.unwrap();
-    assert!(outcomes[0].is_ok());
+    let source = Source::Client { project: None, reverse_path: String::new() };
+    let request = Request { recipients: vec![inbox.clone()], source };
+    let delivery = Delivery { request, content, outgoing: None };
+    let (lifetime, mail_domain) = (Duration::from_secs(3_600), Domain::parse("restante.test").unwrap());
+    let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project: project, mail_domain };
+    let verdicts = write(store, &Arc::new(vec![delivery]), &policy, Retry::ALONE).await.unwrap();
+    assert_eq!(verdicts[0].messages().count(), 1);
 }
 
 async fn sweep(store: &Store, now: Timestamp) {

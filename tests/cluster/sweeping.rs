@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use restante::db::Database;
-use restante::model::{Inbox, InboxId, InboxKind, Timestamp};
-use restante::store::{BusyInbox, Content, Delivery, Origin, Policy, Store, Swept};
+use restante::model::{Domain, Inbox, InboxId, InboxKind, Timestamp};
+use restante::service::{Retry, write};
+use restante::store::{Content, Delivery, Origin, Policy, Store, Swept};
+use restante_delivery::{Request, Source};
 use tokio_postgres::NoTls;
 
 use testkit::postgres::TestDatabase;
@@ -45,9 +47,10 @@ async fn fill(store: &Store) {
     assert!(store.create_inbox(&inbox).await.unwrap());
     let raw = b"Subject: Hello\r\n\r\nHello\r\n";
     let content = Content::encode(restante_mail::parse(raw), String::new(), Origin::default(), raw).unwrap();
-    let delivery =
-        Delivery { recipients: vec![id], project: None, opens_inboxes: true, content, outgoing: None, bounces: vec![] };
-    let policy = Policy { now: START, lifetime: HOUR, inbox_messages: 1_000, default_project: project };
+    let source = Source::Client { project: None, reverse_path: String::new() };
+    let delivery = Delivery { request: Request { recipients: vec![id], source }, content, outgoing: None };
+    let mail_domain = Domain::parse("restante.test").unwrap();
+    let policy = Policy { now: START, lifetime: HOUR, inbox_messages: 1_000, default_project: project, mail_domain };
     let batch = Arc::new(vec![delivery; MESSAGES]);
-    store.deliver(&batch, policy, BusyInbox::Wait).await.unwrap();
+    write(store, &batch, &policy, Retry::ALONE).await.unwrap();
 }

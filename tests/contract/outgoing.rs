@@ -95,6 +95,28 @@ async fn a_reply_to_a_large_message_names_it(engine: Engine) {
 }
 
 #[testkit::each_engine]
+async fn a_reply_to_a_message_without_an_id_threads(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let (inbox, other) = (api.create_inbox().await, api.create_inbox().await);
+    for (number, fields) in ["Subject: Question\r\n", "Message-ID: no id\r\n", "Message-ID: <>\r\n"].iter().enumerate()
+    {
+        let raw = format!("{fields}\r\ntext\r\n");
+        let question = api.deliver_raw(&inbox, &raw).await;
+        assert_eq!(api.get(&format!("/v1/messages/{question}/raw")).await.body, raw);
+        let message_id = api.get(&format!("/v1/messages/{question}/details")).await.text("message_id");
+        assert!(message_id.starts_with('<') && message_id.ends_with(&format!("@{MAIL_DOMAIN}>")), "{message_id}");
+        let subject = format!("Re: {number}");
+        let reply = json!({"to": format!("{other}@{MAIL_DOMAIN}"), "subject": subject, "in_reply_to": question});
+        assert_accepted(&send(&api, &inbox, reply).await);
+        let id = api.get(&format!("/v1/inboxes/{other}/messages/wait?subject={number}")).await.text("id");
+        let answer = api.get(&format!("/v1/messages/{id}/raw")).await.body;
+        for name in ["In-Reply-To", "References"] {
+            assert!(answer.contains(&format!("\r\n{name}: {message_id}\r\n")), "{answer}");
+        }
+    }
+}
+
+#[testkit::each_engine]
 async fn an_unknown_local_recipient_is_not_found(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;

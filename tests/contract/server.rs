@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName};
 use futures_util::FutureExt;
-use restante::http::server::serve;
+use restante::http::server::{ConnectionLimits, serve};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -27,17 +27,18 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) async fn start(engine: Engine, grace: Duration) -> Self {
-        Self::start_with(engine, 1_000, grace).await
+        Self::start_with(engine, 1_000, 1_000, grace).await
     }
 
-    /// A server for at most `most` connections at once.
-    async fn start_with(engine: Engine, most: usize, grace: Duration) -> Self {
+    /// A server for at most `all` connections, and `per_address` of one client.
+    async fn start_with(engine: Engine, all: usize, per_address: usize, grace: Duration) -> Self {
         let api = Harness::on(engine).await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let (router, service) = (api.router.clone(), api.service.clone());
-        let serving = tokio::spawn(serve(listener, router, service, most, stop.clone(), grace));
+        let limits = ConnectionLimits { all, per_address, proxies: Vec::new() };
+        let serving = tokio::spawn(serve(listener, router, service, limits, stop.clone(), grace));
         Self { api, address, stop, serving }
     }
 
@@ -164,25 +165,62 @@ async fn a_client_that_hangs_up_frees_its_place(engine: Engine) {
 }
 
 #[testkit::each_engine]
-async fn past_the_cap_a_connection_waits_until_another_is_closed(engine: Engine) {
-    let server = Server::start_with(engine, 2, LONG).await;
-    let health = format!("{}\r\n", server.head("GET", "/v1/health"));
-    let mut clients = Vec::new();
-    for _ in 0..3 {
-        let mut client = server.connect().await;
-        client.write(health.as_bytes()).await;
-        clients.push(client);
+async fn at_the_limit_the_longest_idle_connection_is_closed(engine: Engine) {
+    for (all, per_address) in [(6, 100), (100, 6)] {
+        let server = Server::start_with(engine, all, per_address, LONG).await;
+        // The waits are open the longest, but not idle.
+        let waits = server.four_waits().await;
+        let health = format!("{}\r\n", server.head("GET", "/v1/health"));
+        let (mut silent, mut used) = (server.connect().await, server.connect().await);
+        used.write(health.as_bytes()).await;
+        assert_eq!(within(used.read()).await.status, 200);
+        // More clients than places; each is served.
+        let mut idle = Vec::new();
+        for number in 0..20 {
+            let mut client = server.connect().await;
+            client.write(health.as_bytes()).await;
+            assert_eq!(within(client.read()).await.status, 200);
+            if number == 0 {
+                assert_eq!(silent.read_to_end().await, "");
+                used.write(health.as_bytes()).await;
+                assert_eq!(within(used.read()).await.status, 200);
+            }
+            idle.push(client);
+        }
+        assert_eq!(used.read_to_end().await, "");
+        assert!(waits.iter().all(|(_, wait)| !wait.is_finished()));
+        for (inbox, wait) in waits {
+            server.api.deliver(&inbox, "Hello").await;
+            assert_eq!(within(wait).await.unwrap().status, 200);
+        }
     }
-    for client in &mut clients[..2] {
-        assert_eq!(within(client.read()).await.status, 200);
-        // The third is not served at the same time.
-        client.write(health.as_bytes()).await;
-        assert_eq!(within(client.read()).await.status, 200);
-    }
-    let mut third = clients.pop().unwrap();
+}
+
+#[testkit::each_engine]
+async fn past_the_limit_a_connection_waits_until_another_is_idle(engine: Engine) {
+    let server = Server::start_with(engine, 2, 100, LONG).await;
+    let mut running = vec![server.half_sent_request().await, server.half_sent_request().await];
+    let mut third = server.connect().await;
+    third.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
     assert!(third.read().now_or_never().is_none());
-    clients.pop();
+    for client in &mut running {
+        client.write(b"{}").await;
+        assert_eq!(within(client.read()).await.status, 201);
+    }
     assert_eq!(within(third.read()).await.status, 200);
+    assert_eq!(running[0].read_to_end().await, "");
+}
+
+#[testkit::each_engine]
+async fn a_client_with_too_many_requests_gets_no_more_connections(engine: Engine) {
+    let server = Server::start_with(engine, 100, 2, LONG).await;
+    let mut running = vec![server.half_sent_request().await, server.half_sent_request().await];
+    assert_eq!(server.connect().await.read_to_end().await, "");
+    running[0].write(b"{}").await;
+    assert_eq!(within(running[0].read()).await.status, 201);
+    let mut client = server.connect().await;
+    client.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
+    assert_eq!(within(client.read()).await.status, 200);
 }
 
 #[testkit::each_engine]

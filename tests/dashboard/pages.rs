@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
-use restante::model::RefusedMail;
+use restante::model::{Refusal, RefusalReason, RefusedMail};
 
 use super::visitor::Visitor;
 use testkit::{Answer, Harness, MAIL_DOMAIN, START, within};
@@ -317,7 +317,7 @@ pub fn refusal() -> RefusedMail {
         recipient: "<x@elsewhere.example>".to_owned(),
         inbox: None,
         authenticated: false,
-        reason: "inbox_full".to_owned(),
+        reason: RefusalReason::Smtp(Refusal::InboxFull),
         reply: "452 4.2.2 Inbox full".to_owned(),
         refused_at: START,
     }

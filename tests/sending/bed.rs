@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use restante::config::{DatabaseUrl, Direct, Outbound, Sending};
 use restante::db::Database;
-use restante::model::{ApiKey, Domain, Inbox, InboxId, InboxKind, Outgoing, OutgoingId, OutgoingStatus};
+use restante::model::{ApiKey, Domain, Inbox, InboxKind, Outgoing, OutgoingId, OutgoingStatus, generate_inbox_id};
 use restante::sender::Sender;
 use restante::store::Store;
 use serde_json::json;
@@ -59,7 +59,7 @@ impl Bed {
         let url = DatabaseUrl::Sqlite(self.api.directory.path().join("restante.db"));
         let store = Store::open(Database::open(&url).await.unwrap()).await.unwrap();
         let project = self.api.service.authenticate(self.api.key.as_str()).await.unwrap().unwrap().project;
-        let (id, created_at) = (InboxId::generate(), self.api.clock.now());
+        let (id, created_at) = (generate_inbox_id(), self.api.clock.now());
         self.inbox = id.to_string();
         let inbox = Inbox { id, project, kind: InboxKind::Permanent, created_at, expires_at: None };
         assert!(store.create_inbox(&inbox).await.unwrap());

@@ -27,7 +27,7 @@ async fn the_reply_names_the_stored_message() {
     let reply = server.greeted().await.message(&["a@restante.test"], "").await;
     let id = reply.trim_end().rsplit(' ').next().unwrap();
     let caller = server.service.authenticate(restante_dialogs::API_KEY).await.unwrap().unwrap();
-    let message = server.service.message(&caller, id).await.unwrap();
+    let message = server.service.message_start(&caller, id).await.unwrap();
     assert_eq!(message.inbox_id.as_str(), "a");
 }
 
@@ -132,6 +132,8 @@ async fn the_trace_tells_how_a_message_came() {
     let mut client = server.greeted().await.start_tls(&[&TLS13]).await;
     assert!(client.message(&["traced@restante.test"], "x").await.starts_with("250"));
     let trace: String = server.database().query_row("SELECT trace FROM contents", [], |row| row.get(0)).unwrap();
+    let (trace, message_id) = trace.split_once("Message-ID: ").unwrap();
+    assert!(message_id.starts_with('<') && message_id.ends_with("@restante.test>\r\n"), "{message_id}");
     assert_eq!(
         trace,
         "Return-Path: <app@sender.example>\r\n\

@@ -133,12 +133,12 @@ impl Server {
         let caller = self.service.authenticate(key).await.unwrap().unwrap();
         let id = InboxId::of(&EmailAddress::parse(address).unwrap());
         let Ok(inbox) = self.service.inbox(&caller, id.as_str()).await else { return Vec::new() };
-        let mut pages = self.service.list(&inbox, &ListFilter::default()).await.unwrap();
+        let mut pages = self.service.list(&caller, &inbox, &ListFilter::default()).await.unwrap();
         let mut raw = Vec::new();
         while let Some(page) = pages.next_page().await.unwrap() {
             for message in page {
-                let source = self.store.message_source(caller.project, message.id, self.clock.now()).await.unwrap();
-                raw.push(source.unwrap().raw);
+                let pieces = self.store.raw_pieces(caller.project, message.id, self.clock.now()).await.unwrap();
+                raw.push(pieces.unwrap().join().await.unwrap().unwrap());
             }
         }
         raw.reverse();
@@ -149,10 +149,10 @@ impl Server {
     pub(crate) async fn tls_versions(&self, inbox: &str) -> Vec<String> {
         let caller = self.service.authenticate(API_KEY).await.unwrap().unwrap();
         let inbox = self.service.inbox(&caller, inbox).await.unwrap();
-        let mut pages = self.service.list(&inbox, &ListFilter::default()).await.unwrap();
+        let mut pages = self.service.list(&caller, &inbox, &ListFilter::default()).await.unwrap();
         let mut versions = Vec::new();
         for message in pages.next_page().await.unwrap().unwrap() {
-            let whole = self.service.whole_message(&caller, &message.id.to_string()).await.unwrap();
+            let (whole, _room) = self.service.whole_message(&caller, &message.id.to_string()).await.unwrap();
             versions.extend(whole.envelope.tls);
         }
         versions.reverse();

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use restante::config::DatabaseUrl;
 use restante::db::Database;
-use restante::model::{ApiKey, Inbox, InboxId, InboxKind, MessageId, ProjectId, Timestamp};
-use restante::store::{
-    BusyInbox, Change, Content, Delivery, Origin, Outcome, Outcomes, Policy, RefusedDelivery, Selection, Store, Swept,
-};
+use restante::model::{ApiKey, Domain, Inbox, InboxId, InboxKind, MessageId, OutgoingId, ProjectId, Timestamp};
+use restante::service::{Retry, write};
+use restante::store::{Change, Content, Delivery, Origin, Policy, Selection, Store, Swept};
+use restante_delivery::{Request, Source, Verdict};
 
 use tokio::sync::mpsc;
 
@@ -22,8 +22,10 @@ use super::inboxes::permanent;
 pub const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 /// The lifetime of an inbox.
 pub const HOUR: Duration = Duration::from_secs(3_600);
-/// The most messages in an inbox.
+/// Maximum number of messages in an inbox.
 pub const FULL: u64 = 5;
+/// The sender of every message.
+const SENDER: &str = "sender@else.example";
 
 /// A store with its default project.
 pub struct Bed {
@@ -97,7 +99,8 @@ impl Bed {
     }
 
     pub fn policy(&self, now: Timestamp) -> Policy {
-        Policy { now, lifetime: HOUR, inbox_messages: FULL, default_project: self.default_project }
+        let mail_domain = Domain::parse("restante.test").unwrap();
+        Policy { now, lifetime: HOUR, inbox_messages: FULL, default_project: self.default_project, mail_domain }
     }
 
     /// A live inbox made at `START`.
@@ -118,26 +121,37 @@ impl Bed {
     }
 
     /// Delivers a batch at `now`.
-    pub async fn deliver(&self, deliveries: &[Delivery], now: Timestamp) -> Outcomes {
-        self.store.deliver(&Arc::new(deliveries.into()), self.policy(now), BusyInbox::Wait).await.unwrap()
+    pub async fn deliver(&self, deliveries: &[Delivery], now: Timestamp) -> Vec<Verdict> {
+        write(&self.store, &Arc::new(deliveries.into()), &self.policy(now), Retry::ALONE).await.unwrap()
     }
 
-    /// Delivers a batch in which every delivery must be stored.
-    pub async fn store(&self, deliveries: &[Delivery], now: Timestamp) -> Vec<Vec<Outcome>> {
-        let outcomes: Result<Vec<_>, RefusedDelivery> = self.deliver(deliveries, now).await.into_iter().collect();
-        outcomes.unwrap().into_iter().map(|delivered| delivered.messages).collect()
+    /// Delivers a batch in which every delivery must be stored. Returns the ids of each.
+    pub async fn store(&self, deliveries: &[Delivery], now: Timestamp) -> Vec<Vec<MessageId>> {
+        let verdicts = self.deliver(deliveries, now).await;
+        let stored = verdicts.iter().map(|verdict| {
+            let ids: Vec<MessageId> = verdict.messages().map(|(_, place)| MessageId(place.message)).collect();
+            assert!(!ids.is_empty(), "{verdict:?}");
+            ids
+        });
+        stored.collect()
     }
 
     /// Delivers one message at `now` and returns its ids, in the order of the recipients.
     pub async fn mail(&self, recipients: &[&str], subject: &str, now: Timestamp) -> Vec<MessageId> {
-        let outcomes = self.store(&[delivery(recipients, subject)], now).await;
-        outcomes.into_iter().flatten().map(|outcome| outcome.message).collect()
+        self.store(&[delivery(recipients, subject)], now).await.remove(0)
+    }
+
+    /// The bytes of a message as received, if `project` owns it.
+    pub async fn raw(&self, project: ProjectId, message: MessageId) -> Option<Vec<u8>> {
+        let pieces = self.store.raw_pieces(project, message, START).await.unwrap()?;
+        Some(pieces.join().await.unwrap().unwrap())
     }
 
     /// The subjects in a live inbox, the oldest first.
     pub async fn subjects(&self, name: &str, now: Timestamp) -> Vec<String> {
         let Some(inbox) = self.live(name, now).await else { return Vec::new() };
-        let page = self.store.page(&inbox, &Selection::new(0, None), i64::MAX, i64::MAX, now).await.unwrap();
+        let page =
+            self.store.page(&inbox, &Selection::new(0, None), i64::MAX, (i64::MAX, usize::MAX), now).await.unwrap();
         page.messages.into_iter().rev().map(|message| message.subject).collect()
     }
 
@@ -163,18 +177,25 @@ pub fn id(name: &str) -> InboxId {
 
 pub fn delivery(recipients: &[&str], subject: &str) -> Delivery {
     let raw = format!("From: Sender <sender@else.example>\r\nSubject: {subject}\r\n\r\nThe text of {subject}.\r\n");
-    Delivery {
-        recipients: recipients.iter().map(|name| id(name)).collect(),
-        project: None,
-        opens_inboxes: true,
-        content: content(raw.as_bytes()),
-        outgoing: None,
-        bounces: vec![],
-    }
+    let source = Source::Client { project: None, reverse_path: SENDER.to_owned() };
+    let recipients = recipients.iter().map(|name| id(name)).collect();
+    Delivery { request: Request { recipients, source }, content: content(raw.as_bytes()), outgoing: None }
+}
+
+/// The same delivery from a client with a key of this project.
+pub fn by(project: ProjectId, mut delivery: Delivery) -> Delivery {
+    delivery.request.source = Source::Client { project: Some(project), reverse_path: SENDER.to_owned() };
+    delivery
+}
+
+/// The same delivery from the service itself, with the lease that it needs.
+pub fn own(lease: Option<OutgoingId>, mut delivery: Delivery) -> Delivery {
+    delivery.request.source = Source::Service { lease: lease.map(|item| item.0) };
+    delivery
 }
 
 pub fn content(raw: &[u8]) -> Content {
-    Content::encode(restante_mail::parse(raw), "sender@else.example".to_owned(), Origin::default(), raw).unwrap()
+    Content::encode(restante_mail::parse(raw), SENDER.to_owned(), Origin::default(), raw).unwrap()
 }
 
 async fn open(url: &DatabaseUrl) -> Store {

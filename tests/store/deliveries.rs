@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use restante::model::Timestamp;
-use restante::store::{BusyInbox, Change, Delivery, RefusedDelivery};
+use restante::service::{Retry, write};
+use restante::store::{Change, Delivery};
+use restante_delivery::{Refusal, Verdict};
 
-use super::bed::{Bed, FULL, HOUR, START, delivery, id};
+use super::bed::{Bed, FULL, HOUR, START, by, delivery, id};
 
 /// A time after the expiry of an inbox created at `START`.
 const LATER: Timestamp = Timestamp::from_millis(START.as_millis() + 3_600_000);
@@ -17,7 +19,7 @@ async fn sequences_follow_the_order_of_delivery(bed: Bed) {
     bed.mail(&["box"], "four", START).await;
     assert_eq!(bed.subjects("box", START).await, ["one", "two", "three", "four"]);
     assert_eq!(outcomes.len(), 3);
-    let second = bed.store.message(bed.default_project, outcomes[1][0].message, START).await.unwrap().unwrap();
+    let second = bed.store.message(bed.default_project, outcomes[1][0], START).await.unwrap().unwrap();
     assert_eq!((second.sequence, second.subject.as_str()), (2, "two"));
 }
 
@@ -29,57 +31,6 @@ async fn recipients_share_one_content(bed: Bed) {
         assert_eq!(bed.subjects(name, START).await, ["shared"]);
     }
     assert_eq!(bed.store.stored().await.unwrap(), (3, 1));
-}
-
-#[testkit::each_engine]
-async fn an_inbox_named_twice_gets_one_message(bed: Bed) {
-    bed.inbox(bed.default_project, "box").await;
-    assert_eq!(bed.mail(&["box", "BOX", "box+tag"], "once", START).await.len(), 1);
-    assert_eq!(bed.subjects("box", START).await, ["once"]);
-}
-
-#[testkit::each_engine]
-async fn a_tag_goes_to_the_inbox_without_it_if_that_is_live(bed: Bed) {
-    bed.inbox(bed.default_project, "box").await;
-    bed.inbox(bed.default_project, "box+exact").await;
-    bed.mail(&["box+tag"], "to the base", START).await;
-    bed.mail(&["box+exact"], "to the exact one", START).await;
-    bed.mail(&["none+tag"], "to a new one", START).await;
-    bed.mail(&["box+tag"], "base has ended", LATER).await;
-    assert_eq!(bed.subjects("box", START).await, ["to the base"]);
-    assert_eq!(bed.subjects("box+exact", START).await, ["to the exact one"]);
-    assert_eq!(bed.subjects("none+tag", START).await, ["to a new one"]);
-    assert_eq!(bed.subjects("box+tag", LATER).await, ["base has ended"]);
-}
-
-#[testkit::each_engine]
-async fn a_tag_belongs_to_the_owner_of_its_base(bed: Bed) {
-    let (owner, other) = (bed.project("owner").await, bed.project("other").await);
-    let by = |project, name| Delivery { project: Some(project), ..delivery(&[name], "x") };
-    let foreign =
-        |outcomes: Vec<Result<_, RefusedDelivery>>| matches!(outcomes[..], [Err(RefusedDelivery::Foreign(_))]);
-    bed.inbox(owner, "box").await;
-    // The base is live: the mail is its own.
-    bed.store(&[by(other, "box+news")], START).await;
-    assert_eq!(bed.subjects("box", START).await, ["x"]);
-    // The base is reserved.
-    assert!(foreign(bed.deliver(&[by(other, "box+news")], LATER).await));
-    let check = bed.store.check_recipient(&id("box+news"), Some(other), &bed.policy(LATER)).await.unwrap();
-    assert!(matches!(check, Err(RefusedDelivery::Foreign(_))));
-    bed.store.check_recipient(&id("box+news"), Some(owner), &bed.policy(LATER)).await.unwrap().unwrap();
-    bed.store(&[by(owner, "box+keyed"), delivery(&["box+late"], "x")], LATER).await;
-    for tagged in ["box+keyed", "box+late"] {
-        assert_eq!(bed.live(tagged, LATER).await.unwrap().project, owner, "{tagged}");
-    }
-    // Its owner has ended.
-    assert!(bed.store.delete_project("owner", LATER).await.unwrap());
-    for sender in [None, Some(other)] {
-        let outcomes = bed.deliver(&[Delivery { project: sender, ..delivery(&["box+news"], "x") }], LATER).await;
-        assert!(matches!(outcomes[..], [Err(RefusedDelivery::ProjectDeleted(_))]));
-    }
-    // An address that has no base is anybody's.
-    bed.store(&[by(other, "none+news")], START).await;
-    assert_eq!(bed.live("none+news", START).await.unwrap().project, other);
 }
 
 #[testkit::each_engine]
@@ -95,14 +46,13 @@ async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) {
         delivery(&["full"], "z"),
     ];
     let outcomes = bed.deliver(&batch, START).await;
-    let full =
-        |index: usize| matches!(&outcomes[index], Err(RefusedDelivery::InboxFull(inbox)) if *inbox == id("full"));
-    assert!(outcomes[0].is_ok() && full(1) && outcomes[2].is_ok() && full(3));
+    let full = |index: usize| outcomes[index] == Verdict::Refused(Refusal::Full(id("full")));
+    assert!(outcomes[0].messages().count() == 1 && full(1) && outcomes[2].messages().count() == 1 && full(3));
     while changes.recv().await.unwrap() != Change::InboxFull(id("full")) {}
     assert_eq!(bed.subjects("other", START).await, ["y"]);
     assert_eq!(bed.live("third", START).await, None, "nothing is left of what was refused");
     let check = bed.store.check_recipient(&id("full"), None, &bed.policy(START)).await.unwrap();
-    assert!(matches!(check, Err(RefusedDelivery::InboxFull(_))));
+    assert!(matches!(check, Err(Refusal::Full(_))));
     bed.store.check_recipient(&id("full"), None, &bed.policy(LATER)).await.unwrap().unwrap();
     bed.mail(&["full"], "again", LATER).await;
     assert_eq!(bed.subjects("full", LATER).await, ["again"]);
@@ -111,7 +61,7 @@ async fn a_full_inbox_refuses_and_the_rest_of_the_batch_is_stored(bed: Bed) {
 #[testkit::each_engine]
 async fn the_sender_s_project_owns_what_its_mail_opens(bed: Bed) {
     let project = bed.project("shop").await;
-    let owned = Delivery { project: Some(project), ..delivery(&["mine"], "x") };
+    let owned = by(project, delivery(&["mine"], "x"));
     bed.store(&[owned, delivery(&["nobody-s"], "y")], START).await;
     assert_eq!(bed.live("mine", START).await.unwrap().project, project);
     let opened = bed.live("nobody-s", START).await.unwrap();
@@ -130,17 +80,6 @@ async fn late_mail_goes_to_the_former_project(bed: Bed) {
 }
 
 #[testkit::each_engine]
-async fn a_sender_with_a_key_opens_a_reserved_address_for_its_own_project(bed: Bed) {
-    let (former, sender) = (bed.project("former").await, bed.project("sender").await);
-    bed.inbox(former, "box").await;
-    let by_sender = || Delivery { project: Some(sender), ..delivery(&["box"], "x") };
-    bed.store(&[by_sender()], START).await;
-    assert_eq!(bed.live("box", START).await.unwrap().project, former, "a live inbox keeps its owner");
-    bed.store(&[by_sender()], LATER).await;
-    assert_eq!(bed.live("box", LATER).await.unwrap().project, sender);
-}
-
-#[testkit::each_engine]
 async fn an_address_opened_again_is_empty(bed: Bed) {
     let old = bed.mail(&["box"], "old", START).await;
     let new = bed.mail(&["box"], "new", LATER).await;
@@ -156,21 +95,21 @@ async fn mail_for_a_deleted_project_is_refused(bed: Bed) {
     bed.inbox(project, "box").await;
     assert!(bed.store.delete_project("gone", START).await.unwrap());
     let outcomes = bed.deliver(&[delivery(&["box"], "late")], START).await;
-    assert!(matches!(outcomes[..], [Err(RefusedDelivery::ProjectDeleted(_))]));
+    assert!(matches!(outcomes[..], [Verdict::Refused(Refusal::Disabled(_))]));
     let check = bed.store.check_recipient(&id("box"), None, &bed.policy(START)).await.unwrap();
-    assert!(matches!(check, Err(RefusedDelivery::ProjectDeleted(_))));
+    assert!(matches!(check, Err(Refusal::Disabled(_))));
 }
 
 #[testkit::each_engine]
 async fn concurrent_writers_leave_no_gap(bed: Bed) {
     let policy = restante::store::Policy { inbox_messages: 1_000, ..bed.policy(START) };
     let writers = (0..8).map(|writer| {
-        let store = bed.store.clone();
+        let (store, policy) = (bed.store.clone(), policy.clone());
         tokio::spawn(async move {
             for number in 0..10 {
                 let both = delivery(&["a", "b"], &format!("{writer}-{number}"));
-                let outcomes = store.deliver(&Arc::new(vec![both]), policy, BusyInbox::Wait).await.unwrap();
-                assert!(outcomes[0].is_ok());
+                let outcomes = write(&store, &Arc::new(vec![both]), &policy, Retry::ALONE).await.unwrap();
+                assert_eq!(outcomes[0].messages().count(), 2);
             }
         })
     });
@@ -181,7 +120,7 @@ async fn concurrent_writers_leave_no_gap(bed: Bed) {
         assert_eq!(bed.subjects(name, START).await.len(), 64, "a page of 80");
         let inbox = bed.live(name, START).await.unwrap();
         let all = restante::store::Selection::new(0, None);
-        let first = bed.store.page(&inbox, &all, 17, 100, START).await.unwrap();
+        let first = bed.store.page(&inbox, &all, 17, (100, usize::MAX), START).await.unwrap();
         let sequences: Vec<i64> = first.messages.iter().map(|message| message.sequence).collect();
         assert_eq!(sequences, (1..=16).rev().collect::<Vec<i64>>());
     }
@@ -191,14 +130,14 @@ async fn concurrent_writers_leave_no_gap(bed: Bed) {
 async fn deliveries_to_the_same_inboxes_do_not_end_each_other(bed: Bed) {
     let policy = restante::store::Policy { inbox_messages: 1_000, ..bed.policy(START) };
     let writers = (0..8_usize).map(|writer| {
-        let store = bed.store.clone();
+        let (store, policy) = (bed.store.clone(), policy.clone());
         tokio::spawn(async move {
             let mut names = ["a", "b", "c", "d", "e", "f"];
             names.rotate_left(writer % 6);
             for number in 0..10 {
                 let batch: Vec<Delivery> = names.map(|name| delivery(&[name], &number.to_string())).into();
-                let outcomes = store.deliver(&Arc::new(batch), policy, BusyInbox::Wait).await.unwrap();
-                assert!(outcomes.iter().all(Result::is_ok));
+                let outcomes = write(&store, &Arc::new(batch), &policy, Retry::ALONE).await.unwrap();
+                assert!(outcomes.iter().all(|outcome| outcome.messages().count() == 1));
             }
         })
     });
@@ -213,8 +152,7 @@ async fn bytes_that_text_cannot_hold_are_stored(bed: Bed) {
     let raw = b"From: \"a\0b\" <a\0b@else.example>\r\nSubject: x\0y\xff\r\n\r\n\0\xff\r\n";
     let delivery = Delivery { content: super::bed::content(raw), ..delivery(&["box"], "") };
     let outcomes = bed.store(&[delivery], START).await;
-    let stored = bed.store.message_source(bed.default_project, outcomes[0][0].message, START).await.unwrap();
-    assert_eq!(stored.unwrap().raw, raw);
+    assert_eq!(bed.raw(bed.default_project, outcomes[0][0]).await.unwrap(), raw);
     assert_eq!(bed.subjects("box", START).await.len(), 1);
 }
 
@@ -233,19 +171,6 @@ async fn an_announcement_follows_the_commit(bed: Bed) {
     assert_eq!(changes.recv().await, Some(Change::Inbox(id("b"))));
 }
 
-#[testkit::each_engine]
-async fn what_the_service_sends_itself_opens_no_inbox(bed: Bed) {
-    bed.inbox(bed.default_project, "deleted").await;
-    bed.inbox(bed.default_project, "box").await;
-    assert!(bed.store.end_inbox(&bed.live("deleted", START).await.unwrap(), START).await.unwrap());
-    let own = |name| Delivery { opens_inboxes: false, ..delivery(&[name], "bounce") };
-    let outcomes = bed.deliver(&[own("deleted"), own("absent"), own("box")], START).await;
-    assert!(matches!(&outcomes[0], Err(RefusedDelivery::NoInbox(inbox)) if *inbox == id("deleted")));
-    assert!(matches!(&outcomes[1], Err(RefusedDelivery::NoInbox(inbox)) if *inbox == id("absent")));
-    assert!(outcomes[2].is_ok());
-    assert_eq!(bed.live("deleted", START).await, None);
-}
-
 /// The clock of the delivering node is slower than that of the deleting node.
 #[testkit::each_engine]
 async fn mail_after_a_deletion_reopens_the_inbox_with_any_clock(bed: Bed) {
@@ -257,4 +182,14 @@ async fn mail_after_a_deletion_reopens_the_inbox_with_any_clock(bed: Bed) {
     assert_eq!(bed.subjects("box", START).await, ["after"]);
     bed.sweep(START).await;
     assert_eq!(bed.subjects("box", START).await, ["after"]);
+}
+
+#[testkit::each_engine]
+async fn a_recipient_is_checked_as_its_mail_would_be(bed: Bed) {
+    let (owner, other) = (bed.project("owner").await, bed.project("other").await);
+    bed.inbox(owner, "box").await;
+    let check = async |sender, now| bed.store.check_recipient(&id("box+news"), sender, &bed.policy(now)).await.unwrap();
+    assert_eq!(check(Some(other), START).await, Ok(()), "it goes to the live inbox");
+    assert_eq!(check(Some(other), LATER).await, Err(Refusal::Foreign(id("box+news"))));
+    assert_eq!((check(Some(owner), LATER).await, check(None, LATER).await), (Ok(()), Ok(())));
 }

@@ -3,7 +3,7 @@
 use restante::model::{MailFilter, Timestamp};
 use restante::store::Delivery;
 
-use super::bed::{Bed, HOUR, START, content, delivery, id};
+use super::bed::{Bed, HOUR, START, by, content, delivery, id};
 
 /// The subjects of a page, and where the list continues.
 async fn page(bed: &Bed, filter: MailFilter, limit: usize, now: Timestamp) -> (Vec<String>, Option<i64>) {
@@ -72,7 +72,7 @@ async fn mail_that_has_gone_is_not_listed(bed: Bed) {
     assert_eq!(page(&bed, MailFilter::default(), 10, START.after(2 * HOUR)).await.0, [""; 0]);
     // The address belongs to another project now, and its mail with it.
     let other = bed.project("other").await;
-    let theirs = Delivery { project: Some(other), ..delivery(&["two"], "Theirs") };
+    let theirs = by(other, delivery(&["two"], "Theirs"));
     bed.store(&[theirs], START.after(HOUR / 2)).await;
     let listed = page(&bed, MailFilter::default(), 10, START.after(HOUR / 2)).await.0;
     assert_eq!(listed, ["Kept"]);

@@ -5,6 +5,7 @@
 
 mod attempts;
 mod bed;
+mod cases;
 mod deliveries;
 mod faults;
 mod inboxes;

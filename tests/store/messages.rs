@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use restante::model::{Inbox, MessageId};
-use restante::store::{BusyInbox, Cursor, Delivery, Policy, Rubbish, Search, Selection};
+use restante::service::{Retry, write};
+use restante::store::{Cursor, Delivery, Policy, Rubbish, Search, Selection};
 
 use super::bed::{Bed, HOUR, START, content, delivery, id};
 
@@ -11,19 +12,19 @@ use super::bed::{Bed, HOUR, START, content, delivery, id};
 async fn a_message_comes_back_whole(bed: Bed) {
     let raw = b"From: Sender <sender@else.example>\r\nSubject: Whole\r\n\r\nHello\0 \xff https://else.example/a 1\r\n";
     let whole = Delivery { content: content(raw), ..delivery(&["box"], "") };
-    let outcome = bed.store(&[whole], START).await[0][0].clone();
-    let message = bed.store.message(bed.default_project, outcome.message, START).await.unwrap().unwrap();
+    let outcome = bed.store(&[whole], START).await[0][0];
+    let message = bed.store.message(bed.default_project, outcome, START).await.unwrap().unwrap();
     let message = message.load().await.unwrap().unwrap();
     let parsed = restante_mail::parse(raw);
-    assert_eq!((message.id, message.inbox_id.clone(), message.sequence), (outcome.message, id("box"), 1));
+    assert_eq!((message.id, message.inbox_id.clone(), message.sequence), (outcome, id("box"), 1));
     assert_eq!((message.from.as_str(), message.subject.as_str()), ("sender@else.example", "Whole"));
     let parts = message.parts.read().unwrap();
     assert_eq!((parts.text, parts.html), (parsed.text, parsed.html));
     assert_eq!((parts.links, parts.otp, message.received_at), (parsed.links, parsed.otp, START));
-    let source = bed.store.message_source(bed.default_project, outcome.message, START).await.unwrap().unwrap();
-    assert_eq!(source.raw, raw);
+    assert_eq!(bed.raw(bed.default_project, outcome).await.unwrap(), raw);
     let other = bed.project("other").await;
-    assert!(bed.store.message_source(other, outcome.message, START).await.unwrap().is_none());
+    assert_eq!(bed.raw(other, outcome).await, None);
+    assert!(bed.store.find_message(other, outcome, START).await.unwrap().is_none());
 }
 
 #[testkit::each_engine]
@@ -63,7 +64,7 @@ async fn a_search_compares_each_message_once(bed: Bed) {
     let policy = Policy { inbox_messages: 1_000, ..bed.policy(START) };
     let deliver = async |subjects: &[&str]| {
         let batch = subjects.iter().map(|subject| delivery(&["box"], subject)).collect();
-        bed.store.deliver(&Arc::new(batch), policy, BusyInbox::Wait).await.unwrap();
+        write(&bed.store, &Arc::new(batch), &policy, Retry::ALONE).await.unwrap();
     };
     deliver(&["other"; MESSAGES]).await;
     let inbox = bed.live("box", START).await.unwrap();
@@ -103,20 +104,20 @@ async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
     let mut batch = vec![delivery(&ordinary); 20];
     batch.extend(vec![delivery(&large); 4]);
     let policy = Policy { inbox_messages: 100, ..bed.policy(START) };
-    let stored = bed.store.deliver(&Arc::new(batch), policy, BusyInbox::Wait).await.unwrap();
-    assert!(stored.iter().all(Result::is_ok), "{stored:?}");
+    let stored = write(&bed.store, &Arc::new(batch), &policy, Retry::ALONE).await.unwrap();
+    assert!(stored.iter().all(|verdict| verdict.messages().count() == 1), "{stored:?}");
     let inbox = bed.live("box", START).await.unwrap();
     let all = Selection::new(0, None);
     let (mut before, mut pages) = (Some(i64::MAX), Vec::new());
     while let Some(sequence) = before {
-        let page = bed.store.page(&inbox, &all, sequence, i64::MAX, START).await.unwrap();
+        let page = bed.store.page(&inbox, &all, sequence, (i64::MAX, 1024 * 1024), START).await.unwrap();
         pages.push(page.messages.iter().map(|message| message.sequence).collect::<Vec<_>>());
         assert!(page.messages.iter().all(|message| message.parts.is_whole() == (message.parts.size() < 100_000)));
         before = page.next;
     }
     let expected = [(4..=24).rev().collect::<Vec<_>>(), (1..=3).rev().collect()];
     assert_eq!(pages, expected, "60 KB an ordinary message, 1 MiB a page; large ones are read later");
-    let limited = bed.store.page(&inbox, &all, 3, 1, START).await.unwrap();
+    let limited = bed.store.page(&inbox, &all, 3, (1, 0), START).await.unwrap();
     assert_eq!(limited.messages.len(), 1);
     assert_eq!(limited.messages[0].sequence, 2);
 }
@@ -134,7 +135,8 @@ async fn the_subject_filter_ignores_case_and_takes_wildcards_for_themselves(bed:
         ("K\\S", vec!["back\\slash"]),
         ("_", vec!["STRASSE_1"]),
     ] {
-        let page = bed.store.page(&inbox, &Selection::new(0, Some(wanted)), i64::MAX, 100, START).await.unwrap();
+        let page =
+            bed.store.page(&inbox, &Selection::new(0, Some(wanted)), i64::MAX, (100, usize::MAX), START).await.unwrap();
         let found: Vec<_> = page.messages.iter().rev().map(|message| message.subject.as_str()).collect();
         assert_eq!(found, expected, "{wanted}");
     }

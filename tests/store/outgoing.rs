@@ -3,15 +3,24 @@
 use std::time::Duration;
 
 use restante::model::{EmailAddress, OutgoingFilter, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
-use restante::store::{Claim, Claimed, Delivery, NewOutgoing, OutgoingChange, RefusedDelivery, Settlement, Store};
+use restante::store::{Claim, Claimed, Delivery, NewOutgoing, OutgoingChange, Settlement, Store};
 
-use super::bed::{Bed, HOUR, START, content, id};
+use restante_delivery::Verdict;
+
+use super::bed::{Bed, HOUR, START, content, delivery, id, own};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub async fn queue(bed: &Bed, recipient: &str) -> OutgoingId {
     let recipient = EmailAddress::parse(recipient).unwrap();
-    let item = NewOutgoing::delivered(bed.default_project, id("a"), recipient, "Hello".into(), "<1@b>".into());
+    let item = NewOutgoing::delivered(
+        OutgoingId::generate(),
+        bed.default_project,
+        id("a"),
+        recipient,
+        "Hello".into(),
+        "<1@b>".into(),
+    );
     let item = item.queued(b"Subject: Hello\r\n\r\n", START.after(24 * HOUR));
     bed.store.add_outgoing(&item, START).await.unwrap();
     item.id
@@ -115,15 +124,12 @@ async fn a_bounce_and_the_failure_are_one_transaction(bed: Bed) {
     bed.inbox(bed.default_project, "a").await;
     claim(&bed.store, worker, item, START).await;
     let bounce = |attempt| Delivery {
-        recipients: vec![id("a")],
-        project: None,
-        opens_inboxes: false,
         content: content(b"Subject: Undelivered\r\n\r\n"),
         outgoing: Some(OutgoingChange::Settle(settlement(item, worker, attempt, OutgoingStatus::Failed))),
-        bounces: vec![],
+        ..own(Some(item), delivery(&["a"], ""))
     };
     let outcomes = bed.deliver(&[bounce(2)], START).await;
-    assert!(matches!(outcomes[..], [Err(RefusedDelivery::LeaseLost)]), "{outcomes:?}");
+    assert_eq!(outcomes, [Verdict::LeaseLost]);
     assert!(bed.subjects("a", START).await.is_empty());
     bed.store(&[bounce(1)], START).await;
     assert_eq!(bed.subjects("a", START).await, ["Undelivered"]);
@@ -178,7 +184,8 @@ async fn a_deleted_project_takes_its_queue_along(bed: Bed) {
     let project = bed.project("shop").await;
     let worker = WorkerId::generate();
     let recipient = EmailAddress::parse("a@b.example").unwrap();
-    let item = NewOutgoing::delivered(project, id("a"), recipient, "Hello".into(), "<1@b>".into());
+    let item =
+        NewOutgoing::delivered(OutgoingId::generate(), project, id("a"), recipient, "Hello".into(), "<1@b>".into());
     let item = item.queued(b"", START.after(HOUR));
     bed.store.add_outgoing(&item, START).await.unwrap();
     assert_eq!(claim(&bed.store, worker, item.id, START).await.len(), 1);

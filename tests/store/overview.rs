@@ -1,8 +1,8 @@
 //! The lists of the dashboard, and the marks that show whether they have changed.
 
 use restante::model::{
-    Fault, FaultAction, FaultPoint, Holdings, InboxFilter, InboxKind, InboxTotals, ListPart, RefusedMail, Timestamp,
-    Watched,
+    Fault, FaultAction, FaultPoint, Holdings, InboxFilter, InboxKind, InboxTotals, ListPart, Refusal, RefusalReason,
+    RefusedMail, Timestamp, Watched,
 };
 use restante::store::Rubbish;
 
@@ -150,7 +150,7 @@ pub fn refusal(recipient: &str) -> RefusedMail {
         recipient: recipient.to_owned(),
         inbox: None,
         authenticated: false,
-        reason: "relay_not_permitted".to_owned(),
+        reason: RefusalReason::Smtp(Refusal::RelayNotPermitted),
         reply: "550 5.7.1 relay not permitted".to_owned(),
         refused_at: START,
     }

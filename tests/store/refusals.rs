@@ -1,6 +1,6 @@
 //! Refusals over SMTP.
 
-use restante::model::{ProjectId, RefusalFilter};
+use restante::model::{ProjectId, Refusal, RefusalFilter, RefusalReason, RefusedMail};
 use restante::store::Change;
 
 use super::bed::{Bed, HOUR, START, id};
@@ -15,19 +15,33 @@ async fn refusals_are_found_by_text_reason_and_time(bed: Bed) {
     let project = bed.default_project;
     let late = START.after(HOUR);
     let mut full = refusal("<Full@b>");
-    (full.reason, full.refused_at) = ("inbox_full".to_owned(), late);
+    (full.reason, full.refused_at) = (RefusalReason::Smtp(Refusal::InboxFull), late);
     let mut relay = refusal("<away@c>");
-    relay.reason = "relay_not_permitted".to_owned();
+    relay.reason = RefusalReason::Smtp(Refusal::RelayNotPermitted);
     bed.store.add_refusals(&[(project, relay), (project, full)]).await.unwrap();
     let found = async |filter: RefusalFilter| {
         let found = bed.store.find_refusals(&filter, 10).await.unwrap();
         found.into_iter().map(|(_, refused)| refused.recipient).collect::<Vec<_>>()
     };
     assert_eq!(found(RefusalFilter { text: "FULL@".to_owned(), ..of(None) }).await, ["<Full@b>"]);
-    let reason = Some("relay_not_permitted".to_owned());
+    let reason = Some(RefusalReason::Smtp(Refusal::RelayNotPermitted));
     assert_eq!(found(RefusalFilter { reason, ..of(Some(project)) }).await, ["<away@c>"]);
     assert_eq!(found(RefusalFilter { since: Some(late), ..of(None) }).await, ["<Full@b>"]);
     assert_eq!(found(RefusalFilter { text: "nothing".to_owned(), ..of(None) }).await, [""; 0]);
+}
+
+#[testkit::each_engine]
+async fn every_reason_comes_back(bed: Bed) {
+    let mut reasons: Vec<_> = Refusal::ALL.iter().copied().map(RefusalReason::Smtp).collect();
+    let unknown = RefusalReason::Unknown("from_the_future".to_owned());
+    reasons.extend([RefusalReason::DisconnectedOnRequest, RefusalReason::BouncedOnRequest, unknown]);
+    let refused = reasons.iter().map(|reason| {
+        let refused = RefusedMail { reason: reason.clone(), ..refusal("<a@b>") };
+        (bed.default_project, refused)
+    });
+    bed.store.add_refusals(&refused.collect::<Vec<_>>()).await.unwrap();
+    let found = bed.store.find_refusals(&of(None), 100).await.unwrap();
+    assert!(found.iter().rev().map(|(_, refused)| &refused.reason).eq(&reasons));
 }
 
 #[testkit::each_engine]

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use restante::model::Inbox;
-use restante::store::{Change, RefusedDelivery};
+use restante::store::Change;
+use restante_delivery::{Refusal, Verdict};
 
 use super::bed::{Bed, FULL, HOUR, START, delivery, id};
 use super::inboxes::permanent;
@@ -55,7 +56,7 @@ async fn a_full_inbox_takes_mail_again_when_its_old_messages_have_gone(bed: Bed)
     }
     let next = [delivery(&["box"], "new")];
     let refused = bed.deliver(&next, START).await;
-    assert!(matches!(refused[0], Err(RefusedDelivery::InboxFull(_))), "{refused:?}");
+    assert!(matches!(refused[0], Verdict::Refused(Refusal::Full(_))), "{refused:?}");
     let later = START.after(DAY);
     bed.sweep(later).await;
     bed.store(&next, later).await;

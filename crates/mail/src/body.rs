@@ -1,11 +1,15 @@
 //! The body as a mail client shows it: the visible parts, in order, as text and as HTML.
 
+use std::borrow::Cow;
+
 use crate::budget::{BODY_BYTES, Budget};
 use crate::charset;
 use crate::flowed;
 use crate::html::{self, Page};
 use crate::structure::{Kind, Part, Structure};
 
+/// More bytes of a part than this for each byte of its text are not decoded.
+const ENCODED: usize = 8;
 /// A larger part, in bytes, is not checked for being empty.
 const BLANK_BYTES: usize = 4 * 1024;
 
@@ -31,9 +35,9 @@ pub(super) fn choose(structure: &Structure<'_>) -> Body {
     let is = |kind: Kind| move |&part: &usize| structure.parts[part].kind == kind;
     let html_view = Chooser { structure, view: View::Html, files: false }.shown_or_files();
     let text_view = Chooser { structure, view: View::Text, files: false }.shown_or_files();
-    body.html = joined(structure, html_view.into_iter().filter(is(Kind::Html)));
+    body.html = joined(structure, html_view.into_iter().filter(is(Kind::Html)), BODY_BYTES);
     body.page = html::read(&body.html);
-    body.text = joined(structure, text_view.iter().copied().filter(is(Kind::Plain)));
+    body.text = joined(structure, text_view.iter().copied().filter(is(Kind::Plain)), BODY_BYTES);
     if body.text.trim().is_empty() && !body.html.is_empty() {
         body.text = std::mem::take(&mut body.page.text);
         body.text_is_from_html = true;
@@ -46,16 +50,46 @@ pub(super) fn choose(structure: &Structure<'_>) -> Body {
     body
 }
 
+/// The start of the HTML and, if there is no HTML, of the text.
+pub(super) struct Start {
+    pub(super) html: String,
+    pub(super) text: String,
+    /// Whether there is more.
+    pub(super) is_cut: bool,
+}
+
+/// The start of the body, at most `limit` bytes. The rest of a long body is not decoded.
+pub(super) fn start(structure: &Structure<'_>, limit: usize) -> Start {
+    let view = |view| Chooser { structure, view, files: false }.shown_or_files();
+    let is = |kind: Kind| move |&part: &usize| structure.parts[part].kind == kind;
+    // One more character shows whether there is more.
+    let cut_off = |parts: Vec<usize>, kind: Kind| {
+        let mut text = joined(structure, parts.iter().copied().filter(is(kind)), limit + char::MAX_LEN_UTF8);
+        let is_undecoded = |&part: &usize| structure.parts[part].body.len() > limit.saturating_mul(ENCODED);
+        let is_cut = text.len() > limit || parts.iter().any(is_undecoded);
+        cut(&mut text, limit);
+        (text, is_cut)
+    };
+    let (html, is_cut) = cut_off(view(View::Html), Kind::Html);
+    if !html.is_empty() {
+        return Start { html, text: String::new(), is_cut };
+    }
+    let (text, is_cut) = cut_off(view(View::Text), Kind::Plain);
+    Start { html, text, is_cut }
+}
+
 /// The text, with each HTML part rendered at its position. If an HTML part only repeats the text, the result is `text`.
 fn with_rendered(structure: &Structure<'_>, parts: &[usize], text: String) -> String {
-    let squeezed = |text: &str| text.split_whitespace().collect::<String>();
-    let plain = squeezed(&text);
+    let repeats = |piece: &str| {
+        let squeezed = |text| str::split_whitespace(text).flat_map(str::bytes);
+        squeezed(piece).eq(squeezed(&text))
+    };
     let mut shown = String::new();
     for run in parts.chunk_by(|&one, &next| structure.parts[one].kind == structure.parts[next].kind) {
-        let mut piece = joined(structure, run.iter().copied());
+        let mut piece = joined(structure, run.iter().copied(), BODY_BYTES);
         if structure.parts[run[0]].kind == Kind::Html {
             piece = html::read(&piece).text;
-            if squeezed(&piece) == plain {
+            if repeats(&piece) {
                 return text;
             }
         }
@@ -152,26 +186,26 @@ fn is_blank(part: &Part<'_>) -> bool {
         || part.body.len() <= BLANK_BYTES && part.encoding.decode(part.body).trim_ascii().is_empty()
 }
 
-/// The decoded parts, joined.
-fn joined(structure: &Structure<'_>, parts: impl Iterator<Item = usize>) -> String {
+/// The decoded parts, joined, up to `limit` bytes.
+fn joined(structure: &Structure<'_>, parts: impl Iterator<Item = usize>, limit: usize) -> String {
     let mut joined = String::new();
     for part in parts {
-        let text = decoded(&structure.parts[part]);
+        let text = decoded(&structure.parts[part], limit);
         if joined.is_empty() {
             joined = text;
-        } else if !text.is_empty() && joined.len() < BODY_BYTES {
+        } else if !text.is_empty() && joined.len() < limit {
             joined.push('\n');
             joined.push_str(&text);
         }
     }
-    cut(&mut joined, BODY_BYTES);
+    cut(&mut joined, limit);
     joined
 }
 
 /// The text of a part: decoded, with `
 /// ` as line end and none at the end, without NUL.
-fn decoded(part: &Part<'_>) -> String {
-    let bytes = part.encoding.decode(part.body);
+fn decoded(part: &Part<'_>, limit: usize) -> String {
+    let bytes = start_of(part, limit);
     let label = part.content_type.parameter("charset");
     let declared = if label.is_none() && part.kind == Kind::Html { html::declared_charset(&bytes) } else { None };
     let mut text = normalized(charset::decode(bytes, label.or(declared.as_deref())));
@@ -183,6 +217,21 @@ fn decoded(part: &Part<'_>) -> String {
     }
     text.truncate(text.trim_end_matches('\n').len());
     text
+}
+
+/// The bytes of a part without its transfer encoding. If only the start of the text is needed, the rest of a long part
+/// is not decoded.
+fn start_of<'a>(part: &Part<'a>, limit: usize) -> Cow<'a, [u8]> {
+    let encoded = &part.body[..part.body.len().min(limit.saturating_mul(ENCODED))];
+    let mut bytes = part.encoding.decode(encoded);
+    if encoded.len() < part.body.len()
+        && let Err(error) = std::str::from_utf8(&bytes)
+        && error.error_len().is_none()
+    {
+        // Half a character at the end would make the text look as if it were not UTF-8.
+        bytes.to_mut().truncate(error.valid_up_to());
+    }
+    bytes
 }
 
 /// Converts line ends to `

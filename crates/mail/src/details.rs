@@ -4,7 +4,6 @@
 use mail_parser::parsers::MessageStream;
 use mail_parser::{Address, HeaderValue};
 
-use crate::anatomy::{self, Anatomy};
 use crate::body::{self, Body};
 use crate::header::{self, Field};
 use crate::links::{self, Origin};
@@ -96,24 +95,19 @@ pub struct ListUnsubscribe {
 /// Reads the details of a message. Never fails.
 #[must_use]
 pub fn details(raw: &[u8]) -> Details {
-    of(&Structure::read(raw))
-}
-
-/// The structure and the details of a message, which is read once for both.
-#[must_use]
-pub fn with_anatomy(raw: &[u8]) -> (Anatomy, Details) {
     let structure = Structure::read(raw);
-    (anatomy::of(&structure), of(&structure))
+    let headers = structure.fields.iter().map(header_line).collect();
+    Details { headers, ..of(&structure, &body::choose(&structure)) }
 }
 
-fn of(structure: &Structure<'_>) -> Details {
+/// The details without the header fields.
+pub(crate) fn of(structure: &Structure<'_>, body: &Body) -> Details {
     let field = |name: &str| structure.fields.iter().find(|field| field.is(name)).copied();
     let first_id = |name: &str| field(name).and_then(|field| ids(field).into_iter().next());
     let subject = field("subject").map(|field| header::text(field.bounded_value())).unwrap_or_default();
-    let body = body::choose(structure);
-    let (own_text, page_text) = texts(&body);
+    let (own_text, page_text) = texts(body);
     Details {
-        headers: structure.fields.iter().map(header_line).collect(),
+        headers: Vec::new(),
         from: mailboxes(structure, "from"),
         to: mailboxes(structure, "to"),
         cc: mailboxes(structure, "cc"),
@@ -122,7 +116,7 @@ fn of(structure: &Structure<'_>) -> Details {
         in_reply_to: first_id("in-reply-to"),
         date: field("date").and_then(date),
         code: otp::recognise(&subject, own_text, page_text),
-        links: all_links(&body, own_text, page_text),
+        links: all_links(body, own_text, page_text),
         attachments: all_attachments(structure),
         list_unsubscribe: list_unsubscribe(field("list-unsubscribe"), field("list-unsubscribe-post")),
     }

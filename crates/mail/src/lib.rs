@@ -38,9 +38,10 @@ mod structure;
 mod submission;
 mod threading;
 mod transfer;
+pub mod view;
 
 pub use address::{Domain, EmailAddress, InvalidAddress};
-pub use budget::Budget;
+pub use budget::{Budget, working_memory};
 pub use otp::{Recognised, Rule};
 pub use submission::{Submission, submission};
 pub use threading::{Threading, threading};
@@ -67,6 +68,8 @@ pub struct ParsedMessage {
     pub otp: String,
     /// The number of attachments, without images that the HTML shows.
     pub attachments: usize,
+    /// Whether it has a Message-ID that a reply can refer to.
+    pub has_message_id: bool,
     /// The limit at which reading stopped, if the message was read only in part.
     pub over_budget: Option<Budget>,
 }
@@ -78,11 +81,13 @@ pub fn parse(raw: &[u8]) -> ParsedMessage {
     let fields_named = |name: &'static str| structure.fields.iter().filter(move |field| field.is(name));
     let from = fields_named("from").find_map(|field| sender::address(field.bounded_value()));
     let subject = fields_named("subject").next().map(|field| header::text(field.bounded_value())).unwrap_or_default();
+    let has_message_id = fields_named("message-id").next().is_some_and(|field| !threading::ids(*field).is_empty());
     let body = body::choose(&structure);
     let (own_text, page_text) = details::texts(&body);
     let links = links::collect(&body.page, page_text, own_text);
     let otp = otp::find(&subject, own_text, page_text);
     let over_budget = structure.over_budget.or(body.over_budget);
     let attachments = details::count_attachments(&structure);
-    ParsedMessage { from, subject, links, otp, text: body.text, html: body.html, attachments, over_budget }
+    let (text, html) = (body.text, body.html);
+    ParsedMessage { from, subject, links, otp, text, html, attachments, has_message_id, over_budget }
 }

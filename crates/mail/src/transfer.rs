@@ -25,6 +25,11 @@ impl TransferEncoding {
         }
     }
 
+    /// The maximum number of bytes of [`Self::decode`], unless text is wrongly labelled as base64.
+    pub(super) fn most_decoded(self, body: &[u8]) -> usize {
+        if self == Self::Base64 { body.len() / 4 * 3 + 3 } else { body.len() }
+    }
+
     /// The decoded bytes of `body`.
     pub(super) fn decode(self, body: &[u8]) -> Cow<'_, [u8]> {
         match self {

@@ -31,95 +31,117 @@ pub enum RefusedPath {
 /// The subject and the detail of an enhanced status code; its class is the first digit of the reply code.
 type Status = (u16, u16);
 
-/// Why a command, a recipient, a message or a whole session was rejected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refusal {
+/// Defines [`Refusal`] with the label of each reason.
+macro_rules! refusals {
+    ($(#[$documentation:meta] $name:ident = $label:literal,)+) => {
+        /// Why a command, a recipient, a message or a whole session was rejected.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Refusal {
+            $(#[$documentation] $name,)+
+        }
+
+        impl Refusal {
+            /// All reasons.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// A name in snake case, for logs and metrics.
+            #[must_use]
+            pub fn label(self) -> &'static str {
+                match self {
+                    $(Self::$name => $label,)+
+                }
+            }
+        }
+    };
+}
+
+refusals! {
     /// A command line over its limit.
-    LineTooLong,
+    LineTooLong = "line_too_long",
     /// A bare CR or LF, another control character, or broken UTF-8 in a command line.
-    MalformedLine,
+    MalformedLine = "malformed_line",
     /// A verb that is not in any standard.
-    UnknownCommand,
+    UnknownCommand = "unknown_command",
     /// A verb that this server does not implement.
-    NotImplemented,
+    NotImplemented = "not_implemented",
     /// Arguments are missing, misspelt or too many.
-    BadArguments,
+    BadArguments = "bad_arguments",
     /// A parameter of MAIL or RCPT that has an invalid value or occurs twice.
-    BadParameter,
+    BadParameter = "bad_parameter",
     /// A parameter of MAIL or RCPT that this server does not know.
-    UnknownParameter,
+    UnknownParameter = "unknown_parameter",
     /// A command that needs EHLO or HELO first.
-    NotGreeted,
+    NotGreeted = "not_greeted",
     /// A command that is not allowed within a mail transaction.
-    TransactionOpen,
+    TransactionOpen = "transaction_open",
     /// A command that needs MAIL first.
-    NoTransaction,
+    NoTransaction = "no_transaction",
     /// DATA before any RCPT.
-    NoRecipients,
+    NoRecipients = "no_recipients",
     /// DATA after RCPT commands that were all rejected.
-    NoValidRecipients,
+    NoValidRecipients = "no_valid_recipients",
     /// STARTTLS on an encrypted connection.
-    AlreadyEncrypted,
+    AlreadyEncrypted = "already_encrypted",
     /// AUTH after a successful AUTH.
-    AlreadyAuthenticated,
+    AlreadyAuthenticated = "already_authenticated",
     /// AUTH on a connection that is not encrypted.
-    EncryptionRequired,
+    EncryptionRequired = "encryption_required",
     /// An AUTH mechanism that this server does not offer.
-    UnknownMechanism,
+    UnknownMechanism = "unknown_mechanism",
     /// An AUTH response that is not base64, or does not have the form that its mechanism requires.
-    MalformedAuthentication,
+    MalformedAuthentication = "malformed_authentication",
     /// An AUTH response line over its limit.
-    AuthenticationTooLong,
+    AuthenticationTooLong = "authentication_too_long",
     /// The client cancelled AUTH.
-    AuthenticationCancelled,
+    AuthenticationCancelled = "authentication_cancelled",
     /// Wrong credentials.
-    AuthenticationFailed,
+    AuthenticationFailed = "authentication_failed",
     /// MAIL in a session whose credentials are no longer valid (RFC 4954, section 6).
-    AuthenticationRequired,
+    AuthenticationRequired = "authentication_required",
     /// The credentials cannot be checked now.
-    AuthenticationUnavailable,
+    AuthenticationUnavailable = "authentication_unavailable",
     /// A malformed reverse-path.
-    BadSender,
+    BadSender = "bad_sender",
     /// A malformed forward-path, or one that no inbox can have.
-    BadRecipient,
+    BadRecipient = "bad_recipient",
     /// A non-ASCII address in a transaction without SMTPUTF8.
-    NonAsciiAddress,
+    NonAsciiAddress = "non_ascii_address",
     /// A recipient that is not on the mail domain.
-    RelayNotPermitted,
+    RelayNotPermitted = "relay_not_permitted",
     /// There are too many recipients.
-    TooManyRecipients,
+    TooManyRecipients = "too_many_recipients",
     /// The recipient's inbox is full.
-    InboxFull,
+    InboxFull = "inbox_full",
     /// The recipient's mailbox does not accept mail.
-    MailboxDisabled,
+    MailboxDisabled = "mailbox_disabled",
     /// The store cannot answer, or cannot store the message, at the moment.
-    StoreFailure,
+    StoreFailure = "store_failure",
     /// There is too little free disk space.
-    DiskShort,
+    DiskShort = "disk_short",
     /// A message over the size limit, declared or transferred.
-    MessageTooLarge,
+    MessageTooLarge = "message_too_large",
     /// A data line over its limit.
-    DataLineTooLong,
+    DataLineTooLong = "data_line_too_long",
     /// A bare CR or LF in the data.
-    BareLineEnd,
+    BareLineEnd = "bare_line_end",
     /// So many Received fields that the message is probably in a loop.
-    MailLoop,
+    MailLoop = "mail_loop",
     /// The server is stopping.
-    ShuttingDown,
+    ShuttingDown = "shutting_down",
     /// The client was idle for too long, or its message took too long.
-    TimedOut,
+    TimedOut = "timed_out",
     /// There are too many connections.
-    TooManyConnections,
+    TooManyConnections = "too_many_connections",
     /// Too many unknown or malformed commands in a row.
-    TooManyErrors,
+    TooManyErrors = "too_many_errors",
     /// Too many failed authentications.
-    TooManyFailedAuthentications,
+    TooManyFailedAuthentications = "too_many_failed_authentications",
     /// An HTTP request in place of a command.
-    HttpRequest,
+    HttpRequest = "http_request",
     /// A fault defers the recipient or the message.
-    DeferredOnRequest,
+    DeferredOnRequest = "deferred_on_request",
     /// A fault rejects the recipient or the message.
-    RejectedOnRequest,
+    RejectedOnRequest = "rejected_on_request",
 }
 
 impl Reply {
@@ -262,54 +284,10 @@ impl fmt::Display for Reply {
 }
 
 impl Refusal {
-    /// A name in snake case, for logs and metrics.
+    /// The reason with this label.
     #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::LineTooLong => "line_too_long",
-            Self::MalformedLine => "malformed_line",
-            Self::UnknownCommand => "unknown_command",
-            Self::NotImplemented => "not_implemented",
-            Self::BadArguments => "bad_arguments",
-            Self::BadParameter => "bad_parameter",
-            Self::UnknownParameter => "unknown_parameter",
-            Self::NotGreeted => "not_greeted",
-            Self::TransactionOpen => "transaction_open",
-            Self::NoTransaction => "no_transaction",
-            Self::NoRecipients => "no_recipients",
-            Self::NoValidRecipients => "no_valid_recipients",
-            Self::AlreadyEncrypted => "already_encrypted",
-            Self::AlreadyAuthenticated => "already_authenticated",
-            Self::EncryptionRequired => "encryption_required",
-            Self::UnknownMechanism => "unknown_mechanism",
-            Self::MalformedAuthentication => "malformed_authentication",
-            Self::AuthenticationTooLong => "authentication_too_long",
-            Self::AuthenticationCancelled => "authentication_cancelled",
-            Self::AuthenticationFailed => "authentication_failed",
-            Self::AuthenticationRequired => "authentication_required",
-            Self::AuthenticationUnavailable => "authentication_unavailable",
-            Self::BadSender => "bad_sender",
-            Self::BadRecipient => "bad_recipient",
-            Self::NonAsciiAddress => "non_ascii_address",
-            Self::RelayNotPermitted => "relay_not_permitted",
-            Self::TooManyRecipients => "too_many_recipients",
-            Self::InboxFull => "inbox_full",
-            Self::MailboxDisabled => "mailbox_disabled",
-            Self::StoreFailure => "store_failure",
-            Self::DiskShort => "disk_short",
-            Self::MessageTooLarge => "message_too_large",
-            Self::DataLineTooLong => "data_line_too_long",
-            Self::BareLineEnd => "bare_line_end",
-            Self::MailLoop => "mail_loop",
-            Self::ShuttingDown => "shutting_down",
-            Self::TimedOut => "timed_out",
-            Self::TooManyConnections => "too_many_connections",
-            Self::TooManyErrors => "too_many_errors",
-            Self::TooManyFailedAuthentications => "too_many_failed_authentications",
-            Self::HttpRequest => "http_request",
-            Self::DeferredOnRequest => "deferred_on_request",
-            Self::RejectedOnRequest => "rejected_on_request",
-        }
+    pub fn from_label(label: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|refusal| refusal.label() == label)
     }
 
     /// Whether the command is unknown or malformed: several of these in a row end the session.
@@ -386,6 +364,14 @@ mod tests {
         }
         let extensions = Reply::extensions("mx.example", vec!["PIPELINING".into(), "SIZE 1000".into()]);
         assert_eq!(extensions.to_string(), "250-mx.example\r\n250-PIPELINING\r\n250 SIZE 1000\r\n");
+    }
+
+    #[test]
+    fn a_reason_comes_back_from_its_label() {
+        for &refusal in Refusal::ALL {
+            assert_eq!(Refusal::from_label(refusal.label()), Some(refusal));
+        }
+        assert_eq!(Refusal::from_label("from_the_future"), None);
     }
 
     #[test]

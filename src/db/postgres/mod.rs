@@ -3,6 +3,7 @@
 //! Statements are prepared once per connection. The statements of a batch are sent before the first answer is awaited,
 //! so a batch of any size costs only a few round trips.
 
+mod changes;
 mod connect;
 mod pipeline;
 mod pool;
@@ -21,8 +22,9 @@ use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
 
 use super::announcer::Announcer;
-use super::{DatabaseError, Notice, Row, Value};
+use super::{DatabaseError, Row, Value};
 use crate::config::PostgresUrl;
+use crate::model::Change;
 use connect::Target;
 use pipeline::pipelined;
 use pool::{CONNECTIONS, Pool, PooledConnection};
@@ -36,10 +38,6 @@ const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(25);
 const SLOWEST: usize = 4 * 1024 * 1024;
 /// The channel of the nodes' notifications.
 const CHANNEL: &str = "restante_changes";
-/// Separates the keys in one notification; no key contains it.
-const SEPARATOR: char = '\n';
-/// The longest payload of a notification: the server accepts fewer than 8,000 bytes.
-const LONGEST_PAYLOAD: usize = 7_999;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const NOTIFY: &str = "SELECT pg_notify($1, $2)";
@@ -155,13 +153,13 @@ impl PostgresTransaction {
         Ok(())
     }
 
-    pub(super) async fn commit(mut self, notices: &[Notice]) -> Result<(), DatabaseError> {
+    pub(super) async fn commit(mut self, changes: &[Change]) -> Result<(), DatabaseError> {
         if self.connection.is_none() {
             return Ok(());
         }
-        let payload = payload(notices);
+        let payload = changes::payload(changes);
         let commit = async |connection: &Object| {
-            if notices.is_empty() {
+            if changes.is_empty() {
                 return connection.batch_execute("COMMIT").await.map_err(failed);
             }
             let notify = connection.prepare_cached(NOTIFY).await.map_err(failed)?;
@@ -214,22 +212,6 @@ fn size(parameters: &[Vec<Value>]) -> usize {
     parameters.iter().flatten().map(bytes).sum()
 }
 
-/// The payload of a notification: its keys. Empty if they are too long, or if a change has no key.
-fn payload(notices: &[Notice]) -> String {
-    let mut payload = String::new();
-    for notice in notices {
-        let Notice::Key(key) = notice else { return String::new() };
-        if payload.len() + 1 + key.len() > LONGEST_PAYLOAD {
-            return String::new();
-        }
-        if !payload.is_empty() {
-            payload.push(SEPARATOR);
-        }
-        payload.push_str(key);
-    }
-    payload
-}
-
 fn spell(sql: &str) -> Cow<'_, str> {
     if !sql.contains('{') {
         return Cow::Borrowed(sql);
@@ -260,19 +242,5 @@ fn failed(error: tokio_postgres::Error) -> DatabaseError {
         // A connection exception: a pooler reports one when its own connection breaks.
         _ if state.code().starts_with("08") => DatabaseError::Unreachable(error.into()),
         _ => DatabaseError::Postgres(error),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_announcement_names_its_keys_or_none() {
-        let keys = |count: usize, length: usize| vec![Notice::Key("k".repeat(length)); count];
-        assert_eq!(payload(&[Notice::Key("a".to_owned()), Notice::Key("b".to_owned())]), "a\nb");
-        assert_eq!(payload(&[Notice::Key("a".to_owned()), Notice::Lost]), "");
-        assert_eq!(payload(&keys(256, 16)).len(), 256 * 17 - 1);
-        assert_eq!(payload(&keys(256, 64)), "");
     }
 }

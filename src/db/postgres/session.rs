@@ -3,7 +3,7 @@
 //!
 //! When the node dies, PostgreSQL ends the session and frees its locks. If the session is lost or does not answer, the
 //! node opens a new one, with bounded backoff. It then takes the locks that are still wanted again, and announces
-//! [`Notice::Lost`], because notifications may have been missed.
+//! [`Change::Unknown`], because notifications may have been missed.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -17,10 +17,12 @@ use tokio::time::{MissedTickBehavior, sleep, timeout};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Statement};
 
+use super::changes::announced;
 use super::connect::{Target, prepare_session};
-use super::{CHANNEL, CONNECTIONS, SEPARATOR, failed};
+use super::{CHANNEL, CONNECTIONS, failed};
+use crate::db::DatabaseError;
 use crate::db::announcer::Announcer;
-use crate::db::{DatabaseError, Notice};
+use crate::model::Change;
 
 /// How long a caller waits for the answer to a lock request.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -107,7 +109,7 @@ impl Keeper {
                 ControlFlow::Break(()) => return,
             };
             tracing::info!("the control connection to the database is restored");
-            self.announcer.announce(&[Notice::Lost]);
+            self.announcer.announce(&[Change::Unknown]);
         }
     }
 
@@ -236,14 +238,6 @@ impl Link {
         let requests = Requests::prepare(client).await?;
         Ok(Self { requests, ended })
     }
-}
-
-/// The change notifications in the notification of one transaction.
-fn announced(payload: &str) -> Vec<Notice> {
-    if payload.is_empty() {
-        return vec![Notice::Lost];
-    }
-    payload.split(SEPARATOR).map(|key| Notice::Key(key.to_owned())).collect()
 }
 
 impl Requests {

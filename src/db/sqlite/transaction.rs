@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::connection::{SqliteConnection, lock};
 use crate::db::announcer::Announcer;
-use crate::db::{DatabaseError, Notice, Row, Value};
+use crate::db::{DatabaseError, Row, Value};
+use crate::model::Change;
 
 /// A transaction on the only writing connection. If it is dropped without a commit, it is rolled back.
 #[derive(Debug)]
@@ -40,11 +41,11 @@ impl SqliteTransaction {
         parameters.iter().map(|parameters| connection.query(sql, parameters)).collect()
     }
 
-    /// Commits, then passes the notifications in `notices` to the listeners.
-    pub(in crate::db) fn commit(mut self, notices: &[Notice]) -> Result<(), DatabaseError> {
+    /// Commits, then passes `changes` to the listeners.
+    pub(in crate::db) fn commit(mut self, changes: &[Change]) -> Result<(), DatabaseError> {
         self.connection()?.control("COMMIT")?;
         self.open = false;
-        self.announcer.announce(notices);
+        self.announcer.announce(changes);
         Ok(())
     }
 

@@ -27,15 +27,20 @@ pub(super) async fn show(
     Authenticated(caller): Authenticated,
     PathOf(path): PathOf<MessagePath>,
 ) -> Result<Response, Error> {
-    let mut message = app.service.whole_message(&caller, &path.id).await?;
+    let (mut message, room) = app.service.whole_message(&caller, &path.id).await?;
     let mail_domain = app.service.mail_domain().clone();
-    let room = std::mem::take(&mut message.room);
-    // Parsing a large message takes time, so it runs on a blocking thread.
-    let writing = tokio::task::spawn_blocking(move || {
-        let details = details::details(&message.raw);
-        serde_json::to_vec(&message_details(message, details, &mail_domain))
+    let writing = room.run(move || {
+        let raw = std::mem::take(&mut message.raw);
+        let (mut details, size) = (details::details(&raw), raw.len());
+        drop(raw);
+        if details.message_id.is_none() {
+            details.message_id = restante_mail::threading(message.trace.as_bytes()).message_id;
+        }
+        serde_json::to_vec(&message_details(message, size, details, &mail_domain))
     });
-    let body = writing.await.map_err(Error::internal)??;
+    let (body, mut room) = writing.await.map_err(Error::internal)?;
+    let body = body?;
+    room.shrink(body.len());
     Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], room.hold(body)).into_response())
 }
 
@@ -55,10 +60,11 @@ pub(super) async fn download(
     Authenticated(caller): Authenticated,
     PathOf(path): PathOf<AttachmentPath>,
 ) -> Result<Response, Error> {
-    let Everything { raw, mut room, .. } = app.service.whole_message(&caller, &path.id).await?;
+    let (message, room) = app.service.whole_message(&caller, &path.id).await?;
     let index: usize = path.index.parse().map_err(|_| Error::AttachmentNotFound)?;
-    let decoding = tokio::task::spawn_blocking(move || details::attachment_content(&raw, index));
-    let (found, content) = decoding.await.map_err(Error::internal)?.ok_or(Error::AttachmentNotFound)?;
+    let decoding = room.run(move || details::attachment_content(&message.raw, index));
+    let (found, mut room) = decoding.await.map_err(Error::internal)?;
+    let (found, content) = found.ok_or(Error::AttachmentNotFound)?;
     room.shrink(content.len());
     let name = found.file_name.as_deref().map(safe_name).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("attachment-{index}"));
@@ -76,7 +82,7 @@ pub(super) fn describe_download(operation: TransformOperation<'_>) -> TransformO
         .refuses_as(&BUSY)
 }
 
-fn message_details(message: Everything, details: Details, mail_domain: &Domain) -> MessageDetails {
+fn message_details(message: Everything, size: usize, details: Details, mail_domain: &Domain) -> MessageDetails {
     let envelope = message.envelope;
     let header = |(name, value)| Header { name, value };
     let link = |link: details::Link| Link {
@@ -87,7 +93,7 @@ fn message_details(message: Everything, details: Details, mail_domain: &Domain) 
     let unsubscribe = |list: details::ListUnsubscribe| ListUnsubscribe { urls: list.urls, one_click: list.one_click };
     MessageDetails {
         id: message.id.to_string(),
-        size: message.raw.len(),
+        size,
         received_at: message.received_at.to_string(),
         envelope: Envelope {
             from: envelope.from,

@@ -33,7 +33,7 @@ pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOpera
 }
 
 pub(super) async fn replace(State(app): State<Arc<App>>, owned: OwnedInbox, body: Body) -> Result<Response, Error> {
-    let (body, _room) = read(body, app.limits.body, app.service.budget()).await?;
+    let (body, _room) = read(body, app.limits.body, app.service.budget(), owned.caller.key.0).await?;
     let faults = read_faults(&body)?;
     Ok(json(StatusCode::OK, &wire::faults(&app.service.set_faults(&owned.inbox, &faults).await?))?)
 }

@@ -23,7 +23,7 @@ pub(super) async fn create(
     Authenticated(caller): Authenticated,
     body: Body,
 ) -> Result<Response, Error> {
-    let (body, _room) = read(body, app.limits.body, app.service.budget()).await?;
+    let (body, _room) = read(body, app.limits.body, app.service.budget(), caller.key.0).await?;
     if !body.is_empty() {
         parse::<CreateInboxBody>(&body)?;
     }

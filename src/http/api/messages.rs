@@ -5,7 +5,6 @@ use std::sync::Arc;
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_LENGTH;
 use axum::response::Response;
 use restante_api::{ListMessagesQuery, Message, MessageList, MessagePath};
 
@@ -46,7 +45,7 @@ pub(super) async fn list(
 ) -> Result<Response, Error> {
     let matching = message_filter(query.matching)?;
     let filter = ListFilter { matching, before: given(query.before), limit: limit(query.limit)? };
-    let pages = app.service.list(&owned.inbox, &filter).await?;
+    let pages = app.service.list(&owned.caller, &owned.inbox, &filter).await?;
     stream::list(pages, app.service.mail_domain(), request_id).await
 }
 
@@ -72,11 +71,7 @@ pub(super) async fn raw(
     PathOf(path): PathOf<MessagePath>,
 ) -> Result<Response, Error> {
     let pieces = app.service.raw_message(&caller, &path.id).await?;
-    let size = pieces.size();
-    let name = format!("{}.eml", path.id.to_ascii_lowercase());
-    let mut response = download::attachment("message/rfc822", &name, stream::pieces(pieces, request_id))?;
-    response.headers_mut().insert(CONTENT_LENGTH, size.into());
-    Ok(response)
+    download::eml(&path.id, pieces, request_id)
 }
 
 pub(super) fn describe_raw(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -94,7 +89,7 @@ pub(super) async fn page(
     Authenticated(caller): Authenticated,
     PathOf(path): PathOf<MessagePath>,
 ) -> Result<Response, Error> {
-    frame::page(&app, &caller, &path.id, frame::Images::Own).await
+    frame::page(&app, &caller, &path.id, frame::Images::Own, "raw").await
 }
 
 pub(super) fn describe_page(operation: TransformOperation<'_>) -> TransformOperation<'_> {

@@ -22,8 +22,9 @@ use crate::wire;
 pub(super) async fn send(State(app): State<Arc<App>>, owned: OwnedInbox, body: Body) -> Result<Response, Error> {
     // Taken before the body is read, so that the number of a key's bodies in memory is limited like its sends.
     let place = app.service.begin_send(&owned.caller).await?;
-    let (body, _room) = read(body, app.limits.send_body, app.service.budget()).await?;
+    let (body, _room) = read(body, app.limits.send_body, app.service.budget(), owned.caller.key.0).await?;
     let draft = read_draft(&body)?;
+    drop(body);
     let id = app.service.send(place, &owned.caller, &owned.inbox, draft).await?;
     // The same for a local recipient, whose message has already arrived, because the contract has no other response.
     let accepted = SendAccepted { id: id.to_string(), status: OutgoingStatus::Queued.to_string() };

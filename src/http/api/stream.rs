@@ -11,7 +11,6 @@ use serde::Serialize;
 use crate::http::error::Error;
 use crate::http::request_id::RequestId;
 use crate::http::response::JSON;
-use crate::memory::Room;
 use crate::model::Domain;
 use crate::service::{MessagePages, Pieces, StoreError, StoredMessage};
 
@@ -87,16 +86,16 @@ pub(super) async fn message(
     mail_domain: &Domain,
     request_id: RequestId,
 ) -> Result<Response, Error> {
-    let room = message.parts.room();
+    let is_whole = message.parts.is_whole();
     let mut json = MessageJson::new(message, mail_domain)?;
     let size = json.size();
-    if let Some(room) = room {
+    if is_whole {
         let mut body = json.head;
         while let Some(piece) = json.parts.next().await? {
             body.extend_from_slice(&piece);
         }
         body.extend_from_slice(&json.tail);
-        return Ok(([(CONTENT_TYPE, JSON)], room.hold(body)).into_response());
+        return Ok(([(CONTENT_TYPE, JSON)], body).into_response());
     }
     let steps = stream::try_unfold(Some(json), async |json| {
         let Some(mut json) = json else { return Ok(None) };
@@ -111,14 +110,6 @@ pub(super) async fn message(
     });
     let body = Body::from_stream(steps.inspect_err(move |error| request_id.log_failure(error)));
     Ok(([(CONTENT_TYPE, JSON.to_owned()), (CONTENT_LENGTH, size.to_string())], body).into_response())
-}
-
-/// Bytes of a message as a response body.
-pub(super) fn pieces(pieces: Pieces, request_id: RequestId) -> Body {
-    let steps = stream::try_unfold(pieces, async |mut pieces| {
-        Ok::<_, StoreError>(pieces.next().await?.map(|piece| (piece, pieces)))
-    });
-    Body::from_stream(steps.inspect_err(move |error| request_id.log_failure(error)))
 }
 
 /// A list that is being sent.
@@ -179,24 +170,21 @@ impl List {
         {
             self.page = page.into_iter();
         }
-        let room = self.write_page(&mut chunk).await?;
+        self.write_page(&mut chunk).await?;
         if self.large.is_none() && self.page.as_slice().is_empty() && self.pages.are_over() {
             chunk.extend_from_slice(CLOSING);
             self.is_over = true;
         }
-        Ok(Some(room.hold(chunk)))
+        Ok(Some(self.pages.room().hold(chunk)))
     }
 
-    /// Writes the rest of the page up to the head of its next large message; returns the memory reservation of what was
-    /// written.
-    async fn write_page(&mut self, chunk: &mut Vec<u8>) -> Result<Room, Error> {
-        let mut room = Room::default();
+    /// Writes the rest of the page up to the head of its next large message.
+    async fn write_page(&mut self, chunk: &mut Vec<u8>) -> Result<(), Error> {
         for message in self.page.by_ref() {
             if std::mem::replace(&mut self.sent_any, true) {
                 chunk.push(b',');
             }
             let is_whole = message.parts.is_whole();
-            room = message.parts.room().unwrap_or(room);
             let mut json = MessageJson::new(message, &self.mail_domain)?;
             chunk.append(&mut json.head);
             if !is_whole {
@@ -208,6 +196,6 @@ impl List {
             }
             chunk.append(&mut json.tail);
         }
-        Ok(room)
+        Ok(())
     }
 }

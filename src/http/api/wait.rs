@@ -24,6 +24,7 @@ pub(super) async fn wait(
 ) -> Result<Response, Error> {
     let filter = message_filter(query.matching)?;
     let message = app.service.wait(&owned.caller, &owned.inbox, &filter, timeout(&query.timeout)).await?;
+    let message = app.service.with_memory(&owned.caller, message).await?;
     stream::message(message, app.service.mail_domain(), request_id).await
 }
 

@@ -106,7 +106,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let (now, mail_domain) = (app.service.clock().now(), app.service.mail_domain());
-    let mail = app.service.mail(page.project.id, &filters.filter(mail_domain, now), PAGE).await.map_err(Error::from)?;
+    let mail = app.service.mail(&page.caller(), &filters.filter(mail_domain, now), PAGE).await.map_err(Error::from)?;
     let rows: Vec<MailRow> = mail.messages.into_iter().map(|message| row(message, &page, mail_domain, now)).collect();
     let is_stopped = filters.is_any && mail.next.is_some() && rows.len() < PAGE;
     let progress = is_stopped.then(|| search_progress(mail.compared, rows.len()));

@@ -15,8 +15,9 @@ use crate::http::query::Query;
 use crate::model::{Message, OutgoingId};
 use crate::service::{Draft, ServiceError};
 
-/// Lines of a message that a reply quotes.
+/// Lines of a message that a reply quotes, and their bytes.
 const QUOTED_LINES: usize = 200;
+const QUOTED_BYTES: usize = 64 * 1024;
 
 #[derive(Template)]
 #[template(path = "compose.html")]
@@ -41,7 +42,7 @@ struct Fields {
 
 pub(super) async fn show(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, PageError> {
     let fields = match query.first("reply") {
-        Some(id) => Fields::reply_to(&app.service.message(&page.of.caller(), &id).await?)?,
+        Some(id) => Fields::reply_to(&app.service.message_start(&page.of.caller(), &id).await?)?,
         None => Fields::default(),
     };
     Ok(html(&compose_page(&app, &page, fields))?)
@@ -84,7 +85,7 @@ impl Fields {
 
 /// The quoted text of a message for a reply (RFC 3676, section 4.5), with empty lines above for the answer.
 fn quoted(from: &str, text: &str) -> String {
-    let lines = text.lines().take(QUOTED_LINES);
+    let lines = text[..text.floor_char_boundary(QUOTED_BYTES)].lines().take(QUOTED_LINES);
     let quote: String =
         lines.map(|line| format!(">{}{line}\n", if line.starts_with('>') { "" } else { " " })).collect();
     if quote.is_empty() { quote } else { format!("\n\n{from} wrote:\n{quote}") }

@@ -99,7 +99,7 @@ async fn inboxes(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Foun
 async fn messages(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Found>, Error> {
     let text = local_part(wanted, app.service.mail_domain()).to_owned();
     let filter = MailFilter { text, ..MailFilter::default() };
-    let found = app.service.mail(page.project.id, &filter, MOST).await?;
+    let found = app.service.mail(&page.caller(), &filter, MOST).await?;
     let found = found.messages.into_iter().map(|message| Found {
         kind: "Message",
         url: page.path(&format!("/inboxes/{}/messages/{}", path_segment(message.inbox_id.as_str()), message.id)),

@@ -94,7 +94,7 @@ async fn admit(app: &App, access: Access, request: &mut Request, visit: &mut Vis
         visit.inbox = param("inbox").map(str::to_owned);
     }
     if is_change {
-        let form = read_form(app, access, request).await?;
+        let form = read_form(app, access, visit.session.as_ref(), request).await?;
         let is_fresh = visit.session.as_ref().is_some_and(|session| form.text("csrf") == session.csrf_token);
         if access != Access::Public && !is_fresh {
             return Err(Error::StaleForm);
@@ -127,7 +127,7 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Reads the form.
-async fn read_form(app: &App, access: Access, request: &mut Request) -> Result<Form, Error> {
+async fn read_form(app: &App, access: Access, session: Option<&Session>, request: &mut Request) -> Result<Form, Error> {
     let route = request.extensions().get::<MatchedPath>().cloned();
     let limit = match access {
         Access::Public => PUBLIC_FORM_BYTES,
@@ -135,7 +135,8 @@ async fn read_form(app: &App, access: Access, request: &mut Request) -> Result<F
         _ => FORM_BYTES,
     };
     let body = std::mem::replace(request.body_mut(), Body::empty());
-    let (body, room) = read(body, limit, app.service.budget()).await?;
+    let holder = session.map(Session::holder).unwrap_or_default();
+    let (body, room) = read(body, limit, app.service.budget(), holder).await?;
     let most = match route {
         Some(route) if route.as_str().ends_with("/delete-inboxes") => MOST_CHOSEN,
         _ => MOST_PAIRS,

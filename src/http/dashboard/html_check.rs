@@ -4,6 +4,7 @@
 use askama::Template;
 use restante_mail::check::{self, Used};
 use restante_mail::details::{Details, ListUnsubscribe};
+use restante_mail::view::Shown;
 
 use super::when::size;
 
@@ -41,9 +42,9 @@ struct FeatureRow {
 }
 
 impl CheckView {
-    pub(super) fn new(html: &str, details: &Details) -> Self {
-        let check = check::check(html);
-        let mut verdicts = vec![size_verdict(html.len())];
+    pub(super) fn new(html: &Shown, details: &Details) -> Self {
+        let check = check::check(&html.start);
+        let mut verdicts = vec![size_verdict(html.bytes)];
         if check.images > 0 {
             verdicts.push(match check.without_alt {
                 0 => good(format!("All {} images have an alt attribute (possibly empty).", check.images)),

@@ -19,5 +19,5 @@ pub(super) async fn html(
     query: Query,
 ) -> Result<Response, PageError> {
     let images = if query.first("images").as_deref() == Some("show") { Images::All } else { Images::Own };
-    Ok(frame::page(&app, &page.caller(), &message, images).await?)
+    Ok(frame::page(&app, &page.caller(), &message, images, "eml").await?)
 }

@@ -10,7 +10,7 @@ use super::deletions::Undo;
 use super::failure::PageError;
 use super::faults::FaultsPanel;
 use super::notices::Notices;
-use super::page::{NavPlace, Shell, given, html, subject, with_query};
+use super::page::{NavPlace, Shell, given, html, html_in, subject, with_query};
 use super::parts::MessagePath;
 use super::reader::{MessageView, ReaderQuery};
 use super::start::Setup;
@@ -20,8 +20,8 @@ use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{InboxKind, MailFilter, Message, Timestamp};
-use crate::service::ListedMessage;
+use crate::model::{InboxKind, MailFilter, Timestamp};
+use crate::service::{Found, ListedMessage};
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -56,7 +56,7 @@ struct MessagesPage {
 enum Pane {
     Idle,
     Waits,
-    Message(Message),
+    Message(Found),
 }
 
 struct InboxPanel {
@@ -88,8 +88,8 @@ pub(super) async fn show(
     Params(MessagePath { message }): Params<MessagePath>,
     query: Query,
 ) -> Result<Response, PageError> {
-    let message = app.service.message(&page.of.caller(), &message).await?;
-    if message.inbox_id != page.inbox.id {
+    let message = app.service.find_message(&page.of.caller(), &message).await?;
+    if *message.inbox_id() != page.inbox.id {
         return Err(Error::MessageNotFound.into());
     }
     respond(&app, &page, &query, Pane::Message(message)).await
@@ -112,9 +112,9 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         before: query.first("before").and_then(|position| position.parse().ok()),
         ..MailFilter::default()
     };
-    let found = app.service.mail(page.inbox.project, &filter, PAGE).await?;
+    let found = app.service.mail(&page.of.caller(), &filter, PAGE).await?;
     let (base, now) = (page.path(), app.service.clock().now());
-    let open_id = open.as_ref().map(|open| open.id);
+    let open_id = open.as_ref().map(Found::id);
     // The next message is shown in the same tab.
     let tab = query.first("tab");
     let row = |message: ListedMessage| {
@@ -127,18 +127,12 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     let older = |before: i64| with_query(&base, &[("q", search.as_deref()), ("before", Some(&before.to_string()))]);
     let more = found.next.map(older);
     let address = page.inbox.address(app.service.mail_domain());
-    let title = open.as_ref().map_or(address.as_str(), |open| subject(&open.subject));
+    let title = open.as_ref().map_or(address.as_str(), |open| subject(open.subject())).to_owned();
     let shell = page.of.shell(title, NavPlace::Inboxes).live(format!("{base}/events"), seen);
     let waits = WaitsView::read(app, page, query.first("explain").as_deref(), open.is_none()).await?;
     let notices = Notices::read(app, &page.inbox, &waits).await?;
-    let message = match open {
-        Some(message) => {
-            let query = ReaderQuery::new(query, search.clone());
-            Some(MessageView::read(app, page, message, &query).await?)
-        }
-        None => None,
-    };
-    Ok(html(&MessagesPage {
+    let reader = ReaderQuery::new(query, search.clone());
+    let mut shown = MessagesPage {
         shell,
         inboxes: page.of.path("/inboxes"),
         inbox: inbox_panel(app, page, address, now).await?,
@@ -153,8 +147,13 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         notices,
         waits,
         is_waits,
-        message,
-    })?)
+        message: None,
+    };
+    let Some(open) = open else { return Ok(html(&shown)?) };
+    // Last, so that no other reservation is made while the page has one for the message.
+    let (message, room) = MessageView::read(app, page, open, &reader).await?;
+    shown.message = Some(message);
+    Ok(html_in(room, &shown)?)
 }
 
 async fn inbox_panel(app: &App, page: &InboxPage, address: String, now: Timestamp) -> Result<InboxPanel, Error> {

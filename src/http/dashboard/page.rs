@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use super::assets;
 use super::failure::sentence;
 use crate::http::error::Error;
+use crate::memory::Room;
 use crate::model::{Domain, Project};
 use crate::service::Session;
 
@@ -180,8 +181,17 @@ impl Navigation {
 /// # Errors
 /// [`Error::Internal`] if it cannot be rendered.
 pub(super) fn html(page: &impl Template) -> Result<Response, Error> {
+    html_in(Room::default(), page)
+}
+
+/// A page as a response which keeps a reservation until it is sent.
+///
+/// # Errors
+/// [`Error::Internal`] if it cannot be rendered.
+pub(super) fn html_in(mut room: Room, page: &impl Template) -> Result<Response, Error> {
     let body = page.render().map_err(Error::internal)?;
-    let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], body).into_response();
+    room.shrink(body.len());
+    let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], room.hold(body.into())).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     // With no-referrer, the Origin of a form would be null. Both values send nothing to other sites.

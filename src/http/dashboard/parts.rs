@@ -13,10 +13,10 @@ use super::page::given;
 use super::visit::{Params, ProjectPage};
 use super::when::size;
 use crate::http::App;
-use crate::http::download::{POLICY, attachment, safe_name};
+use crate::http::download::{POLICY, attachment, eml as eml_download, safe_name};
 use crate::http::error::Error;
+use crate::http::request_id::RequestId;
 use crate::memory::Room;
-use crate::model::Source;
 use restante_mail::anatomy::{self, PartContent, PartSummary};
 
 /// The message of a path.
@@ -65,11 +65,11 @@ pub(super) fn part_rows(parts: &[PartSummary], base: &str) -> Vec<PartRow> {
 pub(super) async fn eml(
     State(app): State<Arc<App>>,
     page: ProjectPage,
+    request_id: RequestId,
     Params(MessagePath { message }): Params<MessagePath>,
 ) -> Result<Response, PageError> {
-    let Source { raw, room } = app.service.message_source(&page.caller(), &message).await?;
-    let name = format!("{}.eml", message.to_ascii_lowercase());
-    Ok(attachment("message/rfc822", &name, room.hold(raw))?)
+    let pieces = app.service.raw_message(&page.caller(), &message).await?;
+    Ok(eml_download(&message, pieces, request_id)?)
 }
 
 pub(super) async fn download(
@@ -95,8 +95,11 @@ pub(super) async fn image(
 }
 
 async fn find(app: &App, page: &ProjectPage, path: &PartPath) -> Result<(PartContent, Room), Error> {
-    let Source { raw, room } = app.service.message_source(&page.caller(), &path.message).await?;
+    let (message, room) = app.service.whole_message(&page.caller(), &path.message).await?;
     let index = path.part;
-    let reading = tokio::task::spawn_blocking(move || anatomy::part(&raw, index));
-    Ok((reading.await.map_err(Error::internal)?.ok_or(Error::NotFound)?, room))
+    let reading = room.run(move || anatomy::part(&message.raw, index));
+    let (part, mut room) = reading.await.map_err(Error::internal)?;
+    let part = part.ok_or(Error::NotFound)?;
+    room.shrink(part.bytes.len());
+    Ok((part, room))
 }

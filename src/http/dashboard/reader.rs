@@ -11,17 +11,17 @@ use super::visit::InboxPage;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Everything, Message, Parts, Timestamp};
-use crate::service::ServiceError;
-use restante_mail::details::{self, Details, Link};
+use crate::memory::Room;
+use crate::model::{Everything, Timestamp};
+use crate::service::Found;
+use restante_mail::details::Link;
+use restante_mail::view::{self, SHOWN_BYTES};
 use restante_mail::{Recognised, Rule, anatomy, display};
 
-/// Bytes of text or raw message that a page shows; the download has all of it.
-const SHOWN_BYTES: usize = 1024 * 1024;
-/// A message with this many links may have more: the parser stops at 10,000 links or 4 MiB of them, and one has at most
-/// 64 KiB.
-const MOST_LINKS: usize = 10_000;
-const MOST_LINK_BYTES: usize = (4 * 1024 - 64) * 1024;
+/// The maximum number of links that a page shows.
+const MAX_LINKS: usize = 1_000;
+/// Characters of the line with the code that a page shows.
+const LINE_CHARACTERS: usize = 1_000;
 
 /// The widths at which the HTML is shown; the first uses all available space.
 const WIDTHS: [&str; 4] = ["Fit", "Phone", "Tablet", "Desktop"];
@@ -134,15 +134,38 @@ struct Remote {
 
 /// The content of the selected tab.
 enum View {
-    Html { url: String, width: String, is_dark: bool, widths: Vec<Choice>, schemes: Vec<Choice>, remote: Remote },
-    Text { text: Option<String>, is_cut: bool },
+    Html {
+        url: String,
+        width: String,
+        is_dark: bool,
+        widths: Vec<Choice>,
+        schemes: Vec<Choice>,
+        remote: Remote,
+        is_cut: bool,
+    },
+    Text {
+        text: Option<String>,
+        is_cut: bool,
+    },
     Check(CheckView),
-    HtmlSource { pieces: Vec<Piece>, is_cut: bool },
-    Links { links: Vec<LinkRow>, is_cut: bool },
+    HtmlSource {
+        pieces: Vec<Piece>,
+        is_cut: bool,
+    },
+    Links {
+        links: Vec<LinkRow>,
+        is_cut: bool,
+    },
     Code(Option<CodeView>),
-    Headers(Vec<(String, String)>),
+    Headers {
+        fields: Vec<(String, String)>,
+        more: usize,
+    },
     Parts(Vec<PartRow>),
-    Source { source: String, is_cut: bool },
+    Source {
+        source: String,
+        is_cut: bool,
+    },
 }
 
 /// A link with its text.
@@ -164,8 +187,15 @@ impl LinkRow {
 
 struct CodeView {
     code: String,
-    rule: Option<&'static str>,
+    rule: &'static str,
     line: Option<String>,
+}
+
+impl CodeView {
+    fn new(found: Recognised) -> Self {
+        let line = given(found.line.chars().take(LINE_CHARACTERS).collect());
+        Self { code: found.code, rule: explanation(found.rule), line }
+    }
 }
 
 /// A message with the results of parsing its source.
@@ -174,59 +204,53 @@ struct Opened {
     url: String,
     /// The URL of its parts.
     parts_url: String,
-    /// Its envelope, and the memory that it takes.
+    /// Its envelope; its bytes have been read and dropped.
     everything: Everything,
-    raw: Vec<u8>,
-    anatomy: anatomy::Anatomy,
-    details: Details,
-    parts: Parts,
+    shown: view::View,
 }
 
 impl MessageView {
     pub(super) async fn read(
         app: &App,
         page: &InboxPage,
-        message: Message,
+        message: Found,
         query: &ReaderQuery,
-    ) -> Result<Self, Error> {
-        let opened = Opened::read(app, page, &message).await?;
-        let has_html = !opened.parts.html.is_empty();
+    ) -> Result<(Self, Room), Error> {
+        let (opened, room) = Opened::read(app, page, message).await?;
+        let has_html = opened.shown.html.bytes > 0;
         let tab = query.tab.unwrap_or(if has_html { Tab::Html } else { Tab::Text });
         let tab = if tab.needs_html() && !has_html { Tab::Text } else { tab };
         let inbox_url = page.path();
         let address = page.inbox.address(app.service.mail_domain());
-        Ok(Self {
-            subject: subject(&message.subject).to_owned(),
+        let shown = Self {
+            subject: subject(&opened.everything.subject).to_owned(),
             letter: opened.letter(&address, app.service.clock().now()),
-            reply_url: format!("{inbox_url}/send?reply={}", message.id),
+            reply_url: format!("{inbox_url}/send?reply={}", opened.everything.id),
             inbox_url,
             eml_url: format!("{}/eml", opened.parts_url),
             delete_url: format!("{}/delete", opened.url),
             csrf: page.of.session.csrf_token.clone(),
-            code: given(opened.parts.otp.clone()),
-            over_budget: opened.anatomy.over_budget.map(|budget| budget.to_string()),
+            code: opened.shown.details.code.as_ref().map(|found| found.code.clone()),
+            over_budget: opened.shown.anatomy.over_budget.map(|budget| budget.to_string()),
             tabs: opened.tabs(tab, has_html, query.search.as_deref()),
             view: opened.view(tab, query),
-        })
+        };
+        Ok((shown, room))
     }
 }
 
 impl Opened {
-    async fn read(app: &App, page: &InboxPage, message: &Message) -> Result<Self, Error> {
-        let mut everything = app.service.whole_message(&page.of.caller(), &message.id.to_string()).await?;
+    async fn read(app: &App, page: &InboxPage, message: Found) -> Result<(Self, Room), Error> {
+        let (mut everything, room) = app.service.read_message(&page.of.caller(), message).await?;
         let raw = std::mem::take(&mut everything.raw);
-        // Parsing a large message takes time, so it runs on a blocking thread.
-        let reading = tokio::task::spawn_blocking(move || (details::with_anatomy(&raw), raw));
-        let ((anatomy, details), raw) = reading.await.map_err(Error::internal)?;
-        Ok(Self {
-            url: format!("{}/messages/{}", page.path(), message.id),
-            parts_url: page.of.path(&format!("/messages/{}", message.id)),
+        let (shown, room) = room.run(move || view::view(&raw)).await.map_err(Error::internal)?;
+        let opened = Self {
+            url: format!("{}/messages/{}", page.path(), everything.id),
+            parts_url: page.of.path(&format!("/messages/{}", everything.id)),
             everything,
-            raw,
-            anatomy,
-            details,
-            parts: message.parts.read().map_err(ServiceError::from)?,
-        })
+            shown,
+        };
+        Ok((opened, room))
     }
 
     fn tabs(&self, current: Tab, has_html: bool, search: Option<&str>) -> Vec<Choice> {
@@ -240,53 +264,43 @@ impl Opened {
 
     fn count(&self, tab: Tab) -> usize {
         match tab {
-            Tab::Links => self.details.links.len(),
-            Tab::Parts => self.anatomy.parts.iter().filter(|part| part.is_attachment || part.is_image).count(),
+            Tab::Links => self.shown.details.links.len(),
+            Tab::Parts => self.shown.anatomy.parts.iter().filter(|part| part.is_attachment || part.is_image).count(),
             _ => 0,
         }
     }
 
     fn view(self, tab: Tab, query: &ReaderQuery) -> View {
+        if tab == Tab::Html {
+            return self.html(query);
+        }
+        let view::View { anatomy, details, text, html, source } = self.shown;
         match tab {
-            Tab::Html => self.html(query),
-            Tab::Text => {
-                let is_cut = self.parts.text.len() > SHOWN_BYTES;
-                View::Text { text: given(shown(self.parts.text)), is_cut }
-            }
-            Tab::Links => {
-                let links = self.details.links;
-                let bytes: usize = links.iter().map(|link| link.url.len()).sum();
-                let is_cut = links.len() >= MOST_LINKS || bytes > MOST_LINK_BYTES;
-                View::Links { is_cut, links: links.into_iter().map(LinkRow::new).collect() }
-            }
-            Tab::Code => View::Code(code_view(self.parts.otp, self.details.code)),
+            Tab::Html | Tab::HtmlSource => View::HtmlSource { is_cut: html.is_cut(), pieces: pieces(&html.start) },
+            Tab::Text => View::Text { is_cut: text.is_cut(), text: given(text.start) },
+            Tab::Links => links_view(details.links),
+            Tab::Code => View::Code(details.code.map(CodeView::new)),
             Tab::Headers => {
                 // The fields that this server has added come first.
                 let mut fields = anatomy::dissect(self.everything.trace.as_bytes()).fields;
-                fields.extend(self.anatomy.fields);
-                View::Headers(fields)
+                fields.extend(anatomy.fields);
+                View::Headers { fields, more: anatomy.more_fields }
             }
-            Tab::Parts => View::Parts(part_rows(&self.anatomy.parts, &self.parts_url)),
-            Tab::Check => View::Check(CheckView::new(&self.parts.html, &self.details)),
-            Tab::HtmlSource => {
-                let is_cut = self.parts.html.len() > SHOWN_BYTES;
-                View::HtmlSource { pieces: pieces(&shown(self.parts.html)), is_cut }
-            }
-            Tab::Source => {
-                let is_cut = self.raw.len() > SHOWN_BYTES;
-                View::Source { source: shown(String::from_utf8_lossy(&self.raw).into_owned()), is_cut }
-            }
+            Tab::Parts => View::Parts(part_rows(&anatomy.parts, &self.parts_url)),
+            Tab::Check => View::Check(CheckView::new(&html, &details)),
+            Tab::Source => View::Source { is_cut: source.is_cut(), source: source.start },
         }
     }
 
     fn letter(&self, recipient: &str, now: Timestamp) -> Letter {
         let (envelope, received_at) = (&self.everything.envelope, self.everything.received_at);
-        Letter::new(&self.details, envelope, recipient, self.raw.len(), received_at, now, &self.parts_url)
+        let bytes = self.shown.source.bytes;
+        Letter::new(&self.shown.details, envelope, recipient, bytes, received_at, now, &self.parts_url)
     }
 
     /// The images that the HTML would load from other hosts.
     fn remote(&self, query: &ReaderQuery) -> Remote {
-        let text = match display::remote_images(&self.parts.html) {
+        let text = match display::remote_images(&self.shown.html.start) {
             0 => None,
             1 if query.with_images => Some("1 remote image is shown".to_owned()),
             1 => Some("1 remote image is blocked".to_owned()),
@@ -315,6 +329,7 @@ impl Opened {
         View::Html {
             url: with_query(&format!("{}/html", self.parts_url), &[("images", query.with_images.then_some("show"))]),
             remote: self.remote(query),
+            is_cut: self.shown.html.is_cut(),
             width: query.width.to_ascii_lowercase(),
             is_dark: query.is_dark,
             widths: WIDTHS.map(|width| choice(width, width, query.is_dark)).into(),
@@ -323,18 +338,14 @@ impl Opened {
     }
 }
 
-/// The start of a text, as long as a page shows it.
-fn shown(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(SHOWN_BYTES));
-    text
-}
-
-/// The code that the API returns, with the reason if the reason belongs to this code.
-fn code_view(code: String, recognised: Option<Recognised>) -> Option<CodeView> {
-    let recognised = recognised.filter(|recognised| recognised.code == code);
-    let rule = recognised.as_ref().map(|recognised| explanation(recognised.rule));
-    let line = recognised.and_then(|recognised| given(recognised.line));
-    given(code).map(|code| CodeView { code, rule, line })
+fn links_view(links: Vec<Link>) -> View {
+    let (count, mut bytes) = (links.len(), 0);
+    let fits = |link: &Link| {
+        bytes += link.url.len() + link.text.as_ref().map_or(0, String::len);
+        bytes <= SHOWN_BYTES
+    };
+    let links: Vec<_> = links.into_iter().take(MAX_LINKS).take_while(fits).map(LinkRow::new).collect();
+    View::Links { is_cut: links.len() < count, links }
 }
 
 fn explanation(rule: Rule) -> &'static str {

@@ -16,7 +16,7 @@ use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{ProjectId, RefusalFilter, RefusedMail, Watched};
+use crate::model::{ProjectId, RefusalFilter, RefusalReason, RefusedMail, Watched};
 
 /// The options of the time filter: the word in the query, the label, and the hours.
 const TIMES: [(&str, &str, u64); 3] = [("hour", "Last hour", 1), ("day", "Last day", 24), ("week", "Last week", 168)];
@@ -87,7 +87,7 @@ impl List {
         let mut filter = RefusalFilter { project, ..RefusalFilter::default() };
         let known = app.service.refusals(&filter).await?;
         filter.text = search.clone().unwrap_or_default();
-        filter.reason.clone_from(&reason);
+        filter.reason = reason.clone().map(RefusalReason::from_label);
         filter.since = hours.map(|hours| now.before(Duration::from_secs(hours * 3_600)));
         let is_filtered = search.is_some() || reason.is_some() || hours.is_some();
         let reasons = reasons(&known, reason.as_deref());
@@ -106,7 +106,7 @@ async fn names(app: &App) -> Result<HashMap<uuid::Uuid, String>, Error> {
 
 /// The reasons that occur, and the one that is chosen.
 fn reasons(known: &[(ProjectId, RefusedMail)], chosen: Option<&str>) -> Vec<Choice> {
-    let mut words: Vec<&str> = known.iter().map(|(_, refused)| refused.reason.as_str()).collect();
+    let mut words: Vec<&str> = known.iter().map(|(_, refused)| refused.reason.label()).collect();
     words.extend(chosen);
     words.sort_unstable();
     words.dedup();
@@ -127,7 +127,7 @@ fn times(chosen: Option<&str>) -> Vec<Choice> {
 fn row(app: &App, project: Option<String>, refused: RefusedMail) -> RefusedRow {
     RefusedRow {
         remedy: remedy(&refused, app.service.mail_domain()),
-        reason: refused.reason.replace('_', " "),
+        reason: refused.reason.label().replace('_', " "),
         sender: given(refused.sender_address().to_owned()),
         recipient: given(refused.recipient_address().to_owned()),
         reply: refused.reply,

@@ -1,15 +1,17 @@
 //! One connection: hyper with limits on the head of a request, and on how long a client may neither send nor read.
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use axum::http::header::{CONNECTION, HeaderValue};
-use axum::response::Response;
+use bytes::Bytes;
 use hyper::Request;
-use hyper::body::Incoming;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -20,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::Peer;
+use super::places::{Busy, Place};
 
 /// How long the head of a connection's first request may take to arrive.
 const FIRST_HEAD: Duration = Duration::from_secs(10);
@@ -33,15 +36,24 @@ const HEADER_BYTES: usize = 32 * 1024;
 /// How many bytes are buffered for reading and writing.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Serves a client until it disconnects, or until `stop` is cancelled and the running response has ended.
-pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, peer: Peer, router: Router, stop: CancellationToken) {
+/// Serves a client until it disconnects, until its place is given to another client while it is idle, or until `stop` is
+/// cancelled and the running response has ended.
+pub(super) async fn serve(
+    stream: impl AsyncRead + AsyncWrite,
+    peer: Peer,
+    place: Arc<Place>,
+    router: Router,
+    stop: CancellationToken,
+) {
+    // Declared first, so that it is dropped after the connection and its request.
+    let place = Ended(place);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(STALLED));
     let stream = pin!(stream);
     let has_request = AtomicBool::new(false);
     let answer = service_fn(|request| {
         has_request.store(true, Ordering::Relaxed);
-        answer(&router, peer, &stop, request)
+        answer(&router, peer, place.0.busy(), &stop, request)
     });
     let mut connection = pin!(
         Builder::new()
@@ -57,6 +69,7 @@ pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, peer: Peer, route
         biased;
         ended = connection.as_mut() => return log(ended),
         () = stop.cancelled() => false,
+        () = place.0.lost() => place.0.is_idle(),
         () = sleep(FIRST_HEAD) => !has_request.load(Ordering::Relaxed),
     };
     if early {
@@ -66,17 +79,56 @@ pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, peer: Peer, route
         biased;
         ended = connection.as_mut() => return log(ended),
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        () = place.0.lost() => {
+            if place.0.is_idle() {
+                return;
+            }
+            connection.as_mut().graceful_shutdown();
+        }
     }
     log(connection.await);
+}
+
+/// Frees the place of a connection when it is dropped.
+struct Ended(Arc<Place>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// The body of a response. The connection is busy until all of it was passed to hyper.
+struct BusyBody {
+    body: axum::body::Body,
+    _busy: Busy,
+}
+
+impl Body for BusyBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(task)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// A response during a stop says that it is the last one on its connection.
 fn answer(
     router: &Router,
     peer: Peer,
+    busy: Busy,
     stop: &CancellationToken,
     mut request: Request<Incoming>,
-) -> impl Future<Output = Result<Response, Infallible>> + use<> {
+) -> impl Future<Output = Result<hyper::Response<BusyBody>, Infallible>> + use<> {
     request.extensions_mut().insert(peer);
     let (running, stop) = (router.clone().oneshot(request), stop.clone());
     async move {
@@ -84,7 +136,7 @@ fn answer(
         if stop.is_cancelled() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        Ok(response)
+        Ok(response.map(|body| BusyBody { body, _busy: busy }))
     }
 }
 
@@ -96,23 +148,29 @@ fn log(ended: hyper::Result<()>) {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{IpAddr, Ipv4Addr};
 
     use axum::routing::get;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
     use tokio::task::JoinHandle;
     use tokio::time::Instant;
 
+    use super::super::places::Places;
     use super::*;
+    use crate::admission::Admission;
 
+    const PEER: Peer = Peer(IpAddr::V4(Ipv4Addr::LOCALHOST));
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    fn place() -> Arc<Place> {
+        Places::new(Admission::new(1, 1, Vec::new())).take(PEER.0).unwrap()
+    }
 
     /// A client of a server whose responses have the body `body`.
     fn connect(body: &'static str) -> (DuplexStream, JoinHandle<()>) {
         let (client, stream) = duplex(1_000);
         let router = Router::new().route("/", get(move || async move { body }));
-        let peer = Peer(Ipv4Addr::LOCALHOST.into());
-        (client, tokio::spawn(serve(stream, peer, router, CancellationToken::new())))
+        (client, tokio::spawn(serve(stream, PEER, place(), router, CancellationToken::new())))
     }
 
     /// After how many seconds the server closes the connection.
@@ -159,8 +217,7 @@ mod tests {
     async fn a_stop_closes_a_connection_that_has_sent_nothing() {
         let (_client, stream) = duplex(1_000);
         let stop = CancellationToken::new();
-        let peer = Peer(Ipv4Addr::LOCALHOST.into());
-        let serving = tokio::spawn(serve(stream, peer, Router::new(), stop.clone()));
+        let serving = tokio::spawn(serve(stream, PEER, place(), Router::new(), stop.clone()));
         tokio::task::yield_now().await;
         stop.cancel();
         assert_eq!(seconds_until_the_end(serving).await, 0);

@@ -4,13 +4,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use restante_mail::details::{self, Attachment};
 
-use super::{Answer, Tools};
+use super::{Answer, HeldRoom, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
 use crate::mcp::output::{self, NOTICE};
 use crate::mcp::text;
-use crate::model::{Everything, Message};
-use crate::service::{Caller, ListFilter, ServiceError};
+use crate::model::Everything;
+use crate::service::{Caller, ListFilter};
 
 /// The largest attachment that is returned.
 const LARGEST_ATTACHMENT: usize = 1024 * 1024;
@@ -48,7 +48,7 @@ impl Tools {
         }
         let matching = input.filter.resolve()?;
         let filter = ListFilter { matching, before: given(input.before), limit: Some(input.limit) };
-        let mut pages = self.service.list(&inbox, &filter).await?;
+        let mut pages = self.service.list(caller, &inbox, &filter).await?;
         let mut messages = Vec::new();
         while let Some(page) = pages.next_page().await? {
             messages.extend(page.into_iter().map(|message| output::Summary {
@@ -64,75 +64,58 @@ impl Tools {
         Answer::new(text::messages(&messages), &messages)
     }
 
-    pub(super) async fn get_message(&self, caller: &Caller, input: input::GetMessage) -> Result<Answer, ToolError> {
-        let message = self.service.message(caller, &input.message).await?;
+    pub(super) async fn get_message(
+        &self,
+        caller: &Caller,
+        held: &HeldRoom,
+        input: input::GetMessage,
+    ) -> Result<Answer, ToolError> {
         if !(1..=MOST_CHARACTERS).contains(&input.max_characters) {
             return Err(ToolError::InvalidField("max_characters"));
         }
         let shown = Shown { html: input.html, start: input.start, characters: input.max_characters };
-        let view = self.message_view(caller, message, shown).await?;
+        let view = self.message_view(caller, held, &input.message, shown).await?;
         Answer::new(text::message(&view, shown.start), &view)
     }
 
     pub(super) async fn message_view(
         &self,
         caller: &Caller,
-        message: Message,
+        held: &HeldRoom,
+        id: &str,
         shown: Shown,
     ) -> Result<output::Message, ToolError> {
-        let attachments = self.attachments(caller, &message).await?;
-        let parts = message.parts.read().map_err(ServiceError::from)?;
-        let (text, text_left) = text::part(&parts.text, shown.start, shown.characters);
-        let html = shown.html.then(|| text::part(&parts.html, shown.start, shown.characters));
-        let html_left = html.as_ref().map_or(0, |(_, left)| *left);
-        let all_links = parts.links.len();
-        let mut bytes = 0;
-        let fits = |link: &String| {
-            bytes += link.len();
-            bytes <= MOST_LINK_BYTES
-        };
-        let links: Vec<_> = parts.links.into_iter().take(MOST_LINKS).take_while(fits).collect();
-        Ok(output::Message {
-            notice: NOTICE.to_owned(),
-            id: message.id.to_string(),
-            inbox_id: message.inbox_id.to_string(),
-            received_at: message.received_at.to_string(),
-            from: message.from,
-            subject: message.subject,
-            otp: parts.otp,
-            links_left: all_links - links.len(),
-            links,
-            text,
-            text_left,
-            html: html.map(|(html, _)| html),
-            html_left,
-            attachments,
-        })
+        self.read(caller, held, id, move |message| view(message, shown)).await
     }
 
-    async fn attachments(&self, caller: &Caller, message: &Message) -> Result<Vec<output::AttachmentHead>, ToolError> {
-        let Everything { raw, room, .. } = self.service.whole_message(caller, &message.id.to_string()).await?;
-        // Parsing a large message takes time, so it runs on a blocking thread, which keeps the memory reservation.
-        let reading = tokio::task::spawn_blocking(move || {
-            let _room = room;
-            details::attachments(&raw)
-        });
-        let attachments = reading.await.map_err(ToolError::internal)?;
-        Ok(attachments.iter().take(MOST_ATTACHMENTS).enumerate().map(|(index, found)| head(index, found)).collect())
+    /// Reads a message, and runs `work` on it on a blocking thread.
+    async fn read<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        held: &HeldRoom,
+        id: &str,
+        work: impl FnOnce(Everything) -> T + Send + 'static,
+    ) -> Result<T, ToolError> {
+        if held.is_reserved() {
+            // The arguments are so large that they have taken memory.
+            return Err(ToolError::InvalidField("message"));
+        }
+        let (message, room) = self.service.whole_message(caller, id).await?;
+        let (done, room) = room.run(move || work(message)).await.map_err(ToolError::internal)?;
+        held.put(room);
+        Ok(done)
     }
 
     pub(super) async fn get_attachment(
         &self,
         caller: &Caller,
+        held: &HeldRoom,
         input: input::GetAttachment,
     ) -> Result<Answer, ToolError> {
-        let Everything { raw, room, id, .. } = self.service.whole_message(caller, &input.message).await?;
         let index = input.index;
-        let decoding = tokio::task::spawn_blocking(move || {
-            let _room = room;
-            details::attachment_content(&raw, index)
-        });
-        let (found, content) = decoding.await.map_err(ToolError::internal)?.ok_or(ToolError::AttachmentNotFound)?;
+        let decode = move |message: Everything| (message.id, details::attachment_content(&message.raw, index));
+        let (id, found) = self.read(caller, held, &input.message, decode).await?;
+        let (found, content) = found.ok_or(ToolError::AttachmentNotFound)?;
         if content.len() > LARGEST_ATTACHMENT {
             let url = format!("{}/v1/messages/{id}/attachments/{index}", self.installation.base_url);
             return Err(ToolError::AttachmentTooLarge { size: content.len(), url });
@@ -145,6 +128,38 @@ impl Tools {
         let (notice, encoding) = (NOTICE.to_owned(), encoding.to_owned());
         let attachment = output::Attachment { notice, head: head(index, &found), encoding, content };
         Answer::new(text::attachment(&attachment), &attachment)
+    }
+}
+
+fn view(message: Everything, shown: Shown) -> output::Message {
+    let parts = restante_mail::parse(&message.raw);
+    let attachments = details::attachments(&message.raw);
+    let attachments = attachments.iter().take(MOST_ATTACHMENTS).enumerate().map(|(index, found)| head(index, found));
+    let (text, text_left) = text::part(&parts.text, shown.start, shown.characters);
+    let html = shown.html.then(|| text::part(&parts.html, shown.start, shown.characters));
+    let html_left = html.as_ref().map_or(0, |(_, left)| *left);
+    let all_links = parts.links.len();
+    let mut bytes = 0;
+    let fits = |link: &String| {
+        bytes += link.len();
+        bytes <= MOST_LINK_BYTES
+    };
+    let links: Vec<_> = parts.links.into_iter().take(MOST_LINKS).take_while(fits).collect();
+    output::Message {
+        notice: NOTICE.to_owned(),
+        id: message.id.to_string(),
+        inbox_id: message.inbox_id.to_string(),
+        received_at: message.received_at.to_string(),
+        from: message.from,
+        subject: message.subject,
+        otp: parts.otp,
+        links_left: all_links - links.len(),
+        links,
+        text,
+        text_left,
+        html: html.map(|(html, _)| html),
+        html_left,
+        attachments: attachments.collect(),
     }
 }
 

@@ -7,7 +7,7 @@ mod messages;
 mod send;
 mod wait;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::request::Parts;
 use rmcp::RoleServer;
@@ -21,7 +21,7 @@ use super::input::{self, read};
 use super::protocol::Backend;
 use super::setup::Installation;
 use super::text;
-use crate::memory::Budget;
+use crate::memory::{Budget, Room};
 use crate::service::{Caller, Service, ServiceError};
 
 /// The tools on a service.
@@ -29,6 +29,29 @@ use crate::service::{Caller, Service, ServiceError};
 pub struct Tools {
     service: Service,
     installation: Arc<Installation>,
+}
+
+/// The memory reservation of a call, which its response keeps: a large body has one, and reading a message makes one.
+#[derive(Clone, Debug)]
+pub(super) struct HeldRoom(Arc<Mutex<Room>>);
+
+impl HeldRoom {
+    pub(super) fn new(room: Room) -> Self {
+        Self(Arc::new(Mutex::new(room)))
+    }
+
+    pub(super) fn take(&self) -> Room {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn put(&self, room: Room) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = room;
+    }
+
+    /// Whether the call has a reservation, so that it cannot make another one.
+    fn is_reserved(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_reserved()
+    }
 }
 
 /// The result of a tool: a readable text, and the same as data.
@@ -55,7 +78,13 @@ impl Tools {
         self.service.budget()
     }
 
-    async fn answer(&self, caller: &Caller, name: &str, arguments: JsonObject) -> Result<Answer, ToolError> {
+    async fn answer(
+        &self,
+        caller: &Caller,
+        held: &HeldRoom,
+        name: &str,
+        arguments: JsonObject,
+    ) -> Result<Answer, ToolError> {
         match name {
             "setup" => read::<input::Nothing>(arguments).and_then(|_| self.setup()),
             "create_inbox" => {
@@ -63,10 +92,10 @@ impl Tools {
                 self.create_inbox(caller).await
             }
             "delete_inbox" => self.delete_inbox(caller, read(arguments)?).await,
-            "wait_for_message" => self.wait_for_message(caller, read(arguments)?).await,
+            "wait_for_message" => self.wait_for_message(caller, held, read(arguments)?).await,
             "list_messages" => self.list_messages(caller, read(arguments)?).await,
-            "get_message" => self.get_message(caller, read(arguments)?).await,
-            "get_attachment" => self.get_attachment(caller, read(arguments)?).await,
+            "get_message" => self.get_message(caller, held, read(arguments)?).await,
+            "get_attachment" => self.get_attachment(caller, held, read(arguments)?).await,
             "send_message" => self.send_message(caller, read(arguments)?).await,
             "explain_missing" => self.explain_missing(caller, read(arguments)?).await,
             "set_faults" => self.set_faults(caller, read(arguments)?).await,
@@ -83,9 +112,12 @@ impl Tools {
 
 impl Backend for Tools {
     async fn call(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
-        let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>()).copied();
-        let answered = match caller {
-            Some(caller) => self.answer(&caller, &request.name, request.arguments.unwrap_or_default()).await,
+        let extensions = context.extensions.get::<Parts>().map(|parts| &parts.extensions);
+        let call = extensions.and_then(|extensions| Some((extensions.get::<Caller>()?, extensions.get::<HeldRoom>()?)));
+        let answered = match call {
+            Some((caller, held)) => {
+                self.answer(caller, held, &request.name, request.arguments.unwrap_or_default()).await
+            }
             None => Err(ServiceError::Unauthorized.into()),
         };
         match answered {

@@ -4,14 +4,19 @@
 use std::time::Duration;
 
 use super::messages::Shown;
-use super::{Answer, Tools};
+use super::{Answer, HeldRoom, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output, text};
 use crate::model::Inbox;
 use crate::service::{Caller, LONGEST_WAIT, MessageFilter, ServiceError, StoredMessage, pause_before_retry};
 
 impl Tools {
-    pub(super) async fn wait_for_message(&self, caller: &Caller, input: input::Wait) -> Result<Answer, ToolError> {
+    pub(super) async fn wait_for_message(
+        &self,
+        caller: &Caller,
+        held: &HeldRoom,
+        input: input::Wait,
+    ) -> Result<Answer, ToolError> {
         let inbox = self.inbox(caller, &input.inbox).await?;
         if input.timeout_seconds > LONGEST_WAIT.as_secs() {
             return Err(ToolError::InvalidField("timeout_seconds"));
@@ -20,8 +25,7 @@ impl Tools {
         let timeout = Duration::from_secs(input.timeout_seconds);
         match self.wait(caller, &inbox, &filter, timeout).await {
             Ok(message) => {
-                let message = message.load().await?.ok_or(ServiceError::MessageNotFound)?;
-                let message = self.message_view(caller, message, Shown::default()).await?;
+                let message = self.message_view(caller, held, &message.id.to_string(), Shown::default()).await?;
                 let text = text::message(&message, 0);
                 Answer::new(text, &output::Waited { found: true, message: Some(message), explanation: None })
             }

@@ -1,4 +1,4 @@
-"""The client for async code, for asyncio and trio: like `_client`, but each operation is awaited."""
+"""The client for async code, for asyncio and trio."""
 
 from __future__ import annotations
 
@@ -52,13 +52,18 @@ class AsyncSession:
         """Creates a message from its JSON."""
         return AsyncMessage(**fields_of(MessageData, data), _session=self)
 
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self.transport.aclose()
+
 
 class AsyncRestante:
     """A client of a Restante server.
 
     Without `url` and `RESTANTE_URL` it starts its own server, which `aclose` stops. `api_key` defaults to
-    `RESTANTE_API_KEY`, `timeout` (seconds that a wait lasts) to `RESTANTE_TIMEOUT` or 30. May be used
-    in one event loop after another. `connection` takes the place of all these.
+    `RESTANTE_API_KEY`, `timeout` (seconds that a wait lasts) to `RESTANTE_TIMEOUT` or 30.
+    May be used in one event loop after another. `connection` replaces all of these;
+    `pytest_plugin` uses it to share a server between the workers of a run.
     """
 
     def __init__(
@@ -104,6 +109,7 @@ class AsyncRestante:
 
     async def aclose(self) -> None:
         """Closes the connections, and stops the server if this client has started it."""
+        await self._session.aclose()
         if self._session.connection.server is not None:
             self._session.connection.server.close()
 
@@ -139,7 +145,8 @@ class AsyncMessage(MessageData):
 
     async def page(self) -> str:
         """The message as a page: its HTML with embedded images, or its text."""
-        return (await self._session.run(self._session.core.content(self.id, "page"))).decode()
+        page = await self._session.run(self._session.core.content(self.id, "page"))
+        return page.decode()
 
     async def reply(self, text: str, *, html: str | None = None) -> Sent:
         """Replies to the sender, from the inbox of the message."""
@@ -194,7 +201,8 @@ class AsyncInbox:
         `has` is "otp", "link" or both. `after=None` starts over; a message or its id goes on after that one.
         """
         filters = Filters(subject, from_, has, where)
-        return (await self._session.run(self._wait(filters, after, timeout).messages(1)))[0]
+        [message] = await self._session.run(self._wait(filters, after, timeout).messages(1))
+        return message
 
     async def wait_for_messages(
         self,

@@ -1,3 +1,4 @@
+# generate_client.py has written this file from _async_client.py: edit that one.
 """The client for synchronous code: `Restante`, its inboxes and their messages. For async code, see `_async_client`."""
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ class Restante:
     """A client of a Restante server.
 
     Without `url` and `RESTANTE_URL` it starts its own server, which `close` stops. `api_key` defaults to
-    `RESTANTE_API_KEY`, `timeout` (seconds that a wait lasts) to `RESTANTE_TIMEOUT` or 30. May be shared by threads.
-    `connection` replaces all of these; `pytest_plugin` uses it to share a server between the workers of a run.
+    `RESTANTE_API_KEY`, `timeout` (seconds that a wait lasts) to `RESTANTE_TIMEOUT` or 30.
+    May be shared by threads. `connection` replaces all of these;
+    `pytest_plugin` uses it to share a server between the workers of a run.
     """
 
     def __init__(
@@ -144,7 +146,8 @@ class Message(MessageData):
 
     def page(self) -> str:
         """The message as a page: its HTML with embedded images, or its text."""
-        return self._session.run(self._session.core.content(self.id, "page")).decode()
+        page = self._session.run(self._session.core.content(self.id, "page"))
+        return page.decode()
 
     def reply(self, text: str, *, html: str | None = None) -> Sent:
         """Replies to the sender, from the inbox of the message."""
@@ -199,7 +202,8 @@ class Inbox:
         `has` is "otp", "link" or both. `after=None` starts over; a message or its id goes on after that one.
         """
         filters = Filters(subject, from_, has, where)
-        return self._session.run(self._wait(filters, after, timeout).messages(1))[0]
+        [message] = self._session.run(self._wait(filters, after, timeout).messages(1))
+        return message
 
     def wait_for_messages(
         self,

@@ -71,6 +71,9 @@ class AsyncTransport:
         finally:
             steps.close()
 
+    async def aclose(self) -> None:
+        """Does nothing: no connections are open."""
+
     @staticmethod
     async def _do(http: httpx.AsyncClient, effect: Effect) -> Outcome:
         if isinstance(effect, Pause):

@@ -4,14 +4,26 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::config::Limits;
+use ipnet::IpNet;
+
 use crate::tcp::client_of;
 
 /// The counts and their limits.
-pub(super) struct Admission {
+pub(crate) struct Admission {
     most: usize,
     most_of_one_client: usize,
+    /// Proxies, which have the connections of many clients: only the total limits them.
+    proxies: Vec<IpNet>,
     open: Mutex<Open>,
+}
+
+/// The limit that a connection would exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// That of all connections.
+    All,
+    /// That of the client's connections.
+    Client,
 }
 
 #[derive(Default)]
@@ -21,25 +33,28 @@ struct Open {
 }
 
 impl Admission {
-    pub(super) fn new(limits: &Limits) -> Arc<Self> {
-        Arc::new(Self {
-            most: limits.smtp_connections,
-            most_of_one_client: limits.smtp_connections_per_address,
-            open: Mutex::default(),
-        })
+    pub(crate) fn new(most: usize, most_of_one_client: usize, proxies: Vec<IpNet>) -> Arc<Self> {
+        Arc::new(Self { most, most_of_one_client, proxies, open: Mutex::default() })
     }
 
-    /// Counts one more connection, unless it is over a limit.
-    pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Admitted> {
+    /// Counts one more connection.
+    ///
+    /// # Errors
+    /// [`Full`] if it is over a limit.
+    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Admitted, Full> {
         let client = client_of(address);
+        let is_proxy = self.proxies.iter().any(|network| network.contains(&address.to_canonical()));
         let mut open = self.open();
         let of_this_client = open.by_client.get(&client).copied().unwrap_or(0);
-        if open.all >= self.most || of_this_client >= self.most_of_one_client {
-            return None;
+        if of_this_client >= self.most_of_one_client && !is_proxy {
+            return Err(Full::Client);
+        }
+        if open.all >= self.most {
+            return Err(Full::All);
         }
         open.all += 1;
         open.by_client.insert(client, of_this_client + 1);
-        Some(Admitted { admission: Arc::clone(self), client })
+        Ok(Admitted { admission: Arc::clone(self), client })
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -49,9 +64,16 @@ impl Admission {
 }
 
 /// One counted connection. Dropping it, even in a panic, ends the count.
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     admission: Arc<Admission>,
     client: IpAddr,
+}
+
+impl Admitted {
+    /// The address by which the client is counted.
+    pub(crate) fn client(&self) -> IpAddr {
+        self.client
+    }
 }
 
 impl Drop for Admitted {
@@ -77,36 +99,37 @@ mod tests {
 
     #[test]
     fn connections_are_limited_in_total_and_by_client() {
-        let limits = Limits { smtp_connections: 3, smtp_connections_per_address: 2, ..Limits::default() };
-        let admission = Admission::new(&limits);
+        let admission = Admission::new(3, 2, Vec::new());
+        let full = |text| admission.admit(address(text)).err();
         let first = admission.admit(address("192.0.2.1")).unwrap();
         let _second = admission.admit(address("::ffff:192.0.2.1")).unwrap();
-        assert!(admission.admit(address("192.0.2.1")).is_none());
+        assert_eq!(full("192.0.2.1"), Some(Full::Client));
         let third = admission.admit(address("192.0.2.2")).unwrap();
-        assert!(admission.admit(address("192.0.2.3")).is_none());
+        assert_eq!(full("192.0.2.3"), Some(Full::All));
         drop(first);
-        assert!(admission.admit(address("192.0.2.1")).is_some());
+        assert_eq!(full("192.0.2.1"), None);
         drop(third);
         assert_eq!(admission.open().by_client.len(), 1);
     }
 
     #[test]
-    fn an_ipv6_network_is_one_client() {
-        let admission = Admission::new(&Limits { smtp_connections_per_address: 1, ..Limits::default() });
+    fn an_ipv6_network_is_one_client_and_a_proxy_is_many() {
+        let admission = Admission::new(10, 1, vec!["192.0.2.0/24".parse().unwrap()]);
         let _first = admission.admit(address("2001:db8:0:1::1")).unwrap();
-        assert!(admission.admit(address("2001:db8:0:1:ffff::2")).is_none());
-        assert!(admission.admit(address("2001:db8:0:2::1")).is_some());
+        assert!(admission.admit(address("2001:db8:0:1:ffff::2")).is_err());
+        assert!(admission.admit(address("2001:db8:0:2::1")).is_ok());
+        let _of_proxy = [1, 2, 3].map(|_| admission.admit(address("::ffff:192.0.2.7")).unwrap());
     }
 
     #[test]
     fn a_panic_ends_the_count_of_its_connection() {
-        let admission = Admission::new(&Limits { smtp_connections: 1, ..Limits::default() });
+        let admission = Admission::new(1, 1, Vec::new());
         let admitted = admission.admit(address("192.0.2.1")).unwrap();
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let _admitted = admitted;
             panic!("a defect in a session");
         }));
         assert!(panicked.is_err());
-        assert!(admission.admit(address("192.0.2.1")).is_some());
+        assert!(admission.admit(address("192.0.2.1")).is_ok());
     }
 }

@@ -1,0 +1,271 @@
+//! The rules: who gets a message, who owns the inboxes that it opens, which faults it uses, and when it is refused.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use restante_mail::EmailAddress;
+use uuid::Uuid;
+
+use crate::{
+    Address, Change, Copies, Decision, Facts, Fate, FaultAction, FaultUse, Inbox, InboxId, NewMessage, Notification,
+    Opening, PendingFault, Place, Policy, ProjectId, Refusal, Request, Reservation, Source, UsedFault, Verdict, Writes,
+};
+
+/// Decides a batch. `new_id` returns a new unique id for each message and notification.
+pub fn decide<'a>(
+    facts: &Facts,
+    requests: impl IntoIterator<Item = &'a Request>,
+    new_id: &mut dyn FnMut() -> Uuid,
+) -> Decision {
+    let mut batch = Batch { state: State::after(facts), writes: Writes::default(), touched: BTreeSet::new(), new_id };
+    let verdicts = requests.into_iter().enumerate().map(|(index, request)| batch.decide(index, request)).collect();
+    Decision { verdicts, changes: batch.changes(), writes: batch.writes }
+}
+
+/// Whether mail to `recipient` would be accepted, from a client that authenticated with a key of `sender`.
+///
+/// # Errors
+/// [`Refusal`]; the same one that [`decide`] would give.
+pub fn check(facts: &Facts, recipient: &InboxId, sender: Option<ProjectId>) -> Result<(), Refusal> {
+    let state = State::after(facts);
+    match state.inbox_of(recipient) {
+        Ok(inbox) => {
+            let source = Source::Client { project: sender, reverse_path: String::new() };
+            state.admit(&inbox, 1, &source).map(drop)
+        }
+        // Nothing is known of an inbox that is locked.
+        Err(_) => Ok(()),
+    }
+}
+
+/// The addresses as they are after the requests that have been decided.
+struct State {
+    policy: Policy,
+    addresses: BTreeMap<InboxId, Address>,
+    held_leases: BTreeSet<Uuid>,
+}
+
+/// A batch that is being decided.
+struct Batch<'a> {
+    state: State,
+    writes: Writes,
+    /// The inboxes that have changed.
+    touched: BTreeSet<InboxId>,
+    new_id: &'a mut dyn FnMut() -> Uuid,
+}
+
+/// An inbox of a request.
+struct Target {
+    inbox: InboxId,
+    recipients: Vec<InboxId>,
+    /// The fault that the request uses there.
+    fault: Option<PendingFault>,
+}
+
+/// An inbox that takes a message, and the project that owns it then.
+struct Admitted {
+    target: Target,
+    owner: ProjectId,
+}
+
+impl State {
+    fn after(facts: &Facts) -> Self {
+        let Facts { policy, addresses, held_leases } = facts.clone();
+        Self { policy, addresses, held_leases }
+    }
+
+    /// The inboxes of a request, with the faults that it uses; or why it is not accepted.
+    fn judge(&self, request: &Request) -> Result<Vec<Admitted>, Verdict> {
+        if let Source::Service { lease: Some(lease) } = &request.source
+            && !self.held_leases.contains(lease)
+        {
+            return Err(Verdict::LeaseLost);
+        }
+        let mut targets = self.targets(&request.recipients).map_err(Verdict::Conflict)?;
+        if matches!(request.source, Source::Client { .. }) {
+            self.choose_faults(&mut targets);
+        }
+        let admitted = targets.into_iter().map(|target| {
+            // A fault is used only by a message that would be stored without it.
+            let copies = target.action().map_or(1, FaultAction::copies).max(1);
+            let owner = self.admit(&target.inbox, copies, &request.source).map_err(Verdict::Refused)?;
+            Ok(Admitted { target, owner })
+        });
+        admitted.collect()
+    }
+
+    /// The inboxes of the recipients, each once. The error is an inbox that is locked.
+    fn targets(&self, recipients: &[InboxId]) -> Result<Vec<Target>, InboxId> {
+        let mut targets: Vec<Target> = Vec::with_capacity(recipients.len());
+        for recipient in recipients {
+            let inbox = self.inbox_of(recipient)?;
+            match targets.iter_mut().find(|target| target.inbox == inbox) {
+                Some(target) if target.recipients.contains(recipient) => {}
+                Some(target) => target.recipients.push(recipient.clone()),
+                None => targets.push(Target { inbox, recipients: vec![recipient.clone()], fault: None }),
+            }
+        }
+        Ok(targets)
+    }
+
+    /// The inbox of a recipient: that of the exact address, or, for an address with a tag, that of the address without
+    /// it if only that inbox is live. The error is an inbox that is locked.
+    fn inbox_of(&self, recipient: &InboxId) -> Result<InboxId, InboxId> {
+        for id in recipient.meant() {
+            match self.addresses.get(&id) {
+                Some(Address::Live(_)) => return Ok(id),
+                Some(Address::Locked) => return Err(id),
+                Some(Address::Reserved(_)) | None => {}
+            }
+        }
+        Ok(recipient.clone())
+    }
+
+    /// Chooses the faults that a message uses. SMTP has one reply for all recipients, so of the faults that change the
+    /// reply, the first applies; and if it keeps the message from every inbox, no other fault does.
+    fn choose_faults(&self, targets: &mut [Target]) {
+        let mut is_reply_changed = false;
+        for index in 0..targets.len() {
+            let Some(Address::Live(inbox)) = self.addresses.get(&targets[index].inbox) else { continue };
+            let Some(pending) = inbox.message_fault() else { continue };
+            let changes_reply = pending.fault.action.changes_reply();
+            if changes_reply && pending.fault.action.copies() == 0 && !is_reply_changed {
+                targets.iter_mut().for_each(|target| target.fault = None);
+                targets[index].fault = Some(pending.clone());
+                return;
+            }
+            if !changes_reply || !is_reply_changed {
+                targets[index].fault = Some(pending.clone());
+            }
+            is_reply_changed |= changes_reply;
+        }
+    }
+
+    /// The project that owns an inbox once it has taken `copies` more messages from `source`.
+    fn admit(&self, inbox: &InboxId, copies: u64, source: &Source) -> Result<ProjectId, Refusal> {
+        let (owner, messages) = match (self.addresses.get(inbox), source) {
+            (Some(Address::Live(live)), _) => (live.owner, live.messages),
+            (_, Source::Service { .. }) => return Err(Refusal::NoInbox(inbox.clone())),
+            (_, Source::Client { project, .. }) => (self.next_owner(inbox, *project)?, 0),
+        };
+        if messages + copies > self.policy.capacity { Err(Refusal::Full(inbox.clone())) } else { Ok(owner) }
+    }
+
+    /// The project that owns an inbox if mail opens it now, from a client with a key of `sender`.
+    fn next_owner(&self, inbox: &InboxId, sender: Option<ProjectId>) -> Result<ProjectId, Refusal> {
+        // An address with a tag belongs to the owner of the address without it.
+        if let Some(base) = inbox.without_tag().and_then(|base| self.reservation(&base)) {
+            return match sender {
+                _ if base.owner_is_deleted => Err(Refusal::Disabled(inbox.clone())),
+                Some(sender) if sender != base.owner => Err(Refusal::Foreign(inbox.clone())),
+                _ => Ok(base.owner),
+            };
+        }
+        match (sender, self.reservation(inbox)) {
+            // A project takes over a reserved address only by sending mail to it with its own key.
+            (Some(sender), _) => Ok(sender),
+            (None, Some(reserved)) if reserved.owner_is_deleted => Err(Refusal::Disabled(inbox.clone())),
+            (None, Some(reserved)) => Ok(reserved.owner),
+            (None, None) => Ok(self.policy.default_project),
+        }
+    }
+
+    fn reservation(&self, id: &InboxId) -> Option<&Reservation> {
+        let Some(Address::Reserved(reservation)) = self.addresses.get(id) else { return None };
+        Some(reservation)
+    }
+}
+
+impl Target {
+    fn action(&self) -> Option<&FaultAction> {
+        self.fault.as_ref().map(|pending| &pending.fault.action)
+    }
+
+    /// The fault that it uses, if it changes the reply.
+    fn reply(&self) -> Option<UsedFault> {
+        let action = self.action().filter(|action| action.changes_reply())?.clone();
+        Some(UsedFault { inbox: self.inbox.clone(), action })
+    }
+}
+
+impl Batch<'_> {
+    fn decide(&mut self, index: usize, request: &Request) -> Verdict {
+        let admitted = match self.state.judge(request) {
+            Ok(admitted) => admitted,
+            Err(verdict) => return verdict,
+        };
+        let reply = admitted.iter().find_map(|admitted| admitted.target.reply());
+        admitted.iter().for_each(|admitted| self.use_fault(&admitted.target));
+        match reply {
+            Some(fault) if fault.action.copies() == 0 => Verdict::Swallowed(fault),
+            reply => {
+                let copies = admitted.into_iter().map(|admitted| self.copies(index, &request.source, admitted));
+                Verdict::Accepted { copies: copies.collect(), reply }
+            }
+        }
+    }
+
+    fn use_fault(&mut self, target: &Target) {
+        let Some(fault) = &target.fault else { return };
+        if let Some(Address::Live(inbox)) = self.state.addresses.get_mut(&target.inbox) {
+            inbox.use_fault();
+        }
+        self.touched.insert(target.inbox.clone());
+        self.writes.uses.push(FaultUse { inbox: target.inbox.clone(), fault: fault.number });
+    }
+
+    /// Gives an inbox its copies of a message, as many as its fault says.
+    fn copies(&mut self, request: usize, source: &Source, admitted: Admitted) -> Copies {
+        let fate = match admitted.target.action() {
+            Some(FaultAction::Bounce) => Fate::Bounced(self.notify(request, source, &admitted)),
+            Some(FaultAction::Duplicate) => Fate::Duplicated([(); 2].map(|()| self.place(request, &admitted))),
+            _ => Fate::Stored(self.place(request, &admitted)),
+        };
+        Copies { inbox: admitted.target.inbox, recipients: admitted.target.recipients, fate }
+    }
+
+    /// Queues the notification of a bounce. The mail worker can send it only to an address, and a bounce never bounces.
+    fn notify(&mut self, request: usize, source: &Source, admitted: &Admitted) -> Option<Notification> {
+        let Source::Client { reverse_path, .. } = source else { return None };
+        let to = EmailAddress::parse(reverse_path).ok()?;
+        let Admitted { target, owner } = admitted;
+        let (inbox, recipients) = (target.inbox.clone(), target.recipients.clone());
+        let notification = Notification { id: (self.new_id)(), inbox, project: *owner, to, recipients };
+        self.writes.notifications.push((request, notification.clone()));
+        Some(notification)
+    }
+
+    /// Gives a message the next place in an inbox, which is opened if it is not live.
+    fn place(&mut self, request: usize, Admitted { target, owner }: &Admitted) -> Place {
+        let mut live = self.live(&target.inbox, *owner);
+        live.messages += 1;
+        live.last_sequence += 1;
+        let place = Place { message: (self.new_id)(), sequence: live.last_sequence };
+        self.state.addresses.insert(target.inbox.clone(), Address::Live(live));
+        self.touched.insert(target.inbox.clone());
+        self.writes.messages.push(NewMessage { request, inbox: target.inbox.clone(), project: *owner, place });
+        place
+    }
+
+    fn live(&mut self, id: &InboxId, owner: ProjectId) -> Inbox {
+        let reserved = match self.state.addresses.get(id) {
+            Some(Address::Live(live)) => return live.clone(),
+            Some(Address::Reserved(reserved)) => Some(reserved),
+            Some(Address::Locked) | None => None,
+        };
+        let last_sequence = reserved.map_or(0, |reserved| reserved.last_sequence);
+        self.writes.openings.push(Opening { inbox: id.clone(), owner, was_reserved: reserved.is_some() });
+        Inbox { owner, messages: 0, last_sequence, faults: VecDeque::new() }
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        let mut changes = Vec::with_capacity(self.touched.len());
+        for id in &self.touched {
+            changes.push(Change::Inbox(id.clone()));
+            let is_full = |inbox: &Inbox| inbox.messages >= self.state.policy.capacity;
+            if matches!(self.state.addresses.get(id), Some(Address::Live(inbox)) if is_full(inbox)) {
+                changes.push(Change::Full(id.clone()));
+            }
+        }
+        changes
+    }
+}

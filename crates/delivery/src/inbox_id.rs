@@ -1,0 +1,88 @@
+//! The id of an inbox, which is the local part of its address.
+
+use std::fmt;
+
+use restante_mail::{Domain, EmailAddress};
+
+/// The text cannot be an inbox id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not an inbox id")]
+pub struct InvalidInboxId;
+
+/// The local part of an inbox's address, in lower case.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InboxId(String);
+
+impl InboxId {
+    /// The id of the inbox to which `address` leads. Local parts compare case-insensitively.
+    #[must_use]
+    pub fn of(address: &EmailAddress) -> Self {
+        Self(address.local_part().to_lowercase())
+    }
+
+    /// Parses an id from outside, case-insensitively.
+    ///
+    /// # Errors
+    /// [`InvalidInboxId`] if it cannot be the local part of an address.
+    pub fn parse(text: &str) -> Result<Self, InvalidInboxId> {
+        let shortest_domain = Domain::parse("d").map_err(|_| InvalidInboxId)?;
+        EmailAddress::new(text, shortest_domain).map(|address| Self::of(&address)).map_err(|_| InvalidInboxId)
+    }
+
+    /// An id that was validated before it was stored.
+    #[must_use]
+    pub fn from_stored(id: String) -> Self {
+        Self(id)
+    }
+
+    /// The id without its `+tag`, if it has one.
+    #[must_use]
+    pub fn without_tag(&self) -> Option<Self> {
+        self.0.split_once('+').filter(|(base, _)| !base.is_empty()).map(|(base, _)| Self(base.to_owned()))
+    }
+
+    /// The ids that a recipient may mean, in this order: with its `+tag`, and without.
+    pub fn meant(&self) -> impl Iterator<Item = Self> + use<> {
+        [Some(self.clone()), self.without_tag()].into_iter().flatten()
+    }
+
+    /// The address of the inbox.
+    #[must_use]
+    pub fn at(&self, mail_domain: &Domain) -> String {
+        format!("{self}@{mail_domain}")
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for InboxId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn ids_compare_without_case() {
+        assert_eq!(InboxId::parse("Sign-Up"), InboxId::parse("sign-up"));
+        assert_eq!(InboxId::parse("a b"), Err(InvalidInboxId));
+        assert_eq!(InboxId::parse(""), Err(InvalidInboxId));
+    }
+
+    #[test]
+    fn a_tag_is_what_follows_the_first_plus() {
+        let without_tag = |id: &str| InboxId::parse(id).unwrap().without_tag().map(|id| id.0);
+        assert_eq!(without_tag("shop+a+b"), Some("shop".to_owned()));
+        assert_eq!(without_tag("shop"), None);
+        assert_eq!(without_tag("+shop"), None);
+    }
+}

@@ -1,0 +1,23 @@
+//! Decides what happens to a batch of messages.
+//!
+#![doc = include_str!("../README.md")]
+
+mod decide;
+mod decision;
+mod facts;
+mod fault;
+mod id;
+mod inbox_id;
+mod notification;
+mod request;
+
+pub use decide::{check, decide};
+pub use decision::{
+    Change, Copies, Decision, Fate, FaultUse, NewMessage, Opening, Place, Refusal, UsedFault, Verdict, Writes,
+};
+pub use facts::{Address, Facts, Inbox, PendingFault, Policy, Reservation};
+pub use fault::{Fault, FaultAction, FaultPoint, FieldError};
+pub use id::{InvalidId, ProjectId, parse_id};
+pub use inbox_id::{InboxId, InvalidInboxId};
+pub use notification::{Notification, Original};
+pub use request::{Request, Source};

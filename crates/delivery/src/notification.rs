@@ -1,0 +1,84 @@
+//! The delivery status notification for the sender of a message that a fault makes bounce.
+
+use restante_mail::report::{FailedRecipient, Report, header_section};
+use restante_mail::{Domain, EmailAddress};
+use restante_smtp::RequestedReply;
+use uuid::Uuid;
+
+use crate::{InboxId, ProjectId};
+
+/// A notification that is queued for the sender of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// Identifies it; also part of its Message-ID.
+    pub id: Uuid,
+    /// The inbox at which the message bounces.
+    pub inbox: InboxId,
+    /// The project that owns the inbox.
+    pub project: ProjectId,
+    /// The sender of the message.
+    pub to: EmailAddress,
+    /// The recipients that the message did not reach, as addressed.
+    pub recipients: Vec<InboxId>,
+}
+
+/// The message that bounces.
+#[derive(Clone, Copy, Debug)]
+pub struct Original<'a> {
+    /// Its subject, decoded.
+    pub subject: &'a str,
+    /// Its bytes, at least up to the end of its header.
+    pub bytes: &'a [u8],
+    /// When it arrived, which is also when it bounces, in the date format of RFC 5322.
+    pub arrived_at: &'a str,
+}
+
+impl Notification {
+    /// Its subject.
+    #[must_use]
+    pub fn subject(&self, original: &Original<'_>) -> String {
+        format!("Undelivered Mail: {}", original.subject)
+    }
+
+    /// Its Message-ID, with angle brackets.
+    #[must_use]
+    pub fn message_id(&self, mail_domain: &Domain) -> String {
+        format!("<{}@{mail_domain}>", self.id)
+    }
+
+    /// Composes it (RFC 3464).
+    #[must_use]
+    pub fn compose(&self, original: &Original<'_>, mail_domain: &Domain) -> Vec<u8> {
+        let reply = RequestedReply::rejected();
+        let recipients: Vec<FailedRecipient> = self
+            .recipients
+            .iter()
+            .map(|recipient| FailedRecipient {
+                address: recipient.at(mail_domain),
+                status: reply.status(),
+                server: None,
+                reply: Some(reply.to_string()),
+                last_attempt: Some(original.arrived_at.to_owned()),
+            })
+            .collect();
+        let addresses: Vec<&str> = recipients.iter().map(|failed| failed.address.as_str()).collect();
+        let text = format!(
+            "Your message could not be delivered to:\r\n\r\n    {}\r\n\r\n\
+             A test has asked for this bounce. The message was not stored.\r\n",
+            addresses.join("\r\n    "),
+        );
+        let threading = restante_mail::threading(original.bytes);
+        let report = Report {
+            mail_domain,
+            to: &self.to.to_string(),
+            header: header_section(original.bytes),
+            message_id: threading.message_id.as_deref(),
+            text: &text,
+            arrived_at: original.arrived_at,
+            recipients: &recipients,
+            id: &self.id.to_string(),
+            date: original.arrived_at,
+        };
+        report.compose()
+    }
+}

@@ -1,0 +1,225 @@
+//! What holds for every decision, whatever the facts are: the invariants 1, 3, 4 and 5 of ARCHITECTURE.md.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use restante_deliveries::{Model, project_named};
+use restante_delivery::{
+    Address, Decision, Fault, FaultAction, FaultPoint, Inbox, InboxId, PendingFault, Policy, ProjectId, Request,
+    Reservation, Source, Verdict, decide,
+};
+use uuid::Uuid;
+
+const ADDRESSES: [&str; 6] = ["a", "b", "c", "a+x", "b+x", "b+y"];
+const CAPACITY: u64 = 4;
+const HELD: Uuid = Uuid::from_u128(1);
+const LOST: Uuid = Uuid::from_u128(2);
+
+fn id(name: &str) -> InboxId {
+    InboxId::parse(name).unwrap()
+}
+
+fn addresses() -> impl Strategy<Value = InboxId> {
+    select(&ADDRESSES[..]).prop_map(id)
+}
+
+fn projects() -> impl Strategy<Value = ProjectId> {
+    select(&["one", "two", "three"][..]).prop_map(project_named)
+}
+
+fn actions() -> impl Strategy<Value = FaultAction> {
+    select(vec![
+        FaultAction::Defer { reply: None },
+        FaultAction::Reject { reply: None },
+        FaultAction::Disconnect { store: None },
+        FaultAction::Disconnect { store: Some(true) },
+        FaultAction::Delay { seconds: 1 },
+        FaultAction::Bounce,
+        FaultAction::Duplicate,
+    ])
+}
+
+fn faults() -> impl Strategy<Value = Vec<PendingFault>> {
+    let points = prop_oneof![4 => Just(FaultPoint::Data), 1 => Just(FaultPoint::Rcpt)];
+    vec((points, actions(), 1..3_u32), 0..3).prop_map(|faults| {
+        let numbered = (0..).zip(faults);
+        let pending = numbered.map(|(number, (at, action, times))| {
+            let fault = Fault { at, action, times };
+            PendingFault { number, fault, left: times }
+        });
+        pending.collect()
+    })
+}
+
+fn known() -> impl Strategy<Value = Address> {
+    let live = (projects(), 0..=CAPACITY, 0..5_i64, faults()).prop_map(|(owner, messages, earlier, faults)| {
+        let last_sequence = earlier + i64::try_from(messages).unwrap();
+        Address::Live(Inbox { owner, messages, last_sequence, faults: faults.into() })
+    });
+    let reserved = (projects(), any::<bool>(), 0..5_i64).prop_map(|(owner, owner_is_deleted, last_sequence)| {
+        Address::Reserved(Reservation { owner, owner_is_deleted, last_sequence })
+    });
+    prop_oneof![4 => live, 4 => reserved, 1 => Just(Address::Locked)]
+}
+
+fn worlds() -> impl Strategy<Value = Model> {
+    btree_map(addresses(), known(), 0..6).prop_map(|addresses| {
+        let mut model = Model::new(Policy { capacity: CAPACITY, default_project: project_named("default") });
+        model.held_leases = [HELD].into();
+        model.addresses = addresses;
+        model
+    })
+}
+
+fn requests() -> impl Strategy<Value = Vec<Request>> {
+    let paths = select(&["", "app@client.example", "a b@client.example"][..]).prop_map(str::to_owned);
+    let client = (option::of(projects()), paths);
+    let client = client.prop_map(|(project, reverse_path)| Source::Client { project, reverse_path });
+    let service = select(&[None, Some(HELD), Some(LOST)][..]).prop_map(|lease| Source::Service { lease });
+    let sources = prop_oneof![4 => client, 1 => service];
+    vec((vec(addresses(), 1..4), sources), 1..8)
+        .prop_map(|mails| mails.into_iter().map(|(recipients, source)| Request { recipients, source }).collect())
+}
+
+fn decided(world: &Model, requests: &[Request]) -> Decision {
+    let mut ids = (1..).map(Uuid::from_u128);
+    decide(&world.facts(requests), requests, &mut || ids.next().unwrap())
+}
+
+fn is_from_a_client(request: &Request) -> bool {
+    matches!(request.source, Source::Client { .. })
+}
+
+proptest! {
+    /// Invariant 1: a reply 250 promises what is written, and nothing else is written.
+    #[test]
+    fn a_verdict_promises_what_is_written(world in worlds(), requests in requests()) {
+        let decision = decided(&world, &requests);
+        prop_assert_eq!(decision.verdicts.len(), requests.len());
+        let promised: Vec<_> = decision.verdicts.iter().enumerate()
+            .flat_map(|(request, verdict)| verdict.messages().map(move |(inbox, place)| (request, inbox.clone(), place)))
+            .collect();
+        let written: Vec<_> =
+            decision.writes.messages.iter().map(|it| (it.request, it.inbox.clone(), it.place)).collect();
+        prop_assert_eq!(promised, written);
+        for verdict in &decision.verdicts {
+            // Each inbox of an accepted message has a fate.
+            if let Verdict::Accepted { copies, .. } = verdict {
+                prop_assert!(!copies.is_empty());
+            }
+        }
+    }
+
+    /// Invariant 3: the messages of an inbox continue its sequence without a gap, and it is never overfull.
+    #[test]
+    fn sequences_continue_without_a_gap(world in worlds(), requests in requests()) {
+        let decision = decided(&world, &requests);
+        let mut last: BTreeMap<&InboxId, i64> = BTreeMap::new();
+        for message in &decision.writes.messages {
+            let before = match world.addresses.get(&message.inbox) {
+                Some(Address::Live(inbox)) => inbox.last_sequence,
+                Some(Address::Reserved(reserved)) => reserved.last_sequence,
+                Some(Address::Locked) | None => 0,
+            };
+            let last = last.entry(&message.inbox).or_insert(before);
+            *last += 1;
+            prop_assert_eq!(message.place.sequence, *last);
+        }
+        let mut after = world.clone();
+        after.apply(&decision);
+        for address in after.addresses.values() {
+            prop_assert!(!matches!(address, Address::Live(inbox) if inbox.messages > CAPACITY));
+        }
+    }
+
+    /// Invariant 4: an address changes its project only by mail with a key of the new one. An address with a tag belongs
+    /// to the owner of the address without it. Nothing is opened for a project that was deleted.
+    #[test]
+    fn an_address_changes_hands_only_by_its_own_key(world in worlds(), requests in requests()) {
+        let decision = decided(&world, &requests);
+        let reserved = |id: &InboxId| match world.addresses.get(id) {
+            Some(Address::Reserved(reserved)) => Some(*reserved),
+            _ => None,
+        };
+        let is_sent_by = |id: &InboxId, owner: ProjectId| requests.iter().any(|request| {
+            let is_own = matches!(request.source, Source::Client { project: Some(project), .. } if project == owner);
+            is_own && request.recipients.contains(id)
+        });
+        for opening in &decision.writes.openings {
+            let (id, owner) = (&opening.inbox, opening.owner);
+            prop_assert!(!matches!(world.addresses.get(id), Some(Address::Live(_) | Address::Locked)));
+            prop_assert_eq!(opening.was_reserved, reserved(id).is_some());
+            let base = id.without_tag().and_then(|base| reserved(&base));
+            if let Some(base) = base {
+                prop_assert!(base.owner == owner && !base.owner_is_deleted);
+            } else if let Some(former) = reserved(id) {
+                let is_kept = former.owner == owner && !former.owner_is_deleted;
+                prop_assert!(is_kept || is_sent_by(id, owner));
+            } else {
+                prop_assert!(owner == world.policy.default_project || is_sent_by(id, owner));
+            }
+        }
+        for message in &decision.writes.messages {
+            if let Some(Address::Live(inbox)) = world.addresses.get(&message.inbox) {
+                prop_assert_eq!(message.project, inbox.owner);
+            }
+        }
+    }
+
+    /// Invariant 5: mail of the service opens no inbox.
+    #[test]
+    fn only_mail_of_clients_opens_inboxes(world in worlds(), requests in requests()) {
+        let decision = decided(&world, &requests);
+        for opening in &decision.writes.openings {
+            let is_wanted = |message: &&restante_delivery::NewMessage| message.inbox == opening.inbox;
+            let first = decision.writes.messages.iter().find(is_wanted).unwrap();
+            prop_assert!(is_from_a_client(&requests[first.request]));
+        }
+    }
+
+    #[test]
+    fn a_batch_is_decided_as_one_by_one(world in worlds(), requests in requests()) {
+        let (mut together, mut alone) = (world.clone(), world);
+        let verdicts = together.deliver_requests(&requests).verdicts;
+        let one_by_one = requests.iter().flat_map(|request| {
+            alone.deliver_requests(std::slice::from_ref(request)).verdicts
+        });
+        prop_assert_eq!(verdicts, one_by_one.collect::<Vec<_>>());
+        prop_assert_eq!(together.addresses, alone.addresses);
+        prop_assert_eq!(together.messages, alone.messages);
+        prop_assert_eq!(together.uses, alone.uses);
+    }
+
+    #[test]
+    fn a_locked_address_is_left_alone(world in worlds(), requests in requests()) {
+        let decision = decided(&world, &requests);
+        let is_locked = |id: &InboxId| matches!(world.addresses.get(id), Some(Address::Locked));
+        prop_assert!(!decision.writes.messages.iter().any(|message| is_locked(&message.inbox)));
+        for verdict in &decision.verdicts {
+            if let Verdict::Conflict(inbox) = verdict {
+                prop_assert!(is_locked(inbox));
+            }
+        }
+    }
+
+    #[test]
+    fn a_fault_is_used_as_often_as_it_says_and_by_clients_only(world in worlds(), requests in requests()) {
+        let decision = decided(&world, &requests);
+        let mut after = world.clone();
+        after.apply(&decision);
+        for ((inbox, number), used) in &after.uses {
+            let Some(Address::Live(live)) = world.addresses.get(inbox) else { continue };
+            let fault = live.faults.iter().find(|fault| fault.number == *number).unwrap();
+            prop_assert!(*used <= fault.left && fault.fault.at == FaultPoint::Data);
+        }
+        for (verdict, request) in decision.verdicts.iter().zip(&requests) {
+            let is_faulty = matches!(verdict, Verdict::Swallowed(_) | Verdict::Accepted { reply: Some(_), .. });
+            prop_assert!(!is_faulty || is_from_a_client(request));
+        }
+    }
+}

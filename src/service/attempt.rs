@@ -1,0 +1,86 @@
+//! Writes a batch of deliveries in one transaction, and tries again what can be tried again.
+//!
+//! This is the only loop around a delivery's transaction: load the facts, decide, apply the writes, commit. The commit
+//! announces the changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use restante_delivery::{Verdict, decide};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::store::{Delivery, Locking, Policy, Store, StoreError, apply, load};
+
+/// How a batch is tried again. What is not listed here is not tried again.
+///
+/// | cause | [`Retry::BATCH`] | [`Retry::ALONE`] |
+/// |---|---|---|
+/// | the engine ended the transaction because of a conflict with another one | again | again |
+/// | another transaction has created an inbox since the facts were loaded | again | again |
+/// | an inbox is locked | after half a second, again without the mail for locked inboxes | again |
+/// | total | five attempts | until its time is over |
+#[derive(Clone, Copy, Debug)]
+pub struct Retry {
+    /// How the first attempt waits for locked inboxes.
+    locking: Locking,
+    /// Maximum number of attempts.
+    attempts: usize,
+    /// The time after which no attempt is started. One attempt takes at most as long as the engine lets a transaction
+    /// take.
+    pub time: Duration,
+}
+
+impl Retry {
+    /// For a batch: mail for an inbox that stays locked is left out, with [`Verdict::Conflict`].
+    pub const BATCH: Self = Self { locking: Locking::WaitBriefly, attempts: 5, time: Duration::from_secs(10) };
+    /// For one delivery, which waits for its inboxes. SMTP clients wait longer.
+    pub const ALONE: Self = Self { locking: Locking::Wait, attempts: usize::MAX, time: Duration::from_secs(25) };
+}
+
+/// Writes a batch. When this returns, everything that was accepted is on stable storage.
+///
+/// # Errors
+/// If the database fails; then nothing is stored.
+pub async fn write(
+    store: &Store,
+    batch: &Arc<Vec<Delivery>>,
+    policy: &Policy,
+    retry: Retry,
+) -> Result<Vec<Verdict>, StoreError> {
+    let end = Instant::now() + retry.time;
+    let mut locking = retry.locking;
+    for attempt in 1.. {
+        let error = match write_once(store, batch, policy, locking).await {
+            Ok(verdicts) => return Ok(verdicts),
+            Err(error) => error,
+        };
+        let is_last = attempt >= retry.attempts || Instant::now() >= end;
+        match locking {
+            _ if is_last => return Err(error),
+            _ if error.is_conflict() || matches!(error, StoreError::Opened) => {}
+            Locking::WaitBriefly if error.is_lock_timeout() => locking = Locking::Skip,
+            Locking::Wait if error.is_lock_timeout() => {}
+            _ => return Err(error),
+        }
+    }
+    Ok(Vec::new())
+}
+
+async fn write_once(
+    store: &Store,
+    batch: &Arc<Vec<Delivery>>,
+    policy: &Policy,
+    locking: Locking,
+) -> Result<Vec<Verdict>, StoreError> {
+    let (batch, policy) = (Arc::clone(batch), policy.clone());
+    let work = async move |mut transaction| {
+        let loaded = load(&mut transaction, &batch, &policy, locking).await?;
+        let requests = batch.iter().map(|delivery| &delivery.request);
+        let decision = decide(&loaded.facts, requests, &mut Uuid::now_v7);
+        apply(&mut transaction, &batch, loaded, &decision, &policy).await?;
+        transaction.commit().await?;
+        Ok(decision.verdicts)
+    };
+    store.transact(work).await
+}
