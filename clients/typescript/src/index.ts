@@ -21,17 +21,27 @@ export { Restante } from "./restante.js";
 export { serverForRun } from "./run.js";
 export type { RestanteOptions } from "./settings.js";
 export type {
+  Arrived,
+  ArrivedMessages,
   Attachment,
   AttachmentInfo,
+  Ended,
   Envelope,
   Explanation,
   Fault,
   FaultState,
+  Header,
   InboxFields,
+  Link,
+  ListUnsubscribe,
   Mailbox,
   MessageDetails,
   MessageFields,
+  Otp,
   OutgoingMessage,
+  Refused,
   Sent,
+  Similar,
   SmtpAddress,
+  SmtpUse,
 } from "./types.js";

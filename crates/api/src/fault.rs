@@ -149,8 +149,12 @@ fn variant(title: &str, at: &[&str], action: &[&str], own: Option<(&str, Schema)
         "required": ["at", "do"],
         "additionalProperties": false,
         "properties": {
-            "at": {"type": "string", "enum": at},
-            "do": {"type": "string", "enum": action},
+            "at": {
+                "type": "string",
+                "enum": at,
+                "description": "The SMTP stage: this recipient's RCPT TO, or after the message has been received.",
+            },
+            "do": {"type": "string", "enum": action, "description": "The kind of fault."},
             "times": {
                 "type": "integer",
                 "minimum": 1,

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Writes the clients' types of the server's responses from docs/openapi.json; with --check, only compares them."""
+
+import json
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TYPESCRIPT = ROOT / "clients/typescript/src/wire.ts"
+PYTHON = ROOT / "clients/python/src/restante/_wire.py"
+WIDTH = 120
+NOTE = "Written by clients/generate.py."
+
+# What the clients show, in an order in which each type comes after those that it uses. Some have another name in a
+# client, which has its own class Inbox or Message.
+TYPES = [
+    "Health", "Inbox", "Message", "Envelope", "Header", "Mailbox", "Otp", "Link", "AttachmentInfo", "ListUnsubscribe",
+    "MessageDetails", "SendAccepted", "Fault", "FaultState", "Ended", "Arrived", "ArrivedMessages", "Refused",
+    "Similar", "SmtpUse", "Explanation",
+]  # fmt: skip
+TYPESCRIPT_NAMES = {"Inbox": "InboxFields", "Message": "MessageFields", "SendAccepted": "Sent"}
+PYTHON_NAMES = {"Inbox": "InboxData", "Message": "MessageFields", "MessageDetails": "Details", "SendAccepted": "Sent"}
+
+
+def fields(schema):
+    """The properties of a schema, each with whether it is required. Alternatives become one type with all of them."""
+    if "oneOf" not in schema:
+        required = schema.get("required", [])
+        return {name: (field, name in required) for name, field in schema["properties"].items()}
+    variants, found = schema["oneOf"], {}
+    for name in dict.fromkeys(name for variant in variants for name in variant["properties"]):
+        given = [variant["properties"][name] for variant in variants if name in variant["properties"]]
+        field = dict(given[0])
+        if "enum" in field:
+            field["enum"] = list(dict.fromkeys(word for variant in given for word in variant["enum"]))
+        if len(given) < len(variants) or any(variant.get("default") != field.get("default") for variant in given):
+            field.pop("default", None)
+        found[name] = field, all(name in variant["required"] for variant in variants)
+    return found
+
+
+def parts(field):
+    """The alternatives of a field without null, and whether it may be null."""
+    choices = field.get("anyOf", [field])
+    kinds = [choice for choice in choices if choice.get("type") != "null"]
+    null = len(kinds) < len(choices) or "null" in field.get("type", "")
+    return kinds[0], null
+
+
+def words(field):
+    return [word for word in field.get("enum", [field.get("const")]) if word is not None]
+
+
+def kind_of(field):
+    kind = field.get("type")
+    return next(name for name in kind if name != "null") if isinstance(kind, list) else kind
+
+
+def typescript_type(field):
+    field, null = parts(field)
+    if "$ref" in field:
+        name = field["$ref"].rsplit("/", 1)[1]
+        kind = TYPESCRIPT_NAMES.get(name, name)
+    elif words(field):
+        kind = " | ".join(json.dumps(word) for word in words(field))
+    elif kind_of(field) == "array":
+        item = typescript_type(field["items"])
+        kind = f"({item})[]" if "|" in item else f"{item}[]"
+    else:
+        kind = {"integer": "number"}.get(kind_of(field), kind_of(field))
+    return f"{kind} | null" if null else kind
+
+
+def comment(text):
+    if len(line := f"  /** {text} */") <= WIDTH:
+        return line
+    wrapped = textwrap.wrap(text, WIDTH - len("   * "))
+    return "\n".join(["  /**", *(f"   * {line}" for line in wrapped), "   */"])
+
+
+def camel(name):
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def typescript(schemas):
+    lines = [f"/** The types of the server's responses, with JavaScript field names. {NOTE} */"]
+    for name in TYPES:
+        lines += ["", f"/** {schemas[name].get('description', 'The server answers.')} */"]
+        lines.append(f"export interface {TYPESCRIPT_NAMES.get(name, name)} {{")
+        for field, (schema, required) in fields(schemas[name]).items():
+            if "description" in schema:
+                lines.append(comment(schema["description"]))
+            head, kind = f"  {camel(field)}{'' if required else '?'}:", typescript_type(schema)
+            if len(f"{head} {kind};") > WIDTH:
+                kind = "".join(f"\n    | {part}" for part in kind.split(" | "))
+                lines.append(f"{head}{kind};")
+            else:
+                lines.append(f"{head} {kind};")
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def python_type(field):
+    field, null = parts(field)
+    if "$ref" in field:
+        name = field["$ref"].rsplit("/", 1)[1]
+        kind = PYTHON_NAMES.get(name, name)
+    elif words(field):
+        kind = f"Literal[{', '.join(json.dumps(word) for word in words(field))}]"
+    elif kind_of(field) == "array":
+        # The client adds its own words to such a list.
+        kind = "tuple[str, ...]" if words(field["items"]) else f"tuple[{python_type(field['items'])}, ...]"
+    elif field.get("format") == "date-time":
+        kind = "datetime"
+    else:
+        kind = {"integer": "int", "string": "str", "boolean": "bool"}[kind_of(field)]
+    return f"{kind} | None" if null else kind
+
+
+def python_field(name, schema, required):
+    # A word of Python gets an underscore, which the decoder removes.
+    name, kind = "from_" if name == "from" else name, python_type(schema)
+    if required:
+        line = f"    {name}: {kind}"
+    elif "default" in schema:
+        line = f"    {name}: {kind} = {schema['default']!r}"
+    else:
+        line = f"    {name}: {kind} | None = None"
+    if len(line) > WIDTH:
+        head, words = line.removesuffix("]").split("Literal[")
+        line = f"{head}Literal[\n" + "".join(f"        {word},\n" for word in words.split(", ")) + "    ]"
+    return line
+
+
+def python(schemas):
+    lines = [
+        f'"""The responses of the server as frozen dataclasses. {NOTE}"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from dataclasses import dataclass",
+        "from datetime import datetime",
+        "from typing import Literal",
+        "",
+        "__all__ = [",
+        *(f'    "{name}",' for name in sorted(PYTHON_NAMES.get(name, name) for name in TYPES)),
+        "]",
+    ]
+    for name in TYPES:
+        lines += ["", "", "@dataclass(frozen=True)", f"class {PYTHON_NAMES.get(name, name)}:"]
+        lines += [f'    """{schemas[name].get("description", "The server answers.")}"""', ""]
+        found = fields(schemas[name])
+        # Fields with a default come last.
+        for field in sorted(found, key=lambda field: not found[field][1]):
+            lines.append(python_field(field, *found[field]))
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    """Writes or checks both files."""
+    schemas = json.loads((ROOT / "docs/openapi.json").read_text())["components"]["schemas"]
+    outdated = []
+    for path, text in ((TYPESCRIPT, typescript(schemas)), (PYTHON, python(schemas))):
+        if "--check" not in sys.argv[1:]:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            outdated.append(str(path.relative_to(ROOT)))
+    if outdated:
+        sys.exit(f"out of date: {', '.join(outdated)}. Run clients/generate.py")
+
+
+main()

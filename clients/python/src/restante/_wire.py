@@ -1,0 +1,266 @@
+"""The responses of the server as frozen dataclasses. Written by clients/generate.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+__all__ = [
+    "Arrived",
+    "ArrivedMessages",
+    "AttachmentInfo",
+    "Details",
+    "Ended",
+    "Envelope",
+    "Explanation",
+    "Fault",
+    "FaultState",
+    "Header",
+    "Health",
+    "InboxData",
+    "Link",
+    "ListUnsubscribe",
+    "Mailbox",
+    "MessageFields",
+    "Otp",
+    "Refused",
+    "Sent",
+    "Similar",
+    "SmtpUse",
+]
+
+
+@dataclass(frozen=True)
+class Health:
+    """The server answers."""
+
+    status: Literal["ok"]
+
+
+@dataclass(frozen=True)
+class InboxData:
+    """An address at which a test receives mail."""
+
+    id: str
+    address: str
+    kind: Literal["temporary", "permanent"]
+    created_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True)
+class MessageFields:
+    """A received message."""
+
+    id: str
+    inbox_id: str
+    from_: str
+    to: str
+    subject: str
+    text: str
+    html: str
+    links: tuple[str, ...]
+    otp: str
+    received_at: datetime
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """How a message arrived."""
+
+    from_: str
+    to: str
+    helo: str | None
+    client: str | None
+    tls: Literal["TLSv1.2", "TLSv1.3"] | None
+    authenticated: bool | None
+
+
+@dataclass(frozen=True)
+class Header:
+    """A header field."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Mailbox:
+    """A name and an address in a header field."""
+
+    name: str | None
+    address: str | None
+
+
+@dataclass(frozen=True)
+class Otp:
+    """A one-time code, and how it was recognised."""
+
+    code: str
+    rule: Literal[
+        "domain_bound",
+        "label_before",
+        "label_after",
+        "alone_below_label",
+        "same_sentence",
+        "alone_above_label",
+        "six_digits",
+    ]
+    line: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link with its text."""
+
+    url: str
+    text: str | None
+    source: Literal["html", "text"]
+
+
+@dataclass(frozen=True)
+class AttachmentInfo:
+    """An attachment without its bytes."""
+
+    index: int
+    filename: str | None
+    content_type: str
+    size: int
+    content_id: str | None
+    inline: bool
+
+
+@dataclass(frozen=True)
+class ListUnsubscribe:
+    """The List-Unsubscribe header."""
+
+    urls: tuple[str, ...]
+    one_click: bool
+
+
+@dataclass(frozen=True)
+class Details:
+    """All details of one message."""
+
+    id: str
+    inbox_id: str
+    size: int
+    received_at: datetime
+    envelope: Envelope
+    headers: tuple[Header, ...]
+    from_: tuple[Mailbox, ...]
+    to: tuple[Mailbox, ...]
+    cc: tuple[Mailbox, ...]
+    reply_to: tuple[Mailbox, ...]
+    message_id: str | None
+    in_reply_to: str | None
+    date: datetime | None
+    otp: Otp | None
+    links: tuple[Link, ...]
+    attachments: tuple[AttachmentInfo, ...]
+    list_unsubscribe: ListUnsubscribe | None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """An accepted message."""
+
+    id: str
+    status: Literal["queued"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What fails, and when: `rcpt` is at RCPT TO for this recipient, `data` after the message was received."""
+
+    at: Literal["rcpt", "data"]
+    do: Literal["defer", "reject", "disconnect", "delay", "bounce", "duplicate"]
+    times: int = 1
+    reply: str | None = None
+    store: bool | None = None
+    seconds: int | None = None
+
+
+@dataclass(frozen=True)
+class FaultState:
+    """A fault as given, with its uses."""
+
+    at: Literal["rcpt", "data"]
+    do: Literal["defer", "reject", "disconnect", "delay", "bounce", "duplicate"]
+    times: int
+    left: int
+    used: int
+    uses: tuple[datetime, ...]
+    reply: str | None = None
+    seconds: int | None = None
+    store: bool | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How an inbox ended."""
+
+    reason: Literal["expired", "deleted"]
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A received message, with the filters that exclude it."""
+
+    id: str
+    from_: str
+    subject: str
+    received_at: datetime
+    missed_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ArrivedMessages:
+    """How many messages are in the inbox, and the newest."""
+
+    count: int
+    latest: tuple[Arrived, ...]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Mail that was rejected over SMTP."""
+
+    at: datetime
+    client: str
+    sender: str
+    recipient: str
+    reply: str
+
+
+@dataclass(frozen=True)
+class Similar:
+    """Another inbox that received mail."""
+
+    address: str
+    messages: int
+    last_received_at: datetime
+
+
+@dataclass(frozen=True)
+class SmtpUse:
+    """The use of SMTP."""
+
+    connections_open: int
+    last_connection_at: datetime | None
+    last_message_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The explanation of a missing message."""
+
+    summary: str
+    inbox: InboxData | None
+    ended: Ended | None
+    messages: ArrivedMessages
+    refused: tuple[Refused, ...]
+    similar: tuple[Similar, ...]
+    smtp: SmtpUse

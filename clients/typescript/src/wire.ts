@@ -1,0 +1,299 @@
+/** The types of the server's responses, with JavaScript field names. Written by clients/generate.py. */
+
+/** The server answers. */
+export interface Health {
+  status: "ok";
+}
+
+/** An address at which a test receives mail. */
+export interface InboxFields {
+  /** The inbox identifier: the local part of the address. */
+  id: string;
+  /** The recipient address. */
+  address: string;
+  /** A temporary inbox expires automatically; a permanent one is managed in the dashboard. */
+  kind: "temporary" | "permanent";
+  /** UTC, with milliseconds. */
+  createdAt: string;
+  /**
+   * One hour after creation for a temporary inbox. After that, requests for the inbox and its messages return 404.
+   * Null: never.
+   */
+  expiresAt: string | null;
+}
+
+/** A received message. */
+export interface MessageFields {
+  /** The message identifier, also the `after` cursor. */
+  id: string;
+  /** The inbox that contains the message. */
+  inboxId: string;
+  /** The sender's address; empty if the message has none. */
+  from: string;
+  /** The recipient address, which is the inbox address. */
+  to: string;
+  /** The decoded subject; empty if there is none. */
+  subject: string;
+  /**
+   * The plain text. Lines end with \n; trailing line breaks are removed. If the message has only HTML: that HTML as
+   * readable text.
+   */
+  text: string;
+  /** The HTML; empty if there is none. */
+  html: string;
+  /** Absolute URIs without duplicates: first those of the HTML, then those of the text, each in document order. */
+  links: string[];
+  /** A labelled code of 4 to 8 digits; if none, the first 6-digit word; if none, empty. */
+  otp: string;
+  /** UTC, with milliseconds. */
+  receivedAt: string;
+}
+
+/** How a message arrived. */
+export interface Envelope {
+  /** Empty for the null reverse-path. */
+  from: string;
+  /** The recipient. */
+  to: string;
+  /** The name that the client gave in EHLO or HELO. */
+  helo: string | null;
+  /** The client's address; null if this service composed the message. */
+  client: string | null;
+  /** The TLS version; null without TLS. */
+  tls: "TLSv1.2" | "TLSv1.3" | null;
+  /** Whether the client authenticated. */
+  authenticated: boolean | null;
+}
+
+/** A header field. */
+export interface Header {
+  /** Its name. */
+  name: string;
+  /** Decoded, unfolded. */
+  value: string;
+}
+
+/** A name and an address in a header field. */
+export interface Mailbox {
+  /** The display name. */
+  name: string | null;
+  /** The address. */
+  address: string | null;
+}
+
+/** A one-time code, and how it was recognised. */
+export interface Otp {
+  /** The digits. */
+  code: string;
+  /** The rule that recognised it. */
+  rule:
+    | "domain_bound"
+    | "label_before"
+    | "label_after"
+    | "alone_below_label"
+    | "same_sentence"
+    | "alone_above_label"
+    | "six_digits";
+  /** Its line. */
+  line: string;
+}
+
+/** A link with its text. */
+export interface Link {
+  /** Its target. */
+  url: string;
+  /** The text of the link. */
+  text: string | null;
+  /** Where it was found. */
+  source: "html" | "text";
+}
+
+/** An attachment without its bytes. */
+export interface AttachmentInfo {
+  /** Counts from 0. */
+  index: number;
+  /** Its name. */
+  filename: string | null;
+  /** Its media type. */
+  contentType: string;
+  /** The size of the decoded bytes. */
+  size: number;
+  /** Its Content-ID. */
+  contentId: string | null;
+  /** Whether it is shown in the message. */
+  inline: boolean;
+}
+
+/** The List-Unsubscribe header. */
+export interface ListUnsubscribe {
+  /** Its URLs. */
+  urls: string[];
+  /** Whether one POST request unsubscribes. */
+  oneClick: boolean;
+}
+
+/** All details of one message. */
+export interface MessageDetails {
+  /** Identifies the message. */
+  id: string;
+  /** The inbox that contains it. */
+  inboxId: string;
+  /** Bytes as received. */
+  size: number;
+  /** When it was accepted. */
+  receivedAt: string;
+  /** How it arrived. */
+  envelope: Envelope;
+  /** The header fields, in order. */
+  headers: Header[];
+  /** The authors. */
+  from: Mailbox[];
+  /** The recipients in the header. */
+  to: Mailbox[];
+  /** The recipients of copies. */
+  cc: Mailbox[];
+  /** Where replies go. */
+  replyTo: Mailbox[];
+  /** The Message-ID, with angle brackets. */
+  messageId: string | null;
+  /** The Message-ID of the message to which it replies. */
+  inReplyTo: string | null;
+  /** The date in the header. */
+  date: string | null;
+  /** The one-time code. */
+  otp: Otp | null;
+  /** The links, with their texts. */
+  links: Link[];
+  /** The attachments. */
+  attachments: AttachmentInfo[];
+  /** The List-Unsubscribe header. */
+  listUnsubscribe: ListUnsubscribe | null;
+}
+
+/** An accepted message. */
+export interface Sent {
+  /** Identifies the queued outgoing item. */
+  id: string;
+  /** `queued`: the message is stored and will be delivered. */
+  status: "queued";
+}
+
+/** What fails, and when: `rcpt` is at RCPT TO for this recipient, `data` after the message was received. */
+export interface Fault {
+  /** The SMTP stage: this recipient's RCPT TO, or after the message has been received. */
+  at: "rcpt" | "data";
+  /** The kind of fault. */
+  do: "defer" | "reject" | "disconnect" | "delay" | "bounce" | "duplicate";
+  /** How often the fault applies. */
+  times?: number;
+  /** The reply, one line with an enhanced status code. */
+  reply?: string;
+  /** Whether the message is stored first. */
+  store?: boolean;
+  /** How long the reply is delayed. */
+  seconds?: number;
+}
+
+/** A fault as given, with its uses. */
+export interface FaultState {
+  /** When it applies. */
+  at: "rcpt" | "data";
+  /** What goes wrong. */
+  do: "defer" | "reject" | "disconnect" | "delay" | "bounce" | "duplicate";
+  /** How often it applies. */
+  times: number;
+  /** The reply of `defer` and `reject`. */
+  reply?: string;
+  /** How many seconds `delay` delays the reply. */
+  seconds?: number;
+  /** Whether `disconnect` at `data` stores the message first. */
+  store?: boolean;
+  /** How often it still applies. */
+  left: number;
+  /** How often it was used. */
+  used: number;
+  /** The times of its uses, oldest first. */
+  uses: string[];
+}
+
+/** How an inbox ended. */
+export interface Ended {
+  /** `expired` or `deleted`. */
+  reason: "expired" | "deleted";
+  /** When it ended. */
+  at: string;
+}
+
+/** A received message, with the filters that exclude it. */
+export interface Arrived {
+  /** Identifies the message; also the cursor `after`. */
+  id: string;
+  /** The sender's address. */
+  from: string;
+  /** The subject. */
+  subject: string;
+  /** When it was accepted. */
+  receivedAt: string;
+  /** The filters that exclude it. */
+  missedBy: ("subject" | "from" | "has" | "after")[];
+}
+
+/** How many messages are in the inbox, and the newest. */
+export interface ArrivedMessages {
+  /** How many there are. */
+  count: number;
+  /** The newest. */
+  latest: Arrived[];
+}
+
+/** Mail that was rejected over SMTP. */
+export interface Refused {
+  /** When it was rejected. */
+  at: string;
+  /** The client's address. */
+  client: string;
+  /** The reverse path. */
+  sender: string;
+  /** The recipient. */
+  recipient: string;
+  /** The SMTP reply. */
+  reply: string;
+}
+
+/** Another inbox that received mail. */
+export interface Similar {
+  /** Its address. */
+  address: string;
+  /** How many messages it has. */
+  messages: number;
+  /** When the last one arrived. */
+  lastReceivedAt: string;
+}
+
+/** The use of SMTP. */
+export interface SmtpUse {
+  /** How many connections are open. */
+  connectionsOpen: number;
+  /** When the last client connected. */
+  lastConnectionAt: string | null;
+  /** When the last message was accepted. */
+  lastMessageAt: string | null;
+}
+
+/** The explanation of a missing message. */
+export interface Explanation {
+  /** One sentence for a person. */
+  summary: string;
+  /** The inbox; null if it has ended. */
+  inbox: InboxFields | null;
+  /** How it ended, if it has. */
+  ended: Ended | null;
+  /** The messages in it. */
+  messages: ArrivedMessages;
+  /** What was rejected over SMTP since the inbox was created, newest first. */
+  refused: Refused[];
+  /** Similar addresses that received mail. */
+  similar: Similar[];
+  /** The use of SMTP at the whole installation. */
+  smtp: SmtpUse;
+}
