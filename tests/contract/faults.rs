@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use restante::store::OutgoingFilter;
+use restante::model::OutgoingFilter;
 use serde_json::{Value, json};
 
 use crate::explain::explain_refused;

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use tokio_rustls::rustls::version::TLS13;
 
 use restante::config::SmtpAuth;
-use restante::store::RefusalFilter;
+use restante::model::RefusalFilter;
 
 use crate::server::Server;
 use testkit::within;
