@@ -6,11 +6,12 @@ use std::time::Duration;
 use restante::config::{DatabaseUrl, Direct, Outbound, Sending};
 use restante::db::Database;
 use restante::model::{
-    ApiKey, Domain, EmailAddress, Inbox, InboxKind, Outgoing, OutgoingId, OutgoingStatus, generate_inbox_id,
+    ApiKey, Domain, EmailAddress, Inbox, InboxKind, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus,
+    generate_inbox_id,
 };
 use restante::sender::Sender;
 use restante::service::Incoming;
-use restante::store::{OutgoingFilter, Store};
+use restante::store::Store;
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
