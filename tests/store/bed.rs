@@ -1,5 +1,6 @@
 //! The test bed of a case: a new store with a project, and helper functions.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,6 +80,14 @@ impl Bed {
         let Self { store, default_project, place } = self;
         drop(store);
         Self { store: open(&place.url()).await, default_project, place }
+    }
+
+    /// The database file of SQLite.
+    pub fn file(&self) -> PathBuf {
+        match self.place.url() {
+            DatabaseUrl::Sqlite(path) => path,
+            other => panic!("{other:?} is not a file"),
+        }
     }
 
     pub async fn project(&self, name: &str) -> ProjectId {

@@ -1,10 +1,14 @@
 //! Sweeping removes expired data, in small steps, and nothing else.
 
+use std::path::Path;
 use std::time::Duration;
 
 use restante::model::Timestamp;
+use restante::store::Delivery;
 
-use super::bed::{Bed, HOUR, START, id};
+use testkit::{Engine, Start};
+
+use super::bed::{Bed, HOUR, START, content, delivery, id};
 
 const END: Timestamp = Timestamp::from_millis(START.as_millis() + 3_600_000);
 
@@ -83,4 +87,31 @@ async fn messages_of_a_former_life_are_removed_and_new_ones_kept(bed: Bed) {
     bed.sweep(END).await;
     assert_eq!(bed.subjects("box", END).await, ["new"]);
     assert_eq!(bed.store.stored().await.unwrap(), (1, 1));
+}
+
+/// The free pages of SQLite's file; PostgreSQL vacuums its tables automatically.
+#[tokio::test]
+async fn the_space_of_removed_messages_is_used_again() {
+    Bed::test(Engine::Sqlite, async |bed: Bed| {
+        let raw = format!("Subject: x\r\n\r\n{}\r\n", "word ".repeat(4_000));
+        let mail = Delivery { content: content(raw.as_bytes()), ..delivery(&["box"], "") };
+        let (mut now, mut sizes) = (START, Vec::new());
+        for _ in 0..4 {
+            for _ in 0..10 {
+                bed.store(&vec![mail.clone(); 5], now).await;
+                now = now.after(HOUR);
+            }
+            bed.sweep(now).await;
+            assert_eq!(bed.store.stored().await.unwrap(), (0, 0));
+            sizes.push(pages(&bed.file()));
+        }
+        assert!(sizes[0] > 50 && sizes[3] <= sizes[0] + sizes[0] / 10, "{sizes:?}");
+    })
+    .await;
+}
+
+/// The pages of the database file, including those that are only in its log.
+fn pages(file: &Path) -> i64 {
+    let connection = rusqlite::Connection::open(file).unwrap();
+    connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap()
 }

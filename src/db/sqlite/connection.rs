@@ -37,6 +37,8 @@ impl SqliteConnection {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "journal_size_limit", LOG_KEPT)?;
             connection.pragma_update(None, "foreign_keys", "ON")?;
+            // A statement that changes several rows keeps what it needs to undo them. The sweeper's need little.
+            connection.pragma_update(None, "temp_store", "MEMORY")?;
             Ok(Self { connection, spellings: HashMap::new() })
         };
         open().map_err(|error| open_failed(path, error))
