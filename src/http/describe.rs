@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::error::Error;
 use super::response::JSON;
+use crate::memory::NoMemory;
 
 /// Marks what is not part of the contract.
 const EXTENSION: &str = "x-extension";
@@ -66,8 +67,23 @@ const INTERNAL_ERROR: Shared = Shared {
 pub(super) const BUSY: Shared =
     Shared { name: "Busy", description: "The memory for responses is used up; retry.", errors: || vec![Error::Busy] };
 
-const SHARED: [Shared; 7] =
-    [UNAUTHORIZED, INBOX_NOT_FOUND, MESSAGE_NOT_FOUND, BODY_TOO_LARGE, SLOW_BODY, INTERNAL_ERROR, BUSY];
+pub(super) const TOO_LARGE_FOR_MEMORY: Shared = Shared {
+    name: "TooLargeForMemory",
+    description: "Reading the message needs more memory than the server allows for one key. `/v1/messages/{id}/raw` \
+                  returns its bytes.",
+    errors: || vec![Error::OverMemory(NoMemory::Ever { needed: 91, share: 32 })],
+};
+
+const SHARED: [Shared; 8] = [
+    UNAUTHORIZED,
+    INBOX_NOT_FOUND,
+    MESSAGE_NOT_FOUND,
+    BODY_TOO_LARGE,
+    SLOW_BODY,
+    INTERNAL_ERROR,
+    BUSY,
+    TOO_LARGE_FOR_MEMORY,
+];
 
 /// What a handler adds to the description of its operation.
 pub(super) trait Describe: Sized {
@@ -278,7 +294,10 @@ fn refusal(description: &str, errors: &[&Error]) -> Response {
         false => json_schema!({"enum": texts}),
     };
     let mut schema = in_context(|context| context.schema.subschema_for::<ErrorBody>());
-    schema.insert("properties".to_owned(), serde_json::json!({"error": allowed}));
+    // A text with numbers is an example.
+    if !texts.iter().any(|text| text.contains(char::is_numeric)) {
+        schema.insert("properties".to_owned(), serde_json::json!({"error": allowed}));
+    }
     let example = texts.into_iter().next().filter(|_| !is_open);
     let example = example.and_then(|error| serde_json::to_value(ErrorBody { error }).ok());
     let media = MediaType { schema: Some(schema_object(schema)), example, ..MediaType::default() };

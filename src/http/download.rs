@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::error::Error;
 use super::request_id::RequestId;
-use crate::store::{Pieces, StoreError};
+use crate::service::{Pieces, StoreError};
 
 /// If a browser displays a download as a page, the page runs no scripts and loads nothing.
 pub(super) const POLICY: &str = "default-src 'none'; sandbox";

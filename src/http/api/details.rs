@@ -16,7 +16,7 @@ use restante_mail::{Recognised, Rule};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
-use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF};
+use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF, TOO_LARGE_FOR_MEMORY};
 use crate::http::download::{attachment, media_type, safe_name};
 use crate::http::error::Error;
 use crate::http::response::JSON;
@@ -53,6 +53,7 @@ pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOpera
         .returns::<MessageDetails>(StatusCode::OK, "The details.")
         .refuses_as(&MESSAGE_NOT_FOUND)
         .refuses_as(&BUSY)
+        .refuses_as(&TOO_LARGE_FOR_MEMORY)
 }
 
 pub(super) async fn download(
@@ -80,6 +81,7 @@ pub(super) fn describe_download(operation: TransformOperation<'_>) -> TransformO
         .returns_content("*/*", "The attachment.", &[ATTACHED, NOSNIFF])
         .refuses(unknown, &[Error::AttachmentNotFound, Error::MessageNotFound])
         .refuses_as(&BUSY)
+        .refuses_as(&TOO_LARGE_FOR_MEMORY)
 }
 
 fn message_details(message: Everything, size: usize, details: Details, mail_domain: &Domain) -> MessageDetails {

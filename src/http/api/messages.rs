@@ -11,7 +11,7 @@ use restante_api::{ListMessagesQuery, Message, MessageList, MessagePath};
 use super::stream;
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
-use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF};
+use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF, TOO_LARGE_FOR_MEMORY};
 use crate::http::download;
 use crate::http::error::Error;
 use crate::http::frame;
@@ -102,6 +102,7 @@ pub(super) fn describe_page(operation: TransformOperation<'_>) -> TransformOpera
         .returns_content("text/html", "The page.", &[policy, NOSNIFF])
         .refuses_as(&MESSAGE_NOT_FOUND)
         .refuses_as(&BUSY)
+        .refuses_as(&TOO_LARGE_FOR_MEMORY)
 }
 
 pub(super) async fn remove(
