@@ -1,4 +1,5 @@
-//! Abstracts over the database engines: transactions, queries and change notifications. Of the domain types it knows only [`Change`].
+//! Abstracts over the database engines: transactions, queries and change notifications. Of the domain types it knows
+//! only [`Change`].
 //!
 //! `store/` contains every statement once, in SQL that all engines support: parameters `$1`, `$2` …, `ON CONFLICT`,
 //! `RETURNING`, integers of 64 bits, text and bytes. Where the dialects differ, the SQL contains a placeholder in
@@ -227,9 +228,9 @@ impl Database {
         }
     }
 
-    /// Calls `listener` with the changes of each committed transaction, while the database is open. The listener must not
-    /// block. SQLite calls it before the commit returns to its caller. PostgreSQL calls it when the server sends the
-    /// notifications, including those of other nodes.
+    /// Calls `listener` with the changes of each committed transaction, while the database is open. The listener must
+    /// not block. SQLite calls it before the commit returns to its caller. PostgreSQL calls it when the server sends
+    /// the notifications, including those of other nodes.
     pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
         self.announcer.add(listener);
     }

@@ -74,7 +74,9 @@ impl Lanes {
             let answer = tokio::select! {
                 biased;
                 () = reply.abandoned() => return,
-                written = timeout(Retry::ALONE.time, written_alone) => written.unwrap_or(Err(DeliverError::Unavailable)),
+                written = timeout(Retry::ALONE.time, written_alone) => {
+                    written.unwrap_or(Err(DeliverError::Unavailable))
+                }
             };
             // Released before the caller gets its result, so that its next delivery does not wait.
             drop(queued);

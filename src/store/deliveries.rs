@@ -254,7 +254,7 @@ fn settlements(deliveries: &[Delivery]) -> impl Iterator<Item = &Settlement> {
     })
 }
 
-/// Creates or reopens inboxes, in the order of their ids, so that transactions do not wait for each other in a circle.
+/// Creates or reopens inboxes, in the order of their ids, so that transactions do not deadlock.
 async fn open_inboxes(
     transaction: &mut Transaction,
     openings: &[Opening],

@@ -1,4 +1,4 @@
-//! What holds for every decision, whatever the facts are: the invariants 1, 3, 4 and 5 of ARCHITECTURE.md.
+//! What holds for every decision: the invariants 1, 3, 4 and 5 of ARCHITECTURE.md.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -103,7 +103,9 @@ proptest! {
         let decision = decided(&world, &requests);
         prop_assert_eq!(decision.verdicts.len(), requests.len());
         let promised: Vec<_> = decision.verdicts.iter().enumerate()
-            .flat_map(|(request, verdict)| verdict.messages().map(move |(inbox, place)| (request, inbox.clone(), place)))
+            .flat_map(|(request, verdict)| {
+                verdict.messages().map(move |(inbox, place)| (request, inbox.clone(), place))
+            })
             .collect();
         let written: Vec<_> =
             decision.writes.messages.iter().map(|it| (it.request, it.inbox.clone(), it.place)).collect();
@@ -138,8 +140,8 @@ proptest! {
         }
     }
 
-    /// Invariant 4: an address changes its project only by mail with a key of the new one. An address with a tag belongs
-    /// to the owner of the address without it. Nothing is opened for a project that was deleted.
+    /// Invariant 4: an address changes its project only by mail with a key of the new one. An address with a tag
+    /// belongs to the owner of the address without it. Nothing is opened for a project that was deleted.
     #[test]
     fn an_address_changes_hands_only_by_its_own_key(world in worlds(), requests in requests()) {
         let decision = decided(&world, &requests);
