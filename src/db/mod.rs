@@ -229,8 +229,8 @@ impl Database {
     }
 
     /// Calls `listener` with the changes of each committed transaction, while the database is open. The listener must
-    /// not block. SQLite calls it before the commit returns to its caller. PostgreSQL calls it when the server sends the
-    /// notifications, including those of other nodes.
+    /// not block. SQLite calls it before the commit returns to its caller. PostgreSQL calls it when the server sends
+    /// the notifications, including those of other nodes.
     pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
         self.announcer.add(listener);
     }
