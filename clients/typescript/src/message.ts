@@ -146,7 +146,11 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
   }
 }
 
-function isMatch(url: string, match: LinkMatch | undefined): boolean {
+/**
+ * Whether a link is selected.
+ * @internal
+ */
+export function isMatch(url: string, match: LinkMatch | undefined): boolean {
   if (match === undefined) return true;
   if (typeof match === "string") return url.includes(match);
   return match instanceof RegExp ? url.search(match) !== -1 : match(url);
