@@ -170,7 +170,7 @@ export class Inbox implements AsyncDisposable {
       if (found.length < count) found.forEach(({ id }) => begin.returned.delete(id));
     }
     if (found.length < count) {
-      const numbers = { waited, asked, wanted: count, found: found.length };
+      const numbers = { waited, asked, wanted: count, found: found.map(({ id }) => id) };
       const failed: FailedWait = { ...begin, ...numbers, inbox: this, filters };
       throw await timeoutError(this.#connection.http, failed);
     }
