@@ -23,7 +23,7 @@ export interface FailedWait {
 /** The server's explanation why no message arrived. */
 export function explain(http: Http, inboxId: string, filters: Filters, after?: string): Promise<Explanation> {
   const path = `/inboxes/${encodeURIComponent(inboxId)}/explain`;
-  return http.json({ method: "GET", path, query: serverQuery(filters, after) });
+  return http.json({ method: "GET", path, query: serverQuery(filters, after) }, "summary", "messages", "refused");
 }
 
 /** The error with the reason why the wait failed. */

@@ -4,7 +4,7 @@ import nodemailer from "nodemailer";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { Http } from "../src/http.js";
-import { Message, Restante } from "../src/index.js";
+import { Message, Restante, type LinkMatch, type WaitOptions } from "../src/index.js";
 import { expect as ofPlaywright, matchers } from "../src/playwright/matchers.js";
 import { fromWire, type MessageFields } from "../src/types.js";
 import { MESSAGE } from "./scripted.js";
@@ -22,15 +22,18 @@ function message(fields: { otp?: string; links?: string[] }): Message {
   return new Message(new Http("http://127.0.0.1:9", "key", 0), all);
 }
 
+interface Assertions {
+  toHaveCode(code?: string): void;
+  toHaveLink(match?: LinkMatch): void;
+  toReceive(options: WaitOptions): Promise<void>;
+}
+
 /** Whether the assertion and its negation pass, with the `expect` of Playwright. */
-async function both(
-  assertion: (matchers: ReturnType<typeof ofPlaywright<unknown>>) => unknown,
-  actual: () => unknown,
-): Promise<[boolean, boolean]> {
+async function both(assertion: (matchers: Assertions) => unknown, actual: () => unknown): Promise<[boolean, boolean]> {
   const passes = async (negated: boolean) => {
     const expected = ofPlaywright(actual());
     try {
-      await assertion((negated ? expected.not : expected) as typeof expected);
+      await assertion((negated ? expected.not : expected) as unknown as Assertions);
       return true;
     } catch (error) {
       expect(String(error)).not.toMatch(/TypeError|RangeError/);
@@ -44,7 +47,7 @@ const NONE: string[] = [];
 const ONE = ["https://a.example/track?1", "https://a.example/confirm"];
 const SEVERAL = ["https://a.example/track?1", "https://a.example/track?2"];
 
-test.for<[string, string[], string | RegExp | ((url: string) => boolean) | undefined, boolean]>([
+test.for<[string, string[], LinkMatch | undefined, boolean]>([
   ["none, any", NONE, undefined, false],
   ["none, a text", NONE, "/track", false],
   ["others, a text", ONE, "/reset", false],
@@ -89,14 +92,14 @@ async function inboxWith(...subjects: string[]) {
 
 const TIMEOUT = { timeout: 200 };
 
-test.for<[string, string[], object, boolean]>([
+test.for<[string, string[], WaitOptions, boolean]>([
   ["none", [], {}, false],
   ["others", ["Welcome"], { subject: "confirm" }, false],
   ["others, a pattern", ["Welcome"], { subject: /confirm/ }, false],
   ["one", ["Welcome"], {}, true],
   ["one of two, a text", ["Welcome", "Confirm"], { subject: "confirm" }, true],
   ["one of two, a pattern", ["Welcome", "Confirm"], { subject: /confirm/i }, true],
-  ["one of two, a function", ["Welcome", "Confirm"], { where: (one: Message) => one.subject === "Confirm" }, true],
+  ["one of two, a function", ["Welcome", "Confirm"], { where: (one) => one.subject === "Confirm" }, true],
   ["several", ["Welcome", "Confirm"], {}, true],
 ])("toReceive: %s", async ([, subjects, filters, holds]) => {
   const inboxes = [await inboxWith(...subjects), await inboxWith(...subjects)];
