@@ -1,5 +1,8 @@
 /** Requests to the server: the key, time limits, retries, and the error for each response. */
 
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { InvalidRequestError, NotFoundError, RestanteError, UnauthorizedError, UnreachableError } from "./errors.js";
 import { fromWire } from "./types.js";
 
@@ -7,6 +10,8 @@ import { fromWire } from "./types.js";
 const GRACE = 10_000;
 /** Requests that are not waits are retried for at most this long. */
 const PATIENCE = 10_000;
+/** Statuses that a proxy in front of the server gives with a text of its own. */
+const OF_PROXIES = new Set([413, 429, 502, 503, 504]);
 const SHORTEST_PAUSE = 50;
 const LONGEST_PAUSE = 1_000;
 /** The codes of a failed connection attempt, in which nothing has reached the server. */
@@ -37,21 +42,44 @@ export class Http {
   readonly url: string;
   readonly #headers: Record<string, string>;
   readonly #patience: number;
+  readonly #log: string | undefined;
+  readonly #closed = new AbortController();
 
-  constructor(url: string, apiKey: string, timeout: number) {
+  /** `log`: the log file of the server, if it was started for this run. */
+  constructor(url: string, apiKey: string, timeout: number, log?: string) {
     this.url = url.replace(/\/+$/, "");
+    this.#log = log;
     this.#headers = { Authorization: `Bearer ${apiKey}` };
     this.#patience = Math.min(PATIENCE, timeout);
   }
 
-  /** The JSON of a successful response, with JavaScript field names. */
-  async json<T>(request: Request): Promise<T> {
-    return decoded(await this.bytes(request)) as T;
+  /** Cancels the open requests and pauses, and rejects later requests. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  /** The JSON of a successful response, which has these fields, with JavaScript field names. */
+  async json<T>(request: Request, ...fields: (keyof T & string)[]): Promise<T> {
+    return this.decoded<T>(request, await this.bytes(request), ...fields);
+  }
+
+  /** The JSON of a body. Another server that answers at this address has other fields, or no JSON. */
+  decoded<T>(request: Request, body: Buffer, ...fields: (keyof T & string)[]): T {
+    const value = parsed(body);
+    if (typeof value !== "object" || value === null || !fields.every((field) => field in value)) {
+      throw this.#foreign(request, body);
+    }
+    return value as T;
+  }
+
+  /** The pauses between attempts until a deadline. */
+  pauses(deadline: number): Pauses {
+    return new Pauses(deadline, this.#closed.signal);
   }
 
   /** The bytes of a successful response. Requests that may be repeated are retried. */
   async bytes(request: Request): Promise<Buffer> {
-    const pauses = new Pauses(performance.now() + this.#patience);
+    const pauses = this.pauses(performance.now() + this.#patience);
     for (;;) {
       const outcome = await this.attempt(request);
       if (isSuccess(outcome)) return outcome.body;
@@ -62,28 +90,32 @@ export class Http {
   /** One attempt; `held` is how long the server may keep the request open, in milliseconds. */
   async attempt(request: Request, held = 0): Promise<Outcome> {
     const { method, path, query, body } = request;
-    const init: RequestInit = { method, headers: this.#headers, signal: AbortSignal.timeout(held + GRACE) };
+    const signal = AbortSignal.any([AbortSignal.timeout(held + GRACE), this.#closed.signal]);
+    const init: RequestInit = { method, headers: this.#headers, signal };
     if (body !== undefined) {
       init.body = JSON.stringify(body);
       init.headers = { ...this.#headers, "Content-Type": "application/json" };
     }
+    this.#throwIfClosed();
     try {
       const answer = await fetch(`${this.url}/v1${path}${encoded(query)}`, init);
       const seconds = Number(answer.headers.get("Retry-After") ?? Number.NaN);
       const retryAfter = Number.isFinite(seconds) ? { retryAfter: seconds * 1000 } : {};
       return { status: answer.status, body: Buffer.from(await answer.arrayBuffer()), ...retryAfter };
     } catch (cause) {
+      this.#throwIfClosed();
       return { status: 0, body: Buffer.alloc(0), sent: !NOT_CONNECTED.has(codeOf(cause)), cause };
     }
   }
 
   /** The error for a failed attempt. */
-  error({ method, path }: Request, outcome: Outcome): RestanteError {
+  error(request: Request, outcome: Outcome): RestanteError {
     const { status } = outcome;
-    const text = `${method} /v1${path}: ${status} ${wordsOf(outcome)}`;
+    if (status === 0) return this.#unreachable(outcome.cause);
+    if (errorOf(outcome.body) === undefined && !OF_PROXIES.has(status))
+      return this.#foreign(request, outcome.body, status);
+    const text = `${request.method} /v1${request.path}: ${status} ${wordsOf(outcome)}`;
     switch (status) {
-      case 0:
-        return unreachable(this.url, outcome.cause);
       case 400:
       case 413:
         return new InvalidRequestError(text, { status });
@@ -95,27 +127,60 @@ export class Http {
         return new RestanteError(text, { status });
     }
   }
+
+  #unreachable(cause: unknown): UnreachableError {
+    const reason = codeOf(cause) || String(cause);
+    if (this.#log !== undefined) {
+      const text = `The server of this run does not answer at ${this.url} (${reason}). ${lastLines(this.#log)}`;
+      return new UnreachableError(text, { cause });
+    }
+    return new UnreachableError(
+      `Cannot connect to Restante at ${this.url} (${reason}). Start it with \`npx restante serve\` and set ` +
+        "RESTANTE_URL to the address that it prints, or unset RESTANTE_URL to start a server for the run.",
+      { cause },
+    );
+  }
+
+  #foreign({ method, path }: Request, body: Buffer, status?: number): UnreachableError {
+    const found = body.length === 0 ? "nothing" : body.toString().slice(0, 200);
+    const answer = status === undefined ? found : `${status} ${found}`;
+    return new UnreachableError(
+      `Another server than Restante answers at ${this.url}. It answered ${method} /v1${path} with ${answer}\n` +
+        "Is RESTANTE_URL right?",
+      status === undefined ? {} : { status },
+    );
+  }
+
+  #throwIfClosed(): void {
+    if (this.#closed.signal.aborted) throw new RestanteError(CLOSED);
+  }
+}
+
+const CLOSED = "The client was closed.";
+/** How much of the log an error shows, in characters. */
+const LOG_TAIL = 2_000;
+
+/** The end of a log, as a sentence. */
+export function lastLines(log: string): string {
+  try {
+    return `Its last log lines:\n${readFileSync(log, "utf8").slice(-LOG_TAIL).trim() || "(none)"}`;
+  } catch {
+    return `Its log is gone: ${log}`;
+  }
 }
 
 const KEY_HELP =
   "Check that RESTANTE_API_KEY is the key of a project of this server. `restante serve` prints one at its first start.";
 
-function unreachable(url: string, cause: unknown): UnreachableError {
-  const reason = codeOf(cause) || String(cause);
-  return new UnreachableError(
-    `Cannot connect to Restante at ${url} (${reason}). Start it with \`npx restante serve\` and set RESTANTE_URL to ` +
-      "the address that it prints, or unset RESTANTE_URL to start a server for the run.",
-    { cause },
-  );
-}
-
 /** Pauses until a deadline: each is a tenth of the time so far, within limits, with jitter. */
 export class Pauses {
   readonly #start = performance.now();
   readonly #deadline: number;
+  readonly #closed: AbortSignal;
 
-  constructor(deadline: number) {
+  constructor(deadline: number, closed: AbortSignal) {
     this.#deadline = deadline;
+    this.#closed = closed;
   }
 
   /** Pauses at least as long as the server requests; returns false without a pause if the deadline has passed. */
@@ -125,7 +190,7 @@ export class Pauses {
     if (left <= 0) return false;
     const growing = Math.min(Math.max((now - this.#start) / 10, SHORTEST_PAUSE), LONGEST_PAUSE);
     const pause = outcome?.retryAfter ?? growing * (0.5 + Math.random() / 2);
-    await new Promise((resolve) => setTimeout(resolve, Math.min(pause, left)));
+    await sleep(Math.min(pause, left), undefined, { signal: this.#closed }).catch(() => undefined);
     return true;
   }
 }
@@ -135,18 +200,25 @@ export function isSuccess({ status }: Outcome): boolean {
   return status >= 200 && status < 300;
 }
 
-/** The server's text for an error. */
-export function wordsOf(answer: Outcome): string {
-  try {
-    return String((JSON.parse(answer.body.toString()) as { error: unknown }).error);
-  } catch {
-    return answer.body.toString().slice(0, 200);
-  }
+/** The server's text for an error; for an answer of something else, the start of that. */
+export function wordsOf({ body }: Outcome): string {
+  return errorOf(body) ?? body.toString().slice(0, 200);
 }
 
-/** The JSON of a response, with JavaScript field names. */
-export function decoded(body: Buffer): unknown {
-  return body.length === 0 ? undefined : fromWire(JSON.parse(body.toString()));
+/** The text in the JSON of an error. */
+function errorOf(body: Buffer): string | undefined {
+  const value = parsed(body);
+  if (typeof value !== "object" || value === null || !("error" in value)) return undefined;
+  return typeof value.error === "string" ? value.error : undefined;
+}
+
+/** The JSON with JavaScript field names; undefined if it is none. */
+function parsed(body: Buffer): unknown {
+  try {
+    return fromWire(JSON.parse(body.toString()));
+  } catch {
+    return undefined;
+  }
 }
 
 /** A read may always be repeated; a change may be repeated only if the server cannot have carried it out. */

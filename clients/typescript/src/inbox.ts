@@ -5,6 +5,7 @@ import { afterId, describeFilters, passes, serverQuery, type Filters, type WaitO
 import type { Http } from "./http.js";
 import { Message } from "./message.js";
 import { explain, timeoutError, type FailedWait } from "./timeout.js";
+import { milliseconds } from "./settings.js";
 import type { Explanation, Fault, FaultState, InboxFields, MessageFields, OutgoingMessage, Sent } from "./types.js";
 import { nextMessage } from "./wait.js";
 
@@ -86,7 +87,7 @@ export class Inbox implements AsyncDisposable {
       const message = await this.#next({
         filters,
         after: begin.after,
-        deadline: performance.now() + within,
+        deadline: performance.now() + milliseconds(within, "within"),
         take,
       });
       if (message !== undefined) throw new UnexpectedMessageError(unexpected(this.address, filters, message), message);
@@ -98,26 +99,26 @@ export class Inbox implements AsyncDisposable {
     const { http } = this.#connection;
     const query = serverQuery(filters, afterId(filters.after));
     const path = `${this.#path}/messages`;
-    const { messages } = await http.json<{ messages: MessageFields[] }>({ method: "GET", path, query });
+    const { messages } = await http.json<{ messages: MessageFields[] }>({ method: "GET", path, query }, "messages");
     return messages.map((fields) => new Message(http, fields)).filter((message) => passes(message, filters));
   }
 
   /** Sends a message from this inbox. */
   send({ inReplyTo, ...message }: OutgoingMessage): Promise<Sent> {
     const body = inReplyTo === undefined ? message : { ...message, in_reply_to: afterId(inReplyTo) };
-    return this.#connection.http.json({ method: "POST", path: `${this.#path}/messages`, body });
+    return this.#connection.http.json({ method: "POST", path: `${this.#path}/messages`, body }, "id");
   }
 
   /** Replaces the faults of this inbox, which the server injects when the application sends to it. */
   async setFaults(faults: readonly Fault[]): Promise<FaultState[]> {
     const request = { method: "PUT", path: `${this.#path}/faults`, body: { faults } } as const;
-    return (await this.#connection.http.json<{ faults: FaultState[] }>(request)).faults;
+    return (await this.#connection.http.json<{ faults: FaultState[] }>(request, "faults")).faults;
   }
 
   /** The faults of this inbox, and when each was used. */
   async faults(): Promise<FaultState[]> {
     const request = { method: "GET", path: `${this.#path}/faults` } as const;
-    return (await this.#connection.http.json<{ faults: FaultState[] }>(request)).faults;
+    return (await this.#connection.http.json<{ faults: FaultState[] }>(request, "faults")).faults;
   }
 
   /** The server's explanation why no matching message arrived. Regular expressions and `where` are ignored. */
@@ -149,7 +150,7 @@ export class Inbox implements AsyncDisposable {
 
   async #collect(count: number, options: WaitOptions): Promise<Message[]> {
     const { timeout: asked = this.#connection.timeout, ...filters } = options;
-    const waited = this.#connection.hooks.limit(asked);
+    const waited = this.#connection.hooks.limit(milliseconds(asked, "timeout"));
     const deadline = performance.now() + waited;
     const begin = this.#begin(filters);
     const found: Message[] = [];
@@ -170,7 +171,7 @@ export class Inbox implements AsyncDisposable {
       if (found.length < count) found.forEach(({ id }) => begin.returned.delete(id));
     }
     if (found.length < count) {
-      const numbers = { waited, asked, wanted: count, found: found.length };
+      const numbers = { waited, asked, wanted: count, found: found.map(({ id }) => id) };
       const failed: FailedWait = { ...begin, ...numbers, inbox: this, filters };
       throw await timeoutError(this.#connection.http, failed);
     }

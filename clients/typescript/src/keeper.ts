@@ -22,10 +22,10 @@ async function start(folder: string): Promise<Server | undefined> {
     const dataDir = join(folder, "data");
     mkdirSync(dataDir);
     const server = await startServer({ dataDir });
-    const { url, apiKey, smtp, mailDomain } = server;
+    const { url, apiKey, smtp, mailDomain, log } = server;
     publish(
       join(folder, FILES.server),
-      JSON.stringify({ keeper: identityOf(process.pid), server: { url, apiKey, smtp, mailDomain } }),
+      JSON.stringify({ keeper: identityOf(process.pid), server: { url, apiKey, smtp, mailDomain, log } }),
     );
     return server;
   } catch (error) {

@@ -25,11 +25,14 @@ export interface ServerAddress {
   apiKey: string;
   smtp: SmtpAddress;
   mailDomain: string;
+  /** The log file of a server that was started for this run. */
+  log?: string;
 }
 
 /** A started server. */
 export interface Server extends ServerAddress {
   pid: number;
+  log: string;
   /** Stops the server, and removes its data if the directory was created for it. */
   stop(): Promise<void>;
 }
@@ -76,7 +79,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     remove();
   };
   try {
-    return { ...address(await firstLine(child), options), pid: child.pid ?? 0, stop };
+    return { ...address(await firstLine(child), options), pid: child.pid ?? 0, log: join(dataDir, LOG), stop };
   } catch (error) {
     child.kill("SIGKILL");
     const tail = readFileSync(join(dataDir, LOG), "utf8").slice(-2_000);
@@ -132,6 +135,7 @@ function address(line: string, options: ServerOptions): ServerAddress {
     mail_domain: string;
     api_key: string | null;
   };
+  if (typeof printed.url !== "string") throw new Error(`it printed ${line}`);
   const apiKey = printed.api_key ?? options.apiKey ?? variable("RESTANTE_API_KEY");
   if (apiKey === undefined) throw new Error("its data directory has an unknown key; set RESTANTE_API_KEY to it");
   return { url: printed.url, apiKey, smtp: printed.smtp, mailDomain: printed.mail_domain };

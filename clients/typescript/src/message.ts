@@ -92,7 +92,7 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
 
   /** All details of the message: envelope, headers, parts, how the code was recognised. */
   details(): Promise<MessageDetails> {
-    return this.#http.json({ method: "GET", path: `${this.#path}/details` });
+    return this.#http.json({ method: "GET", path: `${this.#path}/details` }, "attachments");
   }
 
   /** The attachments, with their bytes. */
@@ -120,7 +120,7 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
   reply(answer: Partial<Pick<OutgoingMessage, "subject" | "text" | "html">>): Promise<Sent> {
     const subject = answer.subject ?? (/^re:/i.test(this.subject) ? this.subject : `Re: ${this.subject}`);
     const body = { to: this.from, ...answer, subject, in_reply_to: this.id };
-    return this.#http.json({ method: "POST", path: `/inboxes/${this.inboxId}/messages`, body });
+    return this.#http.json({ method: "POST", path: `/inboxes/${this.inboxId}/messages`, body }, "id");
   }
 
   /** Deletes the message. It remains valid as a cursor. */
@@ -146,7 +146,11 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
   }
 }
 
-function isMatch(url: string, match: LinkMatch | undefined): boolean {
+/**
+ * Whether a link is selected.
+ * @internal
+ */
+export function isMatch(url: string, match: LinkMatch | undefined): boolean {
   if (match === undefined) return true;
   if (typeof match === "string") return url.includes(match);
   return match instanceof RegExp ? url.search(match) !== -1 : match(url);

@@ -5,7 +5,8 @@ import { Http } from "./http.js";
 import { Inbox, type Connection, type WaitHooks } from "./inbox.js";
 import { startServer, type Server } from "./launch.js";
 import { Message } from "./message.js";
-import { smtpAddress, variable, waitTimeout, type RestanteOptions } from "./settings.js";
+import { logOfRun } from "./run.js";
+import { checkedKey, serverUrl, smtpAddress, variable, waitTimeout, type RestanteOptions } from "./settings.js";
 import type { InboxFields, MessageFields, SmtpAddress } from "./types.js";
 
 const NO_HOOKS: WaitHooks = { limit: (timeout) => timeout, run: (_title, _site, wait) => wait() };
@@ -40,21 +41,23 @@ export class Restante implements AsyncDisposable {
     const url = options.url ?? variable("RESTANTE_URL");
     if (url === undefined) {
       const server = await startServer();
-      const http = new Http(server.url, options.apiKey ?? server.apiKey, timeout);
+      const apiKey = checkedKey(options.apiKey ?? server.apiKey);
+      const http = new Http(server.url, apiKey, timeout, server.log);
       return new Restante(server.url, server.smtp, server.mailDomain, { http, timeout, hooks }, server);
     }
+    const smtp = options.smtp ?? smtpAddress(serverUrl(url).href);
     const apiKey = options.apiKey ?? variable("RESTANTE_API_KEY");
     if (apiKey === undefined) {
       throw new RestanteError(`RESTANTE_API_KEY is not set. The server at ${url} printed a key at its first start.`);
     }
-    const smtp = options.smtp ?? smtpAddress(url);
     const mailDomain = options.mailDomain ?? variable("RESTANTE_MAIL_DOMAIN") ?? "restante.test";
-    return new Restante(url, smtp, mailDomain, { http: new Http(url, apiKey, timeout), timeout, hooks });
+    const http = new Http(url, checkedKey(apiKey), timeout, logOfRun(url));
+    return new Restante(url, smtp, mailDomain, { http, timeout, hooks });
   }
 
   /** Creates a temporary inbox. */
   async createInbox(): Promise<Inbox> {
-    return this.#inbox(await this.#connection.http.json({ method: "POST", path: "/inboxes" }));
+    return this.#inbox(await this.#connection.http.json({ method: "POST", path: "/inboxes" }, "id", "address"));
   }
 
   /**
@@ -65,8 +68,8 @@ export class Restante implements AsyncDisposable {
     const { http } = this.#connection;
     return this.#inbox(
       idOrAddress.includes("@")
-        ? await http.json({ method: "GET", path: "/inboxes", query: { address: idOrAddress } })
-        : await http.json({ method: "GET", path: `/inboxes/${encodeURIComponent(idOrAddress)}` }),
+        ? await http.json({ method: "GET", path: "/inboxes", query: { address: idOrAddress } }, "id", "address")
+        : await http.json({ method: "GET", path: `/inboxes/${encodeURIComponent(idOrAddress)}` }, "id", "address"),
     );
   }
 
@@ -78,17 +81,18 @@ export class Restante implements AsyncDisposable {
     const { http } = this.#connection;
     return new Message(
       http,
-      await http.json<MessageFields>({ method: "GET", path: `/messages/${encodeURIComponent(id)}` }),
+      await http.json<MessageFields>({ method: "GET", path: `/messages/${encodeURIComponent(id)}` }, "id", "links"),
     );
   }
 
   /** Whether the server answers. */
   health(): Promise<{ status: string }> {
-    return this.#connection.http.json({ method: "GET", path: "/health" });
+    return this.#connection.http.json({ method: "GET", path: "/health" }, "status");
   }
 
-  /** Stops the server, if it was started for this client. */
+  /** Cancels the waits of this client, and stops the server if it was started for this client. */
   async close(): Promise<void> {
+    this.#connection.http.close();
     await this.#server?.stop();
   }
 

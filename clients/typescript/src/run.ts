@@ -14,6 +14,8 @@ import { smtpAddress, variable } from "./settings.js";
 
 const LONGEST_START = 30_000;
 const PAUSE = 5;
+/** Names the server of the run and its log file for the processes that the runner starts. */
+const RUN_LOG = "RESTANTE_RUN_LOG";
 /**
  * The files that the keeper writes to the directory of the run.
  * @internal
@@ -40,6 +42,15 @@ export function serverForRun(): ServerAddress {
 }
 
 /**
+ * The log file of the server at `url`, if it was started for this run.
+ * @internal
+ */
+export function logOfRun(url: string): string | undefined {
+  const noted = process.env[RUN_LOG] ?? "";
+  return noted.startsWith(`${url} `) ? noted.slice(url.length + 1) : undefined;
+}
+
+/**
  * The server that belongs to a process. The first caller starts it; it stops when that process has ended.
  * @internal
  */
@@ -51,7 +62,9 @@ export function serverOfProcess(owner: number): ServerAddress {
     startKeeper(folder, identity);
     removeAbandoned();
   }
-  return waitFor(folder);
+  const server = waitFor(folder);
+  if (server.log !== undefined) process.env[RUN_LOG] = `${server.url} ${server.log}`;
+  return server;
 }
 
 /** The start of the names of this user's folders. */

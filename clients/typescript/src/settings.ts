@@ -1,6 +1,6 @@
 /** Settings: an option in code, then the environment, then the default. */
 
-import { RestanteError } from "./errors.js";
+import { RestanteError, UnreachableError } from "./errors.js";
 import type { SmtpAddress } from "./types.js";
 
 /** The options of a client. Missing ones are read from the environment. */
@@ -19,10 +19,11 @@ export interface RestanteOptions {
 
 const DEFAULT_TIMEOUT = 30_000;
 const DEFAULT_SMTP_PORT = 1025;
+const MAX_PORT = 65_535;
 
 /** How long a wait lasts, in milliseconds. */
 export function waitTimeout(option: number | undefined): number {
-  if (option !== undefined) return option;
+  if (option !== undefined) return milliseconds(option, "timeout");
   const text = variable("RESTANTE_TIMEOUT");
   if (text === undefined) return DEFAULT_TIMEOUT;
   const seconds = Number(text);
@@ -32,14 +33,42 @@ export function waitTimeout(option: number | undefined): number {
   return seconds * 1000;
 }
 
+/** A time that was given in code; JavaScript does not check its type. */
+export function milliseconds(value: unknown, name: string): number {
+  if (typeof value === "number" && value >= 0) return value;
+  throw new RestanteError(`${name} must be a number of milliseconds, not ${String(value)}.`);
+}
+
+/** The server's address, checked. */
+export function serverUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
+    throw new UnreachableError(`The address of the server must start with http:// or https://, not: ${text}`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new UnreachableError("The address of the server must not contain a user or a password.");
+  }
+  return url;
+}
+
+/** The key, checked. The error does not show it. */
+export function checkedKey(key: string): string {
+  if (/^[\x21-\x7e]*$/.test(key)) return key;
+  throw new RestanteError("RESTANTE_API_KEY contains a space or another character that no key has.");
+}
+
 /** The SMTP address of the server at `url`. */
 export function smtpAddress(url: string): SmtpAddress {
+  const { hostname } = serverUrl(url);
   const text = variable("RESTANTE_SMTP");
-  if (text === undefined) return { host: new URL(url).hostname.replace(/^\[|\]$/g, ""), port: DEFAULT_SMTP_PORT };
+  if (text === undefined) return { host: hostname.replace(/^\[|\]$/g, ""), port: DEFAULT_SMTP_PORT };
   const { groups } = /^(?:\[(?<six>[^\]]+)\]|(?<host>[^:]+)):(?<port>\d+)$/.exec(text) ?? {};
   const host = groups?.six ?? groups?.host;
-  if (host === undefined) throw new RestanteError(`RESTANTE_SMTP must be HOST:PORT, not ${JSON.stringify(text)}.`);
-  return { host, port: Number(groups?.port) };
+  const port = Number(groups?.port);
+  if (host === undefined || port < 1 || port > MAX_PORT) {
+    throw new RestanteError(`RESTANTE_SMTP must be HOST:PORT, not ${JSON.stringify(text)}.`);
+  }
+  return { host, port };
 }
 
 /** A variable of the environment; an empty one counts as absent. */

@@ -3,7 +3,7 @@
 import { RestanteError, WaitTimeoutError } from "./errors.js";
 import { describeFilters, localFilters, serverQuery, type Filters } from "./filters.js";
 import type { Http } from "./http.js";
-import type { Explanation } from "./types.js";
+import type { Arrived, Explanation } from "./types.js";
 
 /** A wait that found too few messages. */
 export interface FailedWait {
@@ -15,15 +15,15 @@ export interface FailedWait {
   waited: number;
   /** The requested timeout; the test runner may allow less. */
   asked: number;
-  /** How many messages were requested and found. */
+  /** How many messages were requested, and the ids of those that were found. */
   wanted: number;
-  found: number;
+  found: readonly string[];
 }
 
 /** The server's explanation why no message arrived. */
 export function explain(http: Http, inboxId: string, filters: Filters, after?: string): Promise<Explanation> {
   const path = `/inboxes/${encodeURIComponent(inboxId)}/explain`;
-  return http.json({ method: "GET", path, query: serverQuery(filters, after) });
+  return http.json({ method: "GET", path, query: serverQuery(filters, after) }, "summary", "messages", "refused");
 }
 
 /** The error with the reason why the wait failed. */
@@ -39,30 +39,47 @@ export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTi
 
 function opening({ inbox, filters, waited, asked, wanted, found }: FailedWait): string {
   const described = describeFilters(filters);
-  const count = wanted === 1 ? "No message" : `Only ${found} of ${wanted} messages`;
+  const count = wanted === 1 ? "No message" : `Only ${found.length} of ${wanted} messages`;
   const cut = waited < asked ? ` (not ${seconds(asked)}: limited by the timeout of the test)` : "";
   return `${count} for ${inbox.address} within ${seconds(waited)}${cut}${described && ` with ${described}`}.`;
 }
 
-function reasons(wait: FailedWait, { summary, messages, refused }: Explanation): string[] {
+function reasons(wait: FailedWait, explanation: Explanation): string[] {
+  const { messages, refused } = explanation;
   const local = localFilters(wait.filters);
-  // The server does not know these filters, so it lists messages that they exclude as matching.
-  const excludedHere = messages.latest.filter((message) => message.missedBy.length === 0);
-  const isLocal = local.length > 0 && excludedHere.length > 0;
-  const why = isLocal ? `Messages arrived, but none matches ${local.join(", ")}.` : summary;
   const came = messages.latest.map((message) => {
-    const missed = message.missedBy.length > 0 ? message.missedBy : local;
+    const missed = missedBy(message, local);
     const not = missed.length > 0 ? `, not: ${missed.join(", ")}` : "";
-    return `  ${JSON.stringify(message.subject)} from ${message.from}${not}`;
+    const note = wait.found.includes(message.id) ? ", counted" : not;
+    return `  ${JSON.stringify(message.subject)} from ${message.from}${note}`;
   });
   const refusals = refused.map(({ sender, recipient, reply }) => `  ${sender} to ${recipient}: ${reply}`);
   const isOlder = messages.latest.some(({ missedBy }) => missedBy.length === 1 && missedBy[0] === "after");
   return [
-    why,
+    cause(wait, explanation, local),
     ...section(`In the inbox (${messages.count}):`, came),
     ...section("Refused:", refusals),
     ...(wait.remembered && isOlder ? [CURSOR_HELP] : []),
   ];
+}
+
+/** The server does not know the local filters, so it lists messages that they exclude as matching. */
+function missedBy(message: Arrived, local: string[]): string[] {
+  return message.missedBy.length > 0 ? message.missedBy : local;
+}
+
+/** The first sentence. The server's summary does not know which messages this wait has counted. */
+function cause({ found }: FailedWait, { summary, messages }: Explanation, local: string[]): string {
+  const others = messages.latest.filter(({ id }) => !found.includes(id));
+  if (found.length > 0) {
+    if (messages.count <= found.length) return "No other message arrived.";
+    const filters = [...new Set(others.flatMap((message) => missedBy(message, local)))].sort();
+    return filters.length === 0
+      ? "Other messages arrived."
+      : `No other message matches the filters (${filters.join(", ")}).`;
+  }
+  const isLocal = local.length > 0 && others.some((message) => message.missedBy.length === 0);
+  return isLocal ? `Messages arrived, but none matches ${local.join(", ")}.` : summary;
 }
 
 const CURSOR_HELP =

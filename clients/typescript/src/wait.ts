@@ -1,7 +1,7 @@
 /** Waits for the next message after a cursor until a deadline, despite connection errors and limits. */
 
 import { passes, serverQuery, type Filters } from "./filters.js";
-import { decoded, isSuccess, Pauses, wordsOf, type Http, type Outcome, type Request } from "./http.js";
+import { isSuccess, wordsOf, type Http, type Outcome, type Request } from "./http.js";
 import { Message } from "./message.js";
 import type { MessageFields } from "./types.js";
 
@@ -34,7 +34,7 @@ export async function nextMessage(http: Http, wait: Wait): Promise<Message | und
 }
 
 async function askUntilDeadline(http: Http, wait: Wait, after: string | undefined): Promise<MessageFields | undefined> {
-  const pauses = new Pauses(wait.deadline);
+  const pauses = http.pauses(wait.deadline);
   const path = `/inboxes/${encodeURIComponent(wait.inboxId)}/messages/wait`;
   const query = serverQuery(wait.filters, after);
   for (;;) {
@@ -42,7 +42,7 @@ async function askUntilDeadline(http: Http, wait: Wait, after: string | undefine
     const timeout = Math.min(left, LONGEST_REQUEST);
     const request: Request = { method: "GET", path, query: { ...query, timeout: String(timeout) } };
     const outcome = await http.attempt(request, timeout);
-    if (isSuccess(outcome)) return decoded(outcome.body) as MessageFields;
+    if (isSuccess(outcome)) return http.decoded<MessageFields>(request, outcome.body, "id", "links");
     if (isEndOfWait(outcome)) {
       if (left === 0 || performance.now() >= wait.deadline) return undefined;
     } else if (!isPassing(outcome)) {

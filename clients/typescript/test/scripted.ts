@@ -50,6 +50,9 @@ export const INBOX = {
   expires_at: "2026-11-20T10:30:00.123Z",
 };
 
+/** The answer to a creation. */
+export const CREATED_INBOX: Scripted = { status: 201, body: INBOX };
+
 /** A message as returned by the server. */
 export const MESSAGE = {
   id: "m1",

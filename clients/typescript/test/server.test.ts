@@ -1,14 +1,14 @@
 /** A server that the client starts. */
 
 import { execFile, spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
-import { Restante, startServer } from "../src/index.js";
+import { Restante, RestanteError, startServer } from "../src/index.js";
 
 const PACKAGE = join(__dirname, "..");
 
@@ -26,6 +26,54 @@ test("the data of a server is removed with it, unless its folder was given", asy
   expect(existsSync(dataDir)).toBe(true);
   await server.stop();
   expect(existsSync(dataDir)).toBe(false);
+});
+
+test("closing cancels the open waits first, and leaves no data", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "restante-test-"));
+  vi.stubEnv("TMPDIR", folder);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const restante = await Restante.connect();
+  const inbox = await restante.createInbox();
+  const waits = [inbox.waitForMessage(), inbox.expectNoMessage({ within: 30_000 })];
+  const failures = Promise.all(waits.map((wait) => wait.catch((error: unknown) => error)));
+  // The waits are open when a later request has been answered.
+  await restante.health();
+  const begin = performance.now();
+  await restante.close();
+  for (const error of await failures) {
+    expect(error).toBeInstanceOf(RestanteError);
+    expect(String(error)).toContain("The client was closed.");
+  }
+  // Without the cancellation, they last 30 s.
+  expect(performance.now() - begin).toBeLessThan(10_000);
+  await expect(restante.createInbox()).rejects.toThrow("The client was closed.");
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("the log of the run's own server is in the error when it has died", async () => {
+  const own = spawn(process.execPath, ["-e", "process.stdin.resume()"], { stdio: ["pipe", "ignore", "ignore"] });
+  const script = `
+    const { serverOfProcess } = require(${JSON.stringify(join(PACKAGE, "dist/run.js"))});
+    const { Restante } = require(${JSON.stringify(PACKAGE)});
+    const server = serverOfProcess(${own.pid});
+    const { readFileSync, writeFileSync, readdirSync } = require("node:fs");
+    const pid = readdirSync("/proc").find((name) => {
+      try {
+        return readFileSync("/proc/" + name + "/cmdline", "utf8").includes(require("node:path").dirname(server.log));
+      } catch {
+        return false;
+      }
+    });
+    writeFileSync(server.log, "the disk is full");
+    process.kill(Number(pid), "SIGKILL");
+    Restante.connect({ ...server, timeout: 500 })
+      .then((restante) => restante.createInbox())
+      .catch((error) => console.log(String(error)));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["-e", script], { timeout: 60_000 });
+  own.kill("SIGKILL");
+  expect(stdout).toContain("UnreachableError: The server of this run does not answer");
+  expect(stdout).toContain("the disk is full");
+  expect(stdout).not.toContain("npx restante serve");
 });
 
 test("a program that forgets to close ends, and its server with it", async () => {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import EllipsisType
 from typing import Generic, TypeVar
 
-from .model import ArrivedMessages, Explanation, MessageData, describe
+from .model import Arrived, ArrivedMessages, Explanation, MessageData, describe
 
 M = TypeVar("M", bound=MessageData)
 Text = str | re.Pattern[str]
@@ -61,16 +61,32 @@ def id_of(after: After) -> str | None:
     return after.id if isinstance(after, MessageData) else after
 
 
-def with_rejected(explanation: Explanation, rejected: Mapping[str, tuple[str, ...]]) -> Explanation:
-    """Adds to the server's explanation the messages that the client's filters excluded."""
+def with_rejected(
+    explanation: Explanation, rejected: Mapping[str, tuple[str, ...]], counted: Sequence[str] = ()
+) -> Explanation:
+    """Adds to the server's explanation which messages the client's filters excluded, and which the wait counted."""
     latest = tuple(
         replace(one, missed_by=one.missed_by + rejected.get(one.id, ())) for one in explanation.messages.latest
     )
+    messages = ArrivedMessages(explanation.messages.count, latest)
+    if counted:
+        return replace(explanation, summary=_beside(messages, counted), messages=messages)
     if not rejected or not all(one.missed_by for one in latest):
         return explanation
-    filters = ", ".join(sorted({name for one in latest for name in one.missed_by}))
     named = ", ".join(f'"{one.subject}" from {one.from_}' for one in latest[:NAMED])
     arrived = "A message arrived, but it does not match" if len(latest) == 1 else "Messages arrived, but none matches"
     more = " and others" if len(latest) > NAMED else ""
-    summary = f"{arrived} the filters ({filters}): {named}{more}."
-    return replace(explanation, summary=summary, messages=ArrivedMessages(explanation.messages.count, latest))
+    summary = f"{arrived} the filters ({_filters_of(latest)}): {named}{more}."
+    return replace(explanation, summary=summary, messages=messages)
+
+
+def _beside(messages: ArrivedMessages, counted: Sequence[str]) -> str:
+    """What arrived besides the messages that the wait counted; the server's summary does not know these."""
+    if messages.count <= len(counted):
+        return "No other message arrived."
+    filters = _filters_of([one for one in messages.latest if one.id not in counted])
+    return f"No other message matches the filters ({filters})." if filters else "Other messages arrived."
+
+
+def _filters_of(messages: Sequence[Arrived]) -> str:
+    return ", ".join(sorted({name for one in messages for name in one.missed_by}))

@@ -54,7 +54,7 @@ class MailReport:
 
     def _lines(self) -> Iterator[str]:
         for inbox, messages in self._mail:
-            yield f"{inbox.address}: {_texts.counted(len(messages), 'message')}"
+            yield f"{inbox.address}: {_texts.numbered(len(messages), 'message')}"
             for message in messages[:MOST_MESSAGES]:
                 yield f'  "{message.subject}" from {message.from_} at {message.received_at:%H:%M:%S.%f}'[:-3]
                 if message.otp:

@@ -37,31 +37,32 @@ def timed_out(
     filters: Filters[Any],
     seconds: float,
     explanation: Explanation | None,
-    found: Sequence[str],
+    found: Sequence[MessageData],
     count: int,
 ) -> str:
     """The text for a wait that timed out."""
     if count == 1:
         head = f"No message{filters} arrived at {address} within {seconds:g} s."
     else:
-        named = "".join(f' "{subject}"' for subject in found)
+        named = "".join(f' "{message.subject}"' for message in found)
         head = f"{len(found)} of {count} messages{filters} arrived at {address} within {seconds:g} s.{named}"
-    return "\n".join([head, *explained(explanation)])
+    return "\n".join([head, *explained(explanation, counted=[message.id for message in found])])
 
 
-def explained(explanation: Explanation | None, came: bool = True) -> Iterator[str]:
-    """The lines of an explanation, with or without the messages that arrived."""
+def explained(explanation: Explanation | None, came: bool = True, counted: Sequence[str] = ()) -> Iterator[str]:
+    """The lines of an explanation, with or without the messages that arrived; `counted` are those of the wait."""
     if explanation is None:
         yield "The server's explanation could not be read."
         return
     yield explanation.summary
     for message in explanation.messages.latest if came else ():
         missed = f" (not: {', '.join(message.missed_by)})" if message.missed_by else ""
-        yield f'  received: "{message.subject}" from {message.from_}{missed}'
+        note = " (counted)" if message.id in counted else missed
+        yield f'  received: "{message.subject}" from {message.from_}{note}'
     for refused in explanation.refused:
         yield f"  rejected: {refused.recipient or 'unknown recipient'} from {refused.sender or '<>'}: {refused.reply}"
     for similar in explanation.similar:
-        yield f"  similar address: {similar.address} received {counted(similar.messages, 'message')}"
+        yield f"  similar address: {similar.address} received {numbered(similar.messages, 'message')}"
 
 
 def unexpected(address: str, filters: Filters[Any], seconds: float, message: MessageData) -> str:
@@ -72,6 +73,6 @@ def unexpected(address: str, filters: Filters[Any], seconds: float, message: Mes
     )
 
 
-def counted(number: int, word: str) -> str:
+def numbered(number: int, word: str) -> str:
     """A number with its noun."""
     return f"{number or 'no'} {word}{'' if number == 1 else 's'}"

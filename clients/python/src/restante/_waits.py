@@ -119,17 +119,17 @@ class Wait(Generic[M]):
         return NotFoundError(f"{_texts.reason(reply)}: {why}", status=reply.status)
 
     def _timed_out(self, found: Sequence[M], count: int) -> Steps[WaitTimeoutError]:
-        explanation = yield from self._explanation(found[-1].id if found else self._walk.start)
-        subjects = [message.subject for message in found]
-        text = _texts.timed_out(self._inbox.address, self._filters, self._seconds, explanation, subjects, count)
+        counted = [message.id for message in found]
+        explanation = yield from self._explanation(self._walk.start, counted)
+        text = _texts.timed_out(self._inbox.address, self._filters, self._seconds, explanation, found, count)
         given = self._filters.as_given(self._walk.start)
         waited = self._core.clock() - self._started
         return WaitTimeoutError(text, filters=given, waited=waited, explanation=explanation)
 
-    def _explanation(self, after: str | None = None) -> Steps[Explanation | None]:
+    def _explanation(self, after: str | None = None, counted: Sequence[str] = ()) -> Steps[Explanation | None]:
         """The server's explanation; None if it cannot be read, so that the original error is still raised."""
         try:
             explanation = yield from self._core.explain(self._inbox.id, self._filters, after)
         except RestanteError:
             return None
-        return with_rejected(explanation, self._rejected)
+        return with_rejected(explanation, self._rejected, counted)

@@ -5,7 +5,10 @@ import { expect as base, type ExpectMatcherState, type MatcherReturnType } from 
 import { ContentError, UnexpectedMessageError, WaitTimeoutError } from "../errors.js";
 import type { WaitOptions } from "../filters.js";
 import type { Inbox } from "../inbox.js";
-import type { LinkMatch, Message } from "../message.js";
+import { isMatch, type LinkMatch, type Message } from "../message.js";
+
+/** How long `expect(inbox).not.toReceive()` waits in Jest and Vitest, whose `expect` has no timeout. */
+const DEFAULT_TIMEOUT = 5_000;
 
 /** The matchers, for `expect.extend` of another `expect`. */
 export const matchers = {
@@ -23,11 +26,14 @@ export const matchers = {
     });
   },
 
-  /** A message has exactly one link, or exactly one that matches. */
+  /** A message has a link, or one that matches. {@link Message.link} fails for several, and this matcher does not. */
   toHaveLink(message: Message, match?: LinkMatch): MatcherReturnType {
     return asked(() => {
-      const link = message.link(match);
-      return { pass: true, message: () => `The message has the link ${link}.` };
+      const found = message.links.filter((url) => isMatch(url, match));
+      // Fails, with the message's links.
+      if (found.length === 0) message.link(match);
+      const links = found.length === 1 ? `the link ${found.join()}` : `${found.length} links: ${found.join(", ")}`;
+      return { pass: true, message: () => `The message has ${links}.` };
     });
   },
 
@@ -39,7 +45,7 @@ export const matchers = {
     const { timeout, ...filters } = options;
     try {
       if (this.isNot) {
-        await inbox.expectNoMessage({ ...filters, within: timeout ?? this.timeout });
+        await inbox.expectNoMessage({ ...filters, within: timeout ?? timeoutOfExpect(this) });
         return { pass: false, message: () => "" };
       }
       const { subject, from } = await inbox.waitForMessage(options);
@@ -54,6 +60,10 @@ export const matchers = {
 
 /** Playwright's `expect` with matchers for inboxes and messages. */
 export const expect = base.extend(matchers);
+
+function timeoutOfExpect({ timeout }: { timeout?: number }): number {
+  return timeout ?? DEFAULT_TIMEOUT;
+}
 
 function asked(check: () => MatcherReturnType): MatcherReturnType {
   try {

@@ -13,10 +13,7 @@ const VIEWPORT = { width: 800, height: 100 };
 /** A page that hangs does not use up the time of all screenshots together, which report.ts limits. */
 const LIMIT = { timeout: 15_000 };
 
-/**
- * The screenshots to take, and the browser.
- * @internal
- */
+/** The screenshots to take, and the browser. */
 export interface Order {
   browserName: "chromium" | "firefox" | "webkit";
   launch: LaunchOptions;

@@ -1,0 +1,44 @@
+/** The published declarations type-check in a user's project, for each way to find modules. */
+
+import { execFile } from "node:child_process";
+import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+import { expect, test } from "vitest";
+
+const MODULES = join(__dirname, "../node_modules");
+
+const USER = `
+import { Restante, serverForRun, type Message } from "restante";
+import { expect, test } from "restante/playwright";
+
+serverForRun();
+
+test("sign up", async ({ restante, inbox, newInbox }) => {
+  const client: Restante = restante;
+  await expect(inbox).toReceive({ subject: /confirm/i });
+  const message: Message = await (await newInbox()).waitForMessage();
+  expect(message).not.toHaveLink("/track");
+  await client.close();
+});
+`;
+
+test.for([
+  ["node16", "node16"],
+  ["nodenext", "nodenext"],
+  ["bundler", "esnext"],
+] as const)("moduleResolution %s", async ([moduleResolution, module]) => {
+  const project = mkdtempSync(join(tmpdir(), "restante-types-"));
+  symlinkSync(MODULES, join(project, "node_modules"));
+  writeFileSync(join(project, "user.ts"), USER);
+  const compilerOptions = { target: "es2022", strict: true, noEmit: true, skipLibCheck: false, types: ["node"] };
+  const config = { compilerOptions: { ...compilerOptions, module, moduleResolution }, files: ["user.ts"] };
+  writeFileSync(join(project, "tsconfig.json"), JSON.stringify(config));
+  const tsc = join(MODULES, "typescript/bin/tsc");
+  const { stdout } = await promisify(execFile)(process.execPath, [tsc, "-p", project]).catch(
+    (error: unknown) => error as { stdout: string },
+  );
+  expect(stdout).toBe("");
+});
