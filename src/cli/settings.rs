@@ -200,6 +200,13 @@ fn sending(flags: &SendingFlags, mail_domain: &Domain) -> Result<Sending, Settin
             Outbound::Relay(Relay { authorities: flags.relay_ca.clone(), ..relay(url)? })
         }
     };
+    if let Some(path) = &flags.relay_ca {
+        // Read later, and only if mail goes through a relay. A wrong path must not be found out then.
+        std::fs::File::open(path).map_err(|error| {
+            let problem = format!("cannot read {}: {error}", path.display());
+            SettingsError::new("--relay-ca", problem, "Set it to a PEM file with the authorities, or leave it out")
+        })?;
+    }
     let hello = given(flags.smtp_hello.as_deref()).map(|name| domain("--smtp-hello", name)).transpose()?;
     let dkim = dkim(flags.dkim_key.as_deref(), given(flags.dkim_selector.as_deref()))?;
     Ok(Sending { outbound, hello: hello.unwrap_or_else(|| mail_domain.clone()), dkim })
@@ -364,8 +371,10 @@ mod tests {
         let Outbound::Direct(direct) = outbound("--dns-server 192.0.2.53 --allow-private-targets") else { panic!() };
         assert_eq!(direct.dns_server, Some("192.0.2.53:53".parse().unwrap()));
         assert!(direct.allow_private_targets);
-        let Outbound::Relay(relay) = outbound("--relay smtp://mail.example --relay-ca ca.pem") else { panic!() };
-        assert_eq!((relay.port, relay.authorities), (587, Some("ca.pem".into())));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let line = format!("--relay smtp://mail.example --relay-ca {}", file.path().display());
+        let Outbound::Relay(relay) = outbound(&line) else { panic!() };
+        assert_eq!((relay.port, relay.authorities.as_deref()), (587, Some(file.path())));
         assert_eq!(outbound("--relay smtp://mail.example --outbound off"), Outbound::Off);
     }
 
@@ -417,6 +426,8 @@ mod tests {
             ("--message-timeout 0s", "--message-timeout"),
             ("--relay mail.example", "--relay"),
             ("--relay smtp://user:%zz@mail.example", "--relay"),
+            ("--relay smtp://mail.example --relay-ca missing.pem", "--relay-ca"),
+            ("--relay-ca missing.pem", "--relay-ca"),
             ("--dns-server dns.example", "--dns-server"),
             ("--dns-server 127.0.0.1:0", "--dns-server"),
             ("--smtp-hello a..b", "--smtp-hello"),

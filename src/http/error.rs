@@ -29,6 +29,8 @@ pub(super) enum Error {
     AddressRequired,
     #[error("invalid {0}")]
     InvalidParameter(&'static str),
+    #[error("a request must have exactly one Host header")]
+    HostHeader,
     #[error("unauthorized")]
     Unauthorized,
     #[error("permanent inboxes are managed in the dashboard")]
@@ -105,7 +107,8 @@ impl Error {
             | Self::MissingField(_)
             | Self::InvalidField(_)
             | Self::AddressRequired
-            | Self::InvalidParameter(_) => StatusCode::BAD_REQUEST,
+            | Self::InvalidParameter(_)
+            | Self::HostHeader => StatusCode::BAD_REQUEST,
             Self::Unauthorized | Self::SignInFailed => StatusCode::UNAUTHORIZED,
             Self::PermanentInbox | Self::ForeignOrigin | Self::StaleForm => StatusCode::FORBIDDEN,
             Self::WrongHost => StatusCode::MISDIRECTED_REQUEST,

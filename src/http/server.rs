@@ -39,9 +39,9 @@ pub struct ConnectionLimits {
     pub proxies: Vec<IpNet>,
 }
 
-/// Serves `router` within `limits` until `stop` is cancelled. Then no connection is accepted, idle ones are closed, open
-/// waits get 503 so that their clients can wait elsewhere, and other requests have `grace` to finish before they are
-/// dropped.
+/// Serves `router` within `limits` until `stop` is cancelled. Then no connection is accepted, idle ones are closed,
+/// open waits get 503 so that their clients can wait elsewhere, and other requests have `grace` to finish before they
+/// are dropped.
 pub async fn serve(
     listener: TcpListener,
     router: Router,

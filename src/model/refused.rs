@@ -1,6 +1,6 @@
 //! A rejection over SMTP, stored so that users can find out why a message did not arrive.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use restante_smtp::Refusal;
 
@@ -46,7 +46,8 @@ impl RefusalReason {
 /// One SMTP reply that rejected something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedMail {
-    /// The client's address and port.
+    /// The client's address and port. Without a port, it stands for all refusals of the client that have this reason:
+    /// only the latest is kept.
     pub peer: String,
     /// The reverse-path as the client sent it; empty if it had not sent one.
     pub sender: String,
@@ -65,6 +66,12 @@ pub struct RefusedMail {
 }
 
 impl RefusedMail {
+    /// Whether it replaces earlier refusals of the client.
+    #[must_use]
+    pub fn is_of_client(&self) -> bool {
+        self.peer.parse::<IpAddr>().is_ok()
+    }
+
     /// The client's address.
     #[must_use]
     pub fn client(&self) -> String {

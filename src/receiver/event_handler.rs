@@ -71,7 +71,14 @@ impl EventHandler {
     /// Answers `event`, if an answer is needed. `arrival` belongs to the message that was just received.
     pub(super) async fn handle(&mut self, session: &mut Session, event: Event, arrival: Option<Arrival>) {
         match event {
-            Event::Authenticate(credentials) => session.authenticated(self.authenticate(credentials).await),
+            Event::Authenticate(credentials) => {
+                let outcome = self.authenticate(credentials).await;
+                if outcome == Err(Refusal::AuthenticationFailed) {
+                    let delay = self.context.service.smtp_login_failed(self.peer.ip());
+                    (!delay.is_zero()).then(|| session.hold_back(delay));
+                }
+                session.authenticated(outcome);
+            }
             Event::Sender(reverse_path) => {
                 write_joined(&mut self.sender, &[reverse_path]);
                 self.recipients.clear();
@@ -240,9 +247,13 @@ impl EventHandler {
     fn refusal(&self, error: &DeliverError) -> Refusal {
         match error {
             DeliverError::Refused(delivery::Refusal::Full(_)) => Refusal::InboxFull,
-            DeliverError::Refused(_) => Refusal::MailboxDisabled,
+            DeliverError::Refused(
+                delivery::Refusal::Disabled(_) | delivery::Refusal::Foreign(_) | delivery::Refusal::NoInbox(_),
+            ) => Refusal::MailboxDisabled,
             // Not 421, which ends the session. If the receiver stops, the connection sends 421.
-            DeliverError::Stopping | DeliverError::Unavailable => Refusal::StoreFailure,
+            DeliverError::Refused(delivery::Refusal::TooManyBounces(_))
+            | DeliverError::Stopping
+            | DeliverError::Unavailable => Refusal::StoreFailure,
             DeliverError::Store(error) => {
                 tracing::error!(peer = %self.peer, %error, "the store failed");
                 Refusal::StoreFailure
@@ -285,12 +296,23 @@ impl EventHandler {
     }
 
     fn store_refusal(&self, refusal: Refusal, reply: &Reply) {
+        if refusal == Refusal::AuthenticationFailed {
+            // One row for all failed logins of the client, so that guesses do not displace other refusals.
+            let peer = self.peer.ip().to_canonical().to_string();
+            return self.record(&peer, "", vec![""], &RefusalReason::Smtp(refusal), reply.to_string().trim_end());
+        }
         let (sender, recipients) = match reply.path() {
             None => (self.sender.as_str(), self.recipients.split(' ').collect()),
             Some(RefusedPath::Sender(path)) => (path.as_str(), vec![""]),
             Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), vec![path.as_str()]),
         };
-        self.record(sender, recipients, &RefusalReason::Smtp(refusal), reply.to_string().trim_end());
+        self.record(
+            &self.peer.to_string(),
+            sender,
+            recipients,
+            &RefusalReason::Smtp(refusal),
+            reply.to_string().trim_end(),
+        );
     }
 
     /// Stores the faults of a message among the refusals if the message is not stored and no reply shows that.
@@ -302,7 +324,7 @@ impl EventHandler {
         if !receipt.bounced.is_empty() {
             let bounced = self.recipients.split(' ').filter(is_bounced).collect();
             let reason = RefusalReason::BouncedOnRequest;
-            self.record(&self.sender, bounced, &reason, "accepted, and bounced on request");
+            self.record(&self.peer.to_string(), &self.sender, bounced, &reason, "accepted, and bounced on request");
         }
     }
 
@@ -310,20 +332,16 @@ impl EventHandler {
     fn store_disconnection(&self, action: &FaultAction) {
         if matches!(action, FaultAction::Disconnect { .. }) && action.copies() == 0 {
             let what = "the connection was closed on request, without a reply";
-            self.record(
-                &self.sender,
-                self.recipients.split(' ').collect(),
-                &RefusalReason::DisconnectedOnRequest,
-                what,
-            );
+            let (recipients, reason) = (self.recipients.split(' ').collect(), RefusalReason::DisconnectedOnRequest);
+            self.record(&self.peer.to_string(), &self.sender, recipients, &reason, what);
         }
     }
 
     /// Stores a refusal for each recipient, so that each owner sees only their own.
-    fn record(&self, sender: &str, recipients: Vec<&str>, reason: &RefusalReason, reply: &str) {
+    fn record(&self, peer: &str, sender: &str, recipients: Vec<&str>, reason: &RefusalReason, reply: &str) {
         for recipient in recipients {
             let refused = RefusedMail {
-                peer: self.peer.to_string(),
+                peer: peer.to_owned(),
                 sender: sender.to_owned(),
                 recipient: recipient.to_owned(),
                 inbox: None,

@@ -189,8 +189,8 @@ impl ClientSession {
         Ok(reply)
     }
 
-    /// Sends the message piece by piece. If it cannot be read to its end, the connection is closed without the final dot,
-    /// so that the server does not accept a part of it.
+    /// Sends the message piece by piece. If it cannot be read to its end, the connection is closed without the final
+    /// dot, so that the server does not accept a part of it.
     async fn send_message(&mut self, mail: &Mail) -> Result<(), AttemptError> {
         let mut text = DotStuffing::default();
         self.send_text(&text.stuffed(mail.signature.as_bytes())).await?;
@@ -269,9 +269,9 @@ fn connection_failure(peer: &Peer, error: &ConnectionError) -> Failure {
     Failure::transient(subject, detail, error.to_string()).at(peer)
 }
 
-/// Writes a message, which arrives in pieces, as it is sent after DATA: a dot is added to lines that start with one, and
-/// a line with one dot ends it (RFC 5321, section 4.5.2). Every line end becomes CR LF, because some servers treat a
-/// bare CR or LF as one.
+/// Writes a message, which arrives in pieces, as it is sent after DATA: a dot is added to lines that start with one,
+/// and a line with one dot ends it (RFC 5321, section 4.5.2). Every line end becomes CR LF, because some servers treat
+/// a bare CR or LF as one.
 #[derive(Default)]
 struct DotStuffing {
     /// Whether the last piece ended within a line.

@@ -89,8 +89,8 @@ impl Signer {
         Ok(Self { key, selector: dkim.selector.clone(), domain })
     }
 
-    /// The field with the signature of the message that was hashed. If signing fails, which happens only without memory,
-    /// there is none.
+    /// The field with the signature of the message that was hashed. If signing fails, which happens only without
+    /// memory, there is none.
     pub(super) fn sign(&self, message: BodyHash) -> Option<String> {
         let (header, body_hash) = message.finish();
         let (names, mut signed) = signed_fields(&fields(&header));

@@ -21,6 +21,12 @@ pub enum SenderError {
         /// The cause.
         source: pem::Error,
     },
+    /// The file with the certificates for the relay has none.
+    #[error("{path} contains no certificate in PEM: set --relay-ca to a file with the authorities of the relay")]
+    NoAuthorities {
+        /// The file.
+        path: PathBuf,
+    },
     /// TLS cannot be set up.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),

@@ -97,6 +97,18 @@ impl Router {
         })
     }
 
+    /// The server at an address literal (RFC 5321, section 4.1.3).
+    ///
+    /// # Errors
+    /// [`Failure`] if the address is rejected.
+    pub(super) fn at_literal(&self, address: IpAddr) -> Result<Vec<Peer>, Failure> {
+        if !self.settings.allow_private_targets && !is_public(address) {
+            return Err(Failure::permanent(7, 1, format!("the address {address} is not public")));
+        }
+        let address = SocketAddr::new(address, self.settings.port);
+        Ok(vec![Peer { name: address.ip().to_string(), address }])
+    }
+
     /// The servers in order of preference; equal ones in random order.
     async fn servers(&self, domain: &Domain) -> Result<Vec<Name>, Failure> {
         let name = Name::from_ascii(format!("{domain}."))

@@ -23,7 +23,7 @@ pub struct SubmitError {
     pub is_permanent: bool,
 }
 
-/// Sends `message` from `sender` to the SMTP server at `server` (HOST:PORT), with up to [`RECIPIENTS`] recipients in each
+/// Sends `message` from `sender` to the SMTP server at `server` (HOST:PORT), with up to 100 recipients in each
 /// transaction. A transaction sends the message to all its recipients, or to none if the server rejects one. The
 /// connection is encrypted if the server offers it, with any certificate.
 ///

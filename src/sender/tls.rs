@@ -25,6 +25,9 @@ pub(super) fn verified(authorities: Option<&PathBuf>) -> Result<Arc<ClientConfig
             for certificate in CertificateDer::pem_file_iter(path).map_err(unreadable)? {
                 roots.add(certificate.map_err(unreadable)?)?;
             }
+            if roots.is_empty() {
+                return Err(SenderError::NoAuthorities { path: path.clone() });
+            }
         }
     }
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));

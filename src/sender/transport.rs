@@ -1,5 +1,7 @@
 //! One attempt to send one message: signs it, finds the servers, and tries their addresses one after another.
 
+use std::net::IpAddr;
+
 use super::client::{AttemptError, SmtpClient, TlsPolicy};
 use super::dkim::Signer;
 use super::error::SenderError;
@@ -11,7 +13,7 @@ use super::route::{ADDRESSES, Router};
 use super::tls;
 use crate::clock::Clock;
 use crate::config::{Outbound, Relay, RelayHost, Sending};
-use crate::model::{Domain, EmailAddress};
+use crate::model::Domain;
 
 /// Sends messages according to the settings.
 pub(super) struct Transport {
@@ -59,9 +61,13 @@ impl Transport {
                 return Err(Failure::permanent(7, 1, "sending to other domains is switched off on this installation"));
             }
             Mode::Direct(router, client) => {
-                let recipient = EmailAddress::parse(recipient)
-                    .map_err(|_| Failure::permanent(1, 3, "the recipient is not a mail address"))?;
-                (client, router.peers(recipient.domain()).await?)
+                let host = recipient.rsplit_once('@').map_or("", |(_, host)| host);
+                let peers = match (address_literal(host), Domain::parse(host)) {
+                    (Some(address), _) => router.at_literal(address)?,
+                    (None, Ok(domain)) => router.peers(&domain).await?,
+                    (None, Err(_)) => return Err(Failure::permanent(1, 3, "the recipient is not a mail address")),
+                };
+                (client, peers)
             }
             Mode::Relay(relay, client) => (client, relay_addresses(relay).await?),
         };
@@ -77,6 +83,15 @@ pub(super) struct Taken {
     pub(super) server: String,
     /// The server's reply.
     pub(super) reply: Reply,
+}
+
+/// The address in `[192.0.2.1]` or `[IPv6:2001:db8::1]` (RFC 5321, section 4.1.3).
+fn address_literal(host: &str) -> Option<IpAddr> {
+    let text = host.strip_prefix('[')?.strip_suffix(']')?;
+    match text.split_at_checked(5) {
+        Some((tag, address)) if tag.eq_ignore_ascii_case("IPv6:") => address.parse().ok().map(IpAddr::V6),
+        _ => text.parse().ok().map(IpAddr::V4),
+    }
 }
 
 /// The administrator chose the relay, so the system's resolver is used and all addresses are allowed.
@@ -107,4 +122,27 @@ pub(super) async fn try_each(client: &SmtpClient, peers: &[Peer], mail: &Mail) -
         }
     }
     Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_literal_has_brackets() {
+        for (host, address) in [
+            ("[192.0.2.1]", Some("192.0.2.1")),
+            ("[IPv6:2001:db8::1]", Some("2001:db8::1")),
+            ("[ipv6:::1]", Some("::1")),
+            ("192.0.2.1", None),
+            ("[2001:db8::1]", None),
+            ("[IPv6:192.0.2.1]", None),
+            ("[0177.0.0.1]", None),
+            ("[2130706433]", None),
+            ("[]", None),
+            ("[é1.2.3]", None),
+        ] {
+            assert_eq!(address_literal(host), address.map(|address| address.parse().unwrap()), "{host}");
+        }
+    }
 }

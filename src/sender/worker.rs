@@ -19,7 +19,7 @@ use crate::model::{OutgoingId, ProjectId, Timestamp, WorkerId};
 use crate::service::{Outbox, Service};
 use crate::store::{Claim, Claimed, Due, StoreError};
 
-/// Maximum number of concurrent attempts. Each has one piece of its message in memory, and the same piece as it is sent.
+/// Maximum number of concurrent attempts. Each has one piece of its message in memory, as stored and as it is sent.
 const MAX_ATTEMPTS: usize = 150;
 /// Maximum number of concurrent attempts of one project, so that its mail to silent servers does not take all places.
 const MAX_ATTEMPTS_A_PROJECT: usize = 50;

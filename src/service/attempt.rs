@@ -49,13 +49,14 @@ pub async fn write(
     retry: Retry,
 ) -> Result<Vec<Verdict>, StoreError> {
     let end = Instant::now() + retry.time;
-    let mut locking = retry.locking;
-    for attempt in 1.. {
+    let (mut locking, mut attempts) = (retry.locking, 0);
+    loop {
         let error = match write_once(store, batch, policy, locking).await {
             Ok(verdicts) => return Ok(verdicts),
             Err(error) => error,
         };
-        let is_last = attempt >= retry.attempts || Instant::now() >= end;
+        attempts += 1;
+        let is_last = attempts >= retry.attempts || Instant::now() >= end;
         match locking {
             _ if is_last => return Err(error),
             _ if error.is_conflict() || matches!(error, StoreError::Opened) => {}
@@ -64,7 +65,6 @@ pub async fn write(
             _ => return Err(error),
         }
     }
-    Ok(Vec::new())
 }
 
 async fn write_once(

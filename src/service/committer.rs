@@ -210,7 +210,7 @@ mod tests {
         let (_directory, store, project, _tasks, committer) = started().await;
         let to = EmailAddress::parse("b@restante.test").unwrap();
         let inbox = InboxId::parse("sender").unwrap();
-        let sent = NewOutgoing::delivered(OutgoingId::generate(), project, inbox, to, String::new(), String::new());
+        let sent = NewOutgoing::delivered(OutgoingId::generate(), project, inbox, &to, String::new(), String::new());
         // There is an item with this id.
         store.add_outgoing(&sent, Timestamp::from_millis(1)).await.unwrap();
         let failing = Delivery { outgoing: Some(OutgoingChange::Add(sent)), ..delivery("b") };

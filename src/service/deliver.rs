@@ -42,7 +42,7 @@ impl Prepared {
     }
 }
 
-/// What the client of an accepted message is told, and what is logged.
+/// What the reply to an accepted message needs, and what is logged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Receipt {
     /// The stored messages, in the order of the recipients.

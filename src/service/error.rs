@@ -78,7 +78,8 @@ impl From<DeliverError> for ServiceError {
                 Self::RecipientNotFound
             }
             DeliverError::Stopping => Self::Stopping,
-            DeliverError::Unavailable => Self::Unavailable,
+            // Mail of the service never bounces.
+            DeliverError::Refused(Refusal::TooManyBounces(_)) | DeliverError::Unavailable => Self::Unavailable,
             DeliverError::Store(error) => Self::Store(error),
         }
     }

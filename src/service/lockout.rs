@@ -1,5 +1,8 @@
 //! Slows down the guessing of keys and tokens: after a few failed attempts, a client must wait before the next one, and
 //! each wait is twice as long as the last.
+//!
+//! A login over SMTP is only delayed if it fails, because a whole test suite may use one address: the wrong key of one
+//! project must not lock out the others.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,6 +17,8 @@ const FREE_FAILURES: u32 = 5;
 /// The first wait and the longest wait.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(5 * 60);
+/// The longest delay of a reply to a failed SMTP login. Many clients give up after a minute.
+const MAX_REPLY_DELAY: Duration = Duration::from_secs(30);
 /// Failures are forgotten this long after the last one.
 const FORGOTTEN: Duration = Duration::from_secs(15 * 60);
 /// The most entries; a new one replaces the one whose last failure is oldest.
@@ -26,6 +31,8 @@ pub enum CredentialKind {
     ApiKey,
     /// The administrator's token.
     AdminToken,
+    /// An API key over SMTP.
+    SmtpLogin,
 }
 
 /// The failed attempts by credential kind and client.
@@ -78,21 +85,35 @@ impl Lockout {
         if !wait.is_zero() {
             return Err(wait);
         }
-        if before.is_none()
-            && failures.len() >= ENTRIES
-            && let Some(oldest) = failures.iter().min_by_key(|(_, failures)| failures.last).map(|(oldest, _)| *oldest)
-        {
-            failures.remove(&oldest);
-        }
-        let count = before.map_or(1, |before| before.count.saturating_add(1));
-        let counted = Failures { count, last: now };
-        failures.insert(guesser, counted);
+        let counted = count(&mut failures, guesser, now);
         Ok(SignInAttempt { lockout: self, guesser, before, counted })
+    }
+
+    /// Counts a failed SMTP login of `client`. Returns how long its reply has to be delayed.
+    pub fn smtp_login_failed(&self, client: IpAddr) -> Duration {
+        let guesser = Guesser { kind: CredentialKind::SmtpLogin, network: client_of(client) };
+        let (now, mut failures) = (self.clock.instant(), self.failures());
+        failures.retain(|_, failures| now.since(failures.last) < FORGOTTEN);
+        count(&mut failures, guesser, now).wait().min(MAX_REPLY_DELAY)
     }
 
     fn failures(&self) -> MutexGuard<'_, HashMap<Guesser, Failures>> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Counts one more failure. If there is no room for another client, the one whose last failure is oldest is forgotten.
+fn count(failures: &mut HashMap<Guesser, Failures>, guesser: Guesser, now: Instant) -> Failures {
+    let before = failures.get(&guesser).copied();
+    if before.is_none()
+        && failures.len() >= ENTRIES
+        && let Some(oldest) = failures.iter().min_by_key(|(_, failures)| failures.last).map(|(oldest, _)| *oldest)
+    {
+        failures.remove(&oldest);
+    }
+    let counted = Failures { count: before.map_or(1, |before| before.count.saturating_add(1)), last: now };
+    failures.insert(guesser, counted);
+    counted
 }
 
 impl SignInAttempt<'_> {
@@ -149,6 +170,16 @@ mod tests {
         for _ in 0..5 {
             fail(&lockout, ApiKey, CLIENT);
         }
+    }
+
+    #[test]
+    fn replies_to_failed_smtp_logins_are_delayed_more_and_more() {
+        let (clock, lockout) = lockout();
+        let seconds: Vec<u64> = (0..12).map(|_| lockout.smtp_login_failed(CLIENT).as_secs()).collect();
+        assert_eq!(seconds, [0, 0, 0, 0, 1, 2, 4, 8, 16, 30, 30, 30]);
+        assert!(lockout.attempt(ApiKey, CLIENT).is_ok(), "the dashboard counts for itself");
+        clock.advance(FORGOTTEN);
+        assert_eq!(lockout.smtp_login_failed(CLIENT), Duration::ZERO);
     }
 
     #[test]

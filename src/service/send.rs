@@ -102,7 +102,7 @@ impl Service {
             OutgoingId::generate(),
             caller.project,
             inbox.id.clone(),
-            recipient.clone(),
+            &recipient,
             subject,
             composed.message_id.clone(),
         );

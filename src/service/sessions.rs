@@ -89,6 +89,12 @@ impl Session {
 }
 
 impl Service {
+    /// Counts a failed SMTP login of `client`. Returns how long its reply has to be delayed.
+    #[must_use]
+    pub fn smtp_login_failed(&self, client: IpAddr) -> Duration {
+        self.0.lockout.smtp_login_failed(client)
+    }
+
     /// Signs in with an API key or the administrator's token and returns the cookie. The attempt of `client` is counted
     /// before the secret is compared.
     ///

@@ -17,7 +17,10 @@ use super::outgoing::{self, NewOutgoing, QUEUE_LIFETIME};
 use super::queue::{self, Settlement};
 use super::{Change, Content, Store, StoreError, faults, live};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{Domain, InboxId, MessageId, OutgoingId, ProjectId, Timestamp};
+use crate::model::{Domain, FaultAction, InboxId, MessageId, OutgoingId, ProjectId, Timestamp};
+
+/// The notifications of bounces are limited for this time.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// One message for one or more inboxes.
 #[derive(Clone, Debug)]
@@ -147,7 +150,7 @@ pub async fn load(
     if locking == Locking::Skip {
         find_locked(transaction, missing, &mut loaded.facts).await?;
     }
-    load_faults(transaction, faulty, &mut loaded.facts).await?;
+    load_faults(transaction, faulty, &mut loaded.facts, policy.now).await?;
     loaded.facts.held_leases = queue::held_leases(transaction, settlements(deliveries)).await?;
     Ok(loaded)
 }
@@ -199,7 +202,7 @@ fn read_address(mut row: Row) -> Result<AddressRow, DatabaseError> {
     let (faults_left, is_live) = (row.integer()?, row.integer()? == 1);
     let owner_is_deleted = row.integer()? == 1;
     let address = if is_live {
-        Address::Live(Inbox { owner, messages, last_sequence, faults: [].into() })
+        Address::Live(Inbox::new(owner, messages, last_sequence))
     } else {
         Address::Reserved(Reservation { owner, owner_is_deleted, last_sequence })
     };
@@ -219,19 +222,26 @@ async fn find_locked(
     Ok(())
 }
 
-/// Reads the faults of those inboxes that have some left. If none has, this needs no statement.
+/// Reads the faults of those inboxes that have some left, and how many notifications they have caused in the last
+/// minute. If none has faults, this needs no statement.
 async fn load_faults(
     transaction: &mut Transaction,
     faulty: Vec<(InboxId, i64)>,
     facts: &mut Facts,
+    now: Timestamp,
 ) -> Result<(), StoreError> {
     if faulty.is_empty() {
         return Ok(());
     }
     let numbers: Vec<i64> = faulty.iter().map(|(_, number)| *number).collect();
-    for ((id, _), pending) in faulty.into_iter().zip(faults::pending(transaction, &numbers).await?) {
-        if let Some(Address::Live(inbox)) = facts.addresses.get_mut(&id) {
-            inbox.faults = pending.into();
+    let pending = faults::pending(transaction, &numbers).await?;
+    for ((id, _), pending) in faulty.into_iter().zip(pending) {
+        let bounces = pending.iter().any(|pending| pending.fault.action == FaultAction::Bounce);
+        let Some(Address::Live(inbox)) = facts.addresses.get_mut(&id) else { continue };
+        inbox.faults = pending.into();
+        if bounces {
+            let caused = outgoing::recent_reports(transaction, inbox.owner, &id, now.before(MINUTE)).await?;
+            inbox.notifications_left = inbox.notifications_left.saturating_sub(caused);
         }
     }
     Ok(())
@@ -297,7 +307,7 @@ async fn change_outgoing(
         let (bytes, arrived_at) = (content.beginning()?, policy.now.to_rfc5322());
         let original = Original { subject: content.subject(), bytes: &bytes, arrived_at: &arrived_at };
         let raw = notification.compose(&original, &policy.mail_domain);
-        let item = NewOutgoing::delivered(
+        let item = NewOutgoing::report(
             OutgoingId(notification.id),
             notification.project,
             notification.inbox.clone(),
@@ -305,7 +315,7 @@ async fn change_outgoing(
             notification.subject(&original),
             notification.message_id(&policy.mail_domain),
         );
-        added.push(item.queued(&raw, policy.now.after(QUEUE_LIFETIME)).report());
+        added.push(item.queued(&raw, policy.now.after(QUEUE_LIFETIME)));
     }
     for (delivery, verdict) in deliveries.iter().zip(&decision.verdicts) {
         let Some(change) = delivery.outgoing.as_ref().filter(|_| matches!(verdict, Verdict::Accepted { .. })) else {

@@ -37,8 +37,10 @@ pub struct NewOutgoing {
     pub project: ProjectId,
     /// The sending inbox.
     pub inbox: InboxId,
-    /// The recipient.
-    pub recipient: EmailAddress,
+    /// The recipient, as a path without angle brackets.
+    pub recipient: String,
+    /// The domain of the recipient, or its address literal.
+    domain: String,
     /// Its subject.
     pub subject: String,
     /// Its Message-ID, the same on every copy, so that a duplicate can be recognized.
@@ -65,11 +67,21 @@ impl NewOutgoing {
         id: OutgoingId,
         project: ProjectId,
         inbox: InboxId,
-        recipient: EmailAddress,
+        recipient: &EmailAddress,
         subject: String,
         message_id: String,
     ) -> Self {
-        Self { id, project, inbox, recipient, subject, message_id, waiting: None, is_report: false }
+        Self {
+            id,
+            project,
+            inbox,
+            domain: recipient.domain().to_string(),
+            recipient: recipient.to_string(),
+            subject,
+            message_id,
+            waiting: None,
+            is_report: false,
+        }
     }
 
     /// The same item, queued for the mail worker, which has until `expires_at` to send `raw`.
@@ -79,10 +91,28 @@ impl NewOutgoing {
         Self { waiting: Some(QueuedMessage { size: raw.len(), chunks, expires_at }), ..self }
     }
 
-    /// The same item as a delivery status notification: it is sent with the null reverse-path, and never bounces.
+    /// A delivery status notification to a reverse-path, which can be an address that only another server has, such as
+    /// `"a b"@shop.example` or `a@[192.0.2.1]`. It is sent with the null reverse-path, and never bounces.
     #[must_use]
-    pub fn report(self) -> Self {
-        Self { is_report: true, ..self }
+    pub fn report(
+        id: OutgoingId,
+        project: ProjectId,
+        inbox: InboxId,
+        reverse_path: String,
+        subject: String,
+        message_id: String,
+    ) -> Self {
+        Self {
+            id,
+            project,
+            inbox,
+            domain: reverse_path.rsplit_once('@').map_or_else(String::new, |(_, domain)| domain.to_owned()),
+            recipient: reverse_path,
+            subject,
+            message_id,
+            waiting: None,
+            is_report: true,
+        }
     }
 }
 
@@ -193,8 +223,8 @@ pub(super) async fn insert(
             item.id,
             item.project,
             item.inbox.as_str(),
-            item.recipient.to_string(),
-            item.recipient.domain().as_str(),
+            item.recipient.as_str(),
+            item.domain.as_str(),
             item.subject.as_str(),
             item.message_id.as_str(),
             status.as_str(),
@@ -217,6 +247,22 @@ pub(super) async fn insert(
         transaction.execute_many(INSERT_CHUNK, chunks).await?;
     }
     Ok(())
+}
+
+/// How many reports an inbox has caused since `start`, counted up to 1,000.
+pub(super) async fn recent_reports(
+    transaction: &mut Transaction,
+    project: ProjectId,
+    inbox: &InboxId,
+    start: Timestamp,
+) -> Result<u32, DatabaseError> {
+    const COUNT: &str = "
+        SELECT COUNT(*) FROM (
+            SELECT 1 FROM outgoing WHERE created_at > $3 AND project_id = $1 AND inbox_id = $2 AND is_report = 1
+            LIMIT 1000) AS recent";
+    let mut rows = transaction.query(COUNT, values![project, inbox, start]).await?;
+    let count = rows.pop().ok_or(DatabaseError::NoRow)?.integer()?;
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// Reads the columns of [`item_columns`]. Columns after them remain unread.

@@ -1,5 +1,7 @@
 //! Refusals over SMTP. Only the latest of each project are kept, so that a flood of refusals needs little space.
 
+use std::collections::HashSet;
+
 use uuid::Uuid;
 
 use super::content::fold_case;
@@ -117,7 +119,20 @@ impl Store {
         const FORGET: &str = "
             DELETE FROM refusals WHERE project_id = $1 AND id <= (
                 SELECT id FROM refusals WHERE project_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)";
-        let rows = refusals.iter().map(|(project, refused)| {
+        const REPLACE: &str = "DELETE FROM refusals WHERE project_id = $1 AND reason = $2 AND peer = $3";
+        // Of those that replace each other, only the last is stored.
+        let mut replaced = HashSet::new();
+        let mut kept: Vec<&(ProjectId, RefusedMail)> = refusals
+            .iter()
+            .rev()
+            .filter(|(project, refused)| {
+                !refused.is_of_client() || replaced.insert((project.0, refused.reason.label(), refused.peer.as_str()))
+            })
+            .collect();
+        kept.reverse();
+        let replace = replaced.iter().map(|(project, reason, peer)| values![ProjectId(*project), *reason, *peer]);
+        let replace: Vec<_> = replace.collect();
+        let rows = kept.into_iter().map(|(project, refused)| {
             values![
                 Uuid::now_v7(),
                 *project,
@@ -137,6 +152,9 @@ impl Store {
         let rows = rows.collect();
         let forget = projects.iter().map(|project| values![*project, KEPT]).collect();
         let add = async move |mut transaction: Transaction| {
+            if !replace.is_empty() {
+                transaction.execute_many(REPLACE, replace).await?;
+            }
             transaction.execute_many(INSERT, rows).await?;
             transaction.execute_many(FORGET, forget).await?;
             transaction.notify(Change::Refusals);

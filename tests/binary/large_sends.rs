@@ -54,8 +54,14 @@ async fn fill_queue(data_dir: &Path, messages: usize) {
     for number in 0..messages {
         let recipient = EmailAddress::parse(&format!("a@d{number}.example")).unwrap();
         let (inbox, subject) = (InboxId::parse("sender").unwrap(), "Large".to_owned());
-        let item =
-            NewOutgoing::delivered(OutgoingId::generate(), project, inbox, recipient, subject, format!("<{number}@a>"));
+        let item = NewOutgoing::delivered(
+            OutgoingId::generate(),
+            project,
+            inbox,
+            &recipient,
+            subject,
+            format!("<{number}@a>"),
+        );
         store.add_outgoing(&item.queued(raw.as_bytes(), now.after(QUEUE_LIFETIME)), now).await.unwrap();
     }
     store.close().await;

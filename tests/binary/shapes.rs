@@ -33,7 +33,7 @@ impl Scale {
             }
             Err(_) => Self {
                 clients: 2,
-                message: MIB / 2,
+                message: MIB / 4,
                 flags: &["--api-key", KEY, "--max-body-memory", "24MiB"],
                 memory: 96 * MIB,
             },
@@ -66,7 +66,7 @@ fn shapes(size: usize) -> Vec<(&'static str, String)> {
         ("a quoted attribute", format!("{html}\r\n<p title='{}'>", lines("\""))),
         ("links", format!("{html}\r\n{links}")),
         ("an image", related("<img src=cid:i>")),
-        ("an image many times", related(&"<img src=cid:i>\r\n".repeat(1_000))),
+        ("an image many times", related(&"<img src=cid:i>\r\n".repeat(100))),
         ("header fields", format!("{fields}\r\nx\r\n")),
         ("base64", format!("{base64}\r\n{}", lines("QUJD"))),
         ("quoted-printable", format!("Content-Transfer-Encoding: quoted-printable\r\n\r\n{}", lines("=26"))),

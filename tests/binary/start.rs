@@ -133,6 +133,18 @@ fn a_log_filter_that_cannot_be_read_is_a_usage_error() {
 }
 
 #[test]
+fn authorities_that_are_not_there_are_refused() {
+    let (data_dir, empty) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    for (path, code, says) in
+        [("/nonexistent/ca.pem", 2, "--relay-ca"), (empty.path().to_str().unwrap(), 1, "--relay-ca")]
+    {
+        let flags = ["--relay", "smtp://127.0.0.1:25", "--relay-ca", path];
+        let (status, said) = failed(serve(data_dir.path()).args(flags));
+        assert!(status == code && said.contains(says) && said.contains(path), "{status}: {said}");
+    }
+}
+
+#[test]
 fn the_version_and_the_help_are_printed() {
     for (argument, expected) in [("--version", env!("CARGO_PKG_VERSION")), ("--help", "serve")] {
         let output = command([argument]).output().unwrap();

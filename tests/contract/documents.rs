@@ -52,6 +52,20 @@ async fn the_guide_has_every_endpoint_and_every_error(engine: Engine) {
     }
 }
 
+#[testkit::each_engine]
+async fn another_origin_may_not_read_answers_and_the_guide_says_so(engine: Engine) {
+    let api = Harness::on(engine).await;
+    for (method, path) in [("OPTIONS", "/v1/inboxes"), ("GET", "/v1/health"), ("POST", "/v1/inboxes")] {
+        let mut request = testkit::request(&api.key, method, path, "");
+        request.headers_mut().insert("origin", "https://shop.example".parse().unwrap());
+        request.headers_mut().insert("access-control-request-method", "POST".parse().unwrap());
+        let answer = api.send(request).await;
+        let cors = answer.headers.keys().find(|name| name.as_str().starts_with("access-control-"));
+        assert_eq!(cors, None, "{method} {path}");
+    }
+    assert!(api.get("/llm").await.body.contains("CORS is off"));
+}
+
 /// Every text that the error schemas of the contract allow.
 fn collect_error_texts(value: &Value, texts: &mut Vec<String>) {
     if let Some(error) = value.get("error").and_then(|error| error.get("enum")).and_then(Value::as_array) {

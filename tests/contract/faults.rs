@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use restante::model::OutgoingFilter;
 use serde_json::{Value, json};
 
 use crate::explain::explain_refused;
@@ -241,16 +242,38 @@ async fn a_reply_is_one_for_all_recipients(engine: Engine) {
 }
 
 #[testkit::each_engine]
-async fn a_sender_that_cannot_be_notified_gets_no_bounce(engine: Engine) {
+async fn every_sender_but_the_null_path_is_notified(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
-    let (inbox, address) = inbox_with(&api, json!([{"at": "data", "do": "bounce", "times": 2}])).await;
-    for (sender, queued) in [(r#""a b"@client.example"#, 0), ("app@client.example", 1)] {
+    let (inbox, address) = inbox_with(&api, json!([{"at": "data", "do": "bounce", "times": 5}])).await;
+    let long = format!("bounces+{}@client.example", "x".repeat(80));
+    let senders = ["", "app@client.example", r#""a b"@client.example"#, "app@[127.0.0.1]", &long];
+    for (queued, sender) in senders.into_iter().enumerate() {
         let reply = smtp.client().await.send_from(sender, &[&address], MAIL).await;
         assert!(reply.starts_with("250 2.0.0 OK"), "{reply}");
-        assert_eq!(api.service.queued_outgoing().await.unwrap(), queued, "{sender}");
+        assert_eq!(api.service.queued_outgoing().await.unwrap() as usize, queued, "{sender}");
     }
-    assert_eq!(used(&api, &inbox).await, [2]);
+    assert_eq!(used(&api, &inbox).await, [5]);
+    let items = api.service.outbox().list(&OutgoingFilter::default(), 10).await.unwrap();
+    let recipients: Vec<&str> = items.iter().rev().map(|item| item.recipient.as_str()).collect();
+    assert_eq!(recipients, senders[1..]);
+}
+
+#[testkit::each_engine]
+async fn the_bounces_of_an_inbox_are_limited(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let (inbox, address) = inbox_with(&api, json!([{"at": "data", "do": "bounce", "times": 1_000}])).await;
+    let (_, other) = inbox_with(&api, json!([{"at": "data", "do": "bounce"}])).await;
+    for start in std::iter::repeat_n("250 2.0.0 OK", 60).chain(["451 4.3.0"]) {
+        let reply = smtp.send(&address, MAIL).await;
+        assert!(reply.starts_with(start), "{reply}: not {start}");
+    }
+    assert_eq!(api.service.queued_outgoing().await.unwrap(), 60);
+    assert_eq!(used(&api, &inbox).await, [60]);
+    assert!(smtp.send(&other, MAIL).await.starts_with("250 2.0.0 OK"));
+    api.clock.advance(Duration::from_secs(60));
+    assert!(smtp.send(&address, MAIL).await.starts_with("250 2.0.0 OK"));
 }
 
 #[testkit::each_engine]

@@ -199,7 +199,7 @@ async fn at_the_limit_the_longest_idle_connection_is_closed(engine: Engine) {
 #[testkit::each_engine]
 async fn past_the_limit_a_connection_waits_until_another_is_idle(engine: Engine) {
     let server = Server::start_with(engine, 2, 100, LONG).await;
-    let mut running = vec![server.half_sent_request().await, server.half_sent_request().await];
+    let mut running = [server.half_sent_request().await, server.half_sent_request().await];
     let mut third = server.connect().await;
     third.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
     assert!(third.read().now_or_never().is_none());
@@ -214,7 +214,7 @@ async fn past_the_limit_a_connection_waits_until_another_is_idle(engine: Engine)
 #[testkit::each_engine]
 async fn a_client_with_too_many_requests_gets_no_more_connections(engine: Engine) {
     let server = Server::start_with(engine, 100, 2, LONG).await;
-    let mut running = vec![server.half_sent_request().await, server.half_sent_request().await];
+    let mut running = [server.half_sent_request().await, server.half_sent_request().await];
     assert_eq!(server.connect().await.read_to_end().await, "");
     running[0].write(b"{}").await;
     assert_eq!(within(running[0].read()).await.status, 201);
@@ -230,6 +230,27 @@ async fn headers_are_bounded(engine: Engine) {
         let mut client = server.connect().await;
         client.write(format!("{}{excess}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
         assert_eq!(within(client.read()).await.status, 431);
+    }
+}
+
+#[testkit::each_engine]
+async fn a_request_has_exactly_one_host(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
+    for (version, hosts, status) in [
+        ("1.1", "Host: a\r\n", 200),
+        ("1.0", "", 200),
+        ("1.1", "", 400),
+        ("1.1", "Host: a\r\nHost: a\r\n", 400),
+        ("1.1", "Host: a\r\nhost: b\r\n", 400),
+        ("1.0", "Host: a\r\nHost: b\r\n", 400),
+    ] {
+        let mut client = server.connect().await;
+        client.write(format!("GET /v1/health HTTP/{version}\r\n{hosts}\r\n").as_bytes()).await;
+        let answer = within(client.read()).await;
+        assert_eq!(answer.status, status, "HTTP/{version} {hosts:?}");
+        if status == 400 {
+            assert_eq!(answer.error().1, "a request must have exactly one Host header");
+        }
     }
 }
 

@@ -5,8 +5,12 @@ use std::time::Duration;
 
 use restante::config::{DatabaseUrl, Direct, Outbound, Sending};
 use restante::db::Database;
-use restante::model::{ApiKey, Domain, Inbox, InboxKind, Outgoing, OutgoingId, OutgoingStatus, generate_inbox_id};
+use restante::model::{
+    ApiKey, Domain, EmailAddress, Inbox, InboxKind, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus,
+    generate_inbox_id,
+};
 use restante::sender::Sender;
+use restante::service::Incoming;
 use restante::store::Store;
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -81,6 +85,23 @@ impl Bed {
         let accepted = self.api.call_with(&self.key, "POST", &path, body.to_string()).await;
         assert_eq!(accepted.status, 202, "{accepted:?}");
         OutgoingId::parse(&accepted.text("id")).unwrap()
+    }
+
+    /// Delivers a message from this reverse-path, which a fault bounces. Returns the notification.
+    pub async fn bounce_to(&self, reverse_path: &str) -> OutgoingId {
+        let faults = json!({"faults": [{"at": "data", "do": "bounce"}]}).to_string();
+        let set = self.api.call("PUT", &format!("/v1/inboxes/{}/faults", self.inbox), faults).await;
+        assert_eq!(set.status, 200, "{set:?}");
+        let incoming = Incoming {
+            reverse_path: reverse_path.to_owned(),
+            recipients: vec![EmailAddress::parse(&self.sender_address()).unwrap()],
+            project: None,
+            trace: String::new(),
+            reception: None,
+            raw: b"Subject: Hello\r\n\r\n".to_vec(),
+        };
+        self.api.service.deliver(incoming).await.unwrap();
+        self.api.service.outbox().list(&OutgoingFilter::default(), 1).await.unwrap().remove(0).id
     }
 
     /// The item when `reached` is true for it.

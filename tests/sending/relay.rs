@@ -92,9 +92,7 @@ async fn a_refused_password_is_no_message_s_fault() {
 #[tokio::test]
 async fn a_relay_that_is_not_there_is_tried_again() {
     let refusing = ReservedPort::new();
-    // DNS cannot carry a label of 64 characters, so no server is asked.
-    for relay in [format!("127.0.0.1:{}", refusing.number()), format!("{}.invalid", "x".repeat(64))] {
-        let bed = Bed::start(Outbound::Relay(format!("smtp://{relay}").parse().unwrap())).await;
-        assert_eq!(attempt(&bed).await.status, OutgoingStatus::Queued, "{relay}");
-    }
+    let relay: Relay = format!("smtp://127.0.0.1:{}", refusing.number()).parse().unwrap();
+    let bed = Bed::start(Outbound::Relay(relay)).await;
+    assert_eq!(attempt(&bed).await.status, OutgoingStatus::Queued);
 }

@@ -61,3 +61,20 @@ async fn a_public_server_beside_an_internal_one_is_still_no_reason_to_dial_that(
     assert_eq!(item.status, OutgoingStatus::Queued, "{}", item.last_reply);
     assert_eq!(internal.connections(), 0);
 }
+
+#[tokio::test]
+async fn a_notification_reaches_senders_that_only_smtp_knows() {
+    let net = Net::new();
+    let server = Scripted::start(net.at(1), Script::default()).await;
+    let zone = format!("shop A {}", net.ip(1));
+    for (allow_private_targets, status) in [(false, OutgoingStatus::Failed), (true, OutgoingStatus::Sent)] {
+        let bed = Bed::direct_with(&net, &zone, allow_private_targets).await;
+        for sender in [format!("app@[{}]", net.ip(1)), "\"my app\"@shop.example".to_owned()] {
+            let item = bed.settled(bed.bounce_to(&sender).await).await;
+            assert_eq!((item.status, item.recipient), (status, sender.clone()), "{}", item.last_reply);
+            let dialled = server.commands().contains(&format!("RCPT TO:<{sender}>"));
+            assert_eq!(dialled, allow_private_targets, "{sender}");
+        }
+    }
+    assert_eq!(server.messages().len(), 2);
+}

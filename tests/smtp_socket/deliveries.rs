@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio_rustls::rustls::version::TLS13;
 
 use restante::config::SmtpAuth;
+use restante::model::RefusalFilter;
 
 use crate::server::Server;
+use testkit::within;
 
 #[tokio::test]
 async fn an_unknown_address_gets_an_inbox_and_other_domains_are_refused() {
@@ -214,4 +217,34 @@ async fn an_installation_can_take_keys_only() {
     let mut client = server.greeted().await;
     assert!(client.command(&plain("app", "secret")).await.starts_with("535 5.7.8"));
     assert!(client.command(&plain("app", restante_dialogs::API_KEY)).await.starts_with("235 "));
+}
+
+#[tokio::test]
+async fn guesses_of_keys_are_slowed_and_leave_one_row_and_a_valid_key_is_not_held_up() {
+    let server = Server::start().await;
+    let wrong = plain("app", "rst_live_00000000000000000");
+    for _ in 0..2 {
+        let mut client = server.greeted().await;
+        for _ in 0..2 {
+            assert!(client.command(&wrong).await.starts_with("535 5.7.8"));
+        }
+    }
+    let (mut guesser, mut other) = (server.greeted().await, server.greeted().await);
+    guesser.send(&format!("{wrong}\r\n")).await;
+    assert!(guesser.reply().now_or_never().is_none());
+    // The same address, with a valid key.
+    assert!(other.command(&plain("app", restante_dialogs::API_KEY)).await.starts_with("235 "));
+    assert!(other.message(&["valid@restante.test"], "x").await.starts_with("250"));
+    assert!(guesser.reply().now_or_never().is_none());
+    let refused = server.passing(Duration::from_secs(1), guesser.reply()).await;
+    assert!(refused.starts_with("535 5.7.8"), "{refused}");
+    let rows = async || server.service.refusals(&RefusalFilter::default()).await.unwrap();
+    within(async {
+        while rows().await.first().is_none_or(|(_, refused)| !refused.reply.starts_with("535")) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let rows = rows().await;
+    assert_eq!(rows.iter().map(|(_, refused)| refused.peer.as_str()).collect::<Vec<_>>(), ["127.0.0.1"]);
 }

@@ -17,7 +17,7 @@ pub async fn queue(bed: &Bed, recipient: &str) -> OutgoingId {
         OutgoingId::generate(),
         bed.default_project,
         id("a"),
-        recipient,
+        &recipient,
         "Hello".into(),
         "<1@b>".into(),
     );
@@ -185,7 +185,7 @@ async fn a_deleted_project_takes_its_queue_along(bed: Bed) {
     let worker = WorkerId::generate();
     let recipient = EmailAddress::parse("a@b.example").unwrap();
     let item =
-        NewOutgoing::delivered(OutgoingId::generate(), project, id("a"), recipient, "Hello".into(), "<1@b>".into());
+        NewOutgoing::delivered(OutgoingId::generate(), project, id("a"), &recipient, "Hello".into(), "<1@b>".into());
     let item = item.queued(b"", START.after(HOUR));
     bed.store.add_outgoing(&item, START).await.unwrap();
     assert_eq!(claim(&bed.store, worker, item.id, START).await.len(), 1);

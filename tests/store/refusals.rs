@@ -31,6 +31,27 @@ async fn refusals_are_found_by_text_reason_and_time(bed: Bed) {
 }
 
 #[testkit::each_engine]
+async fn a_refusal_of_a_client_replaces_its_earlier_one(bed: Bed) {
+    let (project, other) = (bed.default_project, bed.project("other").await);
+    let of_client = |peer: &str, reply: usize| {
+        let mut refused = refusal("");
+        (refused.peer, refused.reply) = (peer.to_owned(), reply.to_string());
+        refused
+    };
+    bed.store.add_refusals(&[(project, refusal("<a@b>")), (other, of_client("192.0.2.1", 0))]).await.unwrap();
+    for number in 0..30 {
+        let batch = (0..50).map(|guess| (project, of_client("192.0.2.1", 50 * number + guess)));
+        let batch: Vec<_> = batch.chain([(project, of_client("2001:db8::1", number))]).collect();
+        bed.store.add_refusals(&batch).await.unwrap();
+    }
+    let found = bed.store.find_refusals(&of(Some(project)), 100).await.unwrap();
+    let found: Vec<_> = found.iter().map(|(_, refused)| (refused.peer.as_str(), refused.reply.as_str())).collect();
+    let first = ("192.0.2.1:4000", "550 5.7.1 relay not permitted");
+    assert_eq!(found, [("2001:db8::1", "29"), ("192.0.2.1", "1499"), first]);
+    assert_eq!(bed.store.find_refusals(&of(Some(other)), 100).await.unwrap().len(), 1);
+}
+
+#[testkit::each_engine]
 async fn every_reason_comes_back(bed: Bed) {
     let mut reasons: Vec<_> = Refusal::ALL.iter().copied().map(RefusalReason::Smtp).collect();
     let unknown = RefusalReason::Unknown("from_the_future".to_owned());

@@ -1,10 +1,10 @@
 //! The rules: who gets a message, who owns the inboxes that it opens, which faults it uses, and when it is refused.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
-use restante_mail::EmailAddress;
 use uuid::Uuid;
 
+use crate::notification::destination;
 use crate::{
     Address, Change, Copies, Decision, Facts, Fate, FaultAction, FaultUse, Inbox, InboxId, NewMessage, Notification,
     Opening, PendingFault, Place, Policy, ProjectId, Refusal, Request, Reservation, Source, UsedFault, Verdict, Writes,
@@ -88,6 +88,9 @@ impl State {
             // A fault is used only by a message that would be stored without it.
             let copies = target.action().map_or(1, FaultAction::copies).max(1);
             let owner = self.admit(&target.inbox, copies, &request.source).map_err(Verdict::Refused)?;
+            if !self.may_notify(&target, &request.source) {
+                return Err(Verdict::Refused(Refusal::TooManyBounces(target.inbox)));
+            }
             Ok(Admitted { target, owner })
         });
         admitted.collect()
@@ -169,6 +172,13 @@ impl State {
         }
     }
 
+    /// Whether the sender of a message can be notified if it bounces at an inbox.
+    fn may_notify(&self, target: &Target, source: &Source) -> bool {
+        let Some(Address::Live(live)) = self.addresses.get(&target.inbox) else { return true };
+        let is_notified = matches!(source, Source::Client { reverse_path, .. } if !reverse_path.is_empty());
+        !is_notified || target.action() != Some(&FaultAction::Bounce) || live.notifications_left > 0
+    }
+
     fn reservation(&self, id: &InboxId) -> Option<&Reservation> {
         let Some(Address::Reserved(reservation)) = self.addresses.get(id) else { return None };
         Some(reservation)
@@ -223,11 +233,18 @@ impl Batch<'_> {
         Copies { inbox: admitted.target.inbox, recipients: admitted.target.recipients, fate }
     }
 
-    /// Queues the notification of a bounce. The mail worker can send it only to an address, and a bounce never bounces.
-    fn notify(&mut self, request: usize, source: &Source, admitted: &Admitted) -> Option<Notification> {
+    /// Queues the notification of a bounce for the sender, if there is one. A bounce never bounces.
+    fn notify(
+        &mut self,
+        request: usize,
+        source: &Source,
+        Admitted { target, owner }: &Admitted,
+    ) -> Option<Notification> {
         let Source::Client { reverse_path, .. } = source else { return None };
-        let to = EmailAddress::parse(reverse_path).ok()?;
-        let Admitted { target, owner } = admitted;
+        let to = destination(reverse_path)?;
+        if let Some(Address::Live(live)) = self.state.addresses.get_mut(&target.inbox) {
+            live.notifications_left = live.notifications_left.saturating_sub(1);
+        }
         let (inbox, recipients) = (target.inbox.clone(), target.recipients.clone());
         let notification = Notification { id: (self.new_id)(), inbox, project: *owner, to, recipients };
         self.writes.notifications.push((request, notification.clone()));
@@ -254,7 +271,7 @@ impl Batch<'_> {
         };
         let last_sequence = reserved.map_or(0, |reserved| reserved.last_sequence);
         self.writes.openings.push(Opening { inbox: id.clone(), owner, was_reserved: reserved.is_some() });
-        Inbox { owner, messages: 0, last_sequence, faults: VecDeque::new() }
+        Inbox::new(owner, 0, last_sequence)
     }
 
     fn changes(&self) -> Vec<Change> {

@@ -53,7 +53,7 @@ pub enum Fate {
     Stored(Place),
     /// A fault stores it twice.
     Duplicated([Place; 2]),
-    /// A fault makes it bounce. The sender gets the notification; `None` if the envelope has no sender that can get one.
+    /// A fault makes it bounce. The sender gets the notification; `None` if the envelope has no sender.
     Bounced(Option<Notification>),
 }
 
@@ -87,6 +87,9 @@ pub enum Refusal {
     /// The address has a tag, and the address without it is reserved for another project than the client's.
     #[error("the address {0} belongs to another project")]
     Foreign(InboxId),
+    /// The message would bounce, and the inbox has caused as many notifications as it may in this minute.
+    #[error("inbox {0} bounces too many messages")]
+    TooManyBounces(InboxId),
     /// There is no live inbox, and mail of the service opens none.
     #[error("there is no inbox {0}")]
     NoInbox(InboxId),

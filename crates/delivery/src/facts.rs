@@ -6,6 +6,9 @@ use uuid::Uuid;
 
 use crate::{Fault, FaultPoint, InboxId, ProjectId};
 
+/// Maximum number of notifications of bounces that one inbox causes in a minute.
+pub const MAX_NOTIFICATIONS_A_MINUTE: u32 = 60;
+
 /// The settings for a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -48,6 +51,9 @@ pub struct Inbox {
     pub last_sequence: i64,
     /// Its faults with uses left, in order. Only the first one is active.
     pub faults: VecDeque<PendingFault>,
+    /// How many notifications of bounces it may still cause in this minute. The sender of a message may be forged, so a
+    /// server must not become a source of unwanted mail.
+    pub notifications_left: u32,
 }
 
 /// An address whose inbox has ended.
@@ -81,6 +87,13 @@ impl Facts {
 }
 
 impl Inbox {
+    /// A live inbox without faults.
+    #[must_use]
+    pub fn new(owner: ProjectId, messages: u64, last_sequence: i64) -> Self {
+        let (faults, notifications_left) = (VecDeque::new(), MAX_NOTIFICATIONS_A_MINUTE);
+        Self { owner, messages, last_sequence, faults, notifications_left }
+    }
+
     /// The fault that applies to the next message.
     pub(crate) fn message_fault(&self) -> Option<&PendingFault> {
         self.faults.front().filter(|pending| pending.fault.at == FaultPoint::Data)

@@ -3,6 +3,7 @@
 use restante_mail::report::{FailedRecipient, Report, header_section};
 use restante_mail::{Domain, EmailAddress};
 use restante_smtp::RequestedReply;
+use restante_smtp::path::ForwardPath;
 use uuid::Uuid;
 
 use crate::{InboxId, ProjectId};
@@ -16,8 +17,8 @@ pub struct Notification {
     pub inbox: InboxId,
     /// The project that owns the inbox.
     pub project: ProjectId,
-    /// The sender of the message.
-    pub to: EmailAddress,
+    /// The sender of the message: the reverse-path, which can be an address that only another server has.
+    pub to: String,
     /// The recipients that the message did not reach, as addressed.
     pub recipients: Vec<InboxId>,
 }
@@ -70,7 +71,7 @@ impl Notification {
         let threading = restante_mail::threading(original.bytes);
         let report = Report {
             mail_domain,
-            to: &self.to.to_string(),
+            to: &self.to,
             header: header_section(original.bytes),
             message_id: threading.message_id.as_deref(),
             text: &text,
@@ -80,5 +81,37 @@ impl Notification {
             date: original.arrived_at,
         };
         report.compose()
+    }
+}
+
+/// The address for a notification: the reverse-path. A local part that needs no quotes is written without them, which
+/// means the same (RFC 5321, section 4.1.2), so that the address of an inbox is recognised. `None` for the null path.
+pub(crate) fn destination(reverse_path: &str) -> Option<String> {
+    if reverse_path.is_empty() {
+        return None;
+    }
+    let address = match ForwardPath::parse(&format!("<{reverse_path}>")) {
+        Ok((ForwardPath::Mailbox { local_part, domain }, _)) => EmailAddress::new(&local_part, domain).ok(),
+        _ => None,
+    };
+    Some(address.map_or_else(|| reverse_path.to_owned(), |address| address.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_that_mean_nothing_are_removed() {
+        for (path, address) in [
+            ("", None),
+            ("a@B.example", Some("a@b.example")),
+            (r#""a.b"@b.example"#, Some("a.b@b.example")),
+            (r#""a\b"@b.example"#, Some("ab@b.example")),
+            (r#""a b"@b.example"#, Some(r#""a b"@b.example"#)),
+            ("a@[192.0.2.1]", Some("a@[192.0.2.1]")),
+        ] {
+            assert_eq!(destination(path).as_deref(), address);
+        }
     }
 }

@@ -57,9 +57,10 @@ fn faults() -> impl Strategy<Value = Vec<PendingFault>> {
 }
 
 fn known() -> impl Strategy<Value = Address> {
-    let live = (projects(), 0..=CAPACITY, 0..5_i64, faults()).prop_map(|(owner, messages, earlier, faults)| {
+    let live = (projects(), 0..=CAPACITY, 0..5_i64, faults(), 0..3_u32);
+    let live = live.prop_map(|(owner, messages, earlier, faults, notifications_left)| {
         let last_sequence = earlier + i64::try_from(messages).unwrap();
-        Address::Live(Inbox { owner, messages, last_sequence, faults: faults.into() })
+        Address::Live(Inbox { owner, messages, last_sequence, faults: faults.into(), notifications_left })
     });
     let reserved = (projects(), any::<bool>(), 0..5_i64).prop_map(|(owner, owner_is_deleted, last_sequence)| {
         Address::Reserved(Reservation { owner, owner_is_deleted, last_sequence })
@@ -193,6 +194,16 @@ proptest! {
         prop_assert_eq!(together.addresses, alone.addresses);
         prop_assert_eq!(together.messages, alone.messages);
         prop_assert_eq!(together.uses, alone.uses);
+    }
+
+    #[test]
+    fn an_inbox_causes_as_many_notifications_as_it_may(world in worlds(), requests in requests()) {
+        let decision = decided(&world, &requests);
+        for (id, address) in &world.addresses {
+            let caused = decision.writes.notifications.iter().filter(|(_, it)| it.inbox == *id).count();
+            let left = if let Address::Live(inbox) = address { inbox.notifications_left } else { 0 };
+            prop_assert!(caused <= left as usize);
+        }
     }
 
     #[test]

@@ -12,8 +12,9 @@ use crate::{charset, encoded_word};
 
 /// Image types that are displayed, because they cannot contain scripts.
 const SHOWN_IMAGES: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"];
-/// How many bytes longer the HTML may become when references are replaced by images.
+/// How many bytes longer the HTML may become when references are replaced by images, also in relation to the message.
 const GROWTH: usize = BODY_BYTES;
+const GROWTH_RATIO: usize = 16;
 /// The maximum number of header fields that are displayed.
 const FIELDS: usize = 1_000;
 
@@ -103,14 +104,14 @@ pub fn part(raw: &[u8], index: usize) -> Option<PartContent> {
 
 /// Appends `html` to `page`, with the `cid:` references to images of the message (RFC 2392) replaced by the images
 /// themselves, as far as the page has space for them.
-pub(crate) fn push_with_images(page: &mut String, structure: &Structure<'_>, html: &str) {
+pub(crate) fn push_with_images(page: &mut String, raw: &[u8], structure: &Structure<'_>, html: &str) {
     let images: HashMap<&[u8], &Part<'_>> = structure
         .parts
         .iter()
         .filter(|part| image_type(part).is_some())
         .filter_map(|part| Some((part.content_id?.trim_ascii_start().strip_prefix(b"<")?.strip_suffix(b">")?, part)))
         .collect();
-    let limit = page.len() + html.len() + GROWTH;
+    let limit = page.len() + html.len() + GROWTH.min(GROWTH_RATIO * raw.len());
     let mut rest = html;
     while let Some(start) = find_scheme(rest).filter(|_| !images.is_empty()) {
         let (before, reference) = rest.split_at(start);
@@ -200,7 +201,7 @@ mod tests {
 
     fn with_images(raw: &[u8], html: &str) -> String {
         let mut page = String::new();
-        push_with_images(&mut page, &Structure::read(raw), html);
+        push_with_images(&mut page, raw, &Structure::read(raw), html);
         page
     }
 

@@ -82,7 +82,7 @@ pub fn page(raw: &[u8], download: &str) -> String {
         push_escaped(&mut page, &text);
         page.push_str("</pre>");
     } else {
-        anatomy::push_with_images(&mut page, &structure, &displayed(&html));
+        anatomy::push_with_images(&mut page, raw, &structure, &displayed(&html));
     }
     page
 }

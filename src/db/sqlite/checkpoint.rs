@@ -111,13 +111,20 @@ impl CheckpointState {
     }
 }
 
-/// Moves the pages that no reader needs, without waiting. Returns how many pages of the log are now in the database.
+/// Moves the pages that no reader needs, without waiting. Returns how many pages of the log are now in the database, as
+/// far as is known.
 fn checkpoint(connection: &Connection) -> u32 {
-    let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(2));
-    moved.unwrap_or_else(|error| {
+    let moved = moved_pages(connection).unwrap_or_else(|error| {
         tracing::warn!(%error, "a checkpoint failed; the log grows until one succeeds");
-        0
-    })
+        None
+    });
+    moved.unwrap_or(0)
+}
+
+/// Runs a checkpoint; `None` if another connection, perhaps of another process, is running one: then SQLite returns -1.
+fn moved_pages(connection: &Connection) -> rusqlite::Result<Option<u32>> {
+    let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get::<_, i64>(2))?;
+    Ok(u32::try_from(moved).ok())
 }
 
 #[cfg(test)]
@@ -149,5 +156,29 @@ mod tests {
         assert!((0..COMMITS).any(|_| commit(1)));
         let kept = "SELECT COUNT(*) FROM noise WHERE LENGTH(bytes) > 1";
         assert_eq!(writer.connection.query_row(kept, [], |row| row.get(0)), Ok(3));
+    }
+
+    #[test]
+    fn a_checkpoint_of_another_connection_is_no_failure() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("test.db");
+        let mut writer = SqliteConnection::writer(&path).unwrap();
+        writer.execute_script("CREATE TABLE a (b INTEGER)").unwrap();
+        let reader = Connection::open(&path).unwrap();
+        reader.execute_batch("BEGIN; SELECT * FROM a").unwrap();
+        writer.execute_script("INSERT INTO a VALUES (1)").unwrap();
+        let other = std::thread::spawn(move || {
+            let connection = Connection::open(&path).unwrap();
+            connection.busy_timeout(std::time::Duration::from_secs(60)).unwrap();
+            // It has the lock until the reader has ended, unless the checkpoint below has it now.
+            let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
+            while connection.query_row(truncate, [], |row| row.get::<_, i64>(0)).unwrap() != 0 {}
+        });
+        let moved =
+            std::iter::repeat_with(|| moved_pages(&writer.connection)).find(|moved| !matches!(moved, Ok(Some(_))));
+        assert_eq!(moved, Some(Ok(None)));
+        reader.execute_batch("COMMIT").unwrap();
+        other.join().unwrap();
+        assert!(moved_pages(&writer.connection).unwrap().is_some());
     }
 }

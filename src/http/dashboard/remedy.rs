@@ -68,7 +68,9 @@ fn of_refusal(refusal: Refusal, recipient: &str, mail_domain: &Domain) -> String
         Refusal::TooManyRecipients => "Send to fewer recipients at once, or raise the limit with --max-recipients.",
         Refusal::InboxFull => "Delete messages of this inbox, or use a new inbox for each test.",
         Refusal::RelayNotPermitted => return relay(recipient, mail_domain),
-        Refusal::MailboxDisabled => "The project of this address was deleted. Use a new inbox.",
+        Refusal::MailboxDisabled => {
+            "The address belongs to another project, or to one that was deleted. Use a new inbox, or the project's key."
+        }
         Refusal::StoreFailure | Refusal::AuthenticationUnavailable => {
             "A database error. The client may retry; see the server log."
         }

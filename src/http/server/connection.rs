@@ -8,7 +8,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::header::{CONNECTION, HeaderValue};
+use axum::http::Version;
+use axum::http::header::{CONNECTION, HOST, HeaderValue};
+use axum::response::IntoResponse;
 use bytes::Bytes;
 use hyper::Request;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -21,6 +23,7 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use super::super::error::Error;
 use super::Peer;
 use super::places::{Busy, Place};
 
@@ -36,8 +39,8 @@ const HEADER_BYTES: usize = 32 * 1024;
 /// How many bytes are buffered for reading and writing.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Serves a client until it disconnects, until its place is given to another client while it is idle, or until `stop` is
-/// cancelled and the running response has ended.
+/// Serves a client until it disconnects, until its place is given to another client while it is idle, or until `stop`
+/// is cancelled and the running response has ended.
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite,
     peer: Peer,
@@ -130,14 +133,25 @@ fn answer(
     mut request: Request<Incoming>,
 ) -> impl Future<Output = Result<hyper::Response<BusyBody>, Infallible>> + use<> {
     request.extensions_mut().insert(peer);
-    let (running, stop) = (router.clone().oneshot(request), stop.clone());
+    let running = has_valid_host(&request).then(|| router.clone().oneshot(request));
+    let stop = stop.clone();
     async move {
-        let mut response = running.await?;
+        let mut response = match running {
+            Some(running) => running.await?,
+            None => Error::HostHeader.into_response(),
+        };
         if stop.is_cancelled() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(response.map(|body| BusyBody { body, _busy: busy }))
     }
+}
+
+/// HTTP/1.1 requires one Host header, and no version allows two (RFC 9112, section 3.2): a proxy in front could use
+/// another one than this server.
+fn has_valid_host(request: &Request<Incoming>) -> bool {
+    let hosts = request.headers().get_all(HOST).iter().count();
+    hosts == 1 || hosts == 0 && request.version() < Version::HTTP_11
 }
 
 fn log(ended: hyper::Result<()>) {

@@ -1,6 +1,6 @@
 //! A world in memory: what a store has to do with the facts and the writes of a decision, in its simplest form.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use restante_delivery::{
     Address, Change, Decision, Facts, Inbox, InboxId, PendingFault, Policy, ProjectId, Request, Reservation, Source,
@@ -70,7 +70,11 @@ impl Model {
             let address = match given.state {
                 GivenState::Locked => Address::Locked,
                 GivenState::Live if !owner_is_deleted => {
-                    Address::Live(Inbox { owner, messages: given.messages, last_sequence, faults })
+                    let mut inbox = Inbox { faults, ..Inbox::new(owner, given.messages, last_sequence) };
+                    if given.is_exhausted {
+                        inbox.notifications_left = 0;
+                    }
+                    Address::Live(inbox)
                 }
                 _ => Address::Reserved(Reservation { owner, owner_is_deleted, last_sequence }),
             };
@@ -105,7 +109,7 @@ impl Model {
                 Some(Address::Reserved(reserved)) => reserved.last_sequence,
                 _ => 0,
             };
-            let inbox = Inbox { owner: opening.owner, messages: 0, last_sequence, faults: VecDeque::new() };
+            let inbox = Inbox::new(opening.owner, 0, last_sequence);
             self.addresses.insert(opening.inbox.clone(), Address::Live(inbox));
         }
         for message in &decision.writes.messages {
@@ -122,7 +126,12 @@ impl Model {
                 inbox.faults.retain(|fault| fault.left > 0);
             }
         }
-        self.notifications += decision.writes.notifications.len();
+        for (_, notification) in &decision.writes.notifications {
+            self.notifications += 1;
+            if let Some(Address::Live(inbox)) = self.addresses.get_mut(&notification.inbox) {
+                inbox.notifications_left -= 1;
+            }
+        }
         self.announced.clone_from(&decision.changes);
     }
 

@@ -73,7 +73,8 @@ fn given(givens: &mut Givens, rest: &str) -> Result<(), String> {
 
 fn inbox(id: &str, words: &[&str], capacity: u64) -> Result<GivenInbox, String> {
     let (id, project) = (id.to_owned(), DEFAULT.to_owned());
-    let mut inbox = GivenInbox { id, project, messages: 0, state: GivenState::Live, faults: Vec::new() };
+    let (state, faults) = (GivenState::Live, Vec::new());
+    let mut inbox = GivenInbox { id, project, messages: 0, state, is_exhausted: false, faults };
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
         match word {
@@ -82,6 +83,7 @@ fn inbox(id: &str, words: &[&str], capacity: u64) -> Result<GivenInbox, String> 
             "full" => inbox.messages = capacity,
             "ended" => inbox.state = GivenState::Ended,
             "locked" => inbox.state = GivenState::Locked,
+            "exhausted" => inbox.is_exhausted = true,
             _ => return Err(format!("no such state of an inbox: {word}")),
         }
     }

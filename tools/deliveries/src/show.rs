@@ -14,6 +14,7 @@ pub fn shown(verdict: &Verdict) -> String {
         Verdict::Refused(Refusal::Full(inbox)) => format!("refused full {inbox}"),
         Verdict::Refused(Refusal::Disabled(inbox)) => format!("refused disabled {inbox}"),
         Verdict::Refused(Refusal::Foreign(inbox)) => format!("refused foreign {inbox}"),
+        Verdict::Refused(Refusal::TooManyBounces(inbox)) => format!("refused too many bounces {inbox}"),
         Verdict::Refused(Refusal::NoInbox(inbox)) => format!("refused no inbox {inbox}"),
         Verdict::Conflict(inbox) => format!("conflict {inbox}"),
         Verdict::LeaseLost => "lease lost".to_owned(),

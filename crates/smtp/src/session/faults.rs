@@ -21,7 +21,7 @@ impl Session {
     pub fn fault(&mut self, fault: Fault) {
         let Phase::Waiting(question @ (Question::Recipient(_) | Question::Delivery)) = &mut self.phase else { return };
         match fault {
-            Fault::Delay(delay) => self.events.push_back(Event::HoldBack(delay)),
+            Fault::Delay(delay) => self.hold_back(delay),
             Fault::Disconnect => self.hang_up(),
             Fault::Refuse(reply) => {
                 let path = match question {
@@ -30,6 +30,13 @@ impl Session {
                 };
                 self.refuse_on_request(reply, path.as_deref());
             }
+        }
+    }
+
+    /// Delays the reply to the event that is being answered. The answer must follow.
+    pub fn hold_back(&mut self, delay: Duration) {
+        if matches!(self.phase, Phase::Waiting(_)) {
+            self.events.push_back(Event::HoldBack(delay));
         }
     }
 
