@@ -101,7 +101,7 @@ async fn serve(settings: Settings, key: ApiKey) -> (SocketAddr, SocketAddr) {
     let service = Service::start(database, Clock::system(), options(settings.limits.inbox_messages)).await.unwrap();
     service.projects().prepare_default(Some(&key)).await.unwrap();
     let receiver = Receiver::bind(&settings, service.clone()).await.unwrap();
-    let listener = TcpListener::bind(settings.http_listen).await.unwrap();
+    let listener = TcpListener::bind(settings.listeners.http_listen).await.unwrap();
     let addresses = (receiver.local_addr(), listener.local_addr().unwrap());
     let never = CancellationToken::new();
     tokio::spawn(receiver.run(never.clone(), Duration::ZERO));

@@ -9,21 +9,60 @@ use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gau
 pub use metrics_exporter_prometheus::BuildError as InstallError;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
-const CONNECTIONS_OPEN: &str = "restante_smtp_connections_open";
-const CONNECTIONS: &str = "restante_smtp_connections_total";
-const MESSAGES: &str = "restante_smtp_messages_total";
-const MESSAGE_BYTES: &str = "restante_smtp_message_bytes_total";
-const REFUSALS: &str = "restante_smtp_refusals_total";
-const DELIVERY_SECONDS: &str = "restante_delivery_seconds";
-const COMMIT_SECONDS: &str = "restante_commit_seconds";
-const COMMIT_DELIVERIES: &str = "restante_commit_deliveries";
-const WAITS_OPEN: &str = "restante_waits_open";
-const WAITS: &str = "restante_waits_total";
-const WAIT_COMPARISONS: &str = "restante_wait_comparisons_total";
-const OUTGOING_QUEUED: &str = "restante_outgoing_queued";
-const OUTGOING_ATTEMPTS: &str = "restante_outgoing_attempts_total";
-const HTTP_REQUESTS: &str = "restante_http_requests_total";
-const LOG_LINES_DROPPED: &str = "restante_log_lines_dropped_total";
+use Kind::{Counter, Gauge, Histogram};
+
+/// The definition of one metric.
+struct Metric {
+    kind: Kind,
+    name: &'static str,
+    description: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Counter,
+    Gauge,
+    Histogram(&'static [f64]),
+}
+
+/// Defines the constants with the names, and the list of all metrics.
+macro_rules! metrics {
+    ($($constant:ident: $kind:expr, $name:literal, $description:literal;)*) => {
+        $(const $constant: &str = $name;)*
+        const METRICS: &[Metric] = &[$(Metric { kind: $kind, name: $name, description: $description }),*];
+    };
+}
+
+metrics! {
+    CONNECTIONS_OPEN: Gauge, "restante_smtp_connections_open", "SMTP connections that are open";
+    CONNECTIONS: Counter, "restante_smtp_connections_total",
+        "SMTP connections, by outcome: accepted or refused";
+    MESSAGES: Counter, "restante_smtp_messages_total",
+        "Messages that were received completely, by outcome: stored or refused";
+    MESSAGE_BYTES: Counter, "restante_smtp_message_bytes_total", "Bytes of the messages that were stored";
+    REFUSALS: Counter, "restante_smtp_refusals_total",
+        "Senders, recipients and messages that were rejected, by reason";
+    DELIVERY_SECONDS: Histogram(SECONDS), "restante_delivery_seconds",
+        "Seconds from the end of a message until it is stored";
+    COMMIT_SECONDS: Histogram(SECONDS), "restante_commit_seconds",
+        "Seconds of one transaction of deliveries, with its flush";
+    COMMIT_DELIVERIES: Histogram(BATCHES), "restante_commit_deliveries",
+        "Deliveries in one transaction";
+    WAITS_OPEN: Gauge, "restante_waits_open", "Waits that are open";
+    WAITS: Counter, "restante_waits_total",
+        "Waits that have ended, by outcome: found, timeout, left (the client disconnected), inbox_ended, stopping, \
+         refused or failed";
+    WAIT_COMPARISONS: Counter, "restante_wait_comparisons_total",
+        "Messages that waits have compared with their filters";
+    OUTGOING_QUEUED: Gauge, "restante_outgoing_queued",
+        "Outgoing items that wait to be sent; counted up to 100000";
+    OUTGOING_ATTEMPTS: Counter, "restante_outgoing_attempts_total",
+        "Attempts to send to other domains, by outcome: sent, deferred or failed";
+    HTTP_REQUESTS: Counter, "restante_http_requests_total",
+        "HTTP requests, by status: 2xx, 3xx, 4xx or 5xx";
+    LOG_LINES_DROPPED: Counter, "restante_log_lines_dropped_total",
+        "Log lines that were dropped because standard error was too slow";
+}
 
 /// The upper bounds of the histograms, in seconds: from a flush on a fast disk to a client's long wait.
 const SECONDS: &[f64] = &[0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0];
@@ -38,10 +77,13 @@ pub struct Metrics(PrometheusHandle);
 /// # Errors
 /// If another recorder is installed in this process.
 pub fn install() -> Result<Metrics, InstallError> {
-    let handle = PrometheusBuilder::new()
-        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), SECONDS)?
-        .set_buckets_for_metric(Matcher::Full(COMMIT_DELIVERIES.to_owned()), BATCHES)?
-        .install_recorder()?;
+    let mut builder = PrometheusBuilder::new();
+    for metric in METRICS {
+        if let Histogram(bounds) = metric.kind {
+            builder = builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), bounds)?;
+        }
+    }
+    let handle = builder.install_recorder()?;
     describe();
     gauge!(CONNECTIONS_OPEN).set(0.0);
     gauge!(WAITS_OPEN).set(0.0);
@@ -60,21 +102,28 @@ impl Metrics {
 }
 
 fn describe() {
-    describe_gauge!(CONNECTIONS_OPEN, "SMTP connections that are open");
-    describe_counter!(CONNECTIONS, "SMTP connections, by whether they were accepted");
-    describe_counter!(MESSAGES, "Messages that were received completely, by result");
-    describe_counter!(MESSAGE_BYTES, "Bytes of the messages that were stored");
-    describe_counter!(REFUSALS, "Senders, recipients and messages that were rejected, by reason");
-    describe_histogram!(DELIVERY_SECONDS, "Time from the end of a message until it is stored");
-    describe_histogram!(COMMIT_SECONDS, "One transaction of deliveries, with its flush");
-    describe_histogram!(COMMIT_DELIVERIES, "Deliveries in one transaction");
-    describe_gauge!(WAITS_OPEN, "Waits that are open");
-    describe_counter!(WAITS, "Waits that have ended, by outcome");
-    describe_counter!(WAIT_COMPARISONS, "Messages that waits have compared with their filters");
-    describe_gauge!(OUTGOING_QUEUED, "Outgoing items that wait to be sent; counted up to 100000");
-    describe_counter!(OUTGOING_ATTEMPTS, "Attempts to send to other domains, by outcome");
-    describe_counter!(HTTP_REQUESTS, "HTTP requests, by class of status");
-    describe_counter!(LOG_LINES_DROPPED, "Log lines that were dropped because standard error was too slow");
+    for Metric { kind, name, description } in METRICS {
+        match kind {
+            Counter => describe_counter!(*name, *description),
+            Gauge => describe_gauge!(*name, *description),
+            Histogram(_) => describe_histogram!(*name, *description),
+        }
+    }
+}
+
+/// The table of all metrics, for the documents.
+#[cfg(test)]
+pub(crate) fn table() -> String {
+    let mut table = "| metric | type | meaning |\n|---|---|---|\n".to_owned();
+    for Metric { kind, name, description } in METRICS {
+        let kind = match kind {
+            Counter => "counter",
+            Gauge => "gauge",
+            Histogram(_) => "histogram",
+        };
+        table.push_str(&format!("| `{name}` | {kind} | {description} |\n"));
+    }
+    table
 }
 
 /// An SMTP connection that is counted as open until it is dropped.

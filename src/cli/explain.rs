@@ -7,8 +7,8 @@ use restante_api::{Arrived, Explanation, Refused};
 
 use super::client::{ApiClient, ClientFlags, FilterFlags};
 use super::error::CliError;
-use super::flags::boolean;
 use super::output::{self, printable_line};
+use crate::config::boolean;
 
 /// Which inbox, and what was expected.
 #[derive(Args, Debug)]

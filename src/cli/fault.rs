@@ -5,8 +5,8 @@ use restante_api::{Fault, FaultList, FaultState, SetFaultsBody};
 
 use super::client::{ApiClient, ClientFlags};
 use super::error::CliError;
-use super::flags::boolean;
 use super::output;
+use crate::config::boolean;
 
 const EXAMPLES: &str = "\
 Examples:

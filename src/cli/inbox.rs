@@ -5,9 +5,10 @@ use restante_api::Inbox;
 
 use super::client::{ApiClient, ClientFlags};
 use super::error::CliError;
-use super::flags::{DatabaseFlags, boolean};
+use super::flags::DatabaseFlags;
 use super::{database, output, settings};
 use crate::clock::Clock;
+use crate::config::boolean;
 use crate::model::InboxSummary;
 use crate::service::Projects;
 

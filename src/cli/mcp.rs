@@ -14,9 +14,9 @@ use tokio::runtime::Runtime;
 
 use super::client::ClientFlags;
 use super::error::CliError;
-use super::flags::boolean;
 use super::settings;
 use super::stop::StopRequests;
+use crate::config::boolean;
 use crate::mcp::{Protocol, RelayError, ServerRelay};
 use crate::model::ApiKey;
 

@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::client::{ApiClient, ClientFlags, FilterFlags, Summary};
 use super::error::CliError;
-use super::flags::boolean;
 use super::output;
+use crate::config::boolean;
 
 /// Which messages to list, and how.
 #[derive(Args, Debug)]

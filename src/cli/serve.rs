@@ -116,9 +116,9 @@ impl Server {
     /// Binds first: if a port is in use, the start fails before the key is created and shown.
     async fn start(settings: &Settings) -> Result<Self, ServeError> {
         let service = start_service(settings).await?;
-        let (http, http_address) = bind("--http-listen", settings.http_listen)?;
+        let (http, http_address) = bind("--http-listen", settings.listeners.http_listen)?;
         let receiver = bind_smtp(settings, &service).await?;
-        let monitor = match settings.metrics_listen {
+        let monitor = match settings.listeners.metrics_listen {
             Some(address) => Some(Monitor::start(address, &service).await?),
             None => None,
         };
@@ -150,7 +150,7 @@ impl Server {
             http: self.http_address,
             smtp: self.receiver.local_addr(),
             smtps: self.receiver.tls_addr(),
-            plaintext_auth: settings.smtp_plaintext_auth,
+            plaintext_auth: settings.listeners.smtp_plaintext_auth,
             metrics: self.monitor.as_ref().map(|monitor| monitor.address),
             mail_domain: &settings.mail_domain,
             data_dir: &settings.data_dir,
@@ -230,14 +230,7 @@ impl Monitor {
 async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
     let url = &settings.database;
     let database = Database::open(url).await.map_err(|source| ServeError::Open { url: url.clone(), source })?;
-    let options = Options {
-        mail_domain: settings.mail_domain.clone(),
-        inbox_lifetime: settings.inbox_lifetime,
-        inbox_messages: settings.limits.inbox_messages,
-        request_memory: settings.limits.request_memory,
-        waits_per_key: settings.limits.waits_per_key,
-        sends_per_key: settings.limits.sends_per_key,
-    };
+    let options = Options { mail_domain: settings.mail_domain.clone(), limits: settings.limits.clone() };
     let started = Service::start(database, Clock::system(), options).await;
     started.map_err(|source| ServeError::Start { url: url.clone(), source })
 }

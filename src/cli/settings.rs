@@ -1,29 +1,18 @@
 //! Validates the flags and resolves them to settings; an error contains the name of its flag.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::time::Duration;
 
 use axum::http::Uri;
 use ipnet::IpNet;
 
-use super::byte_size::ByteSize;
 use super::error::CliError;
-use super::flags::{AuthMode, DatabaseFlags, LimitFlags, OutboundMode, SendingFlags, ServeFlags, Switch};
-use crate::config::{DatabaseUrl, Direct, Dkim, Limits, Outbound, Relay, Sending, Settings, SmtpAuth, TlsFiles};
+use super::flags::{DatabaseFlags, OutboundMode, SendingFlags, ServeFlags, Switch};
+use crate::config::{DatabaseUrl, Direct, Dkim, Limits, Outbound, Relay, Sending, Settings, TlsFiles};
 use crate::model::{ApiKey, Domain};
 
-/// The shortest command line that RFC 5321 lets a server allow (section 4.5.3.1.4).
-const LEAST_COMMAND_LINE: usize = 512;
-/// The shortest text line that RFC 5321 lets a server allow (section 4.5.3.1.6).
-const LEAST_DATA_LINE: usize = 1_000;
-/// The least memory for requests and responses, in bytes: enough for every request but those for large messages.
-const LEAST_REQUEST_MEMORY: u64 = 16 * 1024 * 1024;
 /// The shortest administrator's token: 20 characters cannot be guessed.
-const LEAST_ADMIN_TOKEN: usize = 20;
-/// The most waits, or sends, of one key at once.
-const MOST_SLOTS: u8 = 128;
+const MIN_ADMIN_TOKEN: usize = 20;
 /// The port of DNS servers.
 const DNS_PORT: u16 = 53;
 
@@ -55,15 +44,7 @@ impl From<SettingsError> for CliError {
 pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
     let mail_domain = mail_domain(&flags.mail_domain)?;
     Ok(Settings {
-        http_listen: flags.http_listen,
-        smtp_listen: flags.smtp_listen,
-        smtps_listen: flags.smtps_listen,
-        smtp_auth: match flags.smtp_auth {
-            AuthMode::Any => SmtpAuth::Any,
-            AuthMode::Keys => SmtpAuth::Keys,
-        },
-        smtp_plaintext_auth: flags.smtp_plaintext_auth,
-        metrics_listen: flags.metrics_listen,
+        listeners: flags.listeners.clone(),
         sending: sending(&flags.sending, &mail_domain)?,
         mail_domain,
         base_url: given(flags.base_url.as_deref()).map(base_url).transpose()?,
@@ -74,7 +55,6 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
         api_key: given(flags.api_key.as_deref()).map(api_key).transpose()?,
         admin_token: flags.admin_token.as_deref().map(admin_token).transpose()?,
         tls: tls(flags.tls_cert.as_deref(), flags.tls_key.as_deref())?,
-        inbox_lifetime: positive("--inbox-lifetime", *flags.inbox_lifetime)?,
         limits: limits(&flags.limits)?,
     })
 }
@@ -120,8 +100,8 @@ pub(super) fn api_key(text: &str) -> Result<ApiKey, SettingsError> {
 
 /// An empty token is rejected like a short one, because a variable that is set but empty is a mistake.
 fn admin_token(text: &str) -> Result<String, SettingsError> {
-    if text.chars().count() < LEAST_ADMIN_TOKEN {
-        let problem = format!("the token has fewer than {LEAST_ADMIN_TOKEN} characters");
+    if text.chars().count() < MIN_ADMIN_TOKEN {
+        let problem = format!("the token has fewer than {MIN_ADMIN_TOKEN} characters");
         return Err(SettingsError::new("--admin-token", problem, "Generate one with `openssl rand -hex 20`"));
     }
     Ok(text.to_owned())
@@ -243,78 +223,22 @@ fn dkim(key: Option<&Path>, selector: Option<&str>) -> Result<Option<Dkim>, Sett
     }
 }
 
-fn limits(flags: &LimitFlags) -> Result<Limits, SettingsError> {
-    let message_size = at_least("--max-message-size", flags.max_message_size.0, 1)?;
-    if flags.max_message_memory.0 < message_size {
+/// What two limits require of each other.
+fn limits(limits: &Limits) -> Result<Limits, SettingsError> {
+    if limits.message_memory < limits.message_size {
         return Err(SettingsError::new(
             "--max-message-memory",
             "it is smaller than --max-message-size",
             "Set it to at least --max-message-size",
         ));
     }
-    Ok(Limits {
-        message_size,
-        recipients: at_least("--max-recipients", flags.max_recipients, 1)?,
-        inbox_messages: at_least("--max-inbox-messages", flags.max_inbox_messages, 1)?,
-        smtp_connections: at_least("--max-smtp-connections", flags.max_smtp_connections, 1)?,
-        smtp_connections_per_address: at_least(
-            "--max-smtp-connections-per-address",
-            flags.max_smtp_connections_per_address,
-            1,
-        )?,
-        message_memory: flags.max_message_memory.0,
-        http_connections: at_least("--http-connections", flags.http_connections, 1)?,
-        http_connections_per_address: at_least(
-            "--http-connections-per-address",
-            flags.http_connections_per_address,
-            1,
-        )?,
-        request_memory: at_least("--max-body-memory", flags.max_body_memory.0, LEAST_REQUEST_MEMORY)?,
-        free_disk: flags.min_free_disk.0,
-        waits_per_key: slots("--waits-per-key", flags.waits_per_key)?,
-        sends_per_key: slots("--sends-per-key", flags.sends_per_key)?,
-        send_body: size_at_least("--max-send-body", flags.max_send_body, 1)?,
-        body: size_at_least("--max-body", flags.max_body, 1)?,
-        command_line: size_at_least("--max-command-line", flags.max_command_line, LEAST_COMMAND_LINE)?,
-        data_line: size_at_least("--max-data-line", flags.max_data_line, LEAST_DATA_LINE)?,
-        idle_timeout: positive("--idle-timeout", *flags.idle_timeout)?,
-        message_timeout: positive("--message-timeout", *flags.message_timeout)?,
-    })
-}
-
-fn at_least<N: Copy + PartialOrd + fmt::Display>(flag: &'static str, number: N, least: N) -> Result<N, SettingsError> {
-    if number < least {
-        let problem = format!("{number} is too small: it must be {least} or more");
-        return Err(SettingsError::new(flag, problem, "Raise it, or leave the flag out for the default"));
-    }
-    Ok(number)
-}
-
-/// The slots of a key are numbered with seven bits.
-fn slots(flag: &'static str, number: u8) -> Result<u8, SettingsError> {
-    if number > MOST_SLOTS {
-        let problem = format!("{number} is too large: it must be {MOST_SLOTS} or less");
-        return Err(SettingsError::new(flag, problem, "Lower it, or create another project, which has its own key"));
-    }
-    at_least(flag, number, 1)
-}
-
-fn size_at_least(flag: &'static str, size: ByteSize, least: usize) -> Result<usize, SettingsError> {
-    let size = usize::try_from(size.0)
-        .map_err(|_| SettingsError::new(flag, "the value is too large for this machine", "Lower it"))?;
-    at_least(flag, size, least)
-}
-
-fn positive(flag: &'static str, duration: Duration) -> Result<Duration, SettingsError> {
-    if duration.is_zero() {
-        return Err(SettingsError::new(flag, "the duration must not be zero", "Write a duration like 90s or 1h"));
-    }
-    Ok(duration)
+    Ok(limits.clone())
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+    use std::time::Duration;
 
     use clap::builder::Resettable;
     use clap::{CommandFactory, FromArgMatches, Parser};
@@ -328,23 +252,24 @@ mod tests {
         flags: ServeFlags,
     }
 
-    fn resolve_line(line: &str) -> Result<Settings, SettingsError> {
+    fn resolve_line(line: &str) -> Result<Settings, String> {
         // The variables may be set for another server.
         let command = Serve::command().mut_args(|argument| argument.env(Resettable::Reset));
-        let matches = command.try_get_matches_from(format!("serve {line}").split_whitespace()).unwrap();
-        resolve(&Serve::from_arg_matches(&matches).unwrap().flags)
+        let matches = command.try_get_matches_from(format!("serve {line}").split_whitespace());
+        let matches = matches.map_err(|error| error.to_string())?;
+        resolve(&Serve::from_arg_matches(&matches).unwrap().flags).map_err(|error| error.to_string())
     }
 
     #[test]
     fn without_a_flag_everything_has_its_default() {
         let settings = resolve_line("").unwrap();
-        assert_eq!(settings.http_listen.to_string(), "127.0.0.1:8025");
-        assert_eq!(settings.smtp_listen.to_string(), "127.0.0.1:1025");
+        assert_eq!(settings.listeners.http_listen.to_string(), "127.0.0.1:8025");
+        assert_eq!(settings.listeners.smtp_listen.to_string(), "127.0.0.1:1025");
         assert_eq!(settings.mail_domain.as_str(), "restante.test");
         assert_eq!(settings.data_dir, PathBuf::from("./restante-data"));
         assert_eq!(settings.database, DatabaseUrl::Sqlite(PathBuf::from("./restante-data/restante.db")));
         assert_eq!((settings.base_url, settings.api_key, settings.tls), (None, None, None));
-        assert_eq!(settings.inbox_lifetime, Duration::from_secs(3600));
+        assert_eq!(settings.limits.inbox_lifetime, Duration::from_secs(3600));
         assert_eq!(settings.limits, Limits::default());
     }
 
@@ -359,7 +284,7 @@ mod tests {
         assert_eq!(settings.base_url.as_deref(), Some("https://mail.example/inboxes"));
         assert_eq!(settings.database, DatabaseUrl::Sqlite(PathBuf::from("/srv/restante/restante.db")));
         assert_eq!(settings.tls, Some(TlsFiles { certificate: "c.pem".into(), key: "k.pem".into() }));
-        assert_eq!(settings.inbox_lifetime, Duration::from_secs(90));
+        assert_eq!(settings.limits.inbox_lifetime, Duration::from_secs(90));
         assert_eq!(settings.limits.message_size, 1024 * 1024);
         assert_eq!(settings.limits.idle_timeout, Duration::from_secs(60));
     }
@@ -434,7 +359,9 @@ mod tests {
             ("--dkim-key k.pem", "--dkim-key"),
             ("--dkim-selector s", "--dkim-selector"),
         ] {
-            assert_eq!(resolve_line(line).unwrap_err().flag, flag, "{line}");
+            let error = resolve_line(line).unwrap_err();
+            let named = error.starts_with(&format!("{flag}:")) || error.contains(&format!("for '{flag} "));
+            assert!(named, "{line}: {error}");
         }
     }
 
@@ -442,7 +369,7 @@ mod tests {
     fn a_refused_secret_is_not_repeated() {
         for line in ["--api-key rst_live_tooshort", "--admin-token tooshort", "--relay smtp://user:tooshort@"] {
             let error = resolve_line(line).unwrap_err();
-            assert!(!error.to_string().contains("tooshort"), "{error}");
+            assert!(!error.contains("tooshort"), "{error}");
         }
     }
 }

@@ -10,8 +10,9 @@ use restante_api::{Explanation, Message};
 use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags};
 use super::error::CliError;
 use super::explain::Readable;
-use super::flags::{boolean, seconds};
+use super::flags::seconds;
 use super::output::{self, printable, printable_line};
+use crate::config::boolean;
 use crate::service::{LONGEST_WAIT, pause_before_retry};
 
 /// What to wait for, for how long, and what to print.

@@ -72,8 +72,8 @@ impl Receiver {
     /// [`ReceiverError`] if an address or the certificate cannot be used.
     pub async fn bind(settings: &Settings, service: Service) -> Result<Self, ReceiverError> {
         let certificate = load_certificate(settings, &service).await?;
-        let listener = bind(settings.smtp_listen, false)?;
-        let tls_listener = settings.smtps_listen.map(|address| bind(address, true)).transpose()?;
+        let listener = bind(settings.listeners.smtp_listen, false)?;
+        let tls_listener = settings.listeners.smtps_listen.map(|address| bind(address, true)).transpose()?;
         let context = Context::new(settings, service, certificate);
         Ok(Self { listener, tls_listener, context })
     }

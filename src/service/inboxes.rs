@@ -34,7 +34,7 @@ impl Service {
                 project: caller.project,
                 kind: InboxKind::Temporary,
                 created_at,
-                expires_at: Some(created_at.after(self.0.options.inbox_lifetime)),
+                expires_at: Some(created_at.after(self.0.options.limits.inbox_lifetime)),
             };
             // There are 10^23 ids, so a second attempt is practically never needed. It guarantees that an id in use is
             // never returned.

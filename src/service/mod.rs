@@ -45,6 +45,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
+use crate::config::Limits;
 use crate::db::{Database, DatabaseError};
 use crate::memory::{Budget, Room};
 use crate::model::{Domain, ProjectId, Timestamp};
@@ -80,23 +81,14 @@ const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
 pub struct Options {
     /// The domain of every inbox.
     pub mail_domain: Domain,
-    /// The lifetime of a temporary inbox.
-    pub inbox_lifetime: Duration,
-    /// Messages that one inbox may hold.
-    pub inbox_messages: u64,
-    /// Bytes of memory for requests and their responses.
-    pub request_memory: u64,
-    /// Waits that one key may have open at once; at most 128.
-    pub waits_per_key: u8,
-    /// Sends that one key may have running at once; at most 128.
-    pub sends_per_key: u8,
+    /// The limits; the service enforces those on inboxes, messages, requests and keys.
+    pub limits: Limits,
 }
 
 impl Options {
     fn policy(&self, default_project: ProjectId, now: Timestamp) -> Policy {
-        let Self { inbox_lifetime, inbox_messages, mail_domain, .. } = self;
-        let (lifetime, inbox_messages, mail_domain) = (*inbox_lifetime, *inbox_messages, mail_domain.clone());
-        Policy { now, lifetime, inbox_messages, default_project, mail_domain }
+        let Limits { inbox_lifetime: lifetime, inbox_messages, .. } = self.limits;
+        Policy { now, lifetime, inbox_messages, default_project, mail_domain: self.mail_domain.clone() }
     }
 }
 
@@ -167,9 +159,9 @@ impl Service {
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
         Ok(Self(Arc::new(Inner {
-            budget: Budget::new(options.request_memory),
-            wait_slots: slots::Slots::new(store.locks().clone(), waits, options.waits_per_key),
-            send_slots: slots::Slots::new(store.locks().clone(), sends, options.sends_per_key),
+            budget: Budget::new(options.limits.request_memory),
+            wait_slots: slots::Slots::new(store.locks().clone(), waits, options.limits.waits_per_key),
+            send_slots: slots::Slots::new(store.locks().clone(), sends, options.limits.sends_per_key),
             store,
             clock,
             options,

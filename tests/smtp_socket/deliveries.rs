@@ -213,7 +213,7 @@ async fn a_password_like_a_key_must_be_a_valid_one() {
 
 #[tokio::test]
 async fn an_installation_can_take_keys_only() {
-    let server = Server::with(|settings| settings.smtp_auth = SmtpAuth::Keys).await;
+    let server = Server::with(|settings| settings.listeners.smtp_auth = SmtpAuth::Keys).await;
     let mut client = server.greeted().await;
     assert!(client.command(&plain("app", "secret")).await.starts_with("535 5.7.8"));
     assert!(client.command(&plain("app", restante_dialogs::API_KEY)).await.starts_with("235 "));

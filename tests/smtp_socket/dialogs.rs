@@ -72,7 +72,7 @@ fn apply_conditions(settings: &mut Settings, dialog: &Dialog) {
     limits.command_line = conditions.command_line;
     limits.data_line = conditions.data_line;
     if conditions.keys_only {
-        settings.smtp_auth = SmtpAuth::Keys;
+        settings.listeners.smtp_auth = SmtpAuth::Keys;
     }
     if refuses_connection(dialog) {
         limits.smtp_connections = 0;

@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use http_body_util::BodyExt;
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, Outbound, Sending, Settings, SmtpAuth};
+use restante::config::{DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings};
 use restante::db::Database;
 use restante::http::{App, router};
 use restante::model::{ApiKey, Domain, EmailAddress, MessageId, Timestamp};
@@ -210,25 +210,17 @@ impl Harness {
 
 /// The options of a service whose inboxes hold this many messages.
 pub fn options(inbox_messages: u64) -> Options {
-    Options {
-        mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
-        inbox_lifetime: Duration::from_secs(3_600),
-        inbox_messages,
-        request_memory: 256 << 20,
-        waits_per_key: 4,
-        sends_per_key: 8,
-    }
+    Options { mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(), limits: Limits { inbox_messages, ..Limits::default() } }
 }
 
 /// The settings of a server on free ports, with SQLite in this directory.
 pub fn settings(data_dir: &Path) -> Settings {
     Settings {
-        http_listen: "127.0.0.1:0".parse().unwrap(),
-        smtp_listen: "127.0.0.1:0".parse().unwrap(),
-        smtps_listen: None,
-        smtp_auth: SmtpAuth::Any,
-        smtp_plaintext_auth: false,
-        metrics_listen: None,
+        listeners: Listeners {
+            http_listen: "127.0.0.1:0".parse().unwrap(),
+            smtp_listen: "127.0.0.1:0".parse().unwrap(),
+            ..Listeners::default()
+        },
         sending: Sending { outbound: Outbound::Off, hello: Domain::parse(MAIL_DOMAIN).unwrap(), dkim: None },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         base_url: None,
@@ -239,7 +231,6 @@ pub fn settings(data_dir: &Path) -> Settings {
         api_key: None,
         admin_token: None,
         tls: None,
-        inbox_lifetime: Duration::from_secs(3_600),
         limits: Limits::default(),
     }
 }

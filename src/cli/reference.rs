@@ -1,0 +1,71 @@
+//! Writes the tables of settings and metrics in the documents from their definitions, and checks that they are current.
+
+use std::fs;
+
+use clap::{Arg, CommandFactory};
+
+use super::Cli;
+use crate::metrics;
+
+const END: &str = "\n<!-- end of the generated table -->";
+
+#[test]
+fn the_documents_show_the_settings_and_metrics_as_they_are_defined() {
+    for (document, name, table) in
+        [("reference.md", "settings", settings()), ("operate.md", "metrics", metrics::table())]
+    {
+        let path = format!("{}/docs/{document}", env!("CARGO_MANIFEST_DIR"));
+        let text = fs::read_to_string(&path).unwrap();
+        let begin = format!("<!-- the table of {name} is generated: see CONTRIBUTING.md -->\n\n");
+        let (before, rest) = text.split_once(&begin).unwrap();
+        let (_, after) = rest.split_once(END).unwrap();
+        let current = format!("{before}{begin}{table}{END}{after}");
+        if std::env::var_os("RESTANTE_WRITE_EXPECTED").is_some() {
+            fs::write(&path, &current).unwrap();
+        } else {
+            assert!(
+                text == current,
+                "docs/{document} is out of date: RESTANTE_WRITE_EXPECTED=1 cargo test --lib the_documents_show"
+            );
+        }
+    }
+}
+
+fn settings() -> String {
+    let command = Cli::command();
+    let serve = command.find_subcommand("serve").unwrap();
+    let rows = serve.get_arguments().map(row);
+    format!("| flag | variable | default | meaning |\n|---|---|---|---|\n{}", rows.collect::<String>())
+}
+
+fn row(flag: &Arg) -> String {
+    let long = flag.get_long().unwrap();
+    let has_value = flag.get_action().takes_values();
+    let value = match flag.get_value_names() {
+        Some([name]) if has_value => format!(" {name}"),
+        _ => String::new(),
+    };
+    let variable = flag.get_env().unwrap().to_str().unwrap();
+    let help = flag.get_long_help().or(flag.get_help()).unwrap().to_string();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    // What has a default that is not a value states it at the end of its help, where clap shows the others.
+    let (meaning, stated) = match help.split_once(" [default: ") {
+        Some((meaning, default)) => (meaning, default.strip_suffix(']').unwrap().to_owned()),
+        None => (help.as_str(), String::new()),
+    };
+    let default = match flag.get_default_values() {
+        [] if !has_value => "`false`".to_owned(),
+        [] => stated,
+        values => format!("`{}`", values[0].to_str().unwrap()),
+    };
+    let choices = if has_value { choices(flag) } else { String::new() };
+    format!("| `--{long}{value}` | `{variable}` | {default} | {meaning}{choices} |\n")
+}
+
+/// The values of a setting that has only a few, with their descriptions.
+fn choices(flag: &Arg) -> String {
+    let choices = flag.get_possible_values().into_iter();
+    let described = choices.map(|choice| format!("`{}`: {}", choice.get_name(), choice.get_help().unwrap()));
+    let list = described.collect::<Vec<_>>().join("; ");
+    if list.is_empty() { list } else { format!(". {list}") }
+}
