@@ -27,14 +27,12 @@ pub const MIB: u64 = 1024 * 1024;
 /// All settings of `restante serve`.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The addresses on which the service listens.
+    /// The addresses on which the service listens, and what it offers there.
     pub listeners: Listeners,
     /// The domain of every inbox.
     pub mail_domain: Domain,
     /// The URL at which clients reach the service, without a slash at the end; by default the HTTP address.
     pub base_url: Option<String>,
-    /// Whether `/mcp` is served.
-    pub mcp: bool,
     /// Proxies whose information about the client's address is trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// The directory for the database, the certificate and the lock file.

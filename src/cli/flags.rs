@@ -29,9 +29,6 @@ pub(super) struct ServeFlags {
     /// The URL at which clients reach the service [default: `http://` and the HTTP address]
     #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL")]
     pub(super) base_url: Option<String>,
-    /// Whether coding agents can use `/mcp`, also through `restante mcp` as a client of this server
-    #[arg(long, env = "RESTANTE_MCP", value_name = "ON/OFF", default_value = "on")]
-    pub(super) mcp: Switch,
     /// A proxy, or a network of proxies, whose `X-Forwarded-For` or `Forwarded` header is trusted.
     ///
     /// The header gives the address of the client. Repeatable; commas separate the values of the variable. [default:
@@ -96,15 +93,6 @@ pub(super) struct SendingFlags {
     /// The DKIM selector; the public key is published at `NAME._domainkey.MAIL-DOMAIN`
     #[arg(long, env = "RESTANTE_DKIM_SELECTOR", value_name = "NAME")]
     pub(super) dkim_selector: Option<String>,
-}
-
-/// Whether a feature is enabled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Switch {
-    /// enabled
-    On,
-    /// disabled
-    Off,
 }
 
 /// How mail is sent to other domains.

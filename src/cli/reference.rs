@@ -62,10 +62,10 @@ fn row(flag: &Arg) -> String {
     format!("| `--{long}{value}` | `{variable}` | {default} | {meaning}{choices} |\n")
 }
 
-/// The values of a setting that has only a few, with their descriptions.
+/// The values of a setting that has only a few, if they have descriptions.
 fn choices(flag: &Arg) -> String {
     let choices = flag.get_possible_values().into_iter();
-    let described = choices.map(|choice| format!("`{}`: {}", choice.get_name(), choice.get_help().unwrap()));
+    let described = choices.filter_map(|choice| Some(format!("`{}`: {}", choice.get_name(), choice.get_help()?)));
     let list = described.collect::<Vec<_>>().join("; ");
     if list.is_empty() { list } else { format!(". {list}") }
 }

@@ -132,7 +132,7 @@ impl Server {
             smtp_port: receiver.local_addr().port(),
             smtps_port: receiver.tls_addr().map(|address| address.port()),
             self_signed: settings.tls.is_none(),
-            mcp: settings.mcp,
+            mcp: settings.listeners.mcp,
             trusted_proxies: settings.trusted_proxies.clone(),
         };
         let router = http::router(app);

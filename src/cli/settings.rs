@@ -7,7 +7,7 @@ use axum::http::Uri;
 use ipnet::IpNet;
 
 use super::error::CliError;
-use super::flags::{DatabaseFlags, OutboundMode, SendingFlags, ServeFlags, Switch};
+use super::flags::{DatabaseFlags, OutboundMode, SendingFlags, ServeFlags};
 use crate::config::{DatabaseUrl, Direct, Dkim, Limits, Outbound, Relay, Sending, Settings, TlsFiles};
 use crate::model::{ApiKey, Domain};
 
@@ -48,7 +48,6 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
         sending: sending(&flags.sending, &mail_domain)?,
         mail_domain,
         base_url: given(flags.base_url.as_deref()).map(base_url).transpose()?,
-        mcp: flags.mcp == Switch::On,
         trusted_proxies: trusted_proxies(&flags.trusted_proxies)?,
         data_dir: flags.database.data_dir.clone(),
         database: database(&flags.database)?,

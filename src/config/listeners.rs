@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, Args, ValueEnum};
 
 use super::values::boolean;
 
-/// The addresses on which the service listens, and how clients log in over SMTP.
+/// The addresses on which the service listens, and what it offers there.
 #[derive(Args, Clone, Debug)]
 pub struct Listeners {
     /// Address for HTTP; port 0 selects a free port
@@ -27,6 +28,12 @@ pub struct Listeners {
     /// Address for `/metrics` (Prometheus) and `/health`, for monitoring [default: off]
     #[arg(long, env = "RESTANTE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub metrics_listen: Option<SocketAddr>,
+    /// Whether coding agents can use `/mcp`, and `restante mcp` as a client of this server: on or off
+    #[arg(
+        long, env = "RESTANTE_MCP", value_name = "ON/OFF", default_value = "on", action = ArgAction::Set,
+        value_parser = PossibleValuesParser::new(["on", "off"]).map(|value| value == "on")
+    )]
+    pub mcp: bool,
 }
 
 impl Default for Listeners {

@@ -224,7 +224,6 @@ pub fn settings(data_dir: &Path) -> Settings {
         sending: Sending { outbound: Outbound::Off, hello: Domain::parse(MAIL_DOMAIN).unwrap(), dkim: None },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         base_url: None,
-        mcp: true,
         trusted_proxies: Vec::new(),
         data_dir: data_dir.to_owned(),
         database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),
