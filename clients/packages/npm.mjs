@@ -14,6 +14,9 @@ const PLATFORMS = ["linux-x64", "linux-arm64", "darwin-arm64", "darwin-x64", "wi
 const CLIENT = fileURLToPath(new URL("../typescript", import.meta.url));
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const LICENSES = ["LICENSE-APACHE", "LICENSE-MIT"];
+/** The address of the repository, for links: set by the workflows. */
+const { GITHUB_SERVER_URL, GITHUB_REPOSITORY } = process.env;
+const REPOSITORY = GITHUB_REPOSITORY && `${GITHUB_SERVER_URL ?? "https://github.com"}/${GITHUB_REPOSITORY}`;
 
 const [binary, out] = process.argv.slice(2);
 if (binary === undefined || out === undefined) {
@@ -53,17 +56,26 @@ function platformPackage(folder) {
   const { version, license, engines } = manifest;
   const description = `Restante's server for ${platform}-${arch}`;
   const where = { os: [platform], cpu: [arch], ...(isGlibc ? { libc: ["glibc"] } : {}) };
-  return { name: `@restante/${platform}-${arch}`, version, description, license, engines, ...where, files: ["bin"] };
+  return { name: `@restante/${platform}-${arch}`, version, description, license, engines, ...where, files: ["bin", ...LICENSES] };
 }
 
 /** The client as it is published: with the programs as optional dependencies, without what only its tests need. */
 function clientPackage(folder) {
-  for (const name of ["dist", "bin", "README.md"]) {
-    cpSync(join(CLIENT, name), join(folder, name), { recursive: true });
-  }
+  for (const name of ["dist", "bin"]) cpSync(join(CLIENT, name), join(folder, name), { recursive: true });
+  writeFileSync(join(folder, "README.md"), withoutRelativeLinks(readFileSync(join(CLIENT, "README.md"), "utf8")));
   const { devDependencies: _dev, workspaces: _workspaces, scripts: _scripts, ...published } = manifest;
   const optionalDependencies = Object.fromEntries(
     PLATFORMS.map((platform) => [`@restante/${platform}`, manifest.version]),
   );
-  return { ...published, optionalDependencies };
+  const repository = REPOSITORY ? { repository: { type: "git", url: `git+${REPOSITORY}.git` } } : {};
+  return { ...published, files: [...published.files, ...LICENSES], optionalDependencies, ...repository };
+}
+
+/** Relative links do not work on the registry's page: they get the repository's address, or become text without one. */
+function withoutRelativeLinks(markdown) {
+  return markdown.replace(/(!?)\[([^\]]*)\]\(((?![a-z]+:|#)[^)]+)\)/g, (_, image, text, path) => {
+    if (!REPOSITORY) return image ? `(${text})` : text;
+    const target = new URL(path, "file:///clients/typescript/").href.slice("file://".length);
+    return `${image}[${text}](${REPOSITORY}/${image ? "raw" : "blob"}/HEAD${target})`;
+  });
 }

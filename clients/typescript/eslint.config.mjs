@@ -23,7 +23,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ["**/*.js", "**/*.mjs"],
+    files: ["**/*.js", "**/*.cjs", "**/*.mjs"],
     languageOptions: {
       globals: {
         console: "readonly",
@@ -35,7 +35,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ["examples/jest/*.js"],
+    files: ["examples/jest/*.js", "test/limits/*.cjs"],
     languageOptions: {
       globals: {
         afterAll: "readonly",

@@ -7,9 +7,8 @@ import { startServer, type Server } from "./launch.js";
 import { Message } from "./message.js";
 import { logOfRun } from "./run.js";
 import { checkedKey, serverUrl, smtpAddress, variable, waitTimeout, type RestanteOptions } from "./settings.js";
+import { testHooks, watchRunner } from "./tests.js";
 import type { InboxFields, MessageFields, SmtpAddress } from "./types.js";
-
-const NO_HOOKS: WaitHooks = { limit: (timeout) => timeout, run: (_title, _site, wait) => wait() };
 
 /** A client of a Restante server. {@link Restante.connect} creates one. */
 export class Restante implements AsyncDisposable {
@@ -32,7 +31,8 @@ export class Restante implements AsyncDisposable {
 
   /** Connects to the server of the options or the environment, or starts a server for this client. */
   static connect(options: RestanteOptions = {}): Promise<Restante> {
-    return Restante.connectWith(options, NO_HOOKS);
+    watchRunner();
+    return Restante.connectWith(options, testHooks);
   }
 
   /** @internal */

@@ -76,6 +76,16 @@ test("both kinds of import have the same classes", async () => {
   expect(await run(process.execPath, ["-e", script], project)).toBe("true\n");
 });
 
+test("every tarball has the licences, and its README has no relative link", async () => {
+  expect(tarballs).toHaveLength(2);
+  for (const tarball of tarballs) {
+    const files = (await run("tar", ["-tzf", tarball], project)).split("\n");
+    expect(files).toEqual(expect.arrayContaining(["package/LICENSE-APACHE", "package/LICENSE-MIT"]));
+    const readme = await run("tar", ["-xzOf", tarball, "package/README.md"], project);
+    expect(readme).not.toMatch(/\]\((?![a-z]+:|#)/);
+  }
+});
+
 test("publint and arethetypeswrong find nothing", async () => {
   const [client = ""] = tarballs.filter((path) => /restante-\d[^/]*$/.test(path));
   expect(await run("npx", ["--no-install", "publint", client, "--strict"], PACKAGE)).toContain("All good!");

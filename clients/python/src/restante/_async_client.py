@@ -12,7 +12,7 @@ from typing import Any
 from ._connection import Connection, connect
 from ._core import Core, inbox_path, message_path
 from ._decode import fields_of
-from ._filters import After, AfterOrGoOn, Filters, Text, id_of
+from ._filters import After, AfterOrGoOn, Filters, Text, checked_seconds, id_of
 from ._position import Position
 from ._protocol import Steps, T
 from ._waits import Wait
@@ -41,7 +41,7 @@ class AsyncSession:
         from ._transport import AsyncTransport
 
         self.connection = connection
-        self.core = Core(connection.url, connection.timeout)
+        self.core = Core(connection.url, connection.timeout, log=connection.log)
         self.transport = AsyncTransport(connection.url, connection.api_key)
 
     async def run(self, steps: Steps[T]) -> T:
@@ -53,7 +53,7 @@ class AsyncSession:
         return AsyncMessage(**fields_of(MessageData, data), _session=self)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Cancels the waits and closes the connections."""
         await self.transport.aclose()
 
 
@@ -108,7 +108,7 @@ class AsyncRestante:
         return await self._session.run(self._session.core.find_message(message, self._session.read))
 
     async def aclose(self) -> None:
-        """Closes the connections, and stops the server if this client has started it."""
+        """Cancels the waits and closes the connections. Stops the server if this client has started it."""
         await self._session.aclose()
         if self._session.connection.server is not None:
             self._session.connection.server.close()
@@ -163,7 +163,7 @@ class AsyncInbox:
     def __init__(self, session: AsyncSession, data: InboxData, *, timeout: float | None = None) -> None:
         self._session = session
         self._data = data
-        self._timeout = session.core.timeout if timeout is None else timeout
+        self._timeout = session.core.timeout if timeout is None else checked_seconds(timeout, "timeout")
         self._position = Position()
 
     @property

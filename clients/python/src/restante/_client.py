@@ -13,7 +13,7 @@ from typing import Any
 from ._connection import Connection, connect
 from ._core import Core, inbox_path, message_path
 from ._decode import fields_of
-from ._filters import After, AfterOrGoOn, Filters, Text, id_of
+from ._filters import After, AfterOrGoOn, Filters, Text, checked_seconds, id_of
 from ._position import Position
 from ._protocol import Steps, T
 from ._waits import Wait
@@ -42,7 +42,7 @@ class Session:
         from ._transport import Transport
 
         self.connection = connection
-        self.core = Core(connection.url, connection.timeout)
+        self.core = Core(connection.url, connection.timeout, log=connection.log)
         self.transport = Transport(connection.url, connection.api_key)
 
     def run(self, steps: Steps[T]) -> T:
@@ -54,7 +54,7 @@ class Session:
         return Message(**fields_of(MessageData, data), _session=self)
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Cancels the waits and closes the connections."""
         self.transport.close()
 
 
@@ -109,7 +109,7 @@ class Restante:
         return self._session.run(self._session.core.find_message(message, self._session.read))
 
     def close(self) -> None:
-        """Closes the connections, and stops the server if this client has started it."""
+        """Cancels the waits and closes the connections. Stops the server if this client has started it."""
         self._session.close()
         if self._session.connection.server is not None:
             self._session.connection.server.close()
@@ -164,7 +164,7 @@ class Inbox:
     def __init__(self, session: Session, data: InboxData, *, timeout: float | None = None) -> None:
         self._session = session
         self._data = data
-        self._timeout = session.core.timeout if timeout is None else timeout
+        self._timeout = session.core.timeout if timeout is None else checked_seconds(timeout, "timeout")
         self._position = Position()
 
     @property

@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from .errors import UnreachableError
+from ._filters import checked_seconds
+from .errors import RestanteError, UnreachableError
 from .model import Smtp
 from .server import Server
 
@@ -23,6 +24,8 @@ class Connection:
     smtp: Smtp
     mail_domain: str
     server: Server | None = None
+    log: str | None = None
+    """The log file of a server that was started for this run."""
 
 
 class _Secret(str):
@@ -36,23 +39,47 @@ def connect(url: str | None, api_key: str | None, timeout: float | None, server:
     """The settings of a client. Without a URL, it uses `server`, or starts one."""
     url = url or os.environ.get("RESTANTE_URL")
     api_key = api_key or os.environ.get("RESTANTE_API_KEY") or ""
-    seconds = float(os.environ.get("RESTANTE_TIMEOUT") or DEFAULT_TIMEOUT) if timeout is None else timeout
+    seconds = _timeout(timeout)
+    if not all("!" <= character <= "~" for character in api_key):
+        raise RestanteError("RESTANTE_API_KEY contains a space or another character that no key has")
     if url and server is None:
         domain = os.environ.get("RESTANTE_MAIL_DOMAIN") or "restante.test"
         return Connection(_checked(url), _Secret(api_key), seconds, _smtp(url), domain)
     server = server or Server(api_key=api_key)
     started = server.started
-    return Connection(started.url, _Secret(server.api_key), seconds, started.smtp, started.mail_domain, server)
+    return Connection(
+        started.url, _Secret(server.api_key), seconds, started.smtp, started.mail_domain, server, str(server.log_path)
+    )
+
+
+def _timeout(option: float | None) -> float:
+    if option is not None:
+        return checked_seconds(option, "timeout")
+    return checked_seconds(os.environ.get("RESTANTE_TIMEOUT") or DEFAULT_TIMEOUT, "RESTANTE_TIMEOUT")
 
 
 def _checked(url: str) -> str:
     if not url.startswith(("http://", "https://")):
         raise UnreachableError(f"The address of the server must start with http:// or https://: {url}")
+    _split(url, UnreachableError(f"The address of the server needs a host, and a port up to 65535: {url}"))
     return url.rstrip("/")
 
 
 def _smtp(url: str) -> Smtp:
     """The SMTP server of a given URL: `RESTANTE_SMTP`, otherwise the default port of the same host."""
     chosen = os.environ.get("RESTANTE_SMTP")
-    parts = urlsplit(f"smtp://{chosen}" if chosen else url)
-    return Smtp(parts.hostname or "127.0.0.1", (parts.port if chosen else None) or 1025)
+    error = RestanteError(f"RESTANTE_SMTP must be HOST:PORT, not {chosen!r}")
+    host, port = _split(f"smtp://{chosen}" if chosen else url, error)
+    return Smtp(host, (port if chosen else None) or 1025)
+
+
+def _split(url: str, error: RestanteError) -> tuple[str, int | None]:
+    """The host and the port of a URL."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise error from None
+    if not host:
+        raise error
+    return host, port

@@ -8,7 +8,8 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from . import _texts
@@ -23,6 +24,9 @@ __tracebackhide__ = True  # A failed test shows its own line, not ours.
 LONGEST_RETRY = 10.0
 """Seconds for which a request that is not a wait is repeated."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+OF_PROXIES = (413, 429, 502, 503, 504)
+"""Statuses that a proxy in front of the server gives with a text of its own."""
+R = TypeVar("R")
 Read = Callable[[Mapping[str, Any]], M]
 """Makes a message of its JSON."""
 
@@ -30,8 +34,12 @@ Read = Callable[[Mapping[str, Any]], M]
 class Core:
     """The part that both clients share: the URL for error texts, and the time limit."""
 
-    def __init__(self, url: str, timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, url: str, timeout: float, clock: Callable[[], float] = time.monotonic, log: str | None = None
+    ) -> None:
+        """`log`: the log file of the server, if it was started for this run."""
         self.url = url
+        self.log = log
         self.timeout = timeout
         self.clock = clock
 
@@ -44,15 +52,19 @@ class Core:
             now = self.clock()
             pause = pause_before_repeat(request, outcome, now - started)
             if pause is None or now >= deadline:
-                return self.checked(outcome)
+                return self.checked(request, outcome)
             yield Pause(min(pause, deadline - now))
 
-    def checked(self, outcome: Outcome) -> Reply:
+    def checked(self, request: Request, outcome: Outcome) -> Reply:
         """Returns a successful response; otherwise raises the error for it."""
         if not isinstance(outcome, Reply):
-            raise UnreachableError(_texts.unreachable(self.url, outcome.cause if outcome else "no answer"))
+            cause = outcome.cause if outcome else "no answer"
+            text = _texts.ended(self.url, cause, self.log) if self.log else _texts.unreachable(self.url, cause)
+            raise UnreachableError(text)
         if 200 <= outcome.status < 300:
             return outcome
+        if _texts.said(outcome) is None and outcome.status not in OF_PROXIES:
+            raise self.foreign(request, outcome)
         text = _texts.reason(outcome)
         match outcome.status:
             case 401:
@@ -64,15 +76,31 @@ class Core:
             case status:
                 raise RestanteError(f"{self.url} answered with {status}: {text}", status=status)
 
+    def foreign(self, request: Request, reply: Reply) -> UnreachableError:
+        """The error if another server answers."""
+        text = _texts.foreign(self.url, f"{request.method} {request.path}", reply)
+        return UnreachableError(text, status=reply.status)
+
+    def read(self, request: Request, reply: Reply, made: Callable[[Any], R]) -> R:
+        """What is made of the JSON of a response; another server has other JSON, or none."""
+        try:
+            return made(reply.json())
+        except (ValueError, TypeError, AttributeError, LookupError):
+            raise self.foreign(request, reply) from None
+
+    def fetch(self, request: Request, made: Callable[[Any], R]) -> Steps[R]:
+        """Sends a request, and returns what is made of the JSON of its response."""
+        reply = yield from self.call(request)
+        return self.read(request, reply, made)
+
     def health(self) -> Steps[Health]:
         """Returns if the server answers."""
-        reply = yield from self.call(Request("GET", "/v1/health"))
-        return decode(Health, reply.json())
+        return (yield from self.fetch(Request("GET", "/v1/health"), partial(decode, Health)))
 
     def create_inbox(self) -> Steps[InboxData]:
         """Creates an inbox."""
-        reply = yield from self.call(Request("POST", "/v1/inboxes", repeatable=False))
-        return decode(InboxData, reply.json())
+        request = Request("POST", "/v1/inboxes", repeatable=False)
+        return (yield from self.fetch(request, partial(decode, InboxData)))
 
     def find_inbox(self, id_or_address: str) -> Steps[InboxData]:
         """Finds an inbox by its id or its address."""
@@ -80,8 +108,7 @@ class Core:
             request = Request("GET", "/v1/inboxes", {"address": id_or_address})
         else:
             request = Request("GET", inbox_path(id_or_address))
-        reply = yield from self.call(request)
-        return decode(InboxData, reply.json())
+        return (yield from self.fetch(request, partial(decode, InboxData)))
 
     def delete(self, path: str) -> Steps[None]:
         """Deletes an inbox or a message."""
@@ -91,8 +118,7 @@ class Core:
         """Sends a message from an inbox."""
         given = {name: value for name, value in body.items() if value is not None}
         request = Request("POST", f"{inbox_path(inbox)}/messages", body=given, repeatable=False)
-        reply = yield from self.call(request)
-        return decode(Sent, reply.json())
+        return (yield from self.fetch(request, partial(decode, Sent)))
 
     def reply(self, message: str, text: str, html: str | None) -> Steps[Sent]:
         """Replies to a message from its inbox, like a mail client."""
@@ -112,27 +138,26 @@ class Core:
         """The faults of an inbox, which are first replaced if new ones are given."""
         path = f"{inbox_path(inbox)}/faults"
         if faults is None:
-            reply = yield from self.call(Request("GET", path))
+            request = Request("GET", path)
         else:
             given = [encode(fault) if isinstance(fault, Fault) else dict(fault) for fault in faults]
-            reply = yield from self.call(Request("PUT", path, body={"faults": given}, repeatable=False))
-        return [decode(FaultState, fault) for fault in reply.json()["faults"]]
+            request = Request("PUT", path, body={"faults": given}, repeatable=False)
+        return (yield from self.fetch(request, lambda data: [decode(FaultState, fault) for fault in data["faults"]]))
 
     def find_message(self, message: str, read: Read[M]) -> Steps[M]:
         """A message by its id."""
-        reply = yield from self.call(Request("GET", message_path(message)))
-        return read(reply.json())
+        return (yield from self.fetch(Request("GET", message_path(message)), read))
 
     def messages(self, inbox: str, filters: Filters[M], after: str | None, read: Read[M]) -> Steps[list[M]]:
         """The messages that match, newest first."""
-        reply = yield from self.call(Request("GET", f"{inbox_path(inbox)}/messages", filters.query(after)))
-        messages = [read(data) for data in reply.json()["messages"]]
+        request = Request("GET", f"{inbox_path(inbox)}/messages", filters.query(after))
+        messages = yield from self.fetch(request, lambda data: [read(message) for message in data["messages"]])
         return [message for message in messages if not filters.missed_by(message)]
 
     def details(self, message: str) -> Steps[Details]:
         """All details of a message."""
-        reply = yield from self.call(Request("GET", f"{message_path(message)}/details"))
-        return decode(Details, reply.json())
+        request = Request("GET", f"{message_path(message)}/details")
+        return (yield from self.fetch(request, partial(decode, Details)))
 
     def attachments(self, message: str) -> Steps[list[Attachment]]:
         """The attachments of a message, with their bytes."""
@@ -150,8 +175,8 @@ class Core:
 
     def explain(self, inbox: str, filters: Filters[Any], after: str | None) -> Steps[Explanation]:
         """Explains why no message arrived that matches the filters which the server applies."""
-        reply = yield from self.call(Request("GET", f"{inbox_path(inbox)}/explain", filters.query(after)))
-        return decode(Explanation, reply.json())
+        request = Request("GET", f"{inbox_path(inbox)}/explain", filters.query(after))
+        return (yield from self.fetch(request, partial(decode, Explanation)))
 
 
 def pause_before_repeat(request: Request, outcome: Outcome, waited: float) -> float | None:

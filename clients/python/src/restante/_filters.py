@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import EllipsisType
 from typing import Generic, TypeVar
 
+from .errors import RestanteError
 from .model import Arrived, ArrivedMessages, Explanation, MessageData, describe
 
 M = TypeVar("M", bound=MessageData)
@@ -54,6 +55,17 @@ class Filters(Generic[M]):
         return "".join(
             f"{' with' if not index else ' and'} {name} {describe(value)}" for index, (name, value) in enumerate(given)
         )
+
+
+def checked_seconds(value: object, name: str) -> float:
+    """A time that a caller gave, also as text: a number of seconds."""
+    try:
+        seconds = float(value)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError):
+        seconds = -1.0
+    if not seconds >= 0:
+        raise RestanteError(f"{name} must be a number of seconds, not {value!r}")
+    return seconds
 
 
 def id_of(after: After) -> str | None:

@@ -4,19 +4,53 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ._filters import Filters
 from ._protocol import Reply
 from .model import Explanation, MessageData
 
+CLOSED = "The client was closed."
+LOG_TAIL = 2_000
+"""How much of a server's log an error shows, in characters."""
+
+
+def said(reply: Reply) -> str | None:
+    """The error text of the server; None if it is not a response of Restante."""
+    try:
+        text = json.loads(reply.body)["error"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return text if isinstance(text, str) else None
+
+
+def no_address(url: str, why: str) -> str:
+    """The text for a URL that is none."""
+    return f"{url} is no address of a server: {why}. Is RESTANTE_URL right?"
+
+
+def foreign(url: str, request: str, reply: Reply) -> str:
+    """The text if another server answers."""
+    found = reply.body[:200].decode(errors="replace").strip() or "nothing"
+    return (
+        f"Another server than Restante answers at {url}. It answered {request} with {reply.status} {found}\n"
+        "Is RESTANTE_URL right?"
+    )
+
+
+def ended(url: str, cause: str, log: str) -> str:
+    """The text if the server that was started for this run does not answer."""
+    try:
+        lines = Path(log).read_text(errors="replace")[-LOG_TAIL:].strip() or "(none)"
+    except OSError:
+        lines = f"(the log is gone: {log})"
+    return f"The server of this run does not answer at {url} ({cause}). Its last log lines:\n{lines}"
+
 
 def reason(reply: Reply) -> str:
     """The error text of the server; if it is not a response of Restante, the start of the body."""
-    try:
-        return str(json.loads(reply.body)["error"])
-    except (ValueError, KeyError, TypeError):
-        return reply.body[:200].decode(errors="replace").strip() or "no text"
+    return said(reply) or reply.body[:200].decode(errors="replace").strip() or "no text"
 
 
 def unreachable(url: str, cause: str) -> str:

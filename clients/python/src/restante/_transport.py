@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
-import time
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 import anyio
+import anyio.lowlevel
 import httpx
 
+from . import _texts
 from ._protocol import Broken, Effect, Outcome, Pause, Reply, Request, Steps
+from .errors import RestanteError, UnreachableError
 
 __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
 T = TypeVar("T")
 CONNECT_SECONDS = 5.0
+CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
+"""The events of httpcore with a new socket."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -24,7 +32,12 @@ class Transport:
     """Runs operations one after another in each thread. May be shared by threads."""
 
     def __init__(self, url: str, api_key: str) -> None:
-        self._http = httpx.Client(**_options(url, api_key))
+        self._closed = threading.Event()
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        try:
+            self._http = httpx.Client(**_options(url, api_key))
+        except httpx.InvalidURL as error:
+            raise UnreachableError(_texts.no_address(url, str(error))) from None
 
     def run(self, steps: Steps[T]) -> T:
         """Runs an operation to its end."""
@@ -39,17 +52,39 @@ class Transport:
             steps.close()
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Cancels the operations of other threads, and closes the connections."""
+        self._closed.set()
+        # Closing a socket does not wake a thread that reads from it; shutting it down does.
+        for connection in list(self._sockets):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         self._http.close()
 
     def _do(self, effect: Effect) -> Outcome:
         if isinstance(effect, Pause):
-            time.sleep(effect.seconds)
+            self._closed.wait(effect.seconds)
             return None
+        self._check()
         try:
-            return _reply(self._http.send(_request(self._http, effect)))
-        except httpx.RequestError as error:
-            return _broken(error)
+            request = _request(self._http, effect)
+            request.extensions["trace"] = self._connected
+            return _reply(self._http.send(request))
+        except (httpx.RequestError, RuntimeError) as error:
+            # A closed httpx client raises a RuntimeError.
+            self._check()
+            if isinstance(error, httpx.RequestError):
+                return _broken(error)
+            raise
+
+    def _check(self) -> None:
+        if self._closed.is_set():
+            raise RestanteError(_texts.CLOSED)
+
+    def _connected(self, event: str, info: Mapping[str, Any]) -> None:
+        """Records the socket of a new connection."""
+        if event in CONNECTED:
+            self._sockets.add(info["return_value"].get_extra_info("socket"))
+            self._check()
 
 
 class AsyncTransport:
@@ -57,9 +92,22 @@ class AsyncTransport:
 
     def __init__(self, url: str, api_key: str) -> None:
         self._options = _options(url, api_key)
+        self._is_closed = False
+        self._scopes: set[anyio.CancelScope] = set()
 
     async def run(self, steps: Steps[T]) -> T:
         """Runs an operation to its end."""
+        if self._is_closed:
+            raise RestanteError(_texts.CLOSED)
+        with anyio.CancelScope() as scope:
+            self._scopes.add(scope)
+            try:
+                return await self._run(steps)
+            finally:
+                self._scopes.discard(scope)
+        raise RestanteError(_texts.CLOSED)
+
+    async def _run(self, steps: Steps[T]) -> T:
         outcome: Outcome = None
         try:
             async with httpx.AsyncClient(**self._options) as http:
@@ -68,11 +116,17 @@ class AsyncTransport:
         except StopIteration as done:
             result: T = done.value
             return result
+        except httpx.InvalidURL as error:
+            raise UnreachableError(_texts.no_address(self._options["base_url"], str(error))) from None
         finally:
             steps.close()
 
     async def aclose(self) -> None:
-        """Does nothing: no connections are open."""
+        """Cancels the open operations. No connections are open between operations."""
+        self._is_closed = True
+        for scope in list(self._scopes):
+            scope.cancel()
+        await anyio.lowlevel.checkpoint()
 
     @staticmethod
     async def _do(http: httpx.AsyncClient, effect: Effect) -> Outcome:

@@ -8,7 +8,7 @@ from typing import Generic
 
 from . import _texts
 from ._core import Core, Read, inbox_path, pause_before_repeat
-from ._filters import AfterOrGoOn, Filters, M, with_rejected
+from ._filters import AfterOrGoOn, Filters, M, checked_seconds, with_rejected
 from ._position import Position, Walk
 from ._protocol import REQUEST_SECONDS, Pause, Reply, Request, Steps
 from .errors import NotFoundError, RestanteError, UnexpectedMessageError, WaitTimeoutError
@@ -37,7 +37,7 @@ class Wait(Generic[M]):
         self._inbox = inbox
         self._walk = Walk(position, after)
         self._filters = filters
-        self._seconds = seconds
+        self._seconds = checked_seconds(seconds, "timeout")
         self._read = read
         self._started = core.clock()
         self._rejected: dict[str, tuple[str, ...]] = {}
@@ -78,7 +78,7 @@ class Wait(Generic[M]):
             outcome = yield request
             if isinstance(outcome, Reply):
                 if outcome.status == 200:
-                    message = self._read(outcome.json())
+                    message = self._core.read(request, outcome, self._read)
                     if self._accepts(message):
                         return message
                     after = message.id
@@ -92,8 +92,9 @@ class Wait(Generic[M]):
                     raise (yield from self._ended(outcome))
             pause = pause_before_repeat(request, outcome, self._seconds - left)
             if pause is None or left == 0:
-                self._core.checked(outcome)
-            yield Pause(min(pause or 0.0, self._left()))
+                # No other success is an answer to a wait.
+                raise self._core.foreign(request, self._core.checked(request, outcome))
+            yield Pause(min(pause, self._left()))
 
     def _left(self) -> float:
         return max(0.0, self._started + self._seconds - self._core.clock())

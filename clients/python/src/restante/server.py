@@ -96,7 +96,16 @@ class Server:
         if not line:
             process.wait()
             raise UnreachableError(f"The Restante server did not start. Its log:\n{self.log()[-2000:]}")
-        return decode(Started, json.loads(line))
+        try:
+            return decode(Started, json.loads(line))
+        except (ValueError, TypeError, AttributeError):
+            text = line[:200].decode(errors="replace").strip()
+            raise UnreachableError(f"The program in RESTANTE_BIN is not Restante. It printed: {text}") from None
+
+    @property
+    def log_path(self) -> Path:
+        """The file of the log."""
+        return self._log
 
     def log(self) -> str:
         """The log of the server."""
