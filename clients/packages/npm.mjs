@@ -56,7 +56,8 @@ function platformPackage(folder) {
   const { version, license, engines } = manifest;
   const description = `Restante's server for ${platform}-${arch}`;
   const where = { os: [platform], cpu: [arch], ...(isGlibc ? { libc: ["glibc"] } : {}) };
-  return { name: `@restante/${platform}-${arch}`, version, description, license, engines, ...where, files: ["bin", ...LICENSES] };
+  const files = ["bin", ...LICENSES];
+  return { name: `@restante/${platform}-${arch}`, version, description, license, engines, ...where, files };
 }
 
 /** The client as it is published: with the programs as optional dependencies, without what only its tests need. */
