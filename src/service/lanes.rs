@@ -19,6 +19,7 @@ use crate::store::{Delivery, Policy, Store};
 
 /// Maximum number of deliveries that wait in the database at the same time. Each uses a connection.
 const MAX_WRITING: usize = 4;
+
 /// The deliveries that are written alone. Cheap to clone; clones share the same state.
 #[derive(Clone, Debug)]
 pub(super) struct Lanes {

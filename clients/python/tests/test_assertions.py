@@ -6,23 +6,11 @@ from typing import Any
 
 import pytest
 from mail import mail
+from wire import MESSAGE
 
 from restante import ContentError, Restante, UnexpectedMessageError, WaitTimeoutError
 from restante._decode import decode
 from restante.model import LinkMatch, MessageData
-
-MESSAGE = {
-    "id": "m1",
-    "inbox_id": "k3v9",
-    "from": "shop@app.example",
-    "to": "k3v9@restante.test",
-    "subject": "Welcome",
-    "text": "",
-    "html": "",
-    "links": [],
-    "otp": "",
-    "received_at": "2026-11-20T09:30:00.123Z",
-}
 
 
 def passes(assertion: Callable[[], object], error: type[Exception]) -> bool:

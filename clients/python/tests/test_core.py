@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import pytest
+from wire import MESSAGE
 
 from restante import InvalidRequestError, RestanteError, UnreachableError, WaitTimeoutError
 from restante._core import Core
@@ -17,18 +18,6 @@ from restante.model import InboxData, MessageData
 
 T = TypeVar("T")
 INBOX = {"id": "k3v9", "address": "k3v9@restante.test", "kind": "temporary", "created_at": "2026-11-20T09:30:00.123Z"}
-MESSAGE = {
-    "id": "m1",
-    "inbox_id": "k3v9",
-    "from": "shop@app.example",
-    "to": "k3v9@restante.test",
-    "subject": "Welcome",
-    "text": "",
-    "html": "",
-    "links": [],
-    "otp": "",
-    "received_at": "2026-11-20T09:30:00.123Z",
-}
 
 
 def reply(status: int, body: Any = None, **headers: str) -> Reply:

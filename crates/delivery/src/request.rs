@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{InboxId, ProjectId};
 
-/// One message that is to be stored.
+/// One message to store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The recipients as addressed: with tags, and possibly the same inbox twice.
