@@ -128,7 +128,7 @@ impl Smtp {
 
     fn send_up_to_the_dot(&mut self, inbox: &str) {
         self.command("MAIL FROM:<app@shop.test>", "250");
-        self.command(&format!("RCPT TO:<{inbox}@restante.test>"), "250");
+        self.command(&format!("RCPT TO:<{inbox}@restante.example.com>"), "250");
         self.command("DATA", "354");
         let filler = "Lorem ipsum dolor sit amet, consectetur adipiscing elit.\r\n".repeat(60);
         let message = format!(

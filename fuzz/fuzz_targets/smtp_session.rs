@@ -35,8 +35,8 @@ fn play(bytes: &[u8], piece: usize) -> Vec<String> {
 
 fn session() -> Session {
     let config = SessionConfig {
-        mail_domain: Domain::parse("restante.test").expect("a domain"),
-        host_name: "mx.restante.test".to_owned(),
+        mail_domain: Domain::parse("restante.example.com").expect("a domain"),
+        host_name: "mx.restante.example.com".to_owned(),
         message_size: 200,
         recipients: RECIPIENTS,
         command_line: 100,
@@ -67,7 +67,7 @@ fn run(session: &mut Session, done: &mut Vec<String>) -> bool {
                 session.sender(Ok(()));
             }
             Event::Recipient(address) => {
-                assert_eq!(address.domain().as_str(), "restante.test");
+                assert_eq!(address.domain().as_str(), "restante.example.com");
                 session.recipient(Ok(()));
             }
             Event::Deliver(envelope, message) => {

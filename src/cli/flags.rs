@@ -24,7 +24,7 @@ pub(super) struct ServeFlags {
     #[command(flatten)]
     pub(super) listeners: Listeners,
     /// The domain of every inbox; mail for other domains is rejected
-    #[arg(long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = "restante.test")]
+    #[arg(long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = "restante.example.com")]
     pub(super) mail_domain: String,
     /// The URL at which clients reach the service [default: `http://` and the HTTP address]
     #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL")]

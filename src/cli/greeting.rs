@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_key_is_shown_only_by_the_start_that_made_it() {
-        let (key, mail_domain) = (ApiKey::generate(), Domain::parse("restante.test").unwrap());
+        let (key, mail_domain) = (ApiKey::generate(), Domain::parse("restante.example.com").unwrap());
         let greeting = |made_key| Greeting {
             metrics: None,
             base_url: "http://127.0.0.1:8025",

@@ -146,7 +146,7 @@ mod tests {
             inbox: InboxId::parse("k3v9").unwrap(),
             recipient: "a@b.example".to_owned(),
             subject: "Hello\x1b[2J".to_owned(),
-            message_id: "<1@restante.test>".to_owned(),
+            message_id: "<1@restante.example.com>".to_owned(),
             status: OutgoingStatus::Queued,
             created_at: Timestamp::from_millis(0),
             attempts: 2,

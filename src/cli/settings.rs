@@ -152,7 +152,7 @@ fn mail_domain(text: &str) -> Result<Domain, SettingsError> {
 fn domain(flag: &'static str, text: &str) -> Result<Domain, SettingsError> {
     Domain::parse(text).map_err(|_| {
         let problem = format!("{} is not a domain name", text.escape_debug());
-        SettingsError::new(flag, problem, "Write it like restante.test, without an @")
+        SettingsError::new(flag, problem, "Write it like restante.example.com, without an @")
     })
 }
 
@@ -264,7 +264,7 @@ mod tests {
         let settings = resolve_line("").unwrap();
         assert_eq!(settings.listeners.http_listen.to_string(), "127.0.0.1:8025");
         assert_eq!(settings.listeners.smtp_listen.to_string(), "127.0.0.1:1025");
-        assert_eq!(settings.mail_domain.as_str(), "restante.test");
+        assert_eq!(settings.mail_domain.as_str(), "restante.example.com");
         assert_eq!(settings.data_dir, PathBuf::from("./restante-data"));
         assert_eq!(settings.database, DatabaseUrl::Sqlite(PathBuf::from("./restante-data/restante.db")));
         assert_eq!((settings.base_url, settings.api_key, settings.tls), (None, None, None));
@@ -326,12 +326,12 @@ mod tests {
     #[test]
     fn an_error_names_its_flag() {
         for (line, flag) in [
-            ("--mail-domain user@restante.test", "--mail-domain"),
+            ("--mail-domain user@restante.example.com", "--mail-domain"),
             ("--mail-domain a..b", "--mail-domain"),
-            ("--base-url restante.test", "--base-url"),
-            ("--base-url ftp://restante.test", "--base-url"),
-            ("--base-url http://restante.test/?a=b", "--base-url"),
-            ("--base-url http://user:password@restante.test", "--base-url"),
+            ("--base-url restante.example.com", "--base-url"),
+            ("--base-url ftp://restante.example.com", "--base-url"),
+            ("--base-url http://restante.example.com/?a=b", "--base-url"),
+            ("--base-url http://user:password@restante.example.com", "--base-url"),
             ("--trusted-proxy 10.0.0.0/33", "--trusted-proxy"),
             ("--trusted-proxy proxy.example", "--trusted-proxy"),
             ("--database mysql://localhost/restante", "--database"),

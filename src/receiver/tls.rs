@@ -203,7 +203,7 @@ mod tests {
     use crate::model::Timestamp;
 
     fn domain() -> Domain {
-        Domain::parse("restante.test").unwrap()
+        Domain::parse("restante.example.com").unwrap()
     }
 
     #[test]

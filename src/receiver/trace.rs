@@ -74,7 +74,7 @@ mod tests {
             authenticated: false,
             smtputf8: false,
         };
-        let (mail_domain, peer) = (&Domain::parse("restante.test").unwrap(), peer.parse().unwrap());
+        let (mail_domain, peer) = (&Domain::parse("restante.example.com").unwrap(), peer.parse().unwrap());
         Trace { envelope: &envelope, peer, mail_domain, received_at: Timestamp::from_millis(1_795_167_000_123) }
             .to_string()
     }
@@ -82,18 +82,18 @@ mod tests {
     #[test]
     fn a_message_is_traced() {
         assert_eq!(
-            trace("mail.b.example", "192.0.2.1", &["x@restante.test"]),
+            trace("mail.b.example", "192.0.2.1", &["x@restante.example.com"]),
             "Return-Path: <a@b.example>\r\n\
              Received: from mail.b.example ([192.0.2.1])\r\n\
-             \tby restante.test with ESMTPS\r\n\
-             \tfor <x@restante.test>;\r\n\
+             \tby restante.example.com with ESMTPS\r\n\
+             \tfor <x@restante.example.com>;\r\n\
              \tFri, 20 Nov 2026 09:30:00 +0000\r\n"
         );
     }
 
     #[test]
     fn several_recipients_do_not_learn_of_each_other() {
-        let traced = trace("[IPv6:2001:db8::2]", "2001:db8::1", &["x@restante.test", "y@restante.test"]);
+        let traced = trace("[IPv6:2001:db8::2]", "2001:db8::1", &["x@restante.example.com", "y@restante.example.com"]);
         assert!(traced.contains("from [IPv6:2001:db8::2] ([IPv6:2001:db8::1])\r\n"));
         assert!(traced.contains("with ESMTPS;\r\n") && !traced.contains("for"));
     }

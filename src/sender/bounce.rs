@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_report_has_words_fields_and_the_header() {
-        let report = compose("a@shop.example", b"Subject: Hello\r\nMessage-ID: <1@restante.test>\r\n");
+        let report = compose("a@shop.example", b"Subject: Hello\r\nMessage-ID: <1@restante.example.com>\r\n");
         let parsed = mail_parser::MessageParser::new().parse(&report).unwrap();
         assert_eq!(parsed.subject(), Some("Undelivered Mail: Hello"));
         let [whole, text, fields, header] = &parsed.parts[..] else { panic!("{} parts", parsed.parts.len()) };
@@ -87,7 +87,7 @@ mod tests {
         {
             assert!(fields.contains(&format!("\r\n{line}\r\n")), "{line} is not in {fields}");
         }
-        assert!(header.text_contents().unwrap().starts_with("Subject: Hello\r\nMessage-ID: <1@restante.test>"));
+        assert!(header.text_contents().unwrap().starts_with("Subject: Hello\r\nMessage-ID: <1@restante.example.com>"));
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
             inbox: InboxId::parse("k3v9").unwrap(),
             recipient: recipient.to_owned(),
             subject: "Hello".to_owned(),
-            message_id: "<1@restante.test>".to_owned(),
+            message_id: "<1@restante.example.com>".to_owned(),
             status: OutgoingStatus::Queued,
             created_at: now,
             attempts: 2,
@@ -118,7 +118,8 @@ mod tests {
         };
         let peer = Peer { name: "mx".to_owned(), address: ([192, 0, 2, 1], 25).into() };
         let failure = Failure { text: "mx: refused".to_owned(), ..Failure::transient(4, 1, "refused").at(&peer) };
-        let mail_domain = &Domain::parse("restante.test").unwrap();
-        Bounce { item: &item, sender: "k3v9@restante.test", header, failure: &failure, mail_domain, now }.compose()
+        let mail_domain = &Domain::parse("restante.example.com").unwrap();
+        Bounce { item: &item, sender: "k3v9@restante.example.com", header, failure: &failure, mail_domain, now }
+            .compose()
     }
 }

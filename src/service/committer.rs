@@ -189,7 +189,7 @@ mod tests {
         let store = Store::open(Database::open(&url).await.unwrap()).await.unwrap();
         let now = Timestamp::from_millis(1);
         let default_project = store.default_project("default", now).await.unwrap();
-        let mail_domain = Domain::parse("restante.test").unwrap();
+        let mail_domain = Domain::parse("restante.example.com").unwrap();
         let lifetime = Duration::from_secs(60);
         let policy = Policy { now, lifetime, inbox_messages: 10, default_project, mail_domain };
         let tasks = TaskTracker::new();
@@ -208,7 +208,7 @@ mod tests {
     #[tokio::test]
     async fn a_delivery_that_cannot_be_written_refuses_only_itself() {
         let (_directory, store, project, _tasks, committer) = started().await;
-        let to = EmailAddress::parse("b@restante.test").unwrap();
+        let to = EmailAddress::parse("b@restante.example.com").unwrap();
         let inbox = InboxId::parse("sender").unwrap();
         let sent = NewOutgoing::delivered(OutgoingId::generate(), project, inbox, &to, String::new(), String::new());
         // There is an item with this id.

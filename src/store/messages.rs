@@ -378,7 +378,7 @@ mod tests {
         let now = Timestamp::from_millis(1);
         let default_project = store.default_project("default", now).await.unwrap();
         let lifetime = std::time::Duration::from_secs(60);
-        let mail_domain = crate::model::Domain::parse("restante.test").unwrap();
+        let mail_domain = crate::model::Domain::parse("restante.example.com").unwrap();
         let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project, mail_domain };
         let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x").unwrap();
         let recipients = vec![InboxId::parse("box").unwrap()];

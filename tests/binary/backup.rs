@@ -25,7 +25,7 @@ fn a_backup_under_load_is_whole_and_has_what_was_there() {
     let large = format!("{}\r\n", "x".repeat(70)).repeat(20);
     for number in 0..50 {
         let noise = format!("{:x}{:x}", rand::random::<u128>(), rand::random::<u128>());
-        deliver(&server.smtp, "before@restante.test", &number.to_string(), &format!("{noise}\r\n{large}"));
+        deliver(&server.smtp, "before@restante.example.com", &number.to_string(), &format!("{noise}\r\n{large}"));
     }
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -33,7 +33,7 @@ fn a_backup_under_load_is_whole_and_has_what_was_there() {
             scope.spawn(|| {
                 let mut smtp = Smtp::connect(&server.smtp).unwrap();
                 while !done.load(Ordering::Relaxed) {
-                    assert!(smtp.send("during@restante.test", "load", "text").unwrap().starts_with("250"));
+                    assert!(smtp.send("during@restante.example.com", "load", "text").unwrap().starts_with("250"));
                 }
             });
         }

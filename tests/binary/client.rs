@@ -15,7 +15,7 @@ fn an_inbox_is_created_shown_and_deleted() {
     let (_data_dir, server, key) = first_start();
     let address = server.run_cli(&key, ["inbox", "create"]);
     let (id, domain) = address.split_once('@').unwrap();
-    assert_eq!(domain, "restante.test");
+    assert_eq!(domain, "restante.example.com");
 
     assert!(server.run_cli(&key, ["inbox", "get", id]).contains(&address));
     let shown: Value =
@@ -56,7 +56,7 @@ fn messages_are_listed_newest_first_and_filtered() {
 #[test]
 fn messages_as_json_are_the_services_answer() {
     let (_data_dir, server, key) = first_start();
-    deliver(&server.smtp, "json@restante.test", "Hello", "Your code is 123456.");
+    deliver(&server.smtp, "json@restante.example.com", "Hello", "Your code is 123456.");
     let list: Value = serde_json::from_str(&server.run_cli(&key, ["messages", "json", "--json"])).unwrap();
     assert_eq!(list["messages"][0]["subject"], "Hello");
     assert_eq!(list["messages"][0]["otp"], "123456");
@@ -105,7 +105,7 @@ fn an_unknown_cursor_is_a_failed_request() {
 fn a_hostile_subject_does_not_drive_the_terminal() {
     let (_data_dir, server, key) = first_start();
     // "\x1b[2Jboo" as an encoded word.
-    deliver(&server.smtp, "terminal@restante.test", "=?utf-8?B?G1sySmJvbw==?=", "text \x1b]0;boo\x07");
+    deliver(&server.smtp, "terminal@restante.example.com", "=?utf-8?B?G1sySmJvbw==?=", "text \x1b]0;boo\x07");
     for arguments in [["messages", "terminal"], ["wait", "terminal"]] {
         let printed = server.run_cli(&key, arguments);
         assert!(printed.contains("boo") && !printed.contains(['\x1b', '\x07']), "{printed:?}");

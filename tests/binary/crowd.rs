@@ -62,7 +62,7 @@ fn idle_connections_keep_nobody_out() {
     let server = Server::start(data_dir.path(), &["--api-key", KEY, "--http-connections", &limit]);
     let health = format!("{}\r\n", head("GET", "/health"));
     let mut waiting = Client::connect(&server);
-    deliver(&server.smtp, "crowd@restante.test", "Hello", "Hello");
+    deliver(&server.smtp, "crowd@restante.example.com", "Hello", "Hello");
     waiting.write(&format!("{}\r\n", head("GET", "/v1/inboxes/crowd/messages/wait?subject=late&timeout=120000")));
     for sends in [false, true] {
         let idle: Vec<Client> = (0..connections)
@@ -84,7 +84,7 @@ fn idle_connections_keep_nobody_out() {
             assert!(took < Duration::from_secs(5), "{path}: {took:?}");
         }
     }
-    deliver(&server.smtp, "crowd@restante.test", "late", "Hello");
+    deliver(&server.smtp, "crowd@restante.example.com", "late", "Hello");
     assert!(waiting.read().starts_with("HTTP/1.1 200"));
 }
 
@@ -105,7 +105,7 @@ fn clients_that_hang_up_leave_nothing_behind_on_postgres() {
 
 fn check_hang_ups(server: &Server) {
     let clients = std::env::var(VARIABLE).map_or(500, |count| count.parse().unwrap());
-    deliver(&server.smtp, "crowd@restante.test", "Hello", "Hello");
+    deliver(&server.smtp, "crowd@restante.example.com", "Hello", "Hello");
     // The first clients show how much memory the process needs; the others must not need more.
     hang_up_all(server, clients.clamp(500, 2_000));
     // By chance, more of them may be there at the same time than before. A leak would grow in every round.
@@ -155,7 +155,7 @@ fn hang_up_all(server: &Server, clients: usize) {
 /// Sends a request, or a part of it, and disconnects shortly after.
 fn hang_up(server: &Server) {
     let messages = "/v1/inboxes/crowd/messages";
-    let body = r#"{"to":"crowd@restante.test","subject":"Hello"}"#;
+    let body = r#"{"to":"crowd@restante.example.com","subject":"Hello"}"#;
     let mut random = rand::rng();
     let request = match random.random_range(0..6) {
         0 => format!("{}\r\n", head("GET", messages)),

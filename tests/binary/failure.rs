@@ -131,12 +131,17 @@ fn the_client_says_why_a_request_failed() {
     let wrong_key = "rst_live_0123456789abcdef";
     for (url, key, arguments, expected) in [
         (closed.as_str(), key.as_str(), &["inbox", "create"][..], "cannot reach"),
-        ("restante.test", &key, &["inbox", "create"], "--url"),
+        ("restante.example.com", &key, &["inbox", "create"], "--url"),
         (&server.url, "", &["inbox", "create"], "RESTANTE_API_KEY"),
         (&server.url, "secret", &["inbox", "create"], "--api-key"),
         (&server.url, wrong_key, &["inbox", "create"], "rotate-key"),
         (&server.url, &key, &["inbox", "get", "nobody"], "no inbox nobody"),
-        (&server.url, &key, &["inbox", "delete", "nobody@restante.test"], "no inbox nobody@restante.test"),
+        (
+            &server.url,
+            &key,
+            &["inbox", "delete", "nobody@restante.example.com"],
+            "no inbox nobody@restante.example.com",
+        ),
         (&server.url, &key, &["messages", "a/b?c"], "no inbox a/b?c"),
         (&server.url, &key, &["wait", "nobody", "--timeout", "0s"], "no inbox nobody"),
         (&server.url, &key, &["wait", "nobody", "--link", "("], "--link"),

@@ -162,7 +162,7 @@ for recipient in recipients:
     let raw = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(raw.path(), get("raw")).unwrap();
     let read = printed(Command::new("python3").args(["-c", SCRIPT]).stdin(std::fs::File::open(raw.path()).unwrap()));
-    assert_eq!(read, format!("dns; restante.test\nrfc822; {one} failed 5.1.1"));
+    assert_eq!(read, format!("dns; restante.example.com\nrfc822; {one} failed 5.1.1"));
 
     // A bounce never bounces.
     assert!(send("").starts_with("250 2.0.0 Stored"));

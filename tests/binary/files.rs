@@ -21,7 +21,7 @@ fn every_file_is_readable_by_its_owner_only_with_any_umask_and_directory() {
     let mut shell = Command::new("sh");
     shell.args(["-c", "umask 0; exec \"$@\"", "sh"]).arg(serve.get_program()).args(serve.get_args());
     let server = Server::spawn(shell.env_clear().env("PATH", "/usr/bin:/bin"));
-    deliver(&server.smtp, "a@restante.test", "Hello", "text");
+    deliver(&server.smtp, "a@restante.example.com", "Hello", "text");
     let files: Vec<_> = fs::read_dir(data_dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     for name in ["restante.db", "restante.db-wal", "restante.db-shm", "lock", "tls-cert.pem", "tls-key.pem"] {
         assert!(files.contains(&data_dir.path().join(name)), "{name} is not among {files:?}");

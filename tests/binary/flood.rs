@@ -67,12 +67,12 @@ fn no_flood_takes_more_than_its_share_of_memory() {
     let server = Server::start(data_dir.path(), &["--api-key", KEY]);
     let line = format!("{}\r\n", "word ".repeat(14));
     for _ in 0..MESSAGES {
-        deliver(&server.smtp, "flood@restante.test", "Large", &line.repeat(TEXT / line.len()));
+        deliver(&server.smtp, "flood@restante.example.com", "Large", &line.repeat(TEXT / line.len()));
     }
     let message = first_message(&server);
     let field = format!("credential={}", "x".repeat(BODY));
     let pairs = "a=b&".repeat(BODY / 4);
-    let send = format!(r#"{{"to":"flood@restante.test","subject":"x","text":"{}"}}"#, "x".repeat(BODY - 100));
+    let send = format!(r#"{{"to":"flood@restante.example.com","subject":"x","text":"{}"}}"#, "x".repeat(BODY - 100));
     let requests = [
         get("/v1/inboxes/flood/messages"),
         get(&format!("/v1/messages/{message}")),
@@ -92,6 +92,6 @@ fn no_flood_takes_more_than_its_share_of_memory() {
     // Then the process stays within its bounds, and mail is still taken
     let peak = server.peak_kib();
     assert!(peak <= MOST, "{} MiB", peak / 1024);
-    deliver(&server.smtp, "flood@restante.test", "Small", "Your code is 482913.");
+    deliver(&server.smtp, "flood@restante.example.com", "Small", "Your code is 482913.");
     drop(held);
 }

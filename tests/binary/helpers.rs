@@ -20,7 +20,7 @@ fn health_says_whether_the_service_answers() {
 fn the_inboxes_of_a_project_are_listed() {
     let (data_dir, server, key) = first_start();
     let address = server.run_cli(&key, ["inbox", "create"]);
-    deliver(&server.smtp, "by-mail@restante.test", "Hello", "text");
+    deliver(&server.smtp, "by-mail@restante.example.com", "Hello", "text");
     let directory = data_dir.path().to_str().unwrap();
     let list = printed(&mut command(["inbox", "list", "--data-dir", directory]));
     let lines: Vec<Vec<&str>> = list.lines().map(|line| line.split('\t').collect()).collect();

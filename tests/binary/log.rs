@@ -26,7 +26,7 @@ fn assert_serves(server: Server) {
         smtp.say("MAIL FROM:<app@example.com>").unwrap();
         assert!(smtp.say("RCPT TO:<a@elsewhere.example>").unwrap().starts_with("550"));
         smtp.say("RSET").unwrap();
-        let reply = smtp.send("log@restante.test", &number.to_string(), "text").unwrap();
+        let reply = smtp.send("log@restante.example.com", &number.to_string(), "text").unwrap();
         assert!(reply.starts_with("250"), "{reply}");
     }
     assert_eq!(server.run_cli(&key, ["messages", "log"]).lines().count(), MAILS);
@@ -60,7 +60,7 @@ fn a_log_on_a_full_disk_holds_nothing_up() {
     let full = File::options().write(true).open("/dev/full").unwrap();
     let server = logging_to(data_dir.path(), full);
     let monitor = monitor_of(&server);
-    let reply = Smtp::connect(&server.smtp).unwrap().send("log@restante.test", "first", "text").unwrap();
+    let reply = Smtp::connect(&server.smtp).unwrap().send("log@restante.example.com", "first", "text").unwrap();
     assert!(reply.starts_with("250"), "{reply}");
     while value(&get(&monitor, "/metrics").1, "restante_log_lines_dropped_total") < 1.0 {}
     drop(server);

@@ -19,7 +19,7 @@ fn swaks(server: &Server, to: &str, arguments: &[&str]) {
 #[test]
 fn swaks_sends_plain_and_over_starttls() {
     let (_data_dir, server, key) = first_start();
-    for (to, arguments) in [("plain@restante.test", &[][..]), ("tls@restante.test", &["--tls"])] {
+    for (to, arguments) in [("plain@restante.example.com", &[][..]), ("tls@restante.example.com", &["--tls"])] {
         swaks(&server, to, arguments);
         assert_eq!(server.run_cli(&key, ["wait", to, "--otp"]), "482913");
     }
@@ -30,7 +30,7 @@ fn swaks_authenticates_for_a_project() {
     let (data_dir, server, _key) = first_start();
     let mut create = command(["project", "create", "shop", "--data-dir"]);
     let key = printed(create.arg(data_dir.path()));
-    let to = "mine@restante.test";
+    let to = "mine@restante.example.com";
     swaks(&server, to, &["--tls", "--auth", "PLAIN", "--auth-user", "any", "--auth-password", &key]);
     assert_eq!(server.run_cli(&key, ["wait", to, "--otp"]), "482913");
 }
@@ -58,9 +58,9 @@ fn smtplib_sends_plain_and_verifies_the_certificate_of_the_first_start() {
     let (data_dir, server, key) = first_start();
     let certificate = data_dir.path().join("tls-cert.pem");
     for (to, host, certificate) in [
-        ("plain@restante.test", "localhost", None),
-        ("name@restante.test", "localhost", Some(certificate.as_path())),
-        ("address@restante.test", "127.0.0.1", Some(certificate.as_path())),
+        ("plain@restante.example.com", "localhost", None),
+        ("name@restante.example.com", "localhost", Some(certificate.as_path())),
+        ("address@restante.example.com", "127.0.0.1", Some(certificate.as_path())),
     ] {
         smtplib(&server, host, to, certificate);
         assert_eq!(server.run_cli(&key, ["wait", to, "--otp", "--subject", "grüße"]), "482913");
@@ -72,7 +72,7 @@ fn curl_sends_a_file() {
     let (_data_dir, server, key) = first_start();
     let mail = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(mail.path(), "Subject: Hello\r\n\r\nhttps://shop.example/confirm\r\n").unwrap();
-    let (url, to) = (format!("smtp://{}", server.smtp), "curl@restante.test");
+    let (url, to) = (format!("smtp://{}", server.smtp), "curl@restante.example.com");
     let file = mail.path().to_str().unwrap();
     run("curl", &["-sS", &url, "--mail-from", "app@example.com", "--mail-rcpt", to, "--upload-file", file]);
     assert_eq!(server.run_cli(&key, ["wait", to, "--link", "confirm"]), "https://shop.example/confirm");
@@ -87,12 +87,12 @@ fn lettre_sends_several_on_one_connection() {
     let transport = SmtpTransport::builder_dangerous(host).port(port.parse().unwrap()).build();
     for number in 0..3 {
         let message =
-            Message::builder().from("app@example.com".parse().unwrap()).to("l@restante.test".parse().unwrap());
+            Message::builder().from("app@example.com".parse().unwrap()).to("l@restante.example.com".parse().unwrap());
         let message = message.subject(format!("Grüße {number}")).body(format!("Your code is 48291{number}.")).unwrap();
         transport.send(&message).unwrap();
     }
-    let listed = server.run_cli(&key, ["messages", "l@restante.test"]);
+    let listed = server.run_cli(&key, ["messages", "l@restante.example.com"]);
     let subjects: Vec<_> = listed.lines().filter_map(|line| line.rsplit('\t').next()).collect();
     assert_eq!(subjects, ["Grüße 2", "Grüße 1", "Grüße 0"]);
-    assert_eq!(server.run_cli(&key, ["wait", "l@restante.test", "--otp"]), "482910");
+    assert_eq!(server.run_cli(&key, ["wait", "l@restante.example.com", "--otp"]), "482910");
 }

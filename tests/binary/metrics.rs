@@ -135,9 +135,9 @@ fn health_fails_when_the_store_does() {
         ("HTTP/1.1 500 Internal Server Error", "{\"error\":\"internal error\"}")
     );
     assert!(get(server.url.trim_start_matches("http://"), "/v1/health").0.contains("500"));
-    let refused = Smtp::connect(&server.smtp).unwrap().send("a@restante.test", "x", "y").unwrap();
+    let refused = Smtp::connect(&server.smtp).unwrap().send("a@restante.example.com", "x", "y").unwrap();
     assert!(refused.starts_with('5') || refused.starts_with('4'), "{refused}");
     database.execute_batch("ALTER TABLE hidden RENAME TO projects").unwrap();
     assert_eq!(get(&monitor, "/health").0, "HTTP/1.1 200 OK");
-    deliver(&server.smtp, "a@restante.test", "x", "y");
+    deliver(&server.smtp, "a@restante.example.com", "x", "y");
 }

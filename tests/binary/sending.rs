@@ -99,7 +99,7 @@ async fn send_the_rest(data_dir: &Path, relay: SocketAddr) -> HashMap<OutgoingId
     let database = Database::open(&DatabaseUrl::Sqlite(data_dir.join("restante.db"))).await.unwrap();
     let service = Service::start(database, clock.clone(), testkit::options(1)).await.unwrap();
     let outbound = Outbound::Relay(format!("smtp://{relay}").parse().unwrap());
-    let settings = Sending { outbound, hello: Domain::parse("restante.test").unwrap(), dkim: None };
+    let settings = Sending { outbound, hello: Domain::parse("restante.example.com").unwrap(), dkim: None };
     let sender = restante::sender::Sender::new(&settings, service.clone()).unwrap();
     let stop = CancellationToken::new();
     let worker = tokio::spawn(sender.run(stop.clone(), Duration::from_secs(10)));

@@ -24,17 +24,17 @@ fn message(server: &Server, key: &str, inbox: &str) -> Value {
 #[test]
 fn a_message_reaches_the_recipients_named_and_those_of_its_headers() {
     let (_data_dir, server, key) = first_start();
-    let text = "From: App <app@shop.example>\nTo: \"One\" <one@restante.test>,\n two@restante.test\n\
-                Cc: three@restante.test\nBcc: four@restante.test\nSubject: Hello\n\n\
+    let text = "From: App <app@shop.example>\nTo: \"One\" <one@restante.example.com>,\n two@restante.example.com\n\
+                Cc: three@restante.example.com\nBcc: four@restante.example.com\nSubject: Hello\n\n\
                 Your code is 482913.\n.\nnot the end\n";
-    let sent = sendmail(&server.smtp, &["-t", "-i", "five@restante.test"], text);
+    let sent = sendmail(&server.smtp, &["-t", "-i", "five@restante.example.com"], text);
     assert_eq!((sent.status.code(), sent.stdout.len(), sent.stderr.len()), (Some(0), 0, 0), "{sent:?}");
     for inbox in ["one", "two", "three", "four", "five"] {
         let message = message(&server, &key, inbox);
         assert_eq!(message["from"], "app@shop.example");
         assert_eq!(message["otp"], "482913");
         assert!(message["text"].as_str().unwrap().ends_with("\n.\nnot the end"), "{message}");
-        assert!(!message.to_string().contains("four@restante.test") || inbox == "four");
+        assert!(!message.to_string().contains("four@restante.example.com") || inbox == "four");
     }
 }
 
@@ -42,11 +42,14 @@ fn a_message_reaches_the_recipients_named_and_those_of_its_headers() {
 fn what_php_and_cron_pass_is_understood() {
     let (_data_dir, server, key) = first_start();
     // PHP: sendmail_path = "restante sendmail -t -i", and the fifth argument of mail().
-    let sent =
-        sendmail(&server.smtp, &["-t", "-i", "-fbounce@shop.example"], "To: php@restante.test\nSubject: a\n\nb\n");
+    let sent = sendmail(
+        &server.smtp,
+        &["-t", "-i", "-fbounce@shop.example"],
+        "To: php@restante.example.com\nSubject: a\n\nb\n",
+    );
     assert_eq!(sent.status.code(), Some(0), "{sent:?}");
     assert_eq!(message(&server, &key, "php")["subject"], "a");
-    let cron = ["-FCronDaemon", "-i", "-B8BITMIME", "-oem", "-odi", "cron@restante.test"];
+    let cron = ["-FCronDaemon", "-i", "-B8BITMIME", "-oem", "-odi", "cron@restante.example.com"];
     let sent = sendmail(&server.smtp, &cron, "From: root@host\nSubject: Cron <root@host> backup\n\nfailed, grün\n");
     assert_eq!(sent.status.code(), Some(0), "{sent:?}");
     assert_eq!(message(&server, &key, "cron")["text"], "failed, grün");
@@ -56,8 +59,8 @@ fn what_php_and_cron_pass_is_understood() {
 fn a_single_dot_ends_the_message_unless_told_otherwise() {
     let (_data_dir, server, key) = first_start();
     let text = "Subject: a\n\nfirst\n.\nsecond\n";
-    assert!(sendmail(&server.smtp, &["short@restante.test"], text).status.success());
-    assert!(sendmail(&server.smtp, &["-oi", "long@restante.test"], text).status.success());
+    assert!(sendmail(&server.smtp, &["short@restante.example.com"], text).status.success());
+    assert!(sendmail(&server.smtp, &["-oi", "long@restante.example.com"], text).status.success());
     assert_eq!(message(&server, &key, "short")["text"], "first");
     assert_eq!(message(&server, &key, "long")["text"], "first\n.\nsecond");
 }
@@ -69,10 +72,10 @@ fn the_exit_codes_are_sendmail_s() {
     for (smtp, arguments, code, says) in [
         (server.smtp.as_str(), &["-t"][..], 64, "no recipient"),
         (server.smtp.as_str(), &["--nonsense"], 64, "--nonsense"),
-        (server.smtp.as_str(), &["a@restante.test>\r\nRSET"], 64, "invalid address"),
+        (server.smtp.as_str(), &["a@restante.example.com>\r\nRSET"], 64, "invalid address"),
         (server.smtp.as_str(), &["a@elsewhere.example"], 69, "relay not permitted"),
-        (server.smtp.as_str(), &["ok@restante.test", "a@elsewhere.example"], 69, "relay not permitted"),
-        ("127.0.0.1:1", &["a@restante.test"], 75, "cannot connect"),
+        (server.smtp.as_str(), &["ok@restante.example.com", "a@elsewhere.example"], 69, "relay not permitted"),
+        ("127.0.0.1:1", &["a@restante.example.com"], 75, "cannot connect"),
     ] {
         let sent = sendmail(smtp, arguments, text);
         let said = String::from_utf8(sent.stderr).unwrap();
@@ -88,7 +91,7 @@ fn a_short_message_is_delivered_whatever_its_header() {
     let others = ["", "\n", "\r\n\r\n", " ", " word", "From", "From:", "Subject\n\n", ":\nword", "a:", "é"];
     for (number, text) in bodies.iter().chain(&others).enumerate() {
         let inbox = format!("short{number}");
-        let sent = sendmail(&server.smtp, &["-i", &format!("{inbox}@restante.test")], text);
+        let sent = sendmail(&server.smtp, &["-i", &format!("{inbox}@restante.example.com")], text);
         assert_eq!(sent.status.code(), Some(0), "{text:?}: {sent:?}");
         let message = message(&server, &key, &inbox);
         if number < bodies.len() {
@@ -104,7 +107,7 @@ fn a_short_message_is_delivered_whatever_its_header() {
 fn many_recipients_are_divided_into_transactions_and_the_missing_ones_are_named() {
     let (_data_dir, server, key) = first_start();
     let list = |bad: &str| {
-        let all: Vec<String> = (0..300).map(|number| format!("r{number:03}@restante.test")).collect();
+        let all: Vec<String> = (0..300).map(|number| format!("r{number:03}@restante.example.com")).collect();
         format!("From: a@shop.example\nTo: {}{bad}\nSubject: many\n\ntext\n", all.join(",\n "))
     };
     let sent = sendmail(&server.smtp, &["-t"], &list(""));
@@ -115,6 +118,9 @@ fn many_recipients_are_divided_into_transactions_and_the_missing_ones_are_named(
     let sent = sendmail(&server.smtp, &["-t"], &list(",\n r150@elsewhere.example"));
     let said = String::from_utf8(sent.stderr).unwrap();
     assert_eq!(sent.status.code(), Some(69), "{said}");
-    assert!(said.contains("accepted for 100 of 301 recipients, but not for: r100@restante.test, r101@"), "{said}");
+    assert!(
+        said.contains("accepted for 100 of 301 recipients, but not for: r100@restante.example.com, r101@"),
+        "{said}"
+    );
     assert!(said.contains("r150@elsewhere.example") && !said.contains("r099@"), "{said}");
 }

@@ -77,7 +77,7 @@ fn shapes(size: usize) -> Vec<(&'static str, String)> {
 /// Sends a message to the inbox and returns its id, which is in the reply.
 fn deliver(server: &Server, inbox: &str, rest: &str) -> String {
     let mut smtp = Smtp::connect(&server.smtp).unwrap();
-    for line in ["MAIL FROM:<app@example.com>", &format!("RCPT TO:<{inbox}@restante.test>"), "DATA"] {
+    for line in ["MAIL FROM:<app@example.com>", &format!("RCPT TO:<{inbox}@restante.example.com>"), "DATA"] {
         smtp.say(line).unwrap();
     }
     let reply = smtp.say(&format!("From: app@example.com\r\nSubject: s\r\n{rest}\r\n.")).unwrap();
@@ -205,7 +205,7 @@ fn what_can_never_fit_into_memory_is_refused_immediately() {
         assert_eq!(status(&answer), expected, "{form}");
         assert!(expected == 200 || answer.contains("MiB of memory, but one key may use 8 MiB"), "{answer}");
     }
-    let send = format!(r#"{{"to":"small@restante.test","subject":"s","text":"{}"}}"#, "x".repeat(2 * MIB));
+    let send = format!(r#"{{"to":"small@restante.example.com","subject":"s","text":"{}"}}"#, "x".repeat(2 * MIB));
     assert_eq!(status(&exchange(&server, "POST", "/v1/inboxes/small/messages", &key, &send)), 413);
 }
 
@@ -248,7 +248,7 @@ fn slow_readers_of_one_key_do_not_delay_another_key() {
         let created = timed("POST", "/v1/inboxes", "{}");
         let inbox = created.split("\"id\":\"").nth(1).expect(&created).split('"').next().unwrap();
         let messages = format!("/v1/inboxes/{inbox}/messages");
-        let send = format!(r#"{{"to":"{inbox}@restante.test","subject":"s","text":"{}"}}"#, "x".repeat(20_000));
+        let send = format!(r#"{{"to":"{inbox}@restante.example.com","subject":"s","text":"{}"}}"#, "x".repeat(20_000));
         assert_eq!(status(&timed("POST", &messages, &send)), 202);
         for path in [format!("{messages}/wait?timeout=5000"), messages] {
             assert_eq!(status(&timed("GET", &path, "")), 200);

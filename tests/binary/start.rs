@@ -17,7 +17,7 @@ fn the_first_start_prints_a_key_and_a_curl_line_that_works() {
     assert_eq!(key.len(), "rst_live_".len() + 32);
     let answer = Command::new("sh").args(["-c", server.curl_line()]).output().unwrap();
     let inbox: Value = serde_json::from_slice(&answer.stdout).unwrap();
-    assert!(inbox["address"].as_str().unwrap().ends_with("@restante.test"), "{inbox}");
+    assert!(inbox["address"].as_str().unwrap().ends_with("@restante.example.com"), "{inbox}");
     assert_eq!(inbox["kind"], "temporary");
 }
 
@@ -35,7 +35,7 @@ fn a_restart_keeps_the_data_and_prints_no_key() {
     assert!(server.run_cli(&key, ["messages", &address]).ends_with("\tKept"));
     // The request that a restart prints takes the key from the environment.
     let curl = Command::new("sh").args(["-c", server.curl_line()]).env("RESTANTE_API_KEY", &key).output().unwrap();
-    assert!(String::from_utf8(curl.stdout).unwrap().contains("@restante.test"));
+    assert!(String::from_utf8(curl.stdout).unwrap().contains("@restante.example.com"));
 }
 
 #[test]
@@ -52,11 +52,11 @@ fn a_program_reads_where_the_server_listens_from_one_line_of_json() {
     assert_eq!(started["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(started["pid"], child.id());
     assert_eq!(started["data_dir"], data_dir.path().to_str().unwrap());
-    assert_eq!(started["mail_domain"], "restante.test");
+    assert_eq!(started["mail_domain"], "restante.example.com");
     assert!(started["admin_token"].as_str().unwrap().len() >= 20, "{started}");
     let listener = |name: &str| format!("{}:{}", started[name]["host"].as_str().unwrap(), started[name]["port"]);
     TcpStream::connect(listener("smtps")).unwrap();
-    deliver(&listener("smtp"), "anyone@restante.test", "Hello", "text");
+    deliver(&listener("smtp"), "anyone@restante.example.com", "Hello", "text");
     let mut messages = command(["messages", "anyone"]);
     messages.env("RESTANTE_URL", started["url"].as_str().unwrap());
     messages.env("RESTANTE_API_KEY", started["api_key"].as_str().unwrap());
@@ -71,7 +71,7 @@ fn a_given_key_is_the_default_projects_and_is_not_printed() {
     let key = "rst_live_0123456789abcdef";
     let server = Server::start(data_dir.path(), &["--api-key", key]);
     assert!(!server.greeting.contains(key), "{}", server.greeting);
-    deliver(&server.smtp, "unannounced@restante.test", "Hello", "text");
+    deliver(&server.smtp, "unannounced@restante.example.com", "Hello", "text");
     assert!(server.run_cli(key, ["messages", "unannounced"]).ends_with("\tHello"));
 }
 
@@ -113,7 +113,7 @@ fn the_log_is_json_if_that_is_set() {
     serve.args(["--log-format", "json"]).env("RESTANTE_LOG", "info").stderr(log.reopen().unwrap());
     let server = Server::spawn(&mut serve);
     let key = server.made_key().unwrap().to_owned();
-    deliver(&server.smtp, "logged@restante.test", "Hello", "text");
+    deliver(&server.smtp, "logged@restante.example.com", "Hello", "text");
     server.run_cli(&key, ["wait", "logged"]);
     server.signal("TERM");
     assert!(server.wait().success());

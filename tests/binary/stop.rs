@@ -25,7 +25,7 @@ fn the_end_of_standard_input_stops_it_if_it_is_told_so() {
     let mut server = Server::spawn(command.arg("--exit-with-stdin").stdin(Stdio::piped()));
     let mut input = server.take_input();
     input.write_all(b"What is written means nothing.\n").unwrap();
-    deliver(&server.smtp, "a@restante.test", "Hello", "text");
+    deliver(&server.smtp, "a@restante.example.com", "Hello", "text");
     drop(input);
     assert_eq!(server.wait().code(), Some(0));
     assert!(!data_dir.path().join("restante.db-wal").exists());
@@ -34,7 +34,7 @@ fn the_end_of_standard_input_stops_it_if_it_is_told_so() {
 #[test]
 fn what_is_left_of_a_database_is_one_file() {
     let (data_dir, server, key) = first_start();
-    deliver(&server.smtp, "a@restante.test", "Hello", "text");
+    deliver(&server.smtp, "a@restante.example.com", "Hello", "text");
     // The reader uses a separate connection.
     server.run_cli(&key, ["messages", "a"]);
     server.signal("TERM");

@@ -48,14 +48,14 @@ fn a_message_is_printed_for_a_person() {
     let (_data_dir, server, key) = first_start();
     deliver(
         &server.smtp,
-        "reader@restante.test",
+        "reader@restante.example.com",
         "Welcome",
         "Your code is 482913.\r\nhttps://shop.example/confirm?t=1",
     );
     let printed = server.run_cli(&key, ["wait", "reader"]);
     for expected in [
         "From:     app@example.com",
-        "To:       reader@restante.test",
+        "To:       reader@restante.example.com",
         "Subject:  Welcome",
         "Code:     482913",
         "Link:     https://shop.example/confirm?t=1",
@@ -68,8 +68,8 @@ fn a_message_is_printed_for_a_person() {
 #[test]
 fn a_message_without_what_is_wanted_is_passed_over() {
     let (_data_dir, server, key) = first_start();
-    deliver(&server.smtp, "patient@restante.test", "Welcome", "Nothing here but https://shop.example/terms");
-    deliver(&server.smtp, "patient@restante.test", "Confirm", "https://shop.example/confirm/7 or 482913");
+    deliver(&server.smtp, "patient@restante.example.com", "Welcome", "Nothing here but https://shop.example/terms");
+    deliver(&server.smtp, "patient@restante.example.com", "Confirm", "https://shop.example/confirm/7 or 482913");
     assert_eq!(server.run_cli(&key, ["wait", "patient", "--otp"]), "482913");
     assert_eq!(server.run_cli(&key, ["wait", "patient", "--link", "/confirm/"]), "https://shop.example/confirm/7");
     assert_eq!(server.run_cli(&key, ["wait", "patient", "--link", "."]), "https://shop.example/terms");
@@ -80,7 +80,7 @@ fn after_and_subject_narrow_the_wait() {
     let (_data_dir, server, key) = first_start();
     for (subject, text) in [("Sign in", "Code: 111111"), ("Invoice", "Code: 222222"), ("Sign in again", "Code: 333333")]
     {
-        deliver(&server.smtp, "narrow@restante.test", subject, text);
+        deliver(&server.smtp, "narrow@restante.example.com", subject, text);
     }
     let first: Value = serde_json::from_str(&server.run_cli(&key, ["wait", "narrow", "--json"])).unwrap();
     assert_eq!(first["otp"], "111111");
@@ -92,11 +92,11 @@ fn after_and_subject_narrow_the_wait() {
 #[test]
 fn a_wait_without_a_match_says_what_did_come() {
     let (_data_dir, server, key) = first_start();
-    deliver(&server.smtp, "wrong@restante.test", "Your invoice", "text");
+    deliver(&server.smtp, "wrong@restante.example.com", "Your invoice", "text");
     let wait = ["wait", "wrong", "--subject", "welcome", "--otp", "--timeout", "1ms"];
     let (code, said) = failed(&mut server.client(&key, wait));
     assert_eq!(code, 1, "{said}");
-    for expected in ["one-time code", "welcome", "wrong@restante.test", "1ms", "Your invoice"] {
+    for expected in ["one-time code", "welcome", "wrong@restante.example.com", "1ms", "Your invoice"] {
         assert!(said.contains(expected), "{expected:?} is not in: {said}");
     }
 }
@@ -124,7 +124,7 @@ fn an_inbox_that_is_deleted_ends_the_wait_as_a_failure() {
 #[test]
 fn a_timeout_is_a_number_of_seconds_or_has_a_unit() {
     let (_data_dir, server, key) = first_start();
-    deliver(&server.smtp, "here@restante.test", "Hello", "text");
+    deliver(&server.smtp, "here@restante.example.com", "Hello", "text");
     for timeout in ["5", "5s", "500ms", "0"] {
         server.run_cli(&key, ["wait", "here", "--timeout", timeout]);
     }

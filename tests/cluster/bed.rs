@@ -20,7 +20,7 @@ pub(crate) async fn service(url: &str, clock: Clock) -> Service {
 /// A message for one inbox.
 pub(crate) fn mail(inbox: &str, subject: &str) -> Incoming {
     let raw = format!("Subject: {subject}\r\n\r\nHello\r\n").into_bytes();
-    let recipients = vec![EmailAddress::parse(&format!("{inbox}@restante.test")).unwrap()];
+    let recipients = vec![EmailAddress::parse(&format!("{inbox}@restante.example.com")).unwrap()];
     Incoming { reverse_path: String::new(), recipients, project: None, trace: String::new(), reception: None, raw }
 }
 

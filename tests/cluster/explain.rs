@@ -24,7 +24,7 @@ fn a_node_explains_what_happened_at_another() {
     assert!(says(&inbox, "Clients use SMTP, but sent nothing to"));
 
     let typo = format!("{inbox}x");
-    assert!(smtp.send(&format!("{typo}@restante.test"), "Welcome", "text").unwrap().starts_with("250"));
+    assert!(smtp.send(&format!("{typo}@restante.example.com"), "Welcome", "text").unwrap().starts_with("250"));
     let explanation = explained(&inbox);
     assert!(says(&inbox, "Is the address mistyped?"), "{explanation}");
     eventually("the message is known", || !explained(&inbox)["smtp"]["last_message_at"].is_null());
@@ -34,6 +34,6 @@ fn a_node_explains_what_happened_at_another() {
     eventually("the refusal is known", || says(&inbox, "was rejected"));
     smtp.say("RSET").unwrap();
 
-    assert!(smtp.send(&format!("{inbox}@restante.test"), "Welcome", "text").unwrap().starts_with("250"));
+    assert!(smtp.send(&format!("{inbox}@restante.example.com"), "Welcome", "text").unwrap().starts_with("250"));
     assert!(says(&inbox, "A message arrived, but it does not match the filters (subject): \"Welcome\""));
 }

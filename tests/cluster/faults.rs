@@ -23,7 +23,7 @@ fn a_count_holds_over_nodes() {
     let nodes = [Node::start(&database.text()), Node::start(&database.text())];
     let client = nodes[0].client();
     let inbox = client.create_inbox();
-    let recipient = format!("RCPT TO:<{inbox}@restante.test>");
+    let recipient = format!("RCPT TO:<{inbox}@restante.example.com>");
     for (at, times) in [("rcpt", 40), ("data", 40)] {
         set(&nodes[0], &inbox, &json!([{"at": at, "do": "defer", "times": times}]));
         if at == "rcpt" {
@@ -44,7 +44,7 @@ fn a_count_holds_over_nodes() {
     // What waits for the message is read with the inbox, so no node misses it.
     for _ in 0..5 {
         set(&nodes[0], &inbox, &json!([{"at": "data", "do": "reject"}]));
-        let reply = other.send(&format!("{inbox}@restante.test"), "Hello", "text").unwrap();
+        let reply = other.send(&format!("{inbox}@restante.example.com"), "Hello", "text").unwrap();
         assert!(reply.starts_with("550 5.1.1 Rejected on request"), "{reply}");
     }
 }
@@ -68,7 +68,7 @@ fn refusals(smtp: &str, inbox: &str, recipient: &str, at: &str) -> u64 {
             smtp.say("MAIL FROM:<>").unwrap();
             smtp.say(recipient).unwrap()
         } else {
-            smtp.send(&format!("{inbox}@restante.test"), "Hello", "text").unwrap()
+            smtp.send(&format!("{inbox}@restante.example.com"), "Hello", "text").unwrap()
         };
         if reply.starts_with("250") {
             return refused;
@@ -87,13 +87,13 @@ fn a_node_that_starts_later_knows_the_faults() {
     let later = Node::start(&database.text());
     let mut smtp = Smtp::connect(&later.smtp()).unwrap();
     smtp.say("MAIL FROM:<>").unwrap();
-    assert!(smtp.say(&format!("RCPT TO:<{inbox}@restante.test>")).unwrap().starts_with("451"));
+    assert!(smtp.say(&format!("RCPT TO:<{inbox}@restante.example.com>")).unwrap().starts_with("451"));
     smtp.say("RSET").unwrap();
 
     // A bounce to an inbox here is delivered once, by one of the two mail workers.
     let sender = node.client().create_inbox();
-    let from = format!("MAIL FROM:<{sender}@restante.test>");
-    for line in [from.as_str(), &format!("RCPT TO:<{inbox}@restante.test>"), "DATA"] {
+    let from = format!("MAIL FROM:<{sender}@restante.example.com>");
+    for line in [from.as_str(), &format!("RCPT TO:<{inbox}@restante.example.com>"), "DATA"] {
         smtp.say(line).unwrap();
     }
     assert_eq!(smtp.say("Subject: Hello\r\n\r\ntext\r\n.").unwrap(), "250 2.0.0 OK");

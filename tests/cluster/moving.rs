@@ -118,7 +118,7 @@ fn use_a_fault(server: &Server) {
     assert_eq!(ureq::put(url).header("x-api-key", KEY).send(faults).unwrap().status(), 200);
     let mut connection = Smtp::connect(&server.smtp).unwrap();
     connection.say("MAIL FROM:<app@example.com>").unwrap();
-    assert!(connection.say("RCPT TO:<box@restante.test>").is_err());
+    assert!(connection.say("RCPT TO:<box@restante.example.com>").is_err());
 }
 
 fn wait_for_one_row(data_dir: &Path, table: &str) {

@@ -124,7 +124,7 @@ impl Sender {
             None => Smtp::connect(&self.smtp)?,
         };
         let connection = self.connection.insert(connection);
-        let recipient = format!("RCPT TO:<{inbox}@restante.test>");
+        let recipient = format!("RCPT TO:<{inbox}@restante.example.com>");
         for (line, expected) in [("MAIL FROM:<app@example.com>", "250"), (&recipient, "250"), ("DATA", "354")] {
             let reply = connection.say(line)?;
             if !reply.starts_with(expected) {

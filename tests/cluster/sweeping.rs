@@ -49,7 +49,7 @@ async fn fill(store: &Store) {
     let content = Content::encode(restante_mail::parse(raw), String::new(), Origin::default(), raw).unwrap();
     let source = Source::Client { project: None, reverse_path: String::new() };
     let delivery = Delivery { request: Request { recipients: vec![id], source }, content, outgoing: None };
-    let mail_domain = Domain::parse("restante.test").unwrap();
+    let mail_domain = Domain::parse("restante.example.com").unwrap();
     let policy = Policy { now: START, lifetime: HOUR, inbox_messages: 1_000, default_project: project, mail_domain };
     let batch = Arc::new(vec![delivery; MESSAGES]);
     write(store, &batch, &policy, Retry::ALONE).await.unwrap();

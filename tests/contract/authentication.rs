@@ -8,7 +8,7 @@ use testkit::{Answer, Engine, Harness};
 /// Every endpoint that needs a key; `{id}` is an inbox or a message.
 const WITH_KEY: [(&str, &str); 9] = [
     ("POST", "/inboxes"),
-    ("GET", "/inboxes?address=a@restante.test"),
+    ("GET", "/inboxes?address=a@restante.example.com"),
     ("GET", "/inboxes"),
     ("GET", "/inboxes/{id}"),
     ("DELETE", "/inboxes/{id}"),
@@ -101,7 +101,7 @@ async fn the_alias_prefix_answers_like_the_first(engine: Engine) {
     for path in [
         "/health".to_owned(),
         format!("/inboxes/{id}"),
-        format!("/inboxes?address={id}@restante.test"),
+        format!("/inboxes?address={id}@restante.example.com"),
         format!("/inboxes/{id}/messages"),
         format!("/inboxes/{id}/messages/wait"),
         format!("/messages/{message}"),

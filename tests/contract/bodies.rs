@@ -114,7 +114,7 @@ async fn a_key_without_memory_delays_no_other_key(engine: Engine) {
     let theirs = api.create_inbox_with(&api.other_key).await;
     let text = "0123456789abcde\r\n".repeat(100_000);
     let large = api.deliver_raw(&theirs, &format!("Subject: large\r\n\r\n{text}")).await;
-    let send = format!("{{\"to\":\"{theirs}@restante.test\",\"subject\":\"s\",\"text\":{:?}}}", text);
+    let send = format!("{{\"to\":\"{theirs}@restante.example.com\",\"subject\":\"s\",\"text\":{:?}}}", text);
     let messages = format!("/v1/inboxes/{theirs}/messages");
     // A request that waits for memory would need ten seconds.
     within(async {

@@ -26,12 +26,12 @@ async fn the_guide_names_this_installation_and_the_version(engine: Engine) {
     for part in [
         "Contract version 0.1.0",
         "curl -sS --fail-with-body -X POST -H \"$key\" \"$api/inboxes\"",
-        "api=\"http://restante.test:8025/v1\"",
-        "const api = \"http://restante.test:8025/v1\"",
-        "API = \"http://restante.test:8025/v1\"",
-        "`@restante.test`",
+        "api=\"http://restante.example.com:8025/v1\"",
+        "const api = \"http://restante.example.com:8025/v1\"",
+        "API = \"http://restante.example.com:8025/v1\"",
+        "`@restante.example.com`",
     ] {
-        let part = part.replace("`@restante.test`", "@restante.test");
+        let part = part.replace("`@restante.example.com`", "@restante.example.com");
         assert!(guide.contains(&part), "{part}");
     }
 }

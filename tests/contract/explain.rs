@@ -49,7 +49,7 @@ async fn nothing_has_connected(engine: Engine) {
     let explained = explain(&api, &inbox, "").await;
     assert_eq!(
         explained["summary"],
-        "Nothing has connected over SMTP since this inbox was created 32 s ago. Is restante.test:1025 the \
+        "Nothing has connected over SMTP since this inbox was created 32 s ago. Is restante.example.com:1025 the \
          application's SMTP server?"
     );
     assert_eq!(explained["inbox"]["id"], inbox);
@@ -132,7 +132,7 @@ async fn a_recipient_was_refused(engine: Engine) {
 
     let last = api.create_inbox().await;
     let mut client = smtp.client().await;
-    let many = client.send(&["a@restante.test", "b@restante.test", &address(&last)], MAIL).await;
+    let many = client.send(&["a@restante.example.com", "b@restante.example.com", &address(&last)], MAIL).await;
     assert!(many.starts_with("452 4.5.3"), "{many}");
     assert_summary(&explain_refused(&api, &last, 1).await, "452 4.5.3");
 
@@ -148,11 +148,11 @@ async fn the_address_was_mistyped(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     let typo = format!("{inbox}x");
     assert!(smtp.send(&address(&typo), MAIL).await.starts_with("250"));
-    assert!(smtp.send("something-else@restante.test", MAIL).await.starts_with("250"));
+    assert!(smtp.send("something-else@restante.example.com", MAIL).await.starts_with("250"));
     let explained = explain(&api, &inbox, "").await;
     assert_summary(&explained, &format!("but one arrived for {} 0 s ago. Is the address mistyped?", address(&typo)));
     let similar: Vec<_> = explained["similar"].as_array().unwrap().iter().map(|one| one["address"].clone()).collect();
-    assert_eq!(similar, [json!(address(&typo)), json!("something-else@restante.test")]);
+    assert_eq!(similar, [json!(address(&typo)), json!("something-else@restante.example.com")]);
 }
 
 #[testkit::each_engine]
@@ -171,8 +171,8 @@ async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
 #[testkit::each_engine]
 async fn mail_opened_another_inbox(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
-    assert!(smtp.send("somebody@restante.test", MAIL).await.starts_with("250"));
-    assert_summary(&explain(&api, &inbox, "").await, "a message created the inbox somebody@restante.test");
+    assert!(smtp.send("somebody@restante.example.com", MAIL).await.starts_with("250"));
+    assert_summary(&explain(&api, &inbox, "").await, "a message created the inbox somebody@restante.example.com");
 }
 
 #[testkit::each_engine]

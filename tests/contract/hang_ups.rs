@@ -17,7 +17,7 @@ const BESIDE: usize = 50;
 
 /// Sends a request, or a part of it, and disconnects shortly after.
 async fn hang_up(server: &Server, inbox: &str) {
-    let body = format!(r#"{{"to":"{inbox}@restante.test","subject":"Hello"}}"#);
+    let body = format!(r#"{{"to":"{inbox}@restante.example.com","subject":"Hello"}}"#);
     let messages = format!("/v1/inboxes/{inbox}/messages");
     let (request, part, pause) = {
         let mut random = rand::rng();

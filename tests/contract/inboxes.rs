@@ -35,7 +35,7 @@ async fn every_inbox_has_an_address_of_its_own(engine: Engine) {
 async fn a_body_that_is_no_empty_object_is_refused(engine: Engine) {
     let api = Harness::on(engine).await;
     for (body, text) in [
-        (r#"{"address":"me@restante.test"}"#, "unknown field: address"),
+        (r#"{"address":"me@restante.example.com"}"#, "unknown field: address"),
         (r#"{"id":"me"}"#, "unknown field: id"),
         (r#"{"b":null,"a":1}"#, "unknown field: b"),
         ("{", "invalid JSON"),

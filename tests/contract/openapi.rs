@@ -87,7 +87,7 @@ fn the_examples_of_the_contract_fit_its_schemas() {
     let mut visit = vec![&document];
     while let Some(value) = visit.pop() {
         if let (Some(schema), Some(example)) = (value.get("schema"), value.get("example")) {
-            let example = Value::from(example.to_string().replace("{mail_domain}", "restante.test"));
+            let example = Value::from(example.to_string().replace("{mail_domain}", "restante.example.com"));
             let example: Value = serde_json::from_str(example.as_str().unwrap()).unwrap();
             assert_valid(&document, schema, &example);
             checked += 1;
@@ -136,7 +136,7 @@ async fn world(api: &Harness) -> World {
     let permanent = api.create_inbox().await;
     api.make_permanent(&permanent).await;
     let attached = "Subject: Hello\r\nContent-Type: application/pdf; name=a.pdf\r\n\r\n%PDF";
-    let sent = json!({"to": format!("{inbox}@restante.test"), "subject": "s"}).to_string();
+    let sent = json!({"to": format!("{inbox}@restante.example.com"), "subject": "s"}).to_string();
     let sent = api.call("POST", &format!("/v1/inboxes/{inbox}/messages"), sent).await;
     World {
         message: api.deliver_raw(&inbox, attached).await,
@@ -175,7 +175,7 @@ fn cases(world: &World) -> Vec<Case> {
         case("POST", INBOXES, INBOXES, "[]", 400),
         case("POST", INBOXES, INBOXES, r#"{"a":1}"#, 400),
         case("POST", INBOXES, INBOXES, large(64 * 1024), 413),
-        case("GET", INBOXES, format!("/v1/inboxes?address={inbox}@restante.test"), "", 200),
+        case("GET", INBOXES, format!("/v1/inboxes?address={inbox}@restante.example.com"), "", 200),
         case("GET", INBOXES, "/v1/inboxes", "", 400),
         case("GET", INBOXES, "/v1/inboxes?address=x", "", 404),
         case("GET", INBOX, of(inbox, ""), "", 200),
@@ -188,7 +188,7 @@ fn cases(world: &World) -> Vec<Case> {
         case("GET", MESSAGES, of(inbox, "/messages?before=x"), "", 400),
         case("GET", MESSAGES, of("nobody", "/messages"), "", 404),
         case("POST", MESSAGES, of(inbox, "/messages"), send("a@example.com"), 202),
-        case("POST", MESSAGES, of(inbox, "/messages"), send("nobody@restante.test"), 404),
+        case("POST", MESSAGES, of(inbox, "/messages"), send("nobody@restante.example.com"), 404),
         case("POST", MESSAGES, of(inbox, "/messages"), "{}", 400),
         case("POST", MESSAGES, of(inbox, "/messages"), large(10 * 1024 * 1024), 413),
         case("GET", WAIT, of(inbox, "/messages/wait"), "", 200),

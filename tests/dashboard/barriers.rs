@@ -51,9 +51,9 @@ fn look_at_every_page(width: u32, height: u32) {
 /// The paths of all pages for the administrator, from the table of routes, with their tabs and empty states.
 fn pages(site: &Site, browser: &Browser) -> Vec<String> {
     let project = browser.run("return document.querySelector('tbody .row-link').getAttribute('href').split('/')[2]");
-    assert!(site.mail("full@restante.test", MAIL).starts_with("250"));
+    assert!(site.mail("full@restante.example.com", MAIL).starts_with("250"));
     assert!(site.mail("someone@elsewhere.example", "").starts_with("550"));
-    for recipient in ["full@restante.test", "away@elsewhere.example"] {
+    for recipient in ["full@restante.example.com", "away@elsewhere.example"] {
         let body = json!({"to": recipient, "subject": "Out"}).to_string();
         let url = site.url("/v1/inboxes/full/messages");
         assert_eq!(ureq::post(url).header("x-api-key", KEY).send(body).unwrap().status(), 202);

@@ -74,7 +74,7 @@ fn look_at(payloads: &[String]) {
     browser.sees("h1", "Inboxes");
     for (number, payload) in payloads.iter().enumerate() {
         let inbox = format!("hostile-{number}");
-        assert!(site.mail(&format!("{inbox}@restante.test"), &message(payload)).starts_with("250"), "{payload}");
+        assert!(site.mail(&format!("{inbox}@restante.example.com"), &message(payload)).starts_with("250"), "{payload}");
         browser.go(&site.url(&format!("{}/{inbox}", inboxes(&browser))));
         browser.click(".message-row .row-link");
         inspect(&browser, payload);

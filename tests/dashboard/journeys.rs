@@ -32,7 +32,7 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
     let address = browser.text(".top h1");
     // A page that was loaded again would have lost this.
     browser.run("window.stayed = true");
-    assert!(site.mail(&address, &WELCOME.replace("SENDER", "shop@restante.test")).starts_with("250"));
+    assert!(site.mail(&address, &WELCOME.replace("SENDER", "shop@restante.example.com")).starts_with("250"));
     browser.sees(".message-row", "Confirm your address");
     browser.sees(".message-row", "482913");
     assert_eq!(browser.run("return window.stayed"), true);
@@ -44,7 +44,7 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
     assert_eq!(browser.run("return window.stayed"), true);
 
     // The answer goes to the shop's own inbox.
-    assert!(site.mail("shop@restante.test", "Subject: Open\n\nx\n").starts_with("250"));
+    assert!(site.mail("shop@restante.example.com", "Subject: Open\n\nx\n").starts_with("250"));
     browser.press("r");
     browser.sees("h1", "Reply");
     assert_eq!(browser.run("return document.querySelector('#subject').value"), "Re: Confirm your address");
@@ -115,9 +115,9 @@ fn an_administrator_does_the_same_on_a_phone() {
     browser.click(".menu summary");
     browser.write("#name", "reports");
     browser.click(".pop .primary");
-    browser.sees("h1", "reports@restante.test");
+    browser.sees("h1", "reports@restante.example.com");
 
-    assert!(site.mail("reports@restante.test", &WELCOME.replace("SENDER", "a@b.example")).starts_with("250"));
+    assert!(site.mail("reports@restante.example.com", &WELCOME.replace("SENDER", "a@b.example")).starts_with("250"));
     browser.click(".message-row .row-link");
     browser.sees(".letter", "Confirm your address");
     assert_eq!(browser.run("return getComputedStyle(document.querySelector('.list')).display"), "none");
@@ -147,7 +147,7 @@ fn an_administrator_does_the_same_on_a_phone() {
 fn everything_can_be_read_without_scripts() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
     browser.devtools("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
-    assert!(site.mail("reader@restante.test", &WELCOME.replace("SENDER", "a@b.example")).starts_with("250"));
+    assert!(site.mail("reader@restante.example.com", &WELCOME.replace("SENDER", "a@b.example")).starts_with("250"));
     sign_in(&browser, &site, KEY);
     browser.click(".inbox-row .row-link");
     browser.click(".message-row .row-link");

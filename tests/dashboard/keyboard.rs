@@ -27,10 +27,10 @@ fn everything_is_done_from_the_keyboard() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
     for subject in ["First", "Second", "Third"] {
         let mail = format!("From: a@shop.example\nSubject: {subject}\n\nHello\n");
-        assert!(site.mail("keys@restante.test", &mail).starts_with("250"));
+        assert!(site.mail("keys@restante.example.com", &mail).starts_with("250"));
     }
     sign_in(&browser, &site, KEY);
-    browser.sees(".inbox-row", "keys@restante.test");
+    browser.sees(".inbox-row", "keys@restante.example.com");
     browser.press("j");
     assert!(focused(&browser, ".inbox-row .row-link"));
     browser.press(ENTER);
@@ -67,7 +67,7 @@ fn everything_is_done_from_the_keyboard() {
 #[test]
 fn a_queue_that_gets_stuck_is_watched_cancelled_and_tried_again() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
-    open_inbox(&browser, &site, "out@restante.test");
+    open_inbox(&browser, &site, "out@restante.example.com");
     browser.press("n");
     browser.sees("h1", "Send a message");
     browser.write("#to", "away@elsewhere.example");
@@ -90,7 +90,7 @@ fn the_first_mail_lights_up_where_it_is_waited_for() {
     sign_in(&browser, &site, KEY);
     browser.click(".side a[href$='/start']");
     browser.sees(".arrivals", "Waiting for the first message");
-    assert!(site.mail("first@restante.test", WELCOME).starts_with("250"));
+    assert!(site.mail("first@restante.example.com", WELCOME).starts_with("250"));
     browser.sees(".arrived", "It works");
     browser.click(".arrived a");
     browser.click("[data-new]");
@@ -103,10 +103,10 @@ fn the_first_mail_lights_up_where_it_is_waited_for() {
 #[test]
 fn a_page_catches_up_with_what_came_during_a_break() {
     let (site, browser) = (Site::start(), Browser::open(390, 844, &[]));
-    open_inbox(&browser, &site, "break@restante.test");
+    open_inbox(&browser, &site, "break@restante.example.com");
     browser.run("window.stayed = true");
     let site = site.restart(|| browser.waits_for(".lost:not([hidden])"));
-    assert!(site.mail("break@restante.test", "Subject: After the break\n\nx\n").starts_with("250"));
+    assert!(site.mail("break@restante.example.com", "Subject: After the break\n\nx\n").starts_with("250"));
     browser.sees(".message-row", "After the break");
     browser.waits_for(".lost[hidden]");
     assert_eq!(browser.run("return window.stayed"), true);

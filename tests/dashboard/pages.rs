@@ -129,7 +129,7 @@ async fn inboxes_are_found_by_address_and_kind() {
         all.into_iter().filter(|name| page.contains(&format!(">{name}@{MAIL_DOMAIN}<"))).collect::<Vec<_>>()
     };
     assert_eq!(shown("").await, ["alpha", "beta", "100%", "gamma"]);
-    assert_eq!(shown("q=ALPHA%40restante.test").await, ["alpha"]);
+    assert_eq!(shown("q=ALPHA%40restante.example.com").await, ["alpha"]);
     assert_eq!(shown("q=%25").await, ["100%"]);
     assert_eq!(shown("kind=permanent").await, ["gamma"]);
     assert_eq!(shown("kind=temporary&q=a").await, ["alpha", "beta"]);
@@ -263,7 +263,7 @@ async fn a_message_is_sent_and_answered_from_an_inbox() {
     assert!(page.contains("badge sent") && page.contains("Grüße"));
     for (fields, problem) in [
         ([("to", "nobody"), ("subject", "x")], "Invalid field: to."),
-        ([("to", "none@restante.test"), ("subject", "x")], "Recipient not found."),
+        ([("to", "none@restante.example.com"), ("subject", "x")], "Recipient not found."),
         ([("to", &address), ("subject", "x\r\nBcc: y@z.example")], "Invalid field: subject."),
     ] {
         let again = own.post(&send, &fields).await;
@@ -343,7 +343,9 @@ async fn getting_started_names_the_real_values() {
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
     let page = own.get(&format!("{}/inboxes/{inbox}", own.project_path().await)).await.body;
-    for value in [">restante.test<", ">1025<", &format!("{inbox}@{MAIL_DOMAIN}"), "http://restante.test:8025/v1"] {
+    for value in
+        [">restante.example.com<", ">1025<", &format!("{inbox}@{MAIL_DOMAIN}"), "http://restante.example.com:8025/v1"]
+    {
         assert!(page.contains(value), "{value}");
     }
     assert!(!page.contains(harness.key.as_str()));

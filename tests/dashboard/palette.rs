@@ -25,14 +25,14 @@ fn focused(browser: &Browser, css: &str) -> bool {
 #[test]
 fn the_palette_finds_inboxes_and_messages_and_opens_one() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
-    mail(&site, "invoices@restante.test", "Your invoice");
-    mail(&site, "welcome@restante.test", "Nice to meet you");
+    mail(&site, "invoices@restante.example.com", "Your invoice");
+    mail(&site, "welcome@restante.example.com", "Nice to meet you");
     sign_in(&browser, &site, KEY);
     browser.press_together(&[CONTROL, "k"]);
     assert!(focused(&browser, ".palette input"));
     browser.type_keys(&["i", "n", "v", "o", "i"]);
     browser.waits_for(".palette-results:has([href*='/invoices']):not(:has([href*='/welcome']))");
-    browser.sees(".palette-results", "invoices@restante.test");
+    browser.sees(".palette-results", "invoices@restante.example.com");
     browser.sees(".palette-results", "Your invoice");
     browser.press(ARROW_DOWN);
     assert!(focused(&browser, ".palette .row-link"));
@@ -51,7 +51,7 @@ fn the_palette_finds_inboxes_and_messages_and_opens_one() {
 #[test]
 fn mail_that_arrives_while_the_page_is_hidden_is_counted_and_shown_as_a_notification() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
-    mail(&site, "hidden@restante.test", "Before");
+    mail(&site, "hidden@restante.example.com", "Before");
     sign_in(&browser, &site, KEY);
     browser.devtools("Browser.grantPermissions", &json!({"permissions": ["notifications"], "origin": site.url("")}));
     browser.click(".inbox-row .row-link");
@@ -65,7 +65,7 @@ fn mail_that_arrives_while_the_page_is_hidden_is_counted_and_shown_as_a_notifica
          }",
     );
     browser.hide();
-    mail(&site, "hidden@restante.test", "Meanwhile");
+    mail(&site, "hidden@restante.example.com", "Meanwhile");
     browser.sees(".message-row", "Meanwhile");
     let title = browser.run("return document.title");
     assert!(title.as_str().is_some_and(|title| title.starts_with("(1) ")), "{title}");

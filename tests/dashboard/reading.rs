@@ -4,7 +4,7 @@
 use super::visitor::Visitor;
 use testkit::{Harness, MAIL_DOMAIN};
 
-const MAIL: &str = "From: \"Acme Shop\" <shop@shop.example>\r\nTo: Ann <ann@restante.test>\r\n\
+const MAIL: &str = "From: \"Acme Shop\" <shop@shop.example>\r\nTo: Ann <ann@restante.example.com>\r\n\
     Cc: Team <team@shop.example>\r\nReply-To: <help@shop.example>\r\nSubject: Welcome\r\n\
     Content-Type: multipart/mixed; boundary=m\r\n\r\n\
     --m\r\nContent-Type: text/html\r\n\r\n<p style=\"display:flex\">Hi</p><img src=\"https://cdn.example/a.png\">\
@@ -132,9 +132,9 @@ async fn everything_is_found_by_a_few_letters() {
     let project = own.project_path().await;
     harness.deliver("orders", "Parcel").await;
     let found = async |visitor: &Visitor<'_>, path: String| visitor.get(&path).await.body;
-    assert!(found(&own, format!("{project}/find?q=ORD")).await.contains("orders@restante.test"));
+    assert!(found(&own, format!("{project}/find?q=ORD")).await.contains("orders@restante.example.com"));
     assert!(found(&own, format!("{project}/find?q=parc")).await.contains(">Parcel<"));
-    assert!(found(&own, format!("{project}/find?q=orders@restante.test")).await.contains(">Parcel<"));
+    assert!(found(&own, format!("{project}/find?q=orders@restante.example.com")).await.contains(">Parcel<"));
     assert!(found(&own, format!("{project}/find?q=refus")).await.contains(&format!("href=\"{project}/refused\"")));
     assert!(!found(&own, format!("{project}/find?q=other")).await.contains(">Project<"));
     assert!(found(&administrator, format!("{project}/find?q=other")).await.contains(">other<"));

@@ -71,7 +71,7 @@ fn the_mail_was_refused() {
 #[test]
 fn the_address_was_mistyped() {
     let failed = Failed::start();
-    failed.site.mail(&format!("{}x@restante.test", failed.id), "Subject: Welcome\n\nHello\n");
+    failed.site.mail(&format!("{}x@restante.example.com", failed.id), "Subject: Welcome\n\nHello\n");
     failed.times_out("");
     failed.is_told("Is the address mistyped?");
     failed.browser.click(".evidence a");
@@ -83,7 +83,7 @@ fn the_mail_went_to_another_domain() {
     let failed = Failed::start();
     assert!(failed.site.mail(&format!("{}@shop.example", failed.id), "").starts_with("550"));
     failed.times_out("");
-    failed.is_told("Only mail to @restante.test is accepted. This mail went to @shop.example");
+    failed.is_told("Only mail to @restante.example.com is accepted. This mail went to @shop.example");
     failed.browser.sees(".notice", "1 message to this address was rejected");
 }
 

@@ -88,7 +88,7 @@ async fn no_other_host_is_served() {
     let ids = Ids::of(&harness, &Visitor::of_default(&harness).await, &harness.key).await;
     for route in routes() {
         let path = ids.fill(route.path);
-        for host in [Some("rebound.example"), Some("restante.test.evil.example:8025"), None] {
+        for host in [Some("rebound.example"), Some("restante.example.com.evil.example:8025"), None] {
             let mut request = Request::builder().method(route.method).uri(&path);
             if let Some(host) = host {
                 request = request.header("host", host);
@@ -107,8 +107,13 @@ async fn no_other_site_changes_anything() {
     let ids = Ids::of(&harness, &Visitor::of_default(&harness).await, &harness.key).await;
     for route in routes().iter().filter(|route| route.method == "POST") {
         let path = ids.fill(route.path);
-        let origins =
-            ["null", "http://evil.example", "https://restante.test", "http://restante.test:8025.evil.example", ""];
+        let origins = [
+            "null",
+            "http://evil.example",
+            "https://restante.example.com",
+            "http://restante.example.com:8025.evil.example",
+            "",
+        ];
         for origin in origins.map(Some).into_iter().chain([None]) {
             let mut request = administrator.request("POST", &path);
             if let Some(origin) = origin {
@@ -157,7 +162,7 @@ async fn another_project_s_ids_are_no_ids() {
         for path in (1..16).map(|bits| mixed(bits).fill(route.path)).filter(|path| *path != own_path) {
             let request = match route.method {
                 "GET" => own.request("GET", &path).body(Body::empty()).unwrap(),
-                _ => own.form(&path, &[("to", "a@restante.test"), ("subject", "x"), ("kind", "temporary")]),
+                _ => own.form(&path, &[("to", "a@restante.example.com"), ("subject", "x"), ("kind", "temporary")]),
             };
             assert_eq!(status(&harness, request).await, 404, "{} {path}", route.method);
             tried += 1;

@@ -14,7 +14,7 @@ use testkit::server::{Server, command};
 pub const KEY: &str = "rst_live_dashboardtests0123456789";
 const FLAGS: [&str; 8] = [
     "--mail-domain",
-    "restante.test",
+    "restante.example.com",
     "--api-key",
     KEY,
     "--admin-token",

@@ -9,7 +9,7 @@ use testkit::{Answer, BASE_URL, Harness};
 /// The administrator's token of every test.
 pub const ADMIN: &str = "the administrator's token";
 /// The host of the service.
-pub const HOST: &str = "restante.test:8025";
+pub const HOST: &str = "restante.example.com:8025";
 
 /// A signed-in browser.
 pub struct Visitor<'a> {

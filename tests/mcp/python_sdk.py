@@ -204,7 +204,7 @@ async def errors_say_what_to_do_next(client):
         ("get_message", {"message": UNKNOWN_ID}, "message not found. It was deleted"),
         ("get_message", {"message": "x"}, "list_messages"),
         ("get_attachment", {"message": UNKNOWN_ID, "index": 0}, "message not found"),
-        ("send_message", {**some, "to": "nobody@restante.test"}, "recipient not found. No inbox"),
+        ("send_message", {**some, "to": "nobody@restante.example.com"}, "recipient not found. No inbox"),
         ("send_message", {**some, "to": "no address"}, "invalid field: to"),
         ("send_message", {**some, "subject": "a\nb"}, "invalid field: subject"),
         ("send_message", {**some, "in_reply_to": UNKNOWN_ID}, "message not found"),

@@ -43,7 +43,7 @@ async fn a_hard_refusal_is_final_and_bounces() {
         assert!(item.last_reply.ends_with("550 5.1.1 No such user"), "{}", item.last_reply);
         let bounce = bed.bounce().await.json();
         assert_eq!(bounce["subject"], "Undelivered Mail: Welcome");
-        assert_eq!(bounce["from"], "mailer-daemon@restante.test");
+        assert_eq!(bounce["from"], "mailer-daemon@restante.example.com");
         assert_eq!(bounce["to"], bed.sender_address());
         let text = bounce["text"].as_str().unwrap();
         assert!(text.contains("a@shop.example") && text.contains("550 5.1.1 No such user"), "{text}");

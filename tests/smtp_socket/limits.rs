@@ -38,14 +38,14 @@ async fn until_greeted(server: &Server) {
 async fn a_message_may_be_as_large_as_the_limit_and_no_larger() {
     let server = Server::with(|settings| settings.limits.message_size = MIB).await;
     let mut client = server.greeted().await;
-    assert!(client.message(&["large@restante.test"], &lines(MIB)).await.starts_with("250 "));
-    let reply = client.message(&["large@restante.test"], &lines(MIB + 1)).await;
+    assert!(client.message(&["large@restante.example.com"], &lines(MIB)).await.starts_with("250 "));
+    let reply = client.message(&["large@restante.example.com"], &lines(MIB + 1)).await;
     assert_eq!(reply, "552 5.3.4 Message too large\r\n");
-    let reply = client.message(&["large@restante.test"], &lines(5 * MIB)).await;
+    let reply = client.message(&["large@restante.example.com"], &lines(5 * MIB)).await;
     assert_eq!(reply, "552 5.3.4 Message too large\r\n");
     let declared = format!("MAIL FROM:<app@sender.example> SIZE={}", MIB + 1);
     assert_eq!(client.command(&declared).await, "552 5.3.4 Message too large\r\n");
-    let stored = server.messages("large@restante.test").await;
+    let stored = server.messages("large@restante.example.com").await;
     assert_eq!(stored.iter().map(Vec::len).collect::<Vec<_>>(), [1024 * 1024]);
 }
 
@@ -79,9 +79,9 @@ async fn past_the_memory_budget_a_socket_is_not_read() {
     let (mut first, mut second, mut small) = (server.greeted().await, server.greeted().await, server.greeted().await);
     let message = lines(16 * MIB);
     let (begin, rest) = message.split_at(8 * 1024 * 1024);
-    first.begin_message(&["first@restante.test"]).await;
+    first.begin_message(&["first@restante.example.com"]).await;
     first.send(begin).await;
-    second.begin_message(&["second@restante.test"]).await;
+    second.begin_message(&["second@restante.example.com"]).await;
     let sending = async {
         second.send(format!("{message}\r\n.\r\n")).await;
         second.reply().await
@@ -92,7 +92,7 @@ async fn past_the_memory_budget_a_socket_is_not_read() {
         assert_eq!(server.message_count().await, 0);
         first.send(format!("{rest}\r\n.\r\n")).await;
         assert!(first.reply().await.starts_with("250 "));
-        assert_eq!(server.messages("second@restante.test").await.len(), 0);
+        assert_eq!(server.messages("second@restante.example.com").await.len(), 0);
     };
     let (reply, ()) = tokio::join!(sending, finishing);
     assert!(reply.starts_with("250 "), "{reply}");
@@ -109,7 +109,7 @@ async fn many_large_messages_at_once_all_arrive() {
     let message = lines(MIB);
     let clients = (0..20).map(|_| async {
         let mut client = server.greeted().await;
-        client.message(&["many@restante.test"], &message).await
+        client.message(&["many@restante.example.com"], &message).await
     });
     for reply in futures_util::future::join_all(clients).await {
         assert!(reply.starts_with("250 "), "{reply}");
@@ -121,7 +121,7 @@ async fn many_large_messages_at_once_all_arrive() {
 async fn a_client_that_hangs_up_in_the_data_leaves_nothing() {
     let server = Server::with(|settings| settings.limits.smtp_connections = 1).await;
     let mut client = server.greeted().await;
-    client.begin_message(&["gone@restante.test"]).await;
+    client.begin_message(&["gone@restante.example.com"]).await;
     client.send("half a message\r\n").await;
     drop(client);
     until_greeted(&server).await;

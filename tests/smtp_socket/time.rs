@@ -52,7 +52,7 @@ async fn a_command_must_be_complete_in_time() {
 async fn a_message_that_takes_too_long_is_given_up() {
     let server = Server::start().await;
     let mut client = server.greeted().await;
-    client.begin_message(&["slow@restante.test"]).await;
+    client.begin_message(&["slow@restante.example.com"]).await;
     let ended = async {
         // Never idle, and never complete.
         loop {
@@ -78,9 +78,9 @@ async fn a_slow_sender_loses_its_memory_to_those_who_wait() {
     })
     .await;
     let (mut slow, mut good) = (server.greeted().await, server.greeted().await);
-    slow.begin_message(&["slow@restante.test"]).await;
+    slow.begin_message(&["slow@restante.example.com"]).await;
     slow.send("x".repeat(100_000)).await;
-    good.begin_message(&["good@restante.test"]).await;
+    good.begin_message(&["good@restante.example.com"]).await;
     let started = server.clock.now();
     let line = format!("{}\r\n", "y".repeat(998));
     let sending = good.send(line.repeat(2_000));
@@ -112,14 +112,14 @@ async fn a_stop_ends_idle_sessions_and_takes_no_new_ones() {
 async fn a_stop_lets_a_message_finish() {
     let server = Server::start().await;
     let mut client = server.greeted().await;
-    client.begin_message(&["last@restante.test"]).await;
+    client.begin_message(&["last@restante.example.com"]).await;
     client.send("the first half\r\n").await;
     server.begin_stop();
     client.send("the second half\r\n.\r\n").await;
     assert!(client.reply().await.starts_with("250 "));
     assert_eq!(client.reply().await, STOPPING);
     drop(client);
-    assert_eq!(server.messages("last@restante.test").await, [b"the first half\r\nthe second half\r\n"]);
+    assert_eq!(server.messages("last@restante.example.com").await, [b"the first half\r\nthe second half\r\n"]);
     server.ended().await;
 }
 
@@ -127,7 +127,7 @@ async fn a_stop_lets_a_message_finish() {
 async fn what_is_not_done_within_the_grace_is_cut_off() {
     let server = Server::start().await;
     let mut client = server.greeted().await;
-    client.begin_message(&["never@restante.test"]).await;
+    client.begin_message(&["never@restante.example.com"]).await;
     client.send("half a message\r\n").await;
     server.begin_stop();
     assert!(server.passing(GRACE, client.is_closed()).await);

@@ -16,11 +16,11 @@ async fn tls_1_2_and_1_3_are_spoken() {
     for (version, spoken) in [(&TLS12, ProtocolVersion::TLSv1_2), (&TLS13, ProtocolVersion::TLSv1_3)] {
         let mut client = server.greeted().await.start_tls(&[version]).await;
         assert_eq!(client.protocol_version(), spoken);
-        assert!(client.message(&["tls@restante.test"], "x").await.starts_with("250 "));
+        assert!(client.message(&["tls@restante.example.com"], "x").await.starts_with("250 "));
         assert!(client.command("QUIT").await.starts_with("221 "));
         assert!(client.is_closed().await);
     }
-    assert_eq!(server.messages("tls@restante.test").await.len(), 2);
+    assert_eq!(server.messages("tls@restante.example.com").await.len(), 2);
     assert_eq!(server.tls_versions("tls").await, ["TLSv1.2", "TLSv1.3"]);
 }
 
@@ -97,7 +97,7 @@ async fn the_second_listener_begins_with_tls() {
     let extensions = client.command("EHLO client.example").await;
     assert!(extensions.contains("AUTH PLAIN LOGIN") && !extensions.contains("STARTTLS"), "{extensions}");
     assert!(client.command("STARTTLS").await.starts_with("503 "));
-    assert!(client.message(&["tls@restante.test"], "x").await.starts_with("250 "));
+    assert!(client.message(&["tls@restante.example.com"], "x").await.starts_with("250 "));
     assert!(client.command("QUIT").await.starts_with("221 "));
     assert!(client.is_closed().await);
     let trace: String = server.database().query_row("SELECT trace FROM contents", [], |row| row.get(0)).unwrap();

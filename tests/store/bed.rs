@@ -108,7 +108,7 @@ impl Bed {
     }
 
     pub fn policy(&self, now: Timestamp) -> Policy {
-        let mail_domain = Domain::parse("restante.test").unwrap();
+        let mail_domain = Domain::parse("restante.example.com").unwrap();
         Policy { now, lifetime: HOUR, inbox_messages: FULL, default_project: self.default_project, mail_domain }
     }
 

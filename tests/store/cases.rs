@@ -88,7 +88,7 @@ impl<'a> Database<'a> {
                 delivery
             }
             MailFrom::Service { report: false } => {
-                let to = EmailAddress::parse("a@restante.test").unwrap();
+                let to = EmailAddress::parse("a@restante.example.com").unwrap();
                 let (item, project) = (OutgoingId::generate(), self.bed.default_project);
                 let sent = NewOutgoing::delivered(item, project, id("sender"), &to, String::new(), String::new());
                 Delivery { outgoing: Some(OutgoingChange::Add(sent)), ..own(None, plain) }

@@ -142,7 +142,7 @@ def test_a_client_without_an_address_starts_a_server_and_stops_it(watched: Watch
         inbox = client.create_inbox()
         mail(client.smtp, inbox.address, "Hello")
         assert inbox.wait_for_message().subject == "Hello"
-        assert client.mail_domain == "restante.test"
+        assert client.mail_domain == "restante.example.com"
     watched.wait_until_ended()
 
 

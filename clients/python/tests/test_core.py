@@ -17,7 +17,12 @@ from restante._waits import Wait
 from restante.model import InboxData, MessageData
 
 T = TypeVar("T")
-INBOX = {"id": "k3v9", "address": "k3v9@restante.test", "kind": "temporary", "created_at": "2026-11-20T09:30:00.123Z"}
+INBOX = {
+    "id": "k3v9",
+    "address": "k3v9@restante.example.com",
+    "kind": "temporary",
+    "created_at": "2026-11-20T09:30:00.123Z",
+}
 
 
 def reply(status: int, body: Any = None, **headers: str) -> Reply:

@@ -106,7 +106,7 @@ def test_it(restante_inbox):
 """,
         "--strict-markers",
     )
-    result.stdout.fnmatch_lines(["E*No message arrived at *@restante.test within 0.1 s.*"])
+    result.stdout.fnmatch_lines(["E*No message arrived at *@restante.example.com within 0.1 s.*"])
 
 
 def test_the_environment_comes_before_the_ini_file(
@@ -180,10 +180,10 @@ def test_the_report_of_a_failed_test_has_its_mail(run: Run) -> None:
     result.stdout.fnmatch_lines(
         [
             ">   *restante_inbox.wait_for_message(*",
-            'E   *WaitTimeoutError: No message with subject "confirm" arrived at *@restante.test within 0.2 s.',
+            'E   *WaitTimeoutError: No message with subject "confirm" arrived at *@restante.example.com within 0.2 s.',
             'E   *A message arrived, but it does not match the filters (subject): "Welcome to the shop" from shop@app*',
             "*- mail of this test -*",
-            "*@restante.test: 1 message",
+            "*@restante.example.com: 1 message",
             '  "Welcome to the shop" from shop@app.example at *',
             "    code 482913",
             "    link https://app.example/confirm?token=abc",
@@ -207,7 +207,7 @@ def test_the_report_says_why_nothing_came(run: Run) -> None:
 def test_nothing_came(restante_inbox):
     assert restante_inbox.messages(), "no mail"
 """)
-    result.stdout.fnmatch_lines(["*@restante.test: no messages", "  Nothing has connected over SMTP since *"])
+    result.stdout.fnmatch_lines(["*@restante.example.com: no messages", "  Nothing has connected over SMTP since *"])
 
 
 def test_pytest_html_gets_the_mail(run: Run, pytester: pytest.Pytester) -> None:

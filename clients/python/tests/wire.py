@@ -4,7 +4,7 @@ MESSAGE = {
     "id": "m1",
     "inbox_id": "k3v9",
     "from": "shop@app.example",
-    "to": "k3v9@restante.test",
+    "to": "k3v9@restante.example.com",
     "subject": "Welcome",
     "text": "",
     "html": "",

@@ -50,7 +50,7 @@ export class Restante implements AsyncDisposable {
     if (apiKey === undefined) {
       throw new RestanteError(`RESTANTE_API_KEY is not set. The server at ${url} printed a key at its first start.`);
     }
-    const mailDomain = options.mailDomain ?? variable("RESTANTE_MAIL_DOMAIN") ?? "restante.test";
+    const mailDomain = options.mailDomain ?? variable("RESTANTE_MAIL_DOMAIN") ?? "restante.example.com";
     const http = new Http(url, checkedKey(apiKey), timeout, logOfRun(url));
     return new Restante(url, smtp, mailDomain, { http, timeout, hooks });
   }

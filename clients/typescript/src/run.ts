@@ -31,7 +31,8 @@ export function serverForRun(): ServerAddress {
   const url = variable("RESTANTE_URL");
   if (url !== undefined) {
     const apiKey = variable("RESTANTE_API_KEY") ?? "";
-    return { url, apiKey, smtp: smtpAddress(url), mailDomain: variable("RESTANTE_MAIL_DOMAIN") ?? "restante.test" };
+    const mailDomain = variable("RESTANTE_MAIL_DOMAIN") ?? "restante.example.com";
+    return { url, apiKey, smtp: smtpAddress(url), mailDomain };
   }
   const server = serverOfProcess(process.pid);
   process.env.RESTANTE_URL = server.url;

@@ -13,7 +13,7 @@ export interface RestanteOptions {
   timeout?: number | undefined;
   /** The SMTP server, `RESTANTE_SMTP` as `HOST:PORT`; by default port 1025 of the server's host. */
   smtp?: SmtpAddress | undefined;
-  /** The server's mail domain, `RESTANTE_MAIL_DOMAIN`; by default `restante.test`. */
+  /** The server's mail domain, `RESTANTE_MAIL_DOMAIN`; by default `restante.example.com`. */
   mailDomain?: string | undefined;
 }
 

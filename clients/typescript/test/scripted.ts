@@ -44,7 +44,7 @@ export async function scriptedAt(port: number, ...answers: Scripted[]): Promise<
 /** An inbox as returned by the server. */
 export const INBOX = {
   id: "k3v9w0qdm4xt2p7h",
-  address: "k3v9w0qdm4xt2p7h@restante.test",
+  address: "k3v9w0qdm4xt2p7h@restante.example.com",
   kind: "temporary",
   created_at: "2026-11-20T09:30:00.123Z",
   expires_at: "2026-11-20T10:30:00.123Z",

@@ -39,7 +39,7 @@ test("an option comes before the environment", async () => {
 
 test("without more, mail goes to port 1025 of the server's host", async () => {
   const restante = await Restante.connect({ url: "http://mail.example:8025", apiKey: "rst_live_a" });
-  expect(restante).toMatchObject({ smtp: { host: "mail.example", port: 1025 }, mailDomain: "restante.test" });
+  expect(restante).toMatchObject({ smtp: { host: "mail.example", port: 1025 }, mailDomain: "restante.example.com" });
 });
 
 test("a server without a key is an error that names the variable", async () => {

@@ -165,7 +165,7 @@ impl Example for Explanation {
                 reply: "550 5.6.11 Bare CR or LF in the message".to_owned(),
             }],
             similar: vec![Similar {
-                address: "k3v8w0qdm4xt2p7h@restante.test".to_owned(),
+                address: "k3v8w0qdm4xt2p7h@restante.example.com".to_owned(),
                 messages: 1,
                 last_received_at: noon(),
             }],

@@ -45,7 +45,7 @@ impl Example for Inbox {
     fn example() -> Self {
         Self {
             id: "k3v9w0qdm4xt2p7h".to_owned(),
-            address: "k3v9w0qdm4xt2p7h@restante.test".to_owned(),
+            address: "k3v9w0qdm4xt2p7h@restante.example.com".to_owned(),
             kind: InboxKind::Temporary,
             created_at: "2026-11-20T09:30:00.123Z".to_owned(),
             expires_at: Some("2026-11-20T10:30:00.123Z".to_owned()),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct FindInboxQuery {
     /// The full recipient address.
-    #[schemars(length(min = 1), extend("example" = "k3v9w0qdm4xt2p7h@restante.test"))]
+    #[schemars(length(min = 1), extend("example" = "k3v9w0qdm4xt2p7h@restante.example.com"))]
     pub address: String,
 }
 

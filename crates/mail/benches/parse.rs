@@ -13,7 +13,7 @@ fn main() {
     divan::main();
 }
 
-const HEAD: &str = "From: Shop <app@shop.test>\r\nTo: a@restante.test\r\nSubject: Your code\r\n\
+const HEAD: &str = "From: Shop <app@shop.test>\r\nTo: a@restante.example.com\r\nSubject: Your code\r\n\
     Message-ID: <1@shop.test>\r\nDate: Fri, 20 Nov 2026 09:30:00 +0000\r\nMIME-Version: 1.0\r\n";
 const PLAIN: &str = "Content-Type: text/plain; charset=utf-8\r\n\r\n";
 const HTML: &str = "Content-Type: text/html; charset=utf-8\r\n\r\n";

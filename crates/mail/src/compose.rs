@@ -135,12 +135,12 @@ mod tests {
         {
             let draft = Draft {
                 from: "a@shop.example",
-                to: "b@restante.test",
+                to: "b@restante.example.com",
                 subject,
                 text: "Hello",
                 html: "",
                 date: "Thu, 01 Jan 1970 00:00:00 +0000",
-                message_id: "<1@restante.test>",
+                message_id: "<1@restante.example.com>",
                 in_reply_to: None,
             };
             let message = compose(&draft).unwrap();

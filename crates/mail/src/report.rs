@@ -157,13 +157,13 @@ mod tests {
             ..FailedRecipient::default()
         };
         let report = Report {
-            mail_domain: &Domain::parse("restante.test").unwrap(),
+            mail_domain: &Domain::parse("restante.example.com").unwrap(),
             to: "app@client.example",
             header: b"From: a\r\n",
             message_id: None,
             text: "It failed.\r\n",
             arrived_at: "Fri, 20 Nov 2026 09:30:00 +0000",
-            recipients: &[recipient("a@restante.test"), recipient("b@restante.test")],
+            recipients: &[recipient("a@restante.example.com"), recipient("b@restante.example.com")],
             id: "1",
             date: "Fri, 20 Nov 2026 09:30:01 +0000",
         };
@@ -176,7 +176,7 @@ mod tests {
         let fields = String::from_utf8_lossy(fields.contents());
         for address in ["a", "b"] {
             let group = format!(
-                "\r\n\r\nFinal-Recipient: rfc822; {address}@restante.test\r\nAction: failed\r\nStatus: 5.1.1\r\n"
+                "\r\n\r\nFinal-Recipient: rfc822; {address}@restante.example.com\r\nAction: failed\r\nStatus: 5.1.1\r\n"
             );
             assert!(fields.contains(&group), "{fields}");
         }

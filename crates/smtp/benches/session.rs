@@ -26,8 +26,8 @@ fn message(sentences: usize) -> Vec<u8> {
 #[divan::bench(args = [62, 460])]
 fn session(bencher: Bencher<'_, '_>, sentences: usize) {
     let config = Arc::new(SessionConfig {
-        mail_domain: Domain::parse("restante.test").unwrap(),
-        host_name: "restante.test".to_owned(),
+        mail_domain: Domain::parse("restante.example.com").unwrap(),
+        host_name: "restante.example.com".to_owned(),
         message_size: 25 << 20,
         recipients: 100,
         command_line: 2_048,
@@ -39,8 +39,13 @@ fn session(bencher: Bencher<'_, '_>, sentences: usize) {
     bencher.counter(BytesCount::of_slice(&message)).bench_local(|| {
         let mut session = Session::new(Arc::clone(&config), Transport { encrypted: false, loopback: true });
         let mut replies = 0;
-        let commands: [&[u8]; 5] =
-            [b"EHLO a\r\n", b"MAIL FROM:<a@b.test>\r\n", b"RCPT TO:<c@restante.test>\r\n", b"DATA\r\n", &message];
+        let commands: [&[u8]; 5] = [
+            b"EHLO a\r\n",
+            b"MAIL FROM:<a@b.test>\r\n",
+            b"RCPT TO:<c@restante.example.com>\r\n",
+            b"DATA\r\n",
+            &message,
+        ];
         answer(&mut session, &mut replies);
         for command in commands {
             // In pieces, as a socket returns them.

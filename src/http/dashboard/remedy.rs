@@ -109,10 +109,10 @@ mod tests {
 
     #[test]
     fn a_refused_relay_names_both_domains() {
-        let domain = Domain::parse("restante.test").unwrap();
+        let domain = Domain::parse("restante.example.com").unwrap();
         let line = remedy(&refused("relay_not_permitted", "<a@elsewhere.example>"), &domain);
-        assert!(line.contains("@restante.test") && line.contains("@elsewhere.example"), "{line}");
-        assert!(remedy(&refused("relay_not_permitted", "<nonsense>"), &domain).contains("@restante.test"));
+        assert!(line.contains("@restante.example.com") && line.contains("@elsewhere.example"), "{line}");
+        assert!(remedy(&refused("relay_not_permitted", "<nonsense>"), &domain).contains("@restante.example.com"));
         assert_eq!(remedy(&refused("another", ""), &domain), "See the reply.");
         assert!(remedy(&refused("bounced_on_request", ""), &domain).starts_with("A test has injected this fault."));
     }

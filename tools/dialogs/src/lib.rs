@@ -14,7 +14,7 @@ use restante_smtp::{Refusal, RequestedReply};
 pub use session_peer::{Cut, SessionPeer};
 
 /// The domain for which mail is accepted in dialogs.
-pub const MAIL_DOMAIN: &str = "restante.test";
+pub const MAIL_DOMAIN: &str = "restante.example.com";
 /// The password that opens a project in dialogs.
 pub const API_KEY: &str = "rst_live_0123456789abcdef";
 

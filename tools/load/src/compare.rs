@@ -76,8 +76,8 @@ fn measure(options: &Compare, subject: Subject<'_>, sessions: usize, new_inboxes
         Subject::Restante(program) => Server::start(&options.place, program, &[]),
     };
     runtime().block_on(async {
-        let rotation = || Recipients::rotation(INBOXES, "restante.test");
-        let recipients = if new_inboxes { Recipients::new_inboxes("restante.test") } else { rotation() };
+        let rotation = || Recipients::rotation(INBOXES, "restante.example.com");
+        let recipients = if new_inboxes { Recipients::new_inboxes("restante.example.com") } else { rotation() };
         if !new_inboxes {
             // The inboxes exist before the measurement starts.
             Run::new(&Traffic::count(sessions, INBOXES), server.smtp.clone(), rotation()).send(Vec::new()).await;

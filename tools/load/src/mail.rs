@@ -54,7 +54,7 @@ fn plain(size: usize) -> String {
 
 fn head() -> String {
     format!(
-        "From: Shop <app@shop.test>\r\nTo: You <you@restante.test>\r\n{SUBJECT}{:0DIGITS$}\r\n\
+        "From: Shop <app@shop.test>\r\nTo: You <you@restante.example.com>\r\n{SUBJECT}{:0DIGITS$}\r\n\
          Message-ID: <load@shop.test>\r\nDate: Fri, 20 Nov 2026 09:30:00 +0000\r\nMIME-Version: 1.0\r\n\
          Content-Type: text/plain; charset=utf-8\r\n\r\n",
         0

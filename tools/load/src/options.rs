@@ -105,7 +105,7 @@ pub(crate) struct Ingest {
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) smtp: Option<String>,
     /// The domain for which the server accepts mail.
-    #[arg(long, default_value = "restante.test")]
+    #[arg(long, default_value = "restante.example.com")]
     pub(crate) domain: String,
     /// Waits for every message, with one request after the other for each session.
     #[arg(long)]

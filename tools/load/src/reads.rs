@@ -27,7 +27,7 @@ async fn measure(options: &Reads) -> bool {
     let server = Server::start(&options.program.place, &options.program.restante, &[]);
     let inboxes = options.messages.div_ceil(MESSAGES_AN_INBOX);
     let traffic = Traffic::count(SESSIONS, options.messages);
-    let recipients = Recipients::rotation(inboxes, "restante.test");
+    let recipients = Recipients::rotation(inboxes, "restante.example.com");
     let outcome = Run::new(&traffic, server.smtp.clone(), recipients.clone()).send(Vec::new()).await.outcome();
     println!("{} messages held", grouped(outcome.taken as f64));
 

@@ -87,7 +87,7 @@ impl Follower {
     }
 
     fn address(&self) -> String {
-        format!("{}@restante.test", self.inbox)
+        format!("{}@restante.example.com", self.inbox)
     }
 
     /// The time when each message arrived, until all sent messages have arrived.

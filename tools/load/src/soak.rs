@@ -26,7 +26,7 @@ async fn measure(options: &Soak) -> bool {
     let server = Arc::new(Server::start(place, program, &["--inbox-lifetime", &options.inbox_lifetime]));
     let watch = tokio::spawn(watch(Arc::clone(&server), options.minutes));
     let traffic = Traffic { rate: Some(options.rate), ..Traffic::flat_out(SESSIONS, options.minutes * 60) };
-    let recipients = Recipients::new_inboxes("restante.test");
+    let recipients = Recipients::new_inboxes("restante.example.com");
     let sending = Run::new(&traffic, server.smtp.clone(), recipients).send(Vec::new()).await;
     report(options, &sending, &watch.await.unwrap())
 }

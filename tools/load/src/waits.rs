@@ -30,7 +30,7 @@ async fn measure(options: &Waits) -> bool {
     let server = Server::start_on(place, program, data, &[]);
     let key = |inbox: usize| keys[inbox / WAITS_A_KEY].as_str();
     let inboxes = create_inboxes(&server.http, (0..options.waits).map(key)).await;
-    let addresses: Vec<String> = inboxes.iter().map(|inbox| format!("{inbox}@restante.test")).collect();
+    let addresses: Vec<String> = inboxes.iter().map(|inbox| format!("{inbox}@restante.example.com")).collect();
 
     let (before, started) = (server.process().resident(), Instant::now());
     let mut waiting = open(&server, &inboxes, key).await;

@@ -23,9 +23,9 @@ use tower::ServiceExt;
 use crate::postgres::TestDatabase;
 
 /// The domain of every inbox in the tests.
-pub const MAIL_DOMAIN: &str = "restante.test";
+pub const MAIL_DOMAIN: &str = "restante.example.com";
 /// The base URL of the router.
-pub const BASE_URL: &str = "http://restante.test:8025";
+pub const BASE_URL: &str = "http://restante.example.com:8025";
 /// The start time of every test: 2026-11-20T09:30:00.123Z.
 pub const START: Timestamp = Timestamp::from_millis(1_795_167_000_123);
 

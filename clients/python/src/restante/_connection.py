@@ -43,7 +43,7 @@ def connect(url: str | None, api_key: str | None, timeout: float | None, server:
     if not all("!" <= character <= "~" for character in api_key):
         raise RestanteError("RESTANTE_API_KEY contains a space or another character that no key has")
     if url and server is None:
-        domain = os.environ.get("RESTANTE_MAIL_DOMAIN") or "restante.test"
+        domain = os.environ.get("RESTANTE_MAIL_DOMAIN") or "restante.example.com"
         return Connection(_checked(url), _Secret(api_key), seconds, _smtp(url), domain)
     server = server or Server(api_key=api_key)
     started = server.started

@@ -5,8 +5,8 @@ use crate::reply::RefusedPath;
 
 fn session() -> Session {
     let config = SessionConfig {
-        mail_domain: Domain::parse("restante.test").unwrap(),
-        host_name: "mx.restante.test".to_owned(),
+        mail_domain: Domain::parse("restante.example.com").unwrap(),
+        host_name: "mx.restante.example.com".to_owned(),
         message_size: 1_000,
         recipients: 10,
         command_line: 100,
@@ -40,7 +40,7 @@ fn run(session: &mut Session, bytes: &str) -> (Vec<Reply>, Vec<Event>) {
 }
 
 const DATA: &str =
-    "EHLO client.example\r\nMAIL FROM:<a@client.example> SIZE=700\r\nRCPT TO:<x@restante.test>\r\nDATA\r\n";
+    "EHLO client.example\r\nMAIL FROM:<a@client.example> SIZE=700\r\nRCPT TO:<x@restante.example.com>\r\nDATA\r\n";
 
 #[test]
 fn progress_is_known_while_a_message_comes() {
@@ -63,7 +63,7 @@ fn the_envelope_has_how_the_message_came() {
     let mut session = session();
     run(&mut session, "EHLO client.example\r\nAUTH PLAIN AHVzZXIAcGFzcw==\r\n");
     let (_, events) =
-        run(&mut session, "MAIL FROM:<> BODY=8BITMIME\r\nRCPT TO:<x@restante.test>\r\nDATA\r\nhi\r\n.\r\n");
+        run(&mut session, "MAIL FROM:<> BODY=8BITMIME\r\nRCPT TO:<x@restante.example.com>\r\nDATA\r\nhi\r\n.\r\n");
     let Some(Event::Deliver(envelope, message)) = events.last() else { panic!("{events:?}") };
     assert_eq!((envelope.protocol(), &*envelope.client_name), ("ESMTPA", "client.example"));
     assert!(envelope.authenticated && envelope.reverse_path.is_null());

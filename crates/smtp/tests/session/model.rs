@@ -32,8 +32,8 @@ pub(crate) fn conditions() -> Conditions {
         command_line: COMMAND_LINE,
         refused: vec![
             refused(Question::Sender, "short@client.example", Refusal::DiskShort),
-            refused(Question::Recipient, "full@restante.test", Refusal::InboxFull),
-            refused(Question::Message, "broken@restante.test", Refusal::StoreFailure),
+            refused(Question::Recipient, "full@restante.example.com", Refusal::InboxFull),
+            refused(Question::Message, "broken@restante.example.com", Refusal::StoreFailure),
         ],
         ..Conditions::default()
     }
@@ -42,7 +42,7 @@ pub(crate) fn conditions() -> Conditions {
 /// The behaviour of a server that receives these bytes.
 pub(crate) fn run(bytes: &[u8]) -> Outcome {
     let mut server = Model { rest: bytes, ..Model::default() };
-    server.say("220 mx.restante.test");
+    server.say("220 mx.restante.example.com");
     while !server.closed {
         let Some(line) = server.line() else { break };
         server.command(&line);
@@ -110,7 +110,7 @@ impl Model<'_> {
             "RCPT" | "DATA" if !in_transaction => self.say("503 5.5.1"),
             "EHLO" if argument.is_empty() => self.say("501 5.5.4"),
             "EHLO" => self.hello("250 AUTH"),
-            "HELO" => self.hello("250 mx.restante.test"),
+            "HELO" => self.hello("250 mx.restante.example.com"),
             "MAIL" => self.mail(argument),
             "RCPT" => self.rcpt(argument),
             "DATA" => self.data(),
@@ -157,7 +157,7 @@ impl Model<'_> {
             "TO:<x@elsewhere.example>" => "550 5.7.1",
             "TO:<malformed" => "553 5.1.3",
             _ if self.recipients.len() == RECIPIENTS => "452 4.5.3",
-            "TO:<full@restante.test>" => "452 4.2.2",
+            "TO:<full@restante.example.com>" => "452 4.2.2",
             path => {
                 self.recipients.push(path.trim_start_matches("TO:").to_owned());
                 return self.say("250 2.1.5");
@@ -201,7 +201,7 @@ impl Model<'_> {
             self.say("550 5.6.11");
         } else if has_long_line {
             self.say("552 5.6.0");
-        } else if first == "<broken@restante.test>" {
+        } else if first == "<broken@restante.example.com>" {
             self.say("451 4.3.0");
         } else {
             self.deliveries.push(Delivery { envelope, message });

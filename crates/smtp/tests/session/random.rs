@@ -24,11 +24,11 @@ const COMMANDS: [&str; 26] = [
     "MAIL FROM:<short@client.example>",
     "MAIL FROM:<a@client.example> SIZE=61",
     "MAIL FROM:<malformed",
-    "RCPT TO:<x@restante.test>",
-    "RCPT TO:<x@restante.test>",
-    "RCPT TO:<y@restante.test>",
-    "RCPT TO:<full@restante.test>",
-    "RCPT TO:<broken@restante.test>",
+    "RCPT TO:<x@restante.example.com>",
+    "RCPT TO:<x@restante.example.com>",
+    "RCPT TO:<y@restante.example.com>",
+    "RCPT TO:<full@restante.example.com>",
+    "RCPT TO:<broken@restante.example.com>",
     "RCPT TO:<x@elsewhere.example>",
     "RCPT TO:<malformed",
     "DATA",
@@ -82,7 +82,7 @@ fn the_session_answers_as_the_model_does() {
 fn sessions() -> impl Strategy<Value = Vec<u8>> {
     let command = prop::sample::select(&COMMANDS[..]).prop_map(|command| format!("{command}\r\n"));
     let bytes = prop::sample::select(&BYTES[..]).prop_map(str::to_owned);
-    let transaction = Just("MAIL FROM:<a@client.example>\r\nRCPT TO:<x@restante.test>\r\nDATA\r\n".to_owned());
+    let transaction = Just("MAIL FROM:<a@client.example>\r\nRCPT TO:<x@restante.example.com>\r\nDATA\r\n".to_owned());
     let fragment = prop_oneof![6 => command, 4 => bytes, 1 => transaction];
     let start = prop_oneof![4 => Just("EHLO client.example\r\n"), 1 => Just("")];
     (start, prop::collection::vec(fragment, 1..40))
