@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod action;
 mod backup;
 mod client;
 mod crowd;
@@ -18,6 +19,7 @@ mod log;
 mod mail_clients;
 mod mcp;
 mod metrics;
+mod monitoring;
 mod outgoing;
 mod postfix;
 mod power;
