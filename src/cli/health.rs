@@ -34,7 +34,7 @@ struct Unhealthy {
 /// # Errors
 /// [`CliError`] if the service does not return 200 in time.
 pub(super) fn run(flags: &HealthFlags) -> Result<(), CliError> {
-    let url = &flags.url;
+    let url = flags.url.clone();
     let agent = ureq::Agent::config_builder().timeout_global(Some(WITHIN)).max_redirects(0).build().new_agent();
     match agent.get(format!("{url}/v1/health")).call() {
         Ok(answer) if answer.status() == 200 => Ok(()),

@@ -110,7 +110,8 @@ fn a_variable_is_as_good_as_a_flag() {
 fn an_empty_variable_is_an_absent_one() {
     let data_dir = tempfile::tempdir().unwrap();
     let mut serve = serve(data_dir.path());
-    for name in ["BASE_URL", "TRUSTED_PROXY", "API_KEY", "ADMIN_TOKEN", "TLS_CERT", "SMTPS_LISTEN", "RELAY", "MAX_BODY"] {
+    for name in ["BASE_URL", "TRUSTED_PROXY", "API_KEY", "ADMIN_TOKEN", "TLS_CERT", "SMTPS_LISTEN", "RELAY", "MAX_BODY"]
+    {
         serve.env(format!("RESTANTE_{name}"), "");
     }
     assert!(Server::spawn(&mut serve).made_key().is_some());
