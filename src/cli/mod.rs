@@ -1,6 +1,6 @@
 //! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
-//! its database; `inbox`, `messages`, `wait`, `explain`, `fault`, `health` and `sendmail` are clients for shell
-//! scripts, and `mcp` for coding agents.
+//! its database; `inbox`, `messages`, `message`, `watch`, `wait`, `send`, `explain`, `fault`, `open`, `health` and
+//! `sendmail` are clients for shell scripts and people, and `mcp` for coding agents.
 
 mod backup;
 mod client;
@@ -11,31 +11,35 @@ mod descriptors;
 mod error;
 mod explain;
 mod fault;
-mod flags;
 mod greeting;
 mod health;
 mod inbox;
 mod logging;
 mod manual;
 mod mcp;
+mod message;
 mod messages;
 mod migrate;
+mod open;
 mod outgoing;
 mod output;
 mod project;
 #[cfg(test)]
 mod reference;
+mod send;
 mod sendmail;
 mod serve;
-mod settings;
 mod stop;
 mod wait;
+mod watch;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::builder::Resettable;
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::causes::with_causes;
+use crate::config::Settings;
 use error::CliError;
 
 /// Temporary inboxes for automated end-to-end tests
@@ -47,14 +51,14 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Most flags have an environment variable; see `restante COMMAND --help`.
+Every flag that is a setting has an environment variable; see `restante COMMAND --help`.
 Exit codes: 0 success; 1 a wait found no message, or the command failed; 2 wrong usage, or a failed request.
 `restante sendmail` uses sendmail's exit codes.";
 
 #[derive(Subcommand)]
 enum Command {
     /// Run the service
-    Serve(Box<flags::ServeFlags>),
+    Serve(Box<Settings>),
     /// Manage projects and their API keys in the database
     Project(project::ProjectCommand),
     /// Update the schema of a database
@@ -69,8 +73,14 @@ enum Command {
     Inbox(inbox::InboxCommand),
     /// List the messages of an inbox, newest first
     Messages(messages::MessagesFlags),
+    /// Print a message, its source, its HTML or an attachment
+    Message(message::MessageFlags),
+    /// Print the messages of the project as they arrive
+    Watch(watch::WatchFlags),
     /// Wait for a message and print it, its code, or one of its links
     Wait(wait::WaitFlags),
+    /// Send a message from an inbox
+    Send(send::SendFlags),
     /// Explain why a message did not arrive
     Explain(explain::ExplainFlags),
     /// Inject SMTP faults for an inbox, or list them
@@ -79,6 +89,8 @@ enum Command {
     Sendmail(sendmail::SendmailFlags),
     /// Run an MCP server over stdio, for a coding agent
     Mcp(mcp::McpFlags),
+    /// Open the dashboard in the browser, or print its address
+    Open(open::OpenFlags),
     /// Check that the service is healthy
     Health(health::HealthFlags),
     /// Print a completion script for a shell
@@ -93,7 +105,8 @@ enum Command {
 /// requests; for `sendmail` those of sysexits.h.
 #[must_use]
 pub fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let matches = without_empty_variables(Cli::command()).try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return show_usage(&error),
     };
@@ -106,16 +119,27 @@ pub fn run() -> ExitCode {
         Command::Outgoing(command) => outgoing::run(&command),
         Command::Inbox(command) => inbox::run(&command),
         Command::Messages(flags) => messages::run(&flags),
+        Command::Message(flags) => message::run(&flags),
+        Command::Watch(flags) => watch::run(&flags),
         Command::Wait(flags) => wait::run(&flags),
+        Command::Send(flags) => send::run(&flags),
         Command::Explain(flags) => explain::run(&flags),
         Command::Fault(flags) => fault::run(&flags),
         Command::Sendmail(flags) => sendmail::run(&flags),
         Command::Mcp(flags) => mcp::run(&flags),
+        Command::Open(flags) => open::run(&flags),
         Command::Health(flags) => health::run(&flags),
         Command::Completions(flags) => manual::completions(&flags, Cli::command()),
         Command::Man(flags) => manual::man(&flags, Cli::command()),
     };
     result.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
+}
+
+/// An empty variable counts as an absent one, because compose files and workflows pass an absent variable like that.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |flag: &Arg| flag.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+    let command = command.mut_args(|flag| if is_empty(&flag) { flag.env(Resettable::Reset) } else { flag });
+    command.mut_subcommands(without_empty_variables)
 }
 
 /// Prints the help, the version or what is wrong with the usage.
@@ -140,8 +164,6 @@ fn fail(error: &CliError) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::Arg;
-
     use super::*;
 
     #[test]
@@ -149,19 +171,28 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// Flags of other commands that are settings: where the server is, the key, the data, how long to wait.
+    const SETTINGS: [&str; 8] = ["api-key", "data-dir", "database", "http-listen", "project", "smtp", "timeout", "url"];
+
     #[test]
-    fn every_flag_has_its_variable() {
-        for flag in Cli::command().get_subcommands().flat_map(all_flags) {
-            let Some(long) = flag.get_long() else { continue };
-            let variable = format!("RESTANTE_{}", long.replace('-', "_").to_uppercase());
-            assert_eq!(flag.get_env().and_then(|name| name.to_str()), Some(variable.as_str()), "--{long}");
+    fn every_setting_has_its_variable_and_nothing_else_has_one() {
+        let command = Cli::command();
+        for subcommand in command.get_subcommands() {
+            for flag in all_flags(subcommand) {
+                let Some(long) = flag.get_long() else { continue };
+                let variable = format!("RESTANTE_{}", long.replace('-', "_").to_uppercase());
+                let is_setting = subcommand.get_name() == "serve" || SETTINGS.contains(&long);
+                let expected = is_setting.then_some(variable.as_str());
+                let found = flag.get_env().and_then(|name| name.to_str());
+                assert_eq!(found, expected, "{} --{long}", subcommand.get_name());
+            }
         }
     }
 
     #[test]
     fn secrets_are_not_shown_in_the_help() {
         for flag in Cli::command().get_subcommands().flat_map(all_flags) {
-            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database" | "from" | "to" | "relay")) {
+            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database" | "relay")) {
                 assert!(flag.is_hide_env_values_set(), "{flag}");
             }
         }
