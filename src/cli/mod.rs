@@ -172,7 +172,8 @@ mod tests {
     }
 
     /// Flags of other commands that are settings: where the server is, the key, the data, how long to wait.
-    const SETTINGS: [&str; 8] = ["api-key", "data-dir", "database", "http-listen", "project", "smtp", "timeout", "url"];
+    const SETTINGS: [&str; 9] =
+        ["api-key", "data-dir", "database", "http-listen", "project", "serve", "smtp", "timeout", "url"];
 
     #[test]
     fn every_setting_has_its_variable_and_nothing_else_has_one() {

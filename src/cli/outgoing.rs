@@ -119,7 +119,7 @@ struct ItemJson<'a> {
     to: &'a str,
     subject: &'a str,
     status: OutgoingStatus,
-    attempts: i64,
+    attempts: u32,
     last_reply: &'a str,
     next_attempt_at: Option<Timestamp>,
     created_at: Timestamp,

@@ -5,6 +5,7 @@
 mod action;
 mod backup;
 mod client;
+mod commands;
 mod crowd;
 mod durability;
 mod examples;
@@ -30,3 +31,4 @@ mod shapes;
 mod start;
 mod stop;
 mod wait;
+mod watch;
