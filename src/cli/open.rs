@@ -1,12 +1,18 @@
 //! `restante open`: opens the dashboard in the browser, or prints its address where there is no browser.
 
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
 use super::client::ServerFlag;
 use super::error::CliError;
 use super::output;
+
+/// Some openers return only when the browser ends. One that still runs after this time has found a browser.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Which server.
 #[derive(Args, Debug)]
@@ -31,7 +37,16 @@ pub(super) fn run(flags: &OpenFlags) -> Result<(), CliError> {
 fn opens(url: &str) -> bool {
     let Some(mut opener) = opener() else { return false };
     let quiet = opener.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    quiet.status().is_ok_and(|status| status.success())
+    let Ok(mut child) = quiet.spawn() else { return false };
+    let started = Instant::now();
+    while started.elapsed() < PATIENCE {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) => thread::sleep(PAUSE),
+            Err(_) => return false,
+        }
+    }
+    true
 }
 
 #[cfg(target_os = "macos")]

@@ -20,9 +20,11 @@ restante sendmail [OPTIONS] RECIPIENT...
        restante sendmail -t [OPTIONS] [RECIPIENT...]
        restante sendmail -bs [--smtp HOST:PORT]";
 
+const EXIT_CODES: &str = "Exit codes: 0 accepted; 64 wrong usage; 69 rejected; 75 temporary failure, try again later.";
+
 /// The recipients and the server. Options of sendmail that have no meaning here are accepted and ignored.
 #[derive(Args, Debug)]
-#[command(override_usage = USAGE_LINES, after_help = "Exit codes: 0 accepted; 64 wrong usage; 69 rejected; 75 temporary failure, try again later.")]
+#[command(override_usage = USAGE_LINES, after_help = EXIT_CODES)]
 pub(super) struct SendmailFlags {
     /// The recipients
     recipients: Vec<String>,
@@ -33,7 +35,7 @@ pub(super) struct SendmailFlags {
     #[arg(short = 'i')]
     keep_dots: bool,
     /// What to do: -bm sends the message (the default), -bs speaks SMTP on standard input and output
-    #[arg(short = 'b', value_name = "MODE", default_value = "m", value_parser = ["m", "s"], hide_possible_values = true)]
+    #[arg(short = 'b', value_name = "MODE", default_value = "m", value_parser = ["m", "s"])]
     mode: String,
     /// The envelope sender [default: the address in From]
     #[arg(short = 'f', short_alias = 'r', value_name = "FROM")]

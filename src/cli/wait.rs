@@ -85,7 +85,10 @@ impl From<NoMatch> for CliError {
 pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let inbox = match client.inbox(&flags.inbox) {
-        Err(ClientError::NoInbox { name }) if name.contains('@') => client.inbox_at(&name)?,
+        Err(ClientError::NoInbox { name }) if name.contains('@') => match client.inbox_at(&name) {
+            Err(ClientError::Unsupported { .. }) => return Err(ClientError::NoInbox { name }.into()),
+            created => created?,
+        },
         found => found?,
     };
     let Some(answer) = wait(&client, &inbox.id, flags)? else {

@@ -1,5 +1,5 @@
-//! The schemas of the tools, shortened, because a client has all of them in its context all the time. Inputs keep what a
-//! caller must know. Outputs keep the names and types of their fields, and of nested objects only the names.
+//! The schemas of the tools, shortened, because a client has all of them in its context all the time. Inputs keep what
+//! a caller must know. Outputs keep the names and types of their fields, and of nested objects only the names.
 
 use std::sync::Arc;
 

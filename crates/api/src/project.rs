@@ -35,8 +35,8 @@ pub struct InboxSummary {
 pub struct ProjectMessages {
     /// Newest first.
     pub messages: Vec<MessageSummary>,
-    /// The value of `before` for the next page; null at the end of the list. A page can be empty before the end, because
-    /// a search takes a limited time.
+    /// The value of `before` for the next page; null at the end of the list. A page can be empty before the end,
+    /// because a search takes a limited time.
     pub next: Option<String>,
 }
 
