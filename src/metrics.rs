@@ -367,7 +367,11 @@ mod tests {
             let named: Vec<&str> = metric.find_iter(&text).map(|found| found.as_str()).collect();
             assert!(named.len() > 10, "{file}");
             let names = names();
-            let unknown: Vec<_> = named.into_iter().filter(|name| !names.iter().any(|known| known == name)).collect();
+            // A text names a histogram without the ending of a series.
+            let is_known = |name: &str| {
+                names.iter().any(|known| known == name) || METRICS.iter().any(|metric| metric.name == name)
+            };
+            let unknown: Vec<_> = named.into_iter().filter(|name| !is_known(name)).collect();
             assert!(unknown.is_empty(), "{file} names metrics that do not exist: {unknown:?}");
         }
     }

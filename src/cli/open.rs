@@ -1,4 +1,4 @@
-//! `restante open`: opens the dashboard in the browser, or prints its address where there is no browser.
+//! `restante open`: opens the dashboard in the browser, or prints its address if there is no browser.
 
 use std::process::{Command, Stdio};
 use std::thread;

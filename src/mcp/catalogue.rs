@@ -20,6 +20,11 @@ enum Effect {
 
 /// Every tool.
 pub(super) fn tools() -> Vec<Tool> {
+    [inbox_tools(), message_tools(), sending_tools()].concat()
+}
+
+/// How the application reaches an inbox.
+fn inbox_tools() -> Vec<Tool> {
     vec![
         tool::<input::Nothing, output::Setup>(
             "setup",
@@ -40,6 +45,26 @@ pub(super) fn tools() -> Vec<Tool> {
             "Deletes an inbox with all its messages. Temporary inboxes also expire automatically.",
             Effect::Removes,
         ),
+        tool::<input::SetFaults, restante_api::FaultList>(
+            "set_faults",
+            "Make mail fail",
+            "Injects SMTP faults for mail to one inbox, to test how the application retries, handles a \
+             bounce or a slow server. Replaces the faults of the inbox: they are used in order, each `times` \
+             times, then mail is accepted again. An empty list clears them. get_faults returns when they were used.",
+            Effect::Removes,
+        ),
+        tool::<input::InboxName, restante_api::FaultList>(
+            "get_faults",
+            "Uses of the faults",
+            "Returns the faults of an inbox, how often each can still be used, and when it was used.",
+            Effect::Reads,
+        ),
+    ]
+}
+
+/// Messages, and why one is missing.
+fn message_tools() -> Vec<Tool> {
+    vec![
         tool::<input::Wait, output::Waited>(
             "wait_for_message",
             "Wait for a message",
@@ -73,6 +98,19 @@ pub(super) fn tools() -> Vec<Tool> {
             "Returns an attachment of a message as text, or as base64 if it is not text; up to 1 MiB.",
             Effect::Reads,
         ),
+        tool::<input::Explain, output::Explanation>(
+            "explain_missing",
+            "Explain a missing message",
+            "Explains why no message that matches the filters is in the inbox: what arrived instead, what was rejected \
+             over SMTP and why, similar addresses that received mail, and whether any client connects over SMTP.",
+            Effect::Reads,
+        ),
+    ]
+}
+
+/// Sending from an inbox.
+fn sending_tools() -> Vec<Tool> {
+    vec![
         tool::<input::Send, output::Accepted>(
             "send_message",
             "Send a message",
@@ -84,27 +122,6 @@ pub(super) fn tools() -> Vec<Tool> {
             "get_outgoing",
             "Status of a sent message",
             "Returns whether a message of send_message was delivered, and every attempt with the reply of the server.",
-            Effect::Reads,
-        ),
-        tool::<input::Explain, output::Explanation>(
-            "explain_missing",
-            "Explain a missing message",
-            "Explains why no message that matches the filters is in the inbox: what arrived instead, what was rejected \
-             over SMTP and why, similar addresses that received mail, and whether any client connects over SMTP.",
-            Effect::Reads,
-        ),
-        tool::<input::SetFaults, restante_api::FaultList>(
-            "set_faults",
-            "Make mail fail",
-            "Injects SMTP faults for mail to one inbox, to test how the application retries, handles a \
-             bounce or a slow server. Replaces the faults of the inbox: they are used in order, each `times` \
-             times, then mail is accepted again. An empty list clears them. get_faults returns when they were used.",
-            Effect::Removes,
-        ),
-        tool::<input::InboxName, restante_api::FaultList>(
-            "get_faults",
-            "Uses of the faults",
-            "Returns the faults of an inbox, how often each can still be used, and when it was used.",
             Effect::Reads,
         ),
     ]

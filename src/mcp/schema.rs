@@ -30,7 +30,8 @@ pub(super) fn output<O: JsonSchema + 'static>() -> Arc<JsonObject> {
 }
 
 fn shorten(schema: &mut JsonObject) {
-    schema.retain(|name, value| !LEFT_OUT.contains(&name.as_str()) && !(name == "default" && *value == json!("")));
+    let is_empty_default = |name: &str, value: &Value| name == "default" && *value == json!("");
+    schema.retain(|name, value| !LEFT_OUT.contains(&name.as_str()) && !is_empty_default(name, value));
     for (name, value) in schema.iter_mut() {
         match value {
             // Its keys are names of fields.
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn an_output_keeps_the_names_of_its_fields() {
-        let inner = json!({"type": "object", "required": ["number"]});
+        let inner = json!({"type": "object", "required": ["number", "optional"]});
         let expected = json!({
             "type": "object",
             "properties": {

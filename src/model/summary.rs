@@ -1,5 +1,5 @@
-//! A sentence of the service that quotes parts of mails. A reader that must not follow instructions in a mail, such as a
-//! coding agent, gets the quotes apart from the sentence.
+//! A sentence of the service that quotes parts of mails. A reader that must not follow instructions in a mail, such as
+//! a coding agent, gets the quotes apart from the sentence.
 
 use std::fmt;
 

@@ -28,7 +28,7 @@ fn watch(server: &Server, key: &str, arguments: &[&str]) -> (Child, BufReader<Ch
 fn line(output: &mut BufReader<ChildStdout>) -> String {
     let mut line = String::new();
     output.read_line(&mut line).unwrap();
-    line.trim_end().to_owned()
+    line.trim_end_matches('\n').to_owned()
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn the_published_document_is_that_of_the_code() {
     );
 }
 
-/// The operations of contract 0.1.0 (`tests/contract/operations.txt`) are never removed or renamed; others may be added.
+/// The operations of contract 0.1.0 (`operations.txt`) are never removed or renamed; others may be added.
 #[test]
 fn no_operation_of_the_contract_disappears() {
     let document = document();
