@@ -199,8 +199,7 @@ mod tests {
 
     fn delivery(inbox: &str) -> Delivery {
         let source = Source::Client { project: None, reverse_path: String::new() };
-        let content =
-            Content::encode(ParsedMessage::default(), String::new(), crate::store::Origin::default(), b"x").unwrap();
+        let content = Content::encode(ParsedMessage::default(), String::new(), crate::store::Origin::default(), b"x");
         let request = Request { recipients: vec![InboxId::parse(inbox).unwrap()], source };
         Delivery { request, content, outgoing: None }
     }
