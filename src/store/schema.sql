@@ -61,7 +61,6 @@ CREATE INDEX inboxes_by_expiry ON inboxes (closed, expires_at);
 CREATE INDEX inboxes_to_sweep ON inboxes (number) WHERE swept_sequence < emptied_sequence;
 CREATE INDEX inboxes_with_retention ON inboxes (number) WHERE retention_days IS NOT NULL;
 CREATE INDEX inboxes_with_faults ON inboxes (number) WHERE faults_left IS NOT NULL;
-CREATE INDEX inboxes_by_project ON inboxes (project_id, created_at, id);
 
 -- The faults that tests have injected. An inbox uses the first one by position with uses left.
 CREATE TABLE faults (
