@@ -85,8 +85,8 @@ impl PartsReader {
     /// Reads the first piece; `None` if the message was removed in the meantime.
     ///
     /// # Errors
-    /// [`StoreError::UnknownVersion`] if another version of the program has stored the message, [`StoreError::Damaged`],
-    /// or if the database fails.
+    /// [`StoreError::UnknownVersion`] if another version of the program has stored the message;
+    /// [`StoreError::Damaged`]; if the database fails.
     pub async fn open(mut pieces: Pieces) -> Result<Option<Self>, StoreError> {
         let mut piece = match pieces.next().await {
             Ok(piece) => piece.unwrap_or_default(),
