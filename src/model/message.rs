@@ -42,10 +42,20 @@ impl fmt::Display for MessageId {
 /// What a message has, or what a filter requires it to have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// A one-time code.
+    /// A one-time code as the contract defines it: `otp`.
     pub otp: bool,
+    /// A labelled code in any form.
+    pub code: bool,
     /// At least one link.
     pub link: bool,
+}
+
+impl Features {
+    /// Whether it has all that `wanted` has.
+    #[must_use]
+    pub fn has_all(self, wanted: Self) -> bool {
+        (self.otp || !wanted.otp) && (self.code || !wanted.code) && (self.link || !wanted.link)
+    }
 }
 
 /// The parsed parts of a message that are needed only to read it.
@@ -97,19 +107,18 @@ impl PartsJson {
         &self.bytes[1..self.bytes.len() - 1]
     }
 
-    /// Parses the text and the code: the first `most` bytes of the text, and the whole code.
+    /// Parses the text: its first `most` bytes.
     ///
     /// # Errors
     /// [`DamagedParts`].
-    pub fn abridged(&self, most: usize) -> Result<(String, String), DamagedParts> {
+    pub fn abridged(&self, most: usize) -> Result<String, DamagedParts> {
         #[derive(Deserialize)]
         struct Abridged<'a> {
             #[serde(borrow)]
             text: Cow<'a, str>,
-            otp: String,
         }
-        let Abridged { text, otp } = serde_json::from_slice(&self.bytes)?;
-        Ok((text[..text.floor_char_boundary(most)].to_owned(), otp))
+        let Abridged { text } = serde_json::from_slice(&self.bytes)?;
+        Ok(text[..text.floor_char_boundary(most)].to_owned())
     }
 
     /// Parses the parts.
@@ -153,6 +162,8 @@ pub struct Message {
     pub parts: PartsJson,
     /// When it was accepted.
     pub received_at: Timestamp,
+    /// The labelled code in any form; empty if there is none.
+    pub code: String,
     /// The number of its attachments, without images that its HTML shows.
     pub attachments: i64,
 }
@@ -172,7 +183,7 @@ mod tests {
         let stored = serde_json::to_vec(&parts).unwrap();
         let json = PartsJson::from_stored(stored.clone()).unwrap();
         assert_eq!([b"{", json.members(), b"}"].concat(), stored);
-        assert_eq!(json.abridged(3).unwrap(), ("a \"".to_owned(), parts.otp.clone()));
+        assert_eq!(json.abridged(3).unwrap(), "a \"");
         assert_eq!(json.read().unwrap(), parts);
     }
 

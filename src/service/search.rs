@@ -20,8 +20,8 @@ pub struct ListedMessage {
     pub subject: String,
     /// The start of its text.
     pub text: String,
-    /// The one-time code; empty if there is none.
-    pub otp: String,
+    /// The labelled code in any form; empty if there is none.
+    pub code: String,
     /// When it was accepted.
     pub received_at: Timestamp,
     /// The number of its attachments, without images that its HTML shows.
@@ -60,8 +60,8 @@ impl Service {
 
 impl ListedMessage {
     fn new(message: Message) -> Result<Self, DamagedParts> {
-        let (text, otp) = message.parts.abridged(ABRIDGED)?;
-        let Message { id, inbox_id, from, subject, received_at, attachments, .. } = message;
-        Ok(Self { id, inbox_id, from, subject, text, otp, received_at, attachments })
+        let text = message.parts.abridged(ABRIDGED)?;
+        let Message { id, inbox_id, from, subject, received_at, code, attachments, .. } = message;
+        Ok(Self { id, inbox_id, from, subject, text, code, received_at, attachments })
     }
 }

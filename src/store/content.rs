@@ -33,6 +33,7 @@ pub struct Content {
     pub(super) subject: String,
     pub(super) subject_folded: String,
     pub(super) has: Features,
+    pub(super) code: String,
     /// Its attachments.
     pub(super) attachments: usize,
     pub(super) origin: Origin,
@@ -70,7 +71,8 @@ impl Content {
     /// # Errors
     /// [`StoreError::Json`]; the cause is never the message.
     pub fn encode(message: ParsedMessage, sender: String, origin: Origin, raw: &[u8]) -> Result<Self, StoreError> {
-        let has = Features { otp: !message.otp.is_empty(), link: !message.links.is_empty() };
+        let has =
+            Features { otp: !message.otp.is_empty(), code: !message.code.is_empty(), link: !message.links.is_empty() };
         let parts = Parts { text: message.text, html: message.html, links: message.links, otp: message.otp };
         let mut parsed = Vec::with_capacity(2 * raw.len().min(ORDINARY) + 1024);
         serde_json::to_writer(&mut parsed, &parts).map_err(StoreError::Json)?;
@@ -83,8 +85,20 @@ impl Content {
             (Bytes::new(), both.into_iter().flat_map(|(form, bytes)| chunks(form, bytes)).collect())
         };
         let (subject_folded, attachments) = (fold_case(&message.subject), message.attachments);
-        let subject = message.subject;
-        Ok(Self { sender, subject, subject_folded, has, attachments, origin, parsed_size, raw_size, data, chunks })
+        let (subject, code) = (message.subject, message.code);
+        Ok(Self {
+            sender,
+            subject,
+            subject_folded,
+            has,
+            code,
+            attachments,
+            origin,
+            parsed_size,
+            raw_size,
+            data,
+            chunks,
+        })
     }
 }
 

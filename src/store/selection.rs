@@ -102,7 +102,7 @@ impl Selection {
         let contains = |text: &str, part: &String| memmem::find(text.as_bytes(), part.as_bytes()).is_some();
         let subject = self.subject.as_ref().is_none_or(|part| contains(&head.subject_folded, part));
         let from = self.from.as_ref().is_none_or(|part| contains(&fold_case(&head.sender), part));
-        let has = (head.has.otp || !self.has.otp) && (head.has.link || !self.has.link);
+        let has = head.has.has_all(self.has);
         let after = head.sequence > self.after;
         let filters = [("subject", subject), ("from", from), ("has", has), ("after", after)];
         filters.into_iter().filter_map(|(name, passed)| (!passed).then_some(name)).collect()
