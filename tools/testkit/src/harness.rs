@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use http_body_util::BodyExt;
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings};
+use restante::config::{Data, DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings};
 use restante::db::Database;
 use restante::http::{App, router};
 use restante::model::{ApiKey, Domain, EmailAddress, MessageId, Timestamp};
@@ -221,16 +221,10 @@ pub fn settings(data_dir: &Path) -> Settings {
             smtp_listen: "127.0.0.1:0".parse().unwrap(),
             ..Listeners::default()
         },
-        sending: Sending { outbound: Outbound::Off, hello: Domain::parse(MAIL_DOMAIN).unwrap(), dkim: None },
+        sending: Sending { outbound: Outbound::Off, ..Sending::default() },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
-        base_url: None,
-        trusted_proxies: Vec::new(),
-        data_dir: data_dir.to_owned(),
-        database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),
-        api_key: None,
-        admin_token: None,
-        tls: None,
-        limits: Limits::default(),
+        data: Data { data_dir: data_dir.to_owned(), ..Data::default() },
+        ..Settings::default()
     }
 }
 
