@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::activity::TotalSmtpUse;
+use crate::config::DEFAULT_MAIL_DOMAIN;
 use crate::model::{Domain, Inbox, InboxEnd, Latest, RefusedMail, Similar, Timestamp};
 
 /// The most messages that the sentence lists.
@@ -124,8 +125,7 @@ impl Facts<'_> {
     fn refused_by_validators(&self) -> Option<String> {
         let domain = self.address.rsplit('@').next().filter(|domain| *domain != DEFAULT_MAIL_DOMAIN)?;
         let top = domain.rsplit('.').next().filter(|top| RESERVED.contains(top));
-        let example =
-            top.map_or_else(String::new, |top| format!(", as pydantic's EmailStr and Joi do for .{top}"));
+        let example = top.map_or_else(String::new, |top| format!(", as pydantic's EmailStr and Joi do for .{top}"));
         Some(format!(" Or does the application's validation reject addresses on {domain}{example}?"))
     }
 

@@ -208,7 +208,7 @@ async fn a_code_is_what_is_labelled_in_any_form(engine: Engine) {
     assert_eq!(codes(letters).await, (json!("LZDG-RMHF"), vec![json!("LZDG-RMHF")]));
     assert_eq!((codes(order).await, &order["otp"]), ((Value::Null, vec![]), &json!("482913")));
     assert_eq!(listed("has=code").await, [several.clone(), letters.clone()]);
-    assert_eq!(listed("has=code,otp").await, [several.clone()]);
+    assert_eq!(listed("has=code,otp").await, std::slice::from_ref(several));
     let found = api.get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0&has=code")).await;
     assert_eq!(found.text("id"), letters["id"]);
     let explained = api.get(&format!("/v1/inboxes/{inbox}/explain?has=code")).await.json();

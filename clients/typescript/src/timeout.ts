@@ -7,7 +7,7 @@ import type { Arrived, Explanation } from "./types.js";
 
 /** A wait that found too few messages. */
 export interface FailedWait {
-  inbox: { id: string; address: string };
+  inbox: { id: string; address: string; label: string | undefined; dashboardUrl: string };
   filters: Filters;
   /** The cursor of the wait, and whether the inbox object supplied it and not the caller. */
   after: string | undefined;
@@ -33,7 +33,8 @@ export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTi
     throw error;
   });
   const { filters, waited } = wait;
-  const text = [opening(wait), ...(explanation ? reasons(wait, explanation) : [])].join("\n");
+  const story = `Dashboard: ${wait.inbox.dashboardUrl}`;
+  const text = [opening(wait), ...(explanation ? reasons(wait, explanation) : []), story].join("\n");
   return new WaitTimeoutError(text, { filters, waited, explanation });
 }
 
