@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
 import warnings
 from pathlib import Path
@@ -31,7 +32,8 @@ def _in_task() -> bool:
 
 def _depth_of_caller() -> int:
     """How many frames of this package are above the caller."""
-    depth, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    depth, frame = 1, inspect.currentframe()
+    frame = frame.f_back if frame else None
+    while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, depth = frame.f_back, depth + 1
     return depth
