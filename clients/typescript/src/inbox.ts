@@ -12,7 +12,7 @@ import {
 } from "./filters.js";
 import type { Http } from "./http.js";
 import { Message } from "./message.js";
-import { explain, timeoutError, type FailedWait } from "./timeout.js";
+import { dashboardLine, dashboardUrl, explain, timeoutError, type FailedWait } from "./timeout.js";
 import { whileOpen } from "./open.js";
 import { milliseconds } from "./settings.js";
 import { noteFailedWait } from "./summary.js";
@@ -70,7 +70,7 @@ export class Inbox implements AsyncDisposable {
 
   /** The page of this inbox in the dashboard. */
   get dashboardUrl(): string {
-    return `${this.#connection.http.url}/inboxes/${encodeURIComponent(this.id)}`;
+    return dashboardUrl(this.#connection.http.url, this.id);
   }
 
   /**
@@ -108,7 +108,9 @@ export class Inbox implements AsyncDisposable {
         deadline: performance.now() + milliseconds(within, "within"),
         take,
       });
-      if (message !== undefined) throw new UnexpectedMessageError(unexpected(this.address, filters, message), message);
+      if (message === undefined) return;
+      const story = dashboardLine(this.dashboardUrl, this.label);
+      throw new UnexpectedMessageError(`${unexpected(this.address, filters, message)}\n${story}`, message);
     });
   }
 

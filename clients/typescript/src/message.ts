@@ -3,6 +3,7 @@
 import { blameCaller, callSite, ContentError } from "./errors.js";
 import type { Http } from "./http.js";
 import { RestanteError } from "./errors.js";
+import { dashboardLine, dashboardUrl } from "./timeout.js";
 import { globPattern, matchesText, type TextMatch } from "./match.js";
 import type {
   Attachment,
@@ -105,7 +106,7 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     const found = this.#codes(matching);
     const [code] = found;
     if (code !== undefined && found.length === 1) return code.code;
-    throw blameCaller(new ContentError(this.#codeProblem(found, matching)), callSite(this.code));
+    throw blameCaller(this.#contentError(this.#codeProblem(found, matching)), callSite(this.code));
   }
 
   /**
@@ -149,7 +150,7 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     const texts = this.#texts();
     const lines = this.links.map((url) => (texts.get(url) ? `${url} (${texts.get(url)})` : url));
     const all = lines.length === 0 ? "It has no links." : `Its links:\n${indented(lines.join("\n"))}`;
-    const error = new ContentError(`${named(this)} has ${count}${wanted}, but exactly one is needed. ${all}`);
+    const error = this.#contentError(`${named(this)} has ${count}${wanted}, but exactly one is needed. ${all}`);
     throw blameCaller(error, callSite(this.link));
   }
 
@@ -200,7 +201,7 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     const wanted = name === undefined ? "" : ` that match ${shown(name)}`;
     const all = names.length === 0 ? "It has none." : `Its attachments:\n${indented(names.join("\n"))}`;
     throw blameCaller(
-      new ContentError(`${named(this)} has ${count}${wanted}, but exactly one is needed. ${all}`),
+      this.#contentError(`${named(this)} has ${count}${wanted}, but exactly one is needed. ${all}`),
       site,
     );
   }
@@ -238,6 +239,10 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     };
     await page.route(url, (route) => route.fulfill(answer), { times: 1 });
     await page.goto(url);
+  }
+
+  #contentError(text: string): ContentError {
+    return new ContentError(`${text}\n${dashboardLine(dashboardUrl(this.#http.url, this.inboxId))}`);
   }
 
   async #withContent(attachment: AttachmentInfo): Promise<Attachment> {

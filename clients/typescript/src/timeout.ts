@@ -33,9 +33,20 @@ export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTi
     throw error;
   });
   const { filters, waited } = wait;
-  const story = `Dashboard: ${wait.inbox.dashboardUrl}`;
+  const { dashboardUrl, label } = wait.inbox;
+  const story = dashboardLine(dashboardUrl, label);
   const text = [opening(wait), ...(explanation ? reasons(wait, explanation) : []), story].join("\n");
   return new WaitTimeoutError(text, { filters, waited, explanation });
+}
+
+/** The line of an error that links to the inbox in the dashboard. */
+export function dashboardLine(url: string, label?: string): string {
+  return `Dashboard: ${url}${label === undefined ? "" : ` (${label})`}`;
+}
+
+/** The page of an inbox in the dashboard of a server. */
+export function dashboardUrl(server: string, inboxId: string): string {
+  return `${server}/inboxes/${encodeURIComponent(inboxId)}`;
 }
 
 function opening({ inbox, filters, waited, asked, wanted, found }: FailedWait): string {

@@ -108,7 +108,7 @@ class AsyncRestante:
         `label` is shown in the dashboard, for example the title of a test.
         """
         data = await self._session.run(self._session.core.create_inbox(label))
-        return AsyncInbox(self._session, data, timeout=timeout)
+        return AsyncInbox(self._session, data, timeout=timeout, label=label)
 
     async def inbox(self, id_or_address: str) -> AsyncInbox:
         """Finds an inbox by its id or its address."""
@@ -152,7 +152,7 @@ class AsyncMessage(MessageData):
 
     async def attachment(self, name: str | re.Pattern[str] | None = None) -> Attachment:
         """The only attachment, or the only one with this name, where `*` stands for any characters."""
-        return await self._session.run(self._session.core.attachment(self.id, name, self._named()))
+        return await self._session.run(self._session.core.attachment(self.id, name, self._named(), self._story()))
 
     async def raw(self) -> bytes:
         """The bytes of the message as received."""
@@ -175,6 +175,9 @@ class AsyncMessage(MessageData):
         await page.route(url, answer, times=1)
         await page.goto(url)
 
+    def _story(self) -> str:
+        return f"\nDashboard: {dashboard_url(self._session.connection.url, self.inbox_id)}"
+
     async def reply(self, text: str, *, html: str | None = None) -> Sent:
         """Replies to the sender, from the inbox of the message."""
         return await self._session.run(self._session.core.reply(self.id, text, html))
@@ -187,8 +190,11 @@ class AsyncMessage(MessageData):
 class AsyncInbox:
     """An inbox. It remembers which messages its waits have returned. Usable with `async with`, which deletes it."""
 
-    def __init__(self, session: AsyncSession, data: InboxData, *, timeout: float | None = None) -> None:
+    def __init__(
+        self, session: AsyncSession, data: InboxData, *, timeout: float | None = None, label: str | None = None
+    ) -> None:
         self._session = session
+        self._label = label
         self._data = data
         self._timeout = session.core.timeout if timeout is None else checked_seconds(timeout, "timeout")
         self._position = Position()
@@ -318,7 +324,8 @@ class AsyncInbox:
 
     def _wait(self, filters: Filters[AsyncMessage], after: AfterOrGoOn, timeout: float | None) -> Wait[AsyncMessage]:
         seconds = self._timeout if timeout is None else timeout
-        return Wait(self._session.core, self._data, self._position, filters, after, seconds, self._session.read)
+        core, read = self._session.core, self._session.read
+        return Wait(core, self._data, self._position, filters, after, seconds, read, label=self._label)
 
     async def __aenter__(self) -> AsyncInbox:
         return self

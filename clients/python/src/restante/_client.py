@@ -109,7 +109,7 @@ class Restante:
         `label` is shown in the dashboard, for example the title of a test.
         """
         data = self._session.run(self._session.core.create_inbox(label))
-        return Inbox(self._session, data, timeout=timeout)
+        return Inbox(self._session, data, timeout=timeout, label=label)
 
     def inbox(self, id_or_address: str) -> Inbox:
         """Finds an inbox by its id or its address."""
@@ -153,7 +153,7 @@ class Message(MessageData):
 
     def attachment(self, name: str | re.Pattern[str] | None = None) -> Attachment:
         """The only attachment, or the only one with this name, where `*` stands for any characters."""
-        return self._session.run(self._session.core.attachment(self.id, name, self._named()))
+        return self._session.run(self._session.core.attachment(self.id, name, self._named(), self._story()))
 
     def raw(self) -> bytes:
         """The bytes of the message as received."""
@@ -176,6 +176,9 @@ class Message(MessageData):
         page.route(url, answer, times=1)
         page.goto(url)
 
+    def _story(self) -> str:
+        return f"\nDashboard: {dashboard_url(self._session.connection.url, self.inbox_id)}"
+
     def reply(self, text: str, *, html: str | None = None) -> Sent:
         """Replies to the sender, from the inbox of the message."""
         return self._session.run(self._session.core.reply(self.id, text, html))
@@ -188,8 +191,11 @@ class Message(MessageData):
 class Inbox:
     """An inbox. It remembers which messages its waits have returned. Usable with `with`, which deletes it."""
 
-    def __init__(self, session: Session, data: InboxData, *, timeout: float | None = None) -> None:
+    def __init__(
+        self, session: Session, data: InboxData, *, timeout: float | None = None, label: str | None = None
+    ) -> None:
         self._session = session
+        self._label = label
         self._data = data
         self._timeout = session.core.timeout if timeout is None else checked_seconds(timeout, "timeout")
         self._position = Position()
@@ -319,7 +325,8 @@ class Inbox:
 
     def _wait(self, filters: Filters[Message], after: AfterOrGoOn, timeout: float | None) -> Wait[Message]:
         seconds = self._timeout if timeout is None else timeout
-        return Wait(self._session.core, self._data, self._position, filters, after, seconds, self._session.read)
+        core, read = self._session.core, self._session.read
+        return Wait(core, self._data, self._position, filters, after, seconds, read, label=self._label)
 
     def __enter__(self) -> Inbox:
         return self

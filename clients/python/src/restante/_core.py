@@ -190,8 +190,8 @@ class Core:
             attachments.append(Attachment(**vars(info), content=content))
         return attachments
 
-    def attachment(self, message: str, name: str | re.Pattern[str] | None, named: str) -> Steps[Attachment]:
-        """The only attachment whose name matches, with its bytes. `named`: the message in an error."""
+    def attachment(self, message: str, name: str | re.Pattern[str] | None, named: str, story: str) -> Steps[Attachment]:
+        """The only attachment whose name matches, with its bytes. `named`: the message in an error, `story` its end."""
         details = yield from self.details(message)
         pattern = re.compile(fnmatch.translate(name), re.IGNORECASE) if isinstance(name, str) else name
         found = [one for one in details.attachments if pattern is None or pattern.search(one.filename or "")]
@@ -200,7 +200,7 @@ class Core:
             return Attachment(**vars(found[0]), content=content)
         wanted = "" if name is None else f" that match {describe(name)}"
         listed = "".join(f"\n  {one.filename or 'without a name'} ({one.content_type})" for one in details.attachments)
-        text = f"{named} has {len(found)} attachments{wanted}, not one. Its attachments:{listed or ' none'}"
+        text = f"{named} has {len(found)} attachments{wanted}, not one. Its attachments:{listed or ' none'}{story}"
         raise ContentError(text)
 
     def content(self, message: str, part: str) -> Steps[bytes]:

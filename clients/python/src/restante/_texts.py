@@ -75,9 +75,9 @@ def timed_out(
     explanation: Explanation | None,
     found: Sequence[MessageData],
     count: int,
-    url: str,
+    story: str,
 ) -> str:
-    """The text for a wait that timed out, with the address of the inbox in the dashboard of the server at `url`."""
+    """The text for a wait that timed out. `story` is its last line."""
     address = inbox.address
     if count == 1:
         head = f"No message{filters} arrived at {address} within {seconds:g} s."
@@ -86,7 +86,12 @@ def timed_out(
         head = f"{len(found)} of {count} messages{filters} arrived at {address} within {seconds:g} s.{named}"
     lines = explained(explanation, counted=[message.id for message in found])
     hint = django_hint(address)
-    return "\n".join([head, *lines, *([hint] if hint else []), f"Dashboard: {dashboard_url(url, inbox.id)}"])
+    return "\n".join([head, *lines, *([hint] if hint else []), story])
+
+
+def dashboard_line(url: str, inbox: str, label: str | None) -> str:
+    """The line of an error that links to the inbox in the dashboard."""
+    return f"Dashboard: {dashboard_url(url, inbox)}{f' ({label})' if label else ''}"
 
 
 def dashboard_url(url: str, inbox: str) -> str:

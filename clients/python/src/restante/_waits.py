@@ -32,8 +32,10 @@ class Wait(Generic[M]):
         after: AfterOrGoOn,
         seconds: float,
         read: Read[M],
+        label: str | None = None,
     ) -> None:
         self._core = core
+        self._label = label
         self._inbox = inbox
         self._walk = Walk(position, after)
         self._filters = filters
@@ -68,7 +70,7 @@ class Wait(Generic[M]):
             message = yield from self._next(message.id)
         if message is not None:
             text = _texts.unexpected(self._inbox.address, self._filters, self._seconds, message)
-            raise UnexpectedMessageError(text, message)
+            raise UnexpectedMessageError(f"{text}\n{self._story()}", message)
 
     def _next(self, after: str | None) -> Steps[M | None]:
         """The oldest message that matches, or None after a last check at the deadline."""
@@ -120,10 +122,13 @@ class Wait(Generic[M]):
     def _timed_out(self, found: Sequence[M], count: int) -> Steps[WaitTimeoutError]:
         counted = [message.id for message in found]
         explanation = yield from self._explanation(self._walk.start, counted)
-        text = _texts.timed_out(self._inbox, self._filters, self._seconds, explanation, found, count, self._core.url)
+        text = _texts.timed_out(self._inbox, self._filters, self._seconds, explanation, found, count, self._story())
         given = self._filters.as_given(self._walk.start)
         waited = self._core.clock() - self._started
         return WaitTimeoutError(text, filters=given, waited=waited, explanation=explanation)
+
+    def _story(self) -> str:
+        return _texts.dashboard_line(self._core.url, self._inbox.id, self._label)
 
     def _explanation(self, after: str | None = None, counted: Sequence[str] = ()) -> Steps[Explanation | None]:
         """The server's explanation; None if it cannot be read, so that the original error is still raised."""

@@ -46,7 +46,7 @@ class MessageData(MessageFields):
         found = [code for code in codes if matching is None or _has(code.code, matching) or _has(code.line, matching)]
         if len(found) == 1:
             return found[0].code
-        raise ContentError(self._code_problem(codes, found, matching))
+        raise ContentError(self._code_problem(codes, found, matching) + self._story())
 
     def labelled_codes(self) -> tuple[str, ...]:
         """The labelled codes, of which `code` returns the only one."""
@@ -68,7 +68,9 @@ class MessageData(MessageFields):
         wanted = f" that match {' and '.join(given)}" if given else ""
         shown = (f"\n  {link} ({texts[link]})" if texts.get(link) else f"\n  {link}" for link in self.links)
         listed = "".join(shown) or " none"
-        raise ContentError(f"{self._named()} has {len(found)} links{wanted}, not one. Its links:{listed}")
+        raise ContentError(
+            f"{self._named()} has {len(found)} links{wanted}, not one. Its links:{listed}{self._story()}"
+        )
 
     def _code_problem(self, codes: tuple[Code, ...], found: list[Code], matching: TextMatch | None) -> str:
         if self._details is None:
@@ -81,6 +83,10 @@ class MessageData(MessageFields):
         numbers = list(dict.fromkeys(re.findall(r"\b\d{4,10}\b", self.text)))[:MOST_NUMBERS]
         seen = f" Its numbers are not labelled as a code: {', '.join(numbers)}." if numbers else ""
         return f"{self._named()} has no code.{seen} Its text:\n{self.text or self.html}"
+
+    def _story(self) -> str:
+        """The line of an error that links to the inbox in the dashboard, if the server is known."""
+        return ""
 
     def _named(self) -> str:
         return f'The message "{self.subject}" from {self.from_}'
