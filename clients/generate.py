@@ -16,8 +16,8 @@ NOTE = "Written by clients/generate.py."
 # client, which has its own class Inbox or Message.
 TYPES = [
     "Health", "Inbox", "Message", "Envelope", "Header", "Mailbox", "Otp", "Code", "Link", "AttachmentInfo",
-    "ListUnsubscribe", "MessageDetails", "SendAccepted", "Fault", "FaultState", "Ended", "Arrived", "ArrivedMessages", "Refused",
-    "Similar", "SmtpUse", "Explanation",
+    "ListUnsubscribe", "MessageDetails", "SendAccepted", "Fault", "FaultState", "Ended", "Arrived", "ArrivedMessages",
+    "Refused", "Similar", "SmtpUse", "Explanation",
 ]  # fmt: skip
 TYPESCRIPT_NAMES = {"Inbox": "InboxFields", "Message": "MessageFields", "SendAccepted": "Sent"}
 PYTHON_NAMES = {"Inbox": "InboxData", "Message": "MessageFields", "MessageDetails": "Details", "SendAccepted": "Sent"}

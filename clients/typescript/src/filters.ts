@@ -10,7 +10,7 @@ export interface Filters {
   subject?: string | RegExp;
   /** A text that the sender's address contains (case-insensitive), or a regular expression. */
   from?: string | RegExp;
-  /** Only messages with a labelled code, a link, an `otp` (which may be a number without a label), or several of these. */
+  /** Only messages with a labelled code, a link, an `otp` (it may be a number without a label), or several of these. */
   has?: Content | readonly Content[];
   /** Only messages later than this one. By default, later than the last one that a wait returned; null starts over. */
   after?: { id: string } | string | null;

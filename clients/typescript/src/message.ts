@@ -100,7 +100,7 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
   /**
    * The code that a person would type: labelled digits, or a labelled code with letters such as `LZDG-RMHF`. If the
    * message has several different ones, `matching` chooses: a text or a regular expression for the code or its line.
-   * @throws {@link ContentError} with the message's text and numbers if it has none, or with all codes if it has several.
+   * @throws {@link ContentError} with the message's text and numbers if it has none, or with all codes if it has more.
    */
   code({ matching }: { matching?: TextMatch } = {}): string {
     const found = this.#codes(matching);

@@ -1,5 +1,5 @@
-//! `/` sends every visitor to their first page, and `/inboxes/{inbox}` to an inbox, so that a client that knows only the
-//! id of an inbox can link to it.
+//! `/` sends every visitor to their first page, and `/inboxes/{inbox}` to an inbox, so that a client that knows only
+//! the id of an inbox can link to it.
 
 use std::sync::Arc;
 

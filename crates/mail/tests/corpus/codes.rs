@@ -1,6 +1,6 @@
 //! The corpus of codes: every line of `tests/otp/*.jsonl` is a message and the one-time code that a human reader would
-//! find in it; a line of `tests/codes/*.jsonl` is the same for codes of other forms, such as `LZDG-RMHF`. A new case is a
-//! new line.
+//! find in it; a line of `tests/codes/*.jsonl` is the same for codes of other forms, such as `LZDG-RMHF`. A new case is
+//! a new line.
 
 use serde::Deserialize;
 
