@@ -34,8 +34,8 @@ var numbers = regexp.MustCompile(`\b\d{4,10}\b`)
 // isMessage tells whether the JSON of a response is a message.
 func isMessage(fields MessageFields) bool { return fields.ID != "" && fields.Links != nil }
 
-// Code returns the code that a person would type: labelled digits, or a labelled code with letters such as LZDG-RMHF. If
-// there is none, the error contains the text and the numbers in it; if there are several, it contains all of them.
+// Code returns the code that a person would type: labelled digits, or a labelled code with letters such as LZDG-RMHF.
+// If there is none, the error contains the text and the numbers in it; if there are several, it contains all of them.
 func (m *Message) Code(ctx context.Context) (string, error) {
 	return m.CodeFunc(ctx, func(Code) bool { return true })
 }
@@ -80,8 +80,8 @@ func (m *Message) LinkText(ctx context.Context, contains string) (string, error)
 	if len(found) == 1 {
 		return found[0], nil
 	}
-	wanted := fmt.Sprintf("has %d links with the text %q, not one. Its links:%s", len(found), contains, or(listed, " none"))
-	return "", m.contentError("%s", wanted)
+	return "", m.contentError("has %d links with the text %q, not one. Its links:%s",
+		len(found), contains, or(listed, " none"))
 }
 
 // Link returns the only link that contains a text, or the only link if the text is empty. If there is not exactly one,
