@@ -45,7 +45,7 @@ fn messages_are_printed_as_they_arrive_and_earlier_ones_are_not() {
     assert_eq!(columns[2..], [one.as_str(), "app@example.com", "Welcome", ""], "{first}");
     assert!(line(&mut printed).ends_with("Sign in\t482913"));
     let message: Value = serde_json::from_str(&line(&mut json)).unwrap();
-    assert_eq!((message["subject"].as_str(), message["otp"].as_str()), (Some("Sign in"), Some("482913")));
+    assert_eq!((message["subject"].as_str(), message["code"].as_str()), (Some("Sign in"), Some("482913")));
     // The id is one that the other commands take.
     assert!(server.run_cli(&key, ["message", columns[0]]).contains("Subject:  Welcome"));
     for child in [&mut all, &mut single] {

@@ -73,7 +73,7 @@ impl Tools {
         let before = given(input.before).map(|before| before.parse().map_err(|_| ToolError::InvalidField("before")));
         let filter = MailFilter {
             text: input.text,
-            has_otp: input.has_code,
+            has_code: input.has_code,
             has_attachment: input.has_attachment,
             before: before.transpose()?,
             ..MailFilter::default()
