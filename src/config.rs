@@ -1,5 +1,6 @@
 //! The settings of a running service, validated and resolved.
 
+mod accepted;
 mod byte_size;
 mod database_url;
 mod limits;
@@ -13,8 +14,10 @@ use clap::builder::Resettable;
 use clap::{Args, Command};
 use ipnet::IpNet;
 
-use crate::model::{ApiKey, Domain};
+use crate::model::{AcceptedDomains, ApiKey, Domain};
 
+pub use accepted::Accepting;
+pub use byte_size::byte_size;
 pub use database_url::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
 pub use limits::Limits;
 pub use listeners::{Listeners, SmtpAuth};
@@ -31,6 +34,8 @@ pub struct Settings {
     pub listeners: Listeners,
     /// The domain of every inbox.
     pub mail_domain: Domain,
+    /// Further domains for which mail is accepted.
+    pub accepted: AcceptedDomains,
     /// The URL at which clients reach the service, without a slash at the end; by default the HTTP address.
     pub base_url: Option<String>,
     /// Proxies whose information about the client's address is trusted.

@@ -60,7 +60,7 @@ fn fault(state: &FaultState) -> restante_api::FaultState {
 pub(crate) fn explanation(explanation: Explanation, mail_domain: &Domain) -> restante_api::Explanation {
     let smtp = explanation.smtp;
     let similar = explanation.similar.iter().map(|similar| Similar {
-        address: similar.id.at(mail_domain),
+        address: similar.address(mail_domain),
         messages: similar.messages,
         last_received_at: similar.last_received_at.to_string(),
     });

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use humantime::Duration;
 
-use crate::config::{Limits, Listeners, boolean};
+use crate::config::{Accepting, Limits, Listeners, boolean};
 
 /// The location of the data. All commands on the database have these flags, so that they use the same one.
 #[derive(Args, Clone, Debug)]
@@ -23,9 +23,11 @@ pub(super) struct DatabaseFlags {
 pub(super) struct ServeFlags {
     #[command(flatten)]
     pub(super) listeners: Listeners,
-    /// The domain of every inbox; mail for other domains is rejected
+    /// The domain of every generated address; mail for other domains is rejected unless `--accept-domains` names them
     #[arg(long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = "restante.example.com")]
     pub(super) mail_domain: String,
+    #[command(flatten)]
+    pub(super) accepting: Accepting,
     /// The URL at which clients reach the service [default: `http://` and the HTTP address]
     #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL")]
     pub(super) base_url: Option<String>,
@@ -69,9 +71,9 @@ pub(super) struct ServeFlags {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Sending to other domains")]
 pub(super) struct SendingFlags {
-    /// How mail is sent to other domains; `off` overrides `--relay`
-    #[arg(long, env = "RESTANTE_OUTBOUND", value_name = "MODE", default_value = "direct")]
-    pub(super) outbound: OutboundMode,
+    /// How mail is sent to other domains; `off` overrides `--relay` [default: direct, or off with `--accept-domains *`]
+    #[arg(long, env = "RESTANTE_OUTBOUND", value_name = "MODE")]
+    pub(super) outbound: Option<OutboundMode>,
     /// Relay (smarthost) for all mail to other domains, `smtp://USER:PASSWORD@HOST:587` or `smtps://…`
     #[arg(long, env = "RESTANTE_RELAY", value_name = "URL", hide_env_values = true)]
     pub(super) relay: Option<String>,

@@ -87,9 +87,22 @@ async fn serve(settings: &Settings, flags: &ServeFlags) -> Result<(), CliError> 
     data_dir::lock_database(&settings.database).map_err(ServeError::DataDir)?;
     let stop_requests = StopRequests::listen(flags.exit_with_stdin).map_err(ServeError::Runtime)?;
     let server = Server::start(settings).await?;
+    warn_of_strangers(settings);
     if flags.print_json { server.greet_in_json(settings) } else { server.greet(settings) }?;
     server.run(stop_requests).await?;
     Ok(())
+}
+
+/// Other hosts can fill the disk with mail for any address.
+fn warn_of_strangers(settings: &Settings) {
+    let listeners = &settings.listeners;
+    let mut addresses = [Some(listeners.smtp_listen), listeners.smtps_listen].into_iter().flatten();
+    if settings.accepted.are_all() && addresses.any(|address| !address.ip().is_loopback()) {
+        tracing::warn!(
+            "--accept-domains * accepts mail for every domain from every host that can reach the SMTP listener: \
+             listen on loopback, or list the domains"
+        );
+    }
 }
 
 /// The service with its two listeners bound.
@@ -153,6 +166,7 @@ impl Server {
             plaintext_auth: settings.listeners.smtp_plaintext_auth,
             metrics: self.monitor.as_ref().map(|monitor| monitor.address),
             mail_domain: &settings.mail_domain,
+            accepted: &settings.accepted,
             data_dir: &settings.data_dir,
             made_key: self.made.key.as_ref(),
             made_admin_token: self.made.admin_token.as_deref(),
@@ -230,7 +244,11 @@ impl Monitor {
 async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
     let url = &settings.database;
     let database = Database::open(url).await.map_err(|source| ServeError::Open { url: url.clone(), source })?;
-    let options = Options { mail_domain: settings.mail_domain.clone(), limits: settings.limits.clone() };
+    let options = Options {
+        mail_domain: settings.mail_domain.clone(),
+        accepted: settings.accepted.clone(),
+        limits: settings.limits.clone(),
+    };
     let started = Service::start(database, Clock::system(), options).await;
     started.map_err(|source| ServeError::Start { url: url.clone(), source })
 }

@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use super::error::CliError;
 use super::flags::{DatabaseFlags, OutboundMode, SendingFlags, ServeFlags};
 use crate::config::{DatabaseUrl, Direct, Dkim, Limits, Outbound, Relay, Sending, Settings, TlsFiles};
-use crate::model::{ApiKey, Domain};
+use crate::model::{AcceptedDomains, ApiKey, Domain};
 
 /// The shortest administrator's token: 20 characters cannot be guessed.
 const MIN_ADMIN_TOKEN: usize = 20;
@@ -45,7 +45,8 @@ pub(super) fn resolve(flags: &ServeFlags) -> Result<Settings, SettingsError> {
     let mail_domain = mail_domain(&flags.mail_domain)?;
     Ok(Settings {
         listeners: flags.listeners.clone(),
-        sending: sending(&flags.sending, &mail_domain)?,
+        sending: sending(&flags.sending, &mail_domain, &flags.accepting.accept_domains)?,
+        accepted: flags.accepting.accept_domains.clone(),
         mail_domain,
         base_url: given(flags.base_url.as_deref()).map(base_url).transpose()?,
         trusted_proxies: trusted_proxies(&flags.trusted_proxies)?,
@@ -167,8 +168,13 @@ fn tls(certificate: Option<&Path>, key: Option<&Path>) -> Result<Option<TlsFiles
     }
 }
 
-fn sending(flags: &SendingFlags, mail_domain: &Domain) -> Result<Sending, SettingsError> {
-    let outbound = match (flags.outbound, given(flags.relay.as_deref())) {
+fn sending(
+    flags: &SendingFlags,
+    mail_domain: &Domain,
+    accepted: &AcceptedDomains,
+) -> Result<Sending, SettingsError> {
+    let relay_url = given(flags.relay.as_deref());
+    let outbound = match (outbound_mode(flags.outbound, relay_url, accepted)?, relay_url) {
         (OutboundMode::Off, _) => Outbound::Off,
         (OutboundMode::Direct, None) => Outbound::Direct(Direct {
             dns_server: given(flags.dns_server.as_deref()).map(dns_server).transpose()?,
@@ -189,6 +195,23 @@ fn sending(flags: &SendingFlags, mail_domain: &Domain) -> Result<Sending, Settin
     let hello = given(flags.smtp_hello.as_deref()).map(|name| domain("--smtp-hello", name)).transpose()?;
     let dkim = dkim(flags.dkim_key.as_deref(), given(flags.dkim_selector.as_deref()))?;
     Ok(Sending { outbound, hello: hello.unwrap_or_else(|| mail_domain.clone()), dkim })
+}
+
+/// A server that accepts every domain has no other domain to send to.
+fn outbound_mode(
+    mode: Option<OutboundMode>,
+    relay: Option<&str>,
+    accepted: &AcceptedDomains,
+) -> Result<OutboundMode, SettingsError> {
+    match (mode, relay) {
+        (Some(OutboundMode::Direct), _) | (None, Some(_)) if accepted.are_all() => Err(SettingsError::new(
+            "--accept-domains",
+            "every domain is accepted, so no mail can be sent to other domains",
+            "Leave out --relay and --outbound, or list the accepted domains",
+        )),
+        (None, _) if accepted.are_all() => Ok(OutboundMode::Off),
+        (mode, _) => Ok(mode.unwrap_or(OutboundMode::Direct)),
+    }
 }
 
 /// The error does not contain the URL, because the URL may contain a password.
@@ -300,6 +323,29 @@ mod tests {
         let Outbound::Relay(relay) = outbound(&line) else { panic!() };
         assert_eq!((relay.port, relay.authorities.as_deref()), (587, Some(file.path())));
         assert_eq!(outbound("--relay smtp://mail.example --outbound off"), Outbound::Off);
+    }
+
+    #[test]
+    fn a_server_that_accepts_every_domain_sends_nothing() {
+        let outbound = |line: &str| resolve_line(line).map(|settings| settings.sending.outbound);
+        assert_eq!(outbound("--accept-domains *"), Ok(Outbound::Off));
+        assert_eq!(outbound("--accept-domains a.test,* --outbound off --relay smtp://mail.example"), Ok(Outbound::Off));
+        assert_eq!(outbound("--accept-domains * --relay="), Ok(Outbound::Off));
+        assert_eq!(outbound("--accept-domains example.com,*.shop.test"), Ok(Outbound::Direct(Direct::default())));
+        assert_eq!(outbound("--accept-domains= --outbound direct"), Ok(Outbound::Direct(Direct::default())));
+        for line in ["--accept-domains * --outbound direct", "--accept-domains * --relay smtp://mail.example"] {
+            let problem = outbound(line).unwrap_err();
+            assert!(problem.starts_with("--accept-domains: every domain is accepted"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn accepted_domains_are_a_list() {
+        let accepted = |line: &str| resolve_line(line).unwrap().accepted.to_string();
+        assert_eq!(accepted(""), "");
+        assert_eq!(accepted("--accept-domains Example.com,*.shop.test"), "example.com, *.shop.test");
+        let problem = resolve_line("--accept-domains user@example.com").unwrap_err();
+        assert!(problem.contains("--accept-domains") && problem.contains("*.shop.test"), "{problem}");
     }
 
     #[test]

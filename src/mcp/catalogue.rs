@@ -32,10 +32,11 @@ pub(super) fn tools() -> Vec<Tool> {
              domain, and the settings of common frameworks.",
             Effect::Reads,
         ),
-        tool::<input::Nothing, restante_api::Inbox>(
+        tool::<input::CreateInbox, restante_api::Inbox>(
             "create_inbox",
             "Create an inbox",
-            "Creates a temporary inbox with an address that was never used. Use a new one for each test.",
+            "Creates a temporary inbox with an address that was never used. Use a new one for each test. With `address`, \
+             it returns the project's inbox with that address, which is created if it does not exist.",
             Effect::Adds,
         ),
         tool::<input::InboxName, output::Deleted>(

@@ -1,6 +1,7 @@
 //! How an application is configured to use this installation.
 
 use super::output::{Framework, Listener, Setup, Smtp};
+use crate::model::{AcceptedDomains, Domain};
 
 /// Data about the installation that callers need in addition to the service.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub struct Installation {
 }
 
 impl Installation {
-    pub(super) fn setup(&self, mail_domain: &str) -> Setup {
+    pub(super) fn setup(&self, mail_domain: &Domain, accepted: &AcceptedDomains) -> Setup {
         let Self { base_url, smtp_host, smtp_port, smtps_port, .. } = self;
         let tls = if self.self_signed {
             "STARTTLS is offered with a self-signed certificate: a client that uses it must not verify the certificate."
@@ -33,7 +34,8 @@ impl Installation {
                 credentials: "No user name and password are needed.".to_owned(),
             },
             smtps: smtps_port.map(|port| Listener { host: smtp_host.clone(), port }),
-            mail_domain: mail_domain.to_owned(),
+            mail_domain: mail_domain.to_string(),
+            accepted_domains: accepted.to_string(),
             base_url: base_url.clone(),
             guide: format!("{base_url}/llm"),
             frameworks: frameworks(smtp_host, *smtp_port),

@@ -148,12 +148,19 @@ pub(super) fn faults(faults: &FaultList, inbox: &str) -> String {
 }
 
 pub(super) fn setup(setup: &Setup) -> String {
-    let Setup { smtp, smtps, mail_domain, base_url, guide, frameworks } = setup;
+    let Setup { smtp, smtps, mail_domain, accepted_domains, base_url, guide, frameworks } = setup;
     let mut text = format!(
         "Let the application under test send its mail to the SMTP server {}:{}. {} {}\nMail for every address on \
          {mail_domain} is received here; create_inbox makes one.\n",
         smtp.host, smtp.port, smtp.tls, smtp.credentials
     );
+    if !accepted_domains.is_empty() {
+        let _ = writeln!(
+            text,
+            "Mail for these domains is received too: {accepted_domains} (* stands for any); create_inbox takes an \
+             address on them."
+        );
+    }
     if let Some(smtps) = smtps {
         let _ = writeln!(text, "SMTP with implicit TLS: {}:{}.", smtps.host, smtps.port);
     }

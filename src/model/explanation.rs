@@ -1,6 +1,6 @@
 //! The facts of an explanation: how an inbox ended, the latest messages, similar inboxes, and the use of SMTP.
 
-use super::{InboxId, MessageId, Timestamp};
+use super::{Domain, InboxId, MessageId, SharedAddress, Timestamp, address_of};
 
 /// A message in a list of the latest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,12 +22,22 @@ pub struct Latest {
 pub struct Similar {
     /// The inbox.
     pub id: InboxId,
+    /// Its address, if that is not on the mail domain.
+    pub shared: Option<SharedAddress>,
     /// The messages in it.
     pub messages: i64,
     /// When the last one arrived.
     pub last_received_at: Timestamp,
     /// Whether it was created by mail.
     pub opened_by_mail: bool,
+}
+
+impl Similar {
+    /// Its address.
+    #[must_use]
+    pub fn address(&self, mail_domain: &Domain) -> String {
+        address_of(&self.id, self.shared.as_ref(), mail_domain)
+    }
 }
 
 /// How an inbox ended.

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{InboxId, InvalidId, Timestamp, parse_id};
+use super::{InboxId, InvalidId, SharedAddress, Timestamp, parse_id};
 
 /// Bytes of the text that an abridged message has.
 const ABRIDGED: usize = 64 * 1024;
@@ -143,6 +143,8 @@ pub struct Message {
     pub id: MessageId,
     /// The inbox in which it is.
     pub inbox_id: InboxId,
+    /// The address of the inbox, if that is not on the mail domain.
+    pub shared: Option<SharedAddress>,
     /// Its position in the inbox: 1, 2, 3 … in commit order.
     pub sequence: i64,
     /// The sender's address; empty if there is none.

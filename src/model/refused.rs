@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use restante_smtp::Refusal;
 
-use super::{InboxId, Timestamp};
+use super::{EmailAddress, InboxId, Timestamp};
 
 /// Why mail was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,13 @@ impl RefusalReason {
     }
 }
 
+/// The flag with which the server accepts mail to this recipient; `None` if its domain is no domain name.
+#[must_use]
+pub fn accepting_flag(recipient: &str) -> Option<String> {
+    let address = EmailAddress::parse(recipient.trim_matches(['<', '>'])).ok()?;
+    Some(format!("--accept-domains {}", address.domain()))
+}
+
 /// One SMTP reply that rejected something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedMail {
@@ -53,7 +60,7 @@ pub struct RefusedMail {
     pub sender: String,
     /// The recipient as the client sent it; empty if there was none yet.
     pub recipient: String,
-    /// The inbox with the recipient's local part; `None` if no recipient is known.
+    /// The inbox with the recipient's address, or its local part; `None` if no recipient is known.
     pub inbox: Option<InboxId>,
     /// Whether the client had authenticated with a key.
     pub authenticated: bool,
@@ -83,6 +90,13 @@ impl RefusedMail {
     #[must_use]
     pub fn sender_address(&self) -> &str {
         self.sender.trim_matches(['<', '>'])
+    }
+
+    /// The flag with which the server would accept the mail, if it was refused because of the domain of its recipient.
+    #[must_use]
+    pub fn accepting_flag(&self) -> Option<String> {
+        let is_relay = self.reason == RefusalReason::Smtp(Refusal::RelayNotPermitted);
+        accepting_flag(&self.recipient).filter(|_| is_relay)
     }
 
     /// The recipient without the brackets of the path.

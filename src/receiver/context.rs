@@ -38,6 +38,7 @@ impl Context {
             disk: Disk::new(settings.data_dir.clone(), limits.free_disk, service.clock().clone()),
             session: Arc::new(SessionConfig {
                 mail_domain: settings.mail_domain.clone(),
+                accepted: settings.accepted.clone(),
                 host_name: settings.mail_domain.as_str().to_owned(),
                 message_size: limits.message_size,
                 recipients: limits.recipients,

@@ -14,9 +14,10 @@ use crate::admission::Admitted;
 use crate::config::SmtpAuth;
 use crate::metrics;
 use crate::model::{
-    ApiKey, EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, RefusalReason, RefusedMail,
+    ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, Recipient, RefusalReason, RefusedMail,
+    accepting_flag,
 };
-use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection, prepare};
+use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection};
 use restante_delivery as delivery;
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session};
@@ -208,7 +209,7 @@ impl EventHandler {
         let held = (arrival.map(Arrival::into_share), Arc::clone(&self.admitted));
         async move {
             let workspace = memory.workspace(incoming.raw.len()).await;
-            let prepared = prepare(incoming).await;
+            let prepared = service.prepare(incoming).await;
             // Another large message may now be parsed, while this one is written.
             drop(workspace);
             service.store(prepared?.holding(held)).await
@@ -247,6 +248,7 @@ impl EventHandler {
     fn refusal(&self, error: &DeliverError) -> Refusal {
         match error {
             DeliverError::Refused(delivery::Refusal::Full(_)) => Refusal::InboxFull,
+            DeliverError::Refused(delivery::Refusal::Ambiguous(_)) => Refusal::AmbiguousRecipient,
             DeliverError::Refused(
                 delivery::Refusal::Disabled(_) | delivery::Refusal::Foreign(_) | delivery::Refusal::NoInbox(_),
             ) => Refusal::MailboxDisabled,
@@ -290,7 +292,11 @@ impl EventHandler {
         if let Some(RefusedPath::Sender(path) | RefusedPath::Recipient(path)) = reply.path() {
             metrics::refused(refusal.label());
             if self.context.refusal_log.admits(self.peer.ip()) {
-                tracing::info!(peer = %self.peer, path, outcome = refusal.label(), "path refused");
+                let outcome = refusal.label();
+                match accepting_flag(path).filter(|_| refusal == Refusal::RelayNotPermitted) {
+                    Some(remedy) => tracing::info!(peer = %self.peer, path, outcome, remedy, "path refused"),
+                    None => tracing::info!(peer = %self.peer, path, outcome, "path refused"),
+                }
             }
         }
     }
@@ -319,7 +325,9 @@ impl EventHandler {
     fn store_faults(&self, receipt: &Receipt) {
         receipt.reply.iter().for_each(|action| self.store_disconnection(action));
         let is_bounced = |recipient: &&str| {
-            EmailAddress::parse(recipient).is_ok_and(|address| receipt.bounced.contains(&InboxId::of(&address)))
+            let mail_domain = self.context.service.mail_domain();
+            EmailAddress::parse(recipient)
+                .is_ok_and(|address| receipt.bounced.contains(&Recipient::of(&address, mail_domain)))
         };
         if !receipt.bounced.is_empty() {
             let bounced = self.recipients.split(' ').filter(is_bounced).collect();

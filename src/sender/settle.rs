@@ -10,7 +10,7 @@ use super::mail::Message;
 use super::retry;
 use super::transport::Taken;
 use crate::metrics;
-use crate::model::{EmailAddress, Outgoing, OutgoingStatus, Timestamp, WorkerId};
+use crate::model::{EmailAddress, Outgoing, OutgoingStatus, Timestamp, WorkerId, address_of};
 use crate::service::{DeliverError, Service};
 use crate::store::{Claimed, Settlement, StoreError};
 
@@ -103,13 +103,13 @@ impl Settler {
             Err(StoreError::Removed) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        self.service.deliver_report(recipient.clone(), raw, sent).await
+        self.service.deliver_report(item.project, recipient.clone(), raw, sent).await
     }
 
     /// The address of a report for a local inbox, which needs no other server.
     pub(super) fn local_recipient(&self, item: &Outgoing) -> Option<EmailAddress> {
         let recipient = EmailAddress::parse(&item.recipient).ok().filter(|_| item.is_report)?;
-        (recipient.domain() == self.service.mail_domain()).then_some(recipient)
+        self.service.is_local(recipient.domain()).then_some(recipient)
     }
 
     fn settlement(
@@ -164,7 +164,7 @@ impl Settler {
     }
 
     fn sender(&self, item: &Outgoing) -> String {
-        item.inbox.at(self.service.mail_domain())
+        address_of(&item.inbox, item.shared.as_ref(), self.service.mail_domain())
     }
 
     fn now(&self) -> Timestamp {

@@ -74,9 +74,9 @@ impl From<DeliverError> for ServiceError {
     fn from(error: DeliverError) -> Self {
         match error {
             DeliverError::Refused(Refusal::Full(_)) => Self::RecipientFull,
-            DeliverError::Refused(Refusal::Disabled(_) | Refusal::Foreign(_) | Refusal::NoInbox(_)) => {
-                Self::RecipientNotFound
-            }
+            DeliverError::Refused(
+                Refusal::Disabled(_) | Refusal::Foreign(_) | Refusal::NoInbox(_) | Refusal::Ambiguous(_),
+            ) => Self::RecipientNotFound,
             DeliverError::Stopping => Self::Stopping,
             // Mail of the service never bounces.
             DeliverError::Refused(Refusal::TooManyBounces(_)) | DeliverError::Unavailable => Self::Unavailable,

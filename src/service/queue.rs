@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::{DeliverError, Incoming, Outbox, Service};
-use crate::model::{EmailAddress, Outgoing, OutgoingId, Timestamp, WorkerId};
+use crate::model::{EmailAddress, Outgoing, OutgoingId, ProjectId, Timestamp, WorkerId};
 use crate::store::{Change, Claim, Claimed, Due, OutgoingChange, Settlement, StoreError};
 
 /// How long a lease lasts unless it is renewed.
@@ -104,7 +104,7 @@ impl Service {
         let Some(sender) = self.live_sender(item).await? else {
             return Ok(self.0.store.settle_outgoing(&settlement).await?);
         };
-        match self.deliver_report(sender, bounce, settlement.clone()).await {
+        match self.deliver_report(item.project, sender, bounce, settlement.clone()).await {
             Err(DeliverError::Refused(refusal)) => {
                 tracing::warn!(outgoing = %item.id, %refusal, "the bounce was not delivered");
                 Ok(self.0.store.settle_outgoing(&settlement).await?)
@@ -113,13 +113,15 @@ impl Service {
         }
     }
 
-    /// Delivers a delivery status notification to a live inbox and settles its item, in one transaction. Returns
+    /// Delivers a delivery status notification to a live inbox, of `project` if its address is shared, and settles its
+    /// item, in one transaction. Returns
     /// `false` if the lease was lost; then nothing was written.
     ///
     /// # Errors
     /// [`DeliverError`]; then nothing was written.
     pub async fn deliver_report(
         &self,
+        project: ProjectId,
         recipient: EmailAddress,
         report: Vec<u8>,
         settlement: Settlement,
@@ -134,7 +136,7 @@ impl Service {
             reception: None,
             raw: report,
         };
-        self.deliver_own(incoming, OutgoingChange::Settle(settlement)).await
+        self.deliver_own(incoming, project, OutgoingChange::Settle(settlement)).await
     }
 
     /// The address of the inbox that sent an item, unless the inbox has ended since.

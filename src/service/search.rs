@@ -1,7 +1,7 @@
 //! Lists and searches the mail of a project or of an inbox, as the dashboard does.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{DamagedParts, InboxId, MailFilter, Message, MessageId, Timestamp};
+use crate::model::{DamagedParts, InboxId, MailFilter, Message, MessageId, SharedAddress, Timestamp};
 use crate::store::{StoreError, on_blocking_thread};
 
 /// The most bytes of a message's text that a list needs.
@@ -14,6 +14,8 @@ pub struct ListedMessage {
     pub id: MessageId,
     /// The inbox in which it is.
     pub inbox_id: InboxId,
+    /// The address of the inbox, if that is not on the mail domain.
+    pub shared: Option<SharedAddress>,
     /// The sender's address; empty if there is none.
     pub from: String,
     /// The subject, decoded; empty if there is none.
@@ -61,7 +63,7 @@ impl Service {
 impl ListedMessage {
     fn new(message: Message) -> Result<Self, DamagedParts> {
         let (text, otp) = message.parts.abridged(ABRIDGED)?;
-        let Message { id, inbox_id, from, subject, received_at, attachments, .. } = message;
-        Ok(Self { id, inbox_id, from, subject, text, otp, received_at, attachments })
+        let Message { id, inbox_id, shared, from, subject, received_at, attachments, .. } = message;
+        Ok(Self { id, inbox_id, shared, from, subject, text, otp, received_at, attachments })
     }
 }

@@ -70,12 +70,13 @@ impl Facts<'_> {
     fn refusal(&self) -> Option<String> {
         let refused = self.refused.iter().find(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))?;
         let recipient = refused.recipient_address();
-        Some(format!("Mail to {recipient} was rejected {} ago: {}", self.ago(refused.refused_at), refused.reply))
+        let (ago, reply, remedy) = (self.ago(refused.refused_at), &refused.reply, remedy(refused));
+        Some(format!("Mail to {recipient} was rejected {ago} ago: {reply}{remedy}"))
     }
 
     fn neighbour(&self) -> Option<String> {
         let (is_close, similar) = self.similar?;
-        let other = similar.id.at(self.mail_domain);
+        let other = similar.address(self.mail_domain);
         let (address, ago) = (&self.address, self.ago(similar.last_received_at));
         Some(if is_close {
             format!("No message arrived for {address}, but one arrived for {other} {ago} ago. Is the address mistyped?")
@@ -97,7 +98,7 @@ impl Facts<'_> {
         let refusal = self.last_refusal.map_or_else(String::new, |refused| {
             let recipient = refused.recipient_address();
             let of = if recipient.is_empty() { String::new() } else { format!(" of mail to {recipient}") };
-            format!(" The last rejection{of}: {}", refused.reply)
+            format!(" The last rejection{of}: {}{}", refused.reply, remedy(refused))
         });
         let (address, ago) = (&self.address, self.ago(self.inbox.created_at));
         Some(format!(
@@ -119,6 +120,11 @@ impl Facts<'_> {
     fn ago(&self, at: Timestamp) -> String {
         spoken(self.now.since(at))
     }
+}
+
+/// What to do about a refusal because of the recipient's domain.
+fn remedy(refused: &RefusedMail) -> String {
+    refused.accepting_flag().map_or_else(String::new, |flag| format!(". Start the server with {flag} to accept it."))
 }
 
 fn named(message: &Latest) -> String {

@@ -83,7 +83,7 @@ impl Store {
             authenticated: row.optional_integer()?.map(|truth| truth == 1),
         };
         let Some(raw) = self.read_form(&head, ContentForm::Raw).await? else { return Ok(None) };
-        let Head { id, inbox_id, sender, subject, received_at, .. } = head;
-        Ok(Some(Everything { id, inbox_id, from: sender, subject, received_at, trace, envelope, raw }))
+        let Head { id, inbox_id, shared, sender, subject, received_at, .. } = head;
+        Ok(Some(Everything { id, inbox_id, shared, from: sender, subject, received_at, trace, envelope, raw }))
     }
 }

@@ -4,7 +4,7 @@
 use super::inboxes::read_inbox;
 use super::{Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
-use crate::model::{Inbox, InboxEnd, InboxId, Latest, ProjectId, Similar, Timestamp};
+use crate::model::{Inbox, InboxEnd, InboxId, Latest, ProjectId, SharedAddress, Similar, Timestamp};
 
 /// How many of the newest inboxes of the project are compared with the address.
 const INBOXES: i64 = 1_000;
@@ -23,7 +23,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<(Inbox, Option<InboxEnd>)>, StoreError> {
         const FIND: &str = "
-            SELECT id, project_id, kind, created_at, expires_at, closed, deleted_at FROM inboxes
+            SELECT id, address, project_id, kind, created_at, expires_at, closed, deleted_at FROM inboxes
             WHERE id = $1 AND project_id = $2";
         let rows = self.database.look_up(FIND, values![id, project]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
@@ -80,7 +80,7 @@ impl Store {
     ) -> Result<Vec<Similar>, StoreError> {
         const CREATED: &str = concat!(
             "
-            SELECT i.id, i.message_count, m.received_at, i.opened_by_mail
+            SELECT i.id, i.address, i.message_count, m.received_at, i.opened_by_mail
             FROM (SELECT * FROM inboxes WHERE project_id = $1 AND created_at >= $2
                 ORDER BY created_at DESC LIMIT $4) i
             JOIN messages m ON m.inbox_number = i.number AND m.sequence = i.last_sequence
@@ -91,14 +91,14 @@ impl Store {
         );
         const WITH_MAIL: &str = concat!(
             "
-            SELECT i.id, MAX(i.message_count), MAX(m.received_at), MAX(i.opened_by_mail)
+            SELECT i.id, i.address, MAX(i.message_count), MAX(m.received_at), MAX(i.opened_by_mail)
             FROM (SELECT inbox_number, sequence, received_at FROM messages ORDER BY number DESC LIMIT $4) m
             JOIN inboxes i ON i.number = m.inbox_number
             WHERE m.received_at >= $2 AND i.project_id = $1 AND ",
             live!("i.", "$3"),
             " AND i.message_count > 0
                 AND m.sequence > i.emptied_sequence AND i.created_at < $2
-            GROUP BY i.id"
+            GROUP BY i.id, i.address"
         );
         let created = self.database.query(CREATED, values![project, since, now, INBOXES]).await?;
         let others = self.database.query(WITH_MAIL, values![project, since, now, MESSAGES]).await?;
@@ -112,6 +112,7 @@ impl Store {
 fn read_similar(mut row: Row) -> Result<Similar, DatabaseError> {
     Ok(Similar {
         id: InboxId::from_stored(row.text()?),
+        shared: row.optional_text()?.map(SharedAddress::from_stored),
         messages: row.integer()?,
         last_received_at: Timestamp::from_millis(row.integer()?),
         opened_by_mail: row.integer()? == 1,

@@ -10,7 +10,7 @@ use super::content::ORDINARY;
 use super::reading::Pieces;
 use super::{ContentForm, Search, Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Value, values};
-use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
+use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, SharedAddress, Timestamp};
 
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
@@ -30,6 +30,8 @@ pub struct StoredMessage {
     pub id: MessageId,
     /// The inbox in which it is.
     pub inbox_id: InboxId,
+    /// The address of the inbox, if that is not on the mail domain.
+    pub shared: Option<SharedAddress>,
     /// Its position in the inbox.
     pub sequence: i64,
     /// The sender's address; empty if there is none.
@@ -58,6 +60,7 @@ pub struct Page {
 pub(super) struct Head {
     pub(super) id: MessageId,
     pub(super) inbox_id: InboxId,
+    pub(super) shared: Option<SharedAddress>,
     pub(super) sequence: i64,
     pub(super) sender: String,
     pub(super) subject: String,
@@ -74,7 +77,7 @@ pub(super) struct Head {
 macro_rules! live_heads {
     ($conditions:literal) => {
         concat!(
-            "SELECT m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp,
+            "SELECT m.id, i.id, i.address, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp,
                 m.has_link, m.attachments, m.content_number, m.parsed_size, m.raw_size
              FROM messages m JOIN inboxes i ON i.number = m.inbox_number
              WHERE ",
@@ -283,8 +286,8 @@ impl Store {
             let Some(parsed) = self.read_form(&head, ContentForm::Parsed).await? else { return Ok(None) };
             Pieces::whole(self, parsed)
         };
-        let Head { id, inbox_id, sequence, sender: from, subject, received_at, attachments, .. } = head;
-        Ok(Some(StoredMessage { id, inbox_id, sequence, from, subject, received_at, attachments, parts }))
+        let Head { id, inbox_id, shared, sequence, sender: from, subject, received_at, attachments, .. } = head;
+        Ok(Some(StoredMessage { id, inbox_id, shared, sequence, from, subject, received_at, attachments, parts }))
     }
 }
 
@@ -294,10 +297,10 @@ impl StoredMessage {
     /// # Errors
     /// See [`Store::message`].
     pub async fn load(self) -> Result<Option<Message>, StoreError> {
-        let Self { id, inbox_id, sequence, from, subject, received_at, attachments, parts } = self;
+        let Self { id, inbox_id, shared, sequence, from, subject, received_at, attachments, parts } = self;
         let Some(parsed) = parts.join().await? else { return Ok(None) };
         let parts = PartsJson::from_stored(parsed).ok_or(StoreError::Damaged("its parts are not a JSON object"))?;
-        Ok(Some(Message { id, inbox_id, sequence, from, subject, parts, received_at, attachments }))
+        Ok(Some(Message { id, inbox_id, shared, sequence, from, subject, parts, received_at, attachments }))
     }
 }
 
@@ -325,6 +328,7 @@ impl Head {
         Ok(Self {
             id: MessageId(row.uuid()?),
             inbox_id: InboxId::from_stored(row.text()?),
+            shared: row.optional_text()?.map(SharedAddress::from_stored),
             sequence: row.integer()?,
             sender: row.text()?,
             subject: row.text()?,
@@ -366,7 +370,7 @@ mod tests {
     use crate::config::DatabaseUrl;
     use crate::db::Database;
     use crate::store::{Content, Delivery, Locking, Origin, Policy, apply, load};
-    use restante_delivery::{Request, Source, decide};
+    use restante_delivery::{NewIds, Request, Source, decide};
     use restante_mail::ParsedMessage;
 
     /// Counts the rows that are read, because a query that reads too many still gives the right result, only slowly.
@@ -381,13 +385,14 @@ mod tests {
         let mail_domain = crate::model::Domain::parse("restante.example.com").unwrap();
         let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project, mail_domain };
         let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x").unwrap();
-        let recipients = vec![InboxId::parse("box").unwrap()];
+        let recipients = vec![InboxId::parse("box").unwrap().into()];
         let request = Request { recipients, source: Source::Client { project: None, reverse_path: String::new() } };
         let batch = vec![Delivery { request, content, outgoing: None }; 1_000];
         let write = async move |mut transaction| {
             let loaded = load(&mut transaction, &batch, &policy, Locking::Wait).await?;
+            let new_ids = NewIds { uuid: &mut uuid::Uuid::now_v7, inbox: &mut crate::model::generate_inbox_id };
             let requests = batch.iter().map(|delivery| &delivery.request);
-            let decision = decide(&loaded.facts, requests, &mut uuid::Uuid::now_v7);
+            let decision = decide(&loaded.facts, requests, new_ids);
             apply(&mut transaction, &batch, loaded, &decision, &policy).await?;
             Ok(transaction.commit().await?)
         };

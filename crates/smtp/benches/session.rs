@@ -27,6 +27,7 @@ fn message(sentences: usize) -> Vec<u8> {
 fn session(bencher: Bencher<'_, '_>, sentences: usize) {
     let config = Arc::new(SessionConfig {
         mail_domain: Domain::parse("restante.example.com").unwrap(),
+        accepted: Default::default(),
         host_name: "restante.example.com".to_owned(),
         message_size: 25 << 20,
         recipients: 100,

@@ -106,8 +106,10 @@ refusals! {
     BadRecipient = "bad_recipient",
     /// A non-ASCII address in a transaction without SMTPUTF8.
     NonAsciiAddress = "non_ascii_address",
-    /// A recipient that is not on the mail domain.
+    /// A recipient that is not on the mail domain or an accepted one.
     RelayNotPermitted = "relay_not_permitted",
+    /// A recipient whose address several projects have, from a client without the API key of one.
+    AmbiguousRecipient = "ambiguous_recipient",
     /// There are too many recipients.
     TooManyRecipients = "too_many_recipients",
     /// The recipient's inbox is full.
@@ -324,6 +326,9 @@ impl Refusal {
             Self::BadRecipient => (553, (1, 3), "Malformed recipient address"),
             Self::NonAsciiAddress => (553, (6, 7), "Non-ASCII address without SMTPUTF8"),
             Self::RelayNotPermitted => (550, (7, 1), "relay not permitted"),
+            Self::AmbiguousRecipient => {
+                (550, (7, 1), "several projects have this address: log in with the API key of one")
+            }
             Self::TooManyRecipients => (452, (5, 3), "Too many recipients"),
             Self::InboxFull => (452, (2, 2), "Inbox full"),
             Self::MailboxDisabled => (550, (2, 1), "Mailbox disabled"),

@@ -17,7 +17,7 @@ use crate::input::Input;
 use crate::line::{Line, LineReader};
 use crate::path::ReversePath;
 use crate::reply::{Refusal, Reply};
-use restante_mail::{Domain, EmailAddress};
+use restante_mail::{AcceptedDomains, Domain, EmailAddress};
 
 pub use faults::Fault;
 
@@ -29,8 +29,10 @@ const FAILED_AUTHENTICATIONS: u32 = 3;
 /// The settings that all sessions of a server share.
 #[derive(Clone, Debug)]
 pub struct SessionConfig {
-    /// The only domain for which mail is accepted.
+    /// The mail domain.
     pub mail_domain: Domain,
+    /// Further domains for which mail is accepted.
+    pub accepted: AcceptedDomains,
     /// The name of the server in its greeting.
     pub host_name: String,
     /// The most bytes of a message.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::http::error::Error;
 use crate::http::request_id::RequestId;
 use crate::http::response::JSON;
-use crate::model::Domain;
+use crate::model::{Domain, address_of};
 use crate::service::{MessagePages, Pieces, StoreError, StoredMessage};
 
 /// Ends a MessageList.
@@ -47,7 +47,7 @@ impl MessageJson {
             id: message.id.to_string(),
             inbox_id: message.inbox_id.as_str(),
             from: &message.from,
-            to: message.inbox_id.at(mail_domain),
+            to: address_of(&message.inbox_id, message.shared.as_ref(), mail_domain),
             subject: &message.subject,
         };
         let mut head = serde_json::to_vec(&fields)?;

@@ -108,7 +108,7 @@ impl ExplanationPanel {
         };
         let similar = explained.similar.iter().map(|similar| Similar {
             url: page.of.path(&format!("/inboxes/{}", path_segment(similar.id.as_str()))),
-            address: similar.id.at(domain),
+            address: similar.address(domain),
             messages: similar.messages,
             received: When::new(similar.last_received_at, now),
         });

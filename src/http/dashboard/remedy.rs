@@ -21,10 +21,13 @@ fn relay(recipient: &str, mail_domain: &Domain) -> String {
     match used.as_ref().map(EmailAddress::domain) {
         Some(used) if used != mail_domain => {
             format!(
-                "Only mail to @{mail_domain} is accepted. This mail went to @{used}: change the address in the test."
+                "Mail to @{mail_domain} is accepted. This mail went to @{used}: change the address in the test, or start \
+                 the server with --accept-domains {used}."
             )
         }
-        _ => format!("Only mail to @{mail_domain} is accepted. Change the address in the test."),
+        _ => format!(
+            "Mail to @{mail_domain} is accepted, and to the domains of --accept-domains. Change the address in the test."
+        ),
     }
 }
 
@@ -68,6 +71,9 @@ fn of_refusal(refusal: Refusal, recipient: &str, mail_domain: &Domain) -> String
         Refusal::TooManyRecipients => "Send to fewer recipients at once, or raise the limit with --max-recipients.",
         Refusal::InboxFull => "Delete messages of this inbox, or use a new inbox for each test.",
         Refusal::RelayNotPermitted => return relay(recipient, mail_domain),
+        Refusal::AmbiguousRecipient => {
+            "Several projects have an inbox with this address. Use the API key of one as the SMTP password."
+        }
         Refusal::MailboxDisabled => {
             "The address belongs to another project, or to one that was deleted. Use a new inbox, or the project's key."
         }
@@ -111,7 +117,7 @@ mod tests {
     fn a_refused_relay_names_both_domains() {
         let domain = Domain::parse("restante.example.com").unwrap();
         let line = remedy(&refused("relay_not_permitted", "<a@elsewhere.example>"), &domain);
-        assert!(line.contains("@restante.example.com") && line.contains("@elsewhere.example"), "{line}");
+        assert!(line.contains("@restante.example.com") && line.contains("--accept-domains elsewhere.example"), "{line}");
         assert!(remedy(&refused("relay_not_permitted", "<nonsense>"), &domain).contains("@restante.example.com"));
         assert_eq!(remedy(&refused("another", ""), &domain), "See the reply.");
         assert!(remedy(&refused("bounced_on_request", ""), &domain).starts_with("A test has injected this fault."));

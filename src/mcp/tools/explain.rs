@@ -9,7 +9,7 @@ use crate::wire;
 
 impl Tools {
     pub(super) async fn explain_missing(&self, caller: &Caller, input: input::Explain) -> Result<Answer, ToolError> {
-        let id = self.id_of(&input.inbox)?;
+        let id = self.id_of(caller, &input.inbox).await?;
         let explanation = self.explanation(caller, id.as_str(), &input.filter.resolve()?).await?;
         Answer::new(text::explanation(&explanation), &explanation)
     }

@@ -87,10 +87,7 @@ impl Tools {
     ) -> Result<Answer, ToolError> {
         match name {
             "setup" => read::<input::Nothing>(arguments).and_then(|_| self.setup()),
-            "create_inbox" => {
-                read::<input::Nothing>(arguments)?;
-                self.create_inbox(caller).await
-            }
+            "create_inbox" => self.create_inbox(caller, read(arguments)?).await,
             "delete_inbox" => self.delete_inbox(caller, read(arguments)?).await,
             "wait_for_message" => self.wait_for_message(caller, held, read(arguments)?).await,
             "list_messages" => self.list_messages(caller, read(arguments)?).await,
@@ -105,7 +102,7 @@ impl Tools {
     }
 
     fn setup(&self) -> Result<Answer, ToolError> {
-        let setup = self.installation.setup(self.service.mail_domain().as_str());
+        let setup = self.installation.setup(self.service.mail_domain(), self.service.accepted());
         Answer::new(text::setup(&setup), &setup)
     }
 }

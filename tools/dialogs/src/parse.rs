@@ -114,6 +114,7 @@ fn refusal(label: &str) -> Result<Refusal, String> {
         Refusal::DiskShort,
         Refusal::InboxFull,
         Refusal::MailboxDisabled,
+        Refusal::AmbiguousRecipient,
         Refusal::StoreFailure,
         Refusal::AuthenticationRequired,
         Refusal::AuthenticationUnavailable,

@@ -40,6 +40,7 @@ impl SessionPeer {
     pub fn new(conditions: &Conditions, cut: Cut) -> Self {
         let config = SessionConfig {
             mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
+            accepted: Default::default(),
             host_name: "mx.restante.example.com".to_owned(),
             message_size: conditions.message_size,
             recipients: conditions.recipients,

@@ -210,7 +210,8 @@ impl Harness {
 
 /// The options of a service whose inboxes hold this many messages.
 pub fn options(inbox_messages: u64) -> Options {
-    Options { mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(), limits: Limits { inbox_messages, ..Limits::default() } }
+    let limits = Limits { inbox_messages, ..Limits::default() };
+    Options { mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(), accepted: restante::model::AcceptedDomains::default(), limits }
 }
 
 /// The settings of a server on free ports, with SQLite in this directory.
@@ -223,6 +224,7 @@ pub fn settings(data_dir: &Path) -> Settings {
         },
         sending: Sending { outbound: Outbound::Off, hello: Domain::parse(MAIL_DOMAIN).unwrap(), dkim: None },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
+        accepted: restante::model::AcceptedDomains::default(),
         base_url: None,
         trusted_proxies: Vec::new(),
         data_dir: data_dir.to_owned(),

@@ -165,7 +165,7 @@ impl Session {
         if !text.is_ascii() && !transaction.mail.smtputf8 {
             return Err(Refusal::NonAsciiAddress);
         }
-        let address = path.into_address(&self.config.mail_domain)?;
+        let address = path.into_address(&self.config.mail_domain, &self.config.accepted)?;
         if transaction.recipients.len() >= self.config.recipients {
             return Err(Refusal::TooManyRecipients);
         }
