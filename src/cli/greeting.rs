@@ -109,6 +109,7 @@ mod tests {
 
     #[test]
     fn a_key_is_shown_only_by_the_start_that_made_it() {
+        let accepted: AcceptedDomains = "*.shop.test".parse().unwrap();
         let (key, mail_domain) = (ApiKey::generate(), Domain::parse("restante.example.com").unwrap());
         let greeting = |made_key| Greeting {
             metrics: None,
@@ -118,7 +119,7 @@ mod tests {
             smtps: None,
             plaintext_auth: false,
             mail_domain: &mail_domain,
-            accepted: &AcceptedDomains::default(),
+            accepted: &accepted,
             data_dir: Path::new("./restante-data"),
             made_key,
             made_admin_token: made_key.map(|_| "rst_admin_secret"),

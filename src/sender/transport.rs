@@ -11,9 +11,9 @@ use super::peer::Peer;
 use super::reply::Reply;
 use super::route::{ADDRESSES, Router};
 use super::tls;
-use crate::clock::Clock;
 use crate::config::{Outbound, Relay, RelayHost, Sending};
 use crate::model::Domain;
+use crate::service::Service;
 
 /// Sends messages according to the settings.
 pub(super) struct Transport {
@@ -32,22 +32,23 @@ impl Transport {
     ///
     /// # Errors
     /// [`SenderError`] for the first of them that cannot be used.
-    pub(super) fn new(settings: &Sending, mail_domain: &Domain, clock: Clock) -> Result<Self, SenderError> {
-        let hello = settings.hello.to_string();
-        let mode = match &settings.outbound {
-            Outbound::Off => Mode::Off,
-            Outbound::Direct(direct) => {
-                let router = Router::new(direct.clone()).map_err(|error| SenderError::Resolver(error.to_string()))?;
+    pub(super) fn new(settings: &Sending, service: &Service) -> Result<Self, SenderError> {
+        let (mail_domain, clock) = (service.mail_domain(), service.clock().clone());
+        let hello = settings.smtp_hello.as_ref().unwrap_or(mail_domain).to_string();
+        let mode = match (settings.mode(service.accepted()), &settings.relay) {
+            (Outbound::Off, _) => Mode::Off,
+            (Outbound::Direct, None) => {
+                let router = Router::new(settings.clone()).map_err(|error| SenderError::Resolver(error.to_string()))?;
                 let tls = TlsPolicy::Opportunistic { config: tls::unverified()? };
                 Mode::Direct(Box::new(router), SmtpClient { hello, tls, credentials: None, clock })
             }
-            Outbound::Relay(relay) => {
-                let config = tls::verified(relay.authorities.as_ref())?;
+            (Outbound::Direct, Some(relay)) => {
+                let config = tls::verified(settings.relay_ca.as_ref())?;
                 let tls = TlsPolicy::Verified { config, implicit: relay.implicit_tls };
                 Mode::Relay(relay.clone(), SmtpClient { hello, tls, credentials: relay.credentials.clone(), clock })
             }
         };
-        let signer = settings.dkim.as_ref().map(|dkim| Signer::load(dkim, mail_domain.clone())).transpose()?;
+        let signer = settings.dkim().map(|dkim| Signer::load(&dkim, mail_domain.clone())).transpose()?;
         Ok(Self { mode, signer })
     }
 

@@ -45,9 +45,13 @@ export class Inbox implements AsyncDisposable {
   #cursor: string | undefined;
   #returned = new Set<string>();
 
-  /** @internal */
-  constructor(connection: Connection, fields: InboxFields) {
+  /**
+   * `after`: the id of the message after which the first wait starts.
+   * @internal
+   */
+  constructor(connection: Connection, fields: InboxFields, after?: string) {
     this.#connection = connection;
+    this.#cursor = after;
     this.id = fields.id;
     this.address = fields.address;
     this.kind = fields.kind;

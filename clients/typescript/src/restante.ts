@@ -61,6 +61,21 @@ export class Restante implements AsyncDisposable {
   }
 
   /**
+   * The inbox with an address that the application already has, such as that of a seeded user. It is created if the
+   * project has none; a temporary one lives for one more full lifetime. The first wait starts after the newest message
+   * that is there now, so it does not return mail of an earlier test.
+   * @throws {@link InvalidRequestError} if the server does not accept mail for the domain.
+   */
+  async inboxFor(address: string): Promise<Inbox> {
+    const { http } = this.#connection;
+    const put = { method: "PUT", path: `/inboxes/${encodeURIComponent(address)}` } as const;
+    const fields = await http.json<InboxFields>(put, "id", "address");
+    const list = { method: "GET", path: `/inboxes/${encodeURIComponent(fields.id)}/messages`, query: { limit: "1" } } as const;
+    const { messages } = await http.json<{ messages: MessageFields[] }>(list, "messages");
+    return new Inbox(this.#connection, fields, messages[0]?.id);
+  }
+
+  /**
    * The inbox with this id or address.
    * @throws {@link NotFoundError}
    */

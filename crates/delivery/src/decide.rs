@@ -218,7 +218,15 @@ impl Target {
 
 impl Batch<'_> {
     fn decide(&mut self, index: usize, request: &Request) -> Verdict {
-        self.name_new_inboxes(request);
+        let named = self.name_new_inboxes(request);
+        let verdict = self.decide_named(index, request);
+        for inbox in named.iter().filter(|inbox| !self.state.0.addresses.contains_key(inbox)) {
+            self.state.0.shared.remove(inbox);
+        }
+        verdict
+    }
+
+    fn decide_named(&mut self, index: usize, request: &Request) -> Verdict {
         let admitted = match self.state.judge(request) {
             Ok(admitted) => admitted,
             Err(verdict) => return verdict,
@@ -234,15 +242,19 @@ impl Batch<'_> {
         }
     }
 
-    /// Gives each inbox with a shared address that the request would create an id.
-    fn name_new_inboxes(&mut self, request: &Request) {
+    /// Gives each inbox with a shared address that the request would create an id; returns these inboxes.
+    fn name_new_inboxes(&mut self, request: &Request) -> Vec<InboxId> {
+        let mut named = Vec::new();
         for recipient in &request.recipients {
             if let Recipient::Shared(address) = recipient
                 && let Ok(Destination::New(owner)) = self.state.0.destination(address, &request.source)
             {
-                self.state.0.shared.insert(address.clone(), owner, (self.new_ids.inbox)());
+                let inbox = (self.new_ids.inbox)();
+                self.state.0.shared.insert(address.clone(), owner, inbox.clone());
+                named.push(inbox);
             }
         }
+        named
     }
 
     fn use_fault(&mut self, target: &Target) {

@@ -27,6 +27,15 @@ impl SharedInboxes {
         self.by_address.entry(address).or_default().insert(project, inbox);
     }
 
+    /// Removes an inbox.
+    pub(crate) fn remove(&mut self, inbox: &InboxId) {
+        if let Some((address, project)) = self.by_id.remove(inbox)
+            && let Some(inboxes) = self.by_address.get_mut(&address)
+        {
+            inboxes.remove(&project);
+        }
+    }
+
     /// The inbox of a project with an address.
     #[must_use]
     pub fn inbox(&self, address: &SharedAddress, project: ProjectId) -> Option<&InboxId> {

@@ -79,6 +79,7 @@ pub(super) fn describe_ensure(operation: TransformOperation<'_>) -> TransformOpe
                        domain, each project can have an inbox of its own with the same address.";
     operation
         .named("ensureInbox", "inboxes", "Create an inbox with an address of your choice", description)
+        .extension()
         .body::<CreateInboxBody>(false, "The body is not an empty JSON object.")
         .returns::<Inbox>(StatusCode::CREATED, "The new inbox.")
         .returns::<Inbox>(StatusCode::OK, "The inbox, which was there.")

@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use http_body_util::BodyExt;
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings};
+use restante::config::{Data, DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings};
 use restante::db::Database;
 use restante::http::{App, router};
 use restante::model::{ApiKey, Domain, EmailAddress, MessageId, Timestamp};
@@ -99,6 +99,11 @@ impl Harness {
 
     /// Starts a service on a new database.
     pub async fn on(engine: Engine) -> Self {
+        Self::accepting(engine, "").await
+    }
+
+    /// Starts a service that accepts mail for these domains too (`--accept-domains`).
+    pub async fn accepting(engine: Engine, domains: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START);
         let (url, test_database) = match engine {
@@ -109,7 +114,8 @@ impl Harness {
             }
         };
         let database = Database::open(&url).await.unwrap();
-        let service = Service::start(database, clock.clone(), options(1_000)).await.unwrap();
+        let options = Options { accepted: domains.parse().unwrap(), ..options(1_000) };
+        let service = Service::start(database, clock.clone(), options).await.unwrap();
         let key = ApiKey::generate();
         service.projects().prepare_default(Some(&key)).await.unwrap();
         let other_key = service.projects().create("other").await.unwrap();
@@ -222,17 +228,10 @@ pub fn settings(data_dir: &Path) -> Settings {
             smtp_listen: "127.0.0.1:0".parse().unwrap(),
             ..Listeners::default()
         },
-        sending: Sending { outbound: Outbound::Off, hello: Domain::parse(MAIL_DOMAIN).unwrap(), dkim: None },
+        sending: Sending { outbound: Some(Outbound::Off), ..Sending::default() },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
-        accepted: restante::model::AcceptedDomains::default(),
-        base_url: None,
-        trusted_proxies: Vec::new(),
-        data_dir: data_dir.to_owned(),
-        database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),
-        api_key: None,
-        admin_token: None,
-        tls: None,
-        limits: Limits::default(),
+        data: Data { data_dir: data_dir.to_owned(), ..Data::default() },
+        ..Settings::default()
     }
 }
 
