@@ -46,7 +46,10 @@ pub struct Settings {
     /// Commas separate them. Nothing is ever sent out to an accepted domain, so `*` turns sending to other domains off.
     /// [default: none]
     #[arg(
-        long = "accept-domains", env = "RESTANTE_ACCEPT_DOMAINS", value_name = "LIST", default_value_t,
+        long = "accept-domains",
+        env = "RESTANTE_ACCEPT_DOMAINS",
+        value_name = "LIST",
+        default_value_t,
         hide_default_value = true
     )]
     pub accepted: AcceptedDomains,

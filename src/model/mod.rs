@@ -31,8 +31,8 @@ pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 
 pub use restante_delivery::{
-    Fault, FaultAction, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, ProjectId, Recipient, SharedAddress,
-    parse_id,
+    Fault, FaultAction, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, ProjectId, Recipient,
+    SharedAddress, parse_id,
 };
 pub use restante_mail::{AcceptedDomains, Domain, EmailAddress, InvalidAddress};
 pub use restante_smtp::{Refusal, RequestedReply};

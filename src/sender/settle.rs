@@ -76,7 +76,7 @@ impl Settler {
         }
     }
 
-    /// Delivers a report to a local inbox and settles it as sent, or as failed if the inbox does not accept it.
+    /// Delivers an item to a local inbox and settles it as sent, or as failed if the inbox does not accept it.
     pub(super) async fn deliver_here(&self, claimed: &Claimed, recipient: &EmailAddress) {
         let item = &claimed.item;
         loop {
@@ -87,7 +87,7 @@ impl Settler {
                     return self.settle(claimed, Err(Failure::permanent(1, 1, refusal.to_string()))).await;
                 }
                 Err(error) => {
-                    tracing::warn!(outgoing = %item.id, %error, "cannot deliver a report; trying again");
+                    tracing::warn!(outgoing = %item.id, %error, "cannot deliver to a local inbox; trying again");
                     self.service.clock().sleep(WRITE_AGAIN).await;
                 }
             }
@@ -103,12 +103,13 @@ impl Settler {
             Err(StoreError::Removed) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        self.service.deliver_report(item.project, recipient.clone(), raw, sent).await
+        self.service.deliver_queued(item.project, self.reverse_path(item), recipient.clone(), raw, sent).await
     }
 
-    /// The address of a report for a local inbox, which needs no other server.
+    /// The address of an item for a local inbox, which needs no other server: a report, or a message that was queued
+    /// before its domain was accepted.
     pub(super) fn local_recipient(&self, item: &Outgoing) -> Option<EmailAddress> {
-        let recipient = EmailAddress::parse(&item.recipient).ok().filter(|_| item.is_report)?;
+        let recipient = EmailAddress::parse(&item.recipient).ok()?;
         self.service.is_local(recipient.domain()).then_some(recipient)
     }
 

@@ -84,9 +84,8 @@ impl Service {
 /// The inboxes whose address was possibly meant, each with its distance: at most two edits, or any distance if incoming
 /// mail created the inbox.
 fn most_similar(inbox: &Inbox, others: Vec<Similar>) -> Vec<(usize, Similar)> {
-    let address = |id: &InboxId, shared: Option<&SharedAddress>| {
-        shared.map_or_else(|| id.to_string(), SharedAddress::to_string)
-    };
+    let address =
+        |id: &InboxId, shared: Option<&SharedAddress>| shared.map_or_else(|| id.to_string(), SharedAddress::to_string);
     let own = address(&inbox.id, inbox.shared.as_ref());
     let others = others.into_iter().filter(|other| other.id != inbox.id);
     let mut similar: Vec<(usize, Similar)> = others

@@ -134,11 +134,7 @@ impl Store {
     }
 }
 
-fn shared_lookup(
-    address: &SharedAddress,
-    project: Option<ProjectId>,
-    policy: &Policy,
-) -> (&'static str, Vec<Value>) {
+fn shared_lookup(address: &SharedAddress, project: Option<ProjectId>, policy: &Policy) -> (&'static str, Vec<Value>) {
     let sql = if project.is_some() { SHARED_BY_PROJECT } else { SHARED_BY_ALL };
     (sql, values![address, policy.now, project.unwrap_or(policy.default_project)])
 }

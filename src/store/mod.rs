@@ -52,6 +52,7 @@ pub use outgoing::{NewOutgoing, OUTGOING_PIECE, QUEUE_LIFETIME};
 pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
+pub use refusals::Holder;
 pub use selection::{Search, Selection};
 pub use sweep::Swept;
 pub use trash::Rubbish;

@@ -43,7 +43,8 @@ async fn fill(store: &Store) {
     let project = store.default_project("default", START).await.unwrap();
     let id = InboxId::parse("a").unwrap();
     let expires_at = Some(START.after(HOUR));
-    let inbox = Inbox { id: id.clone(), shared: None, project, kind: InboxKind::Temporary, created_at: START, expires_at };
+    let inbox =
+        Inbox { id: id.clone(), shared: None, project, kind: InboxKind::Temporary, created_at: START, expires_at };
     assert!(store.create_inbox(&inbox).await.unwrap());
     let raw = b"Subject: Hello\r\n\r\nHello\r\n";
     let content = Content::encode(restante_mail::parse(raw), String::new(), Origin::default(), raw).unwrap();

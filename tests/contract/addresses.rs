@@ -355,3 +355,29 @@ async fn faults_and_limits_are_those_of_the_project_s_inbox(engine: Engine) {
     assert!(send_as(&smtp, &api.key, ADA).await.starts_with("250"));
     assert_eq!((messages(&api, &api.key, ADA).await, messages(&api, &api.other_key, ADA).await), (Some(1), Some(1)));
 }
+
+#[testkit::each_engine]
+async fn two_projects_with_the_same_seeded_users_share_no_mail(engine: Engine) {
+    const USERS: usize = 20;
+    let (api, smtp) = start(engine, "example.com").await;
+    let keys = [&api.key, &api.other_key];
+    let address = |user: usize| format!("user{user}@example.com");
+    let (api, smtp) = (&api, &smtp);
+    let users = (0..USERS).flat_map(|user| keys.map(|key| (key, address(user))));
+    let runs = users.map(|(key, address)| async move {
+        let (status, _) = put(api, key, &address).await;
+        assert!([200, 201].contains(&status));
+        let text = format!("Subject: {}\r\n\r\nHello", key.as_str());
+        assert!(smtp.client_of(key).await.send(&[&address], &text).await.starts_with("250"));
+    });
+    futures_util::future::join_all(runs).await;
+    for key in keys {
+        for user in 0..USERS {
+            let find = format!("/v1/inboxes?address={}", address(user));
+            let inbox = api.call_with(key, "GET", &find, "").await.text("id");
+            let list = api.call_with(key, "GET", &format!("/v1/inboxes/{inbox}/messages"), "").await.json();
+            let subjects: Vec<&Value> = list["messages"].as_array().unwrap().iter().map(|it| &it["subject"]).collect();
+            assert_eq!(subjects, [key.as_str()]);
+        }
+    }
+}

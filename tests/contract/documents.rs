@@ -46,7 +46,10 @@ async fn the_guide_names_this_installation_and_the_version(engine: Engine) {
 #[testkit::each_engine]
 async fn the_guide_names_the_accepted_domains(engine: Engine) {
     for (domains, sentence) in [
-        ("example.com,*.shop.test", "These domains are accepted too (`*` stands for any subdomain): `example.com, *.shop.test`."),
+        (
+            "example.com,*.shop.test",
+            "These domains are accepted too (`*` stands for any subdomain): `example.com, *.shop.test`.",
+        ),
         ("*", "Every other domain is accepted too."),
     ] {
         let guide = Harness::accepting(engine, domains).await.get("/llm").await.body;

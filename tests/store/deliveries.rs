@@ -188,7 +188,9 @@ async fn mail_after_a_deletion_reopens_the_inbox_with_any_clock(bed: Bed) {
 async fn a_recipient_is_checked_as_its_mail_would_be(bed: Bed) {
     let (owner, other) = (bed.project("owner").await, bed.project("other").await);
     bed.inbox(owner, "box").await;
-    let check = async |sender, now| bed.store.check_recipient(&id("box+news").into(), sender, &bed.policy(now)).await.unwrap().map(drop);
+    let check = async |sender, now| {
+        bed.store.check_recipient(&id("box+news").into(), sender, &bed.policy(now)).await.unwrap().map(drop)
+    };
     assert_eq!(check(Some(other), START).await, Ok(()), "it goes to the live inbox");
     assert_eq!(check(Some(other), LATER).await, Err(Refusal::Foreign(id("box+news"))));
     assert_eq!((check(Some(owner), LATER).await, check(None, LATER).await), (Ok(()), Ok(())));

@@ -68,7 +68,8 @@ async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
 #[testkit::each_engine]
 async fn concurrent_uses_are_counted_once(bed: Bed) {
     let inbox = with_faults(&bed, "a", &[fault(FaultPoint::Rcpt, defer(), 7)]).await;
-    let used = futures_util::future::join_all((0..20).map(|_| bed.store.use_recipient_fault(&inbox.id, false, START))).await;
+    let used =
+        futures_util::future::join_all((0..20).map(|_| bed.store.use_recipient_fault(&inbox.id, false, START))).await;
     let used = used.into_iter().filter(|used| *used.as_ref().unwrap() == RecipientFault::Now(defer()));
     assert_eq!((used.count(), uses(&bed, &inbox, START).await[0].len()), (7, 7));
 }

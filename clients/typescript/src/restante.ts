@@ -70,7 +70,11 @@ export class Restante implements AsyncDisposable {
     const { http } = this.#connection;
     const put = { method: "PUT", path: `/inboxes/${encodeURIComponent(address)}` } as const;
     const fields = await http.json<InboxFields>(put, "id", "address");
-    const list = { method: "GET", path: `/inboxes/${encodeURIComponent(fields.id)}/messages`, query: { limit: "1" } } as const;
+    const list = {
+      method: "GET",
+      path: `/inboxes/${encodeURIComponent(fields.id)}/messages`,
+      query: { limit: "1" },
+    } as const;
     const { messages } = await http.json<{ messages: MessageFields[] }>(list, "messages");
     return new Inbox(this.#connection, fields, messages[0]?.id);
   }

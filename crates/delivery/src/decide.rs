@@ -8,7 +8,8 @@ use crate::notification::destination;
 use crate::shared::Destination;
 use crate::{
     Address, Change, Copies, Decision, Facts, Fate, FaultAction, FaultUse, Inbox, InboxId, NewMessage, Notification,
-    Opening, PendingFault, Place, ProjectId, Recipient, Refusal, Request, Reservation, Source, UsedFault, Verdict, Writes,
+    Opening, PendingFault, Place, ProjectId, Recipient, Refusal, Request, Reservation, Source, UsedFault, Verdict,
+    Writes,
 };
 
 /// How new ids are made. Each is unique.
@@ -20,13 +21,8 @@ pub struct NewIds<'a> {
 }
 
 /// Decides a batch.
-pub fn decide<'a>(
-    facts: &Facts,
-    requests: impl IntoIterator<Item = &'a Request>,
-    new_ids: NewIds<'_>,
-) -> Decision {
-    let mut batch =
-        Batch { state: State(facts.clone()), writes: Writes::default(), touched: BTreeSet::new(), new_ids };
+pub fn decide<'a>(facts: &Facts, requests: impl IntoIterator<Item = &'a Request>, new_ids: NewIds<'_>) -> Decision {
+    let mut batch = Batch { state: State(facts.clone()), writes: Writes::default(), touched: BTreeSet::new(), new_ids };
     let verdicts = requests.into_iter().enumerate().map(|(index, request)| batch.decide(index, request)).collect();
     Decision { verdicts, changes: batch.changes(), writes: batch.writes }
 }

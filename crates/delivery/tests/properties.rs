@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use restante_deliveries::{Model, project_named, recipient};
 use restante_delivery::{
-    Address, Decision, Fault, FaultAction, FaultPoint, Inbox, InboxId, NewIds, Opening, PendingFault, Policy, ProjectId,
-    Recipient, Request, Reservation, SharedAddress, SharedInboxes, Source, Verdict, decide,
+    Address, Decision, Fault, FaultAction, FaultPoint, Inbox, InboxId, NewIds, Opening, PendingFault, Policy,
+    ProjectId, Recipient, Request, Reservation, SharedAddress, SharedInboxes, Source, Verdict, decide,
 };
 use uuid::Uuid;
 

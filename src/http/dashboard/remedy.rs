@@ -117,7 +117,10 @@ mod tests {
     fn a_refused_relay_names_both_domains() {
         let domain = Domain::parse("restante.example.com").unwrap();
         let line = remedy(&refused("relay_not_permitted", "<a@elsewhere.example>"), &domain);
-        assert!(line.contains("@restante.example.com") && line.contains("--accept-domains elsewhere.example"), "{line}");
+        assert!(
+            line.contains("@restante.example.com") && line.contains("--accept-domains elsewhere.example"),
+            "{line}"
+        );
         assert!(remedy(&refused("relay_not_permitted", "<nonsense>"), &domain).contains("@restante.example.com"));
         assert_eq!(remedy(&refused("another", ""), &domain), "See the reply.");
         assert!(remedy(&refused("bounced_on_request", ""), &domain).starts_with("A test has injected this fault."));

@@ -101,9 +101,15 @@ pub struct Mail {
 
 #[derive(Clone, Debug)]
 pub enum MailFrom {
-    Client { project: Option<String>, reverse_path: String },
+    Client {
+        project: Option<String>,
+        reverse_path: String,
+    },
     /// Mail of the service, from or to an inbox of a project.
-    Service { report: bool, project: String },
+    Service {
+        report: bool,
+        project: String,
+    },
 }
 
 #[derive(Clone, Debug)]

@@ -114,7 +114,6 @@ fn refusal(label: &str) -> Result<Refusal, String> {
         Refusal::DiskShort,
         Refusal::InboxFull,
         Refusal::MailboxDisabled,
-        Refusal::AmbiguousRecipient,
         Refusal::StoreFailure,
         Refusal::AuthenticationRequired,
         Refusal::AuthenticationUnavailable,

@@ -217,7 +217,11 @@ impl Harness {
 /// The options of a service whose inboxes hold this many messages.
 pub fn options(inbox_messages: u64) -> Options {
     let limits = Limits { inbox_messages, ..Limits::default() };
-    Options { mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(), accepted: restante::model::AcceptedDomains::default(), limits }
+    Options {
+        mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
+        accepted: restante::model::AcceptedDomains::default(),
+        limits,
+    }
 }
 
 /// The settings of a server on free ports, with SQLite in this directory.
