@@ -41,7 +41,7 @@ pub struct Settings {
         value_parser = values::domain
     )]
     pub mail_domain: Domain,
-    /// Further domains for which mail is accepted: `example.com`, `*.shop.test` (every subdomain) or `*` (every domain).
+    /// Further domains for which mail is accepted: `example.com`, `*.shop.test` (every subdomain), `*` (every domain).
     ///
     /// Commas separate them. Nothing is ever sent out to an accepted domain, so `*` turns sending to other domains off.
     /// [default: none]

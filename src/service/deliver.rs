@@ -139,7 +139,8 @@ impl Service {
     }
 
     /// Delivers a message that this service composed for an inbox of `project`, and changes its outgoing item in the
-    /// same transaction. Creates no inbox. Returns `false` if the mail worker has lost its lease on the item; then nothing was written.
+    /// same transaction. Creates no inbox. Returns `false` if the mail worker has lost its lease on the item; then
+    /// nothing was written.
     pub(super) async fn deliver_own(
         &self,
         incoming: Incoming,

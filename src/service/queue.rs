@@ -113,8 +113,8 @@ impl Service {
         }
     }
 
-    /// Delivers a queued message to a live inbox, of `project` if its address is shared, and settles its item, in one transaction. Returns
-    /// `false` if the lease was lost; then nothing was written.
+    /// Delivers a queued message to a live inbox, of `project` if its address is shared, and settles its item, in one
+    /// transaction. Returns `false` if the lease was lost; then nothing was written.
     ///
     /// # Errors
     /// [`DeliverError`]; then nothing was written.

@@ -96,8 +96,8 @@ macro_rules! inbox_state {
     };
 }
 
-/// The inboxes with the address `$1`, of one project or of all. Of all, the first few are enough: the live ones, that of
-/// the default project `$3`, and two others.
+/// The inboxes with the address `$1`, of one project or of all. Of all, the first few are enough: the live ones, that
+/// of the default project `$3`, and two others.
 const SHARED_BY_PROJECT: &str = inbox_state!("address = $1 AND project_id = $3", "");
 const SHARED_BY_ALL: &str = concat!(
     inbox_state!("address = $1", ""),
@@ -105,8 +105,8 @@ const SHARED_BY_ALL: &str = concat!(
 );
 
 impl Store {
-    /// The inbox that would get mail to `recipient` now, from a sender that authenticated with a key of `sender`; `None`
-    /// if the mail would create one with a shared address.
+    /// The inbox that would get mail to `recipient` now, from a sender that authenticated with a key of `sender`;
+    /// `None` if the mail would create one with a shared address.
     ///
     /// # Errors
     /// If the database fails.

@@ -32,9 +32,9 @@ impl Store {
         self.database.transact(claim).await
     }
 
-    /// Returns the live inbox of the project with the address of `wanted`, and `false`: if it is temporary, it ends when
-    /// `wanted` would. If there is none, it is created as by [`Self::claim_inbox`]. `None` if the address belongs to
-    /// another project.
+    /// Returns the live inbox of the project with the address of `wanted`, and `false`: if it is temporary, it ends
+    /// when `wanted` would. If there is none, it is created as by [`Self::claim_inbox`]. `None` if the address
+    /// belongs to another project.
     ///
     /// # Errors
     /// If the database fails.

@@ -166,6 +166,14 @@ impl Bed {
         self.store(&[delivery(recipients, subject)], now).await.remove(0)
     }
 
+    /// Delivers a message without a key to a shared address, and returns the projects that have a live inbox with it.
+    pub async fn mail_to_shared(&self, address: &str, now: Timestamp) -> Vec<ProjectId> {
+        self.mail(&[address], "shared", now).await;
+        let address = SharedAddress::from_stored(address.to_owned());
+        let holders = self.store.holders_of_address(&address, None, now).await.unwrap();
+        holders.into_iter().filter(|holder| holder.is_live).map(|holder| holder.project).collect()
+    }
+
     /// The bytes of a message as received, if `project` owns it.
     pub async fn raw(&self, project: ProjectId, message: MessageId) -> Option<Vec<u8>> {
         let pieces = self.store.raw_pieces(project, message, START).await.unwrap()?;

@@ -102,3 +102,34 @@ async fn an_inbox_with_a_tag_is_claimed_by_the_owner_of_its_base_only(bed: Bed) 
     }
     assert!(bed.store.claim_inbox(&permanent(other, "nothing+news")).await.unwrap().is_some(), "it has no base");
 }
+
+#[testkit::each_engine]
+async fn a_project_has_one_inbox_with_a_shared_address(bed: Bed) {
+    let (one, other) = (bed.project("one").await, bed.project("other").await);
+    let inbox = bed.shared(one, "ada@example.com").await;
+    let wanted = |project, name: &str| Inbox { shared: inbox.shared.clone(), ..permanent(project, name) };
+    assert!(!bed.store.create_inbox(&wanted(one, "second")).await.unwrap(), "it has one");
+    assert!(bed.store.claim_inbox(&wanted(one, "second")).await.unwrap().is_none(), "it lives");
+    let theirs = bed.store.claim_inbox(&wanted(other, "theirs")).await.unwrap().unwrap();
+    assert_eq!((theirs.id, theirs.project), (id("theirs"), other));
+    // An ended inbox begins again with its own id.
+    assert!(bed.store.end_inbox(&inbox, START).await.unwrap());
+    let again = bed.store.claim_inbox(&wanted(one, "third")).await.unwrap().unwrap();
+    assert_eq!((again.id, again.kind), (inbox.id, InboxKind::Permanent));
+    assert_eq!(bed.live("third", START).await, None);
+}
+
+#[testkit::each_engine]
+async fn what_ended_with_a_shared_address_is_forgotten_after_30_days(bed: Bed) {
+    let one = bed.project("one").await;
+    bed.shared(one, "ada@example.com").await;
+    let owner_after = async |time: Duration| {
+        let now = START.after(HOUR).after(time);
+        bed.sweep(now).await;
+        let [holder] = bed.mail_to_shared("ada@example.com", now).await.try_into().unwrap();
+        holder
+    };
+    assert_eq!(owner_after(29 * 24 * HOUR).await, one);
+    // That mail has created the inbox again, for an hour.
+    assert_eq!(owner_after((29 + 31) * 24 * HOUR).await, bed.default_project);
+}

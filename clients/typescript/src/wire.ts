@@ -7,7 +7,10 @@ export interface Health {
 
 /** An address at which a test receives mail. */
 export interface InboxFields {
-  /** The inbox identifier: the local part of the address. */
+  /**
+   * The inbox identifier: the local part of the address, or a generated one if the address is on another domain than
+   * the mail domain.
+   */
   id: string;
   /** The recipient address. */
   address: string;
@@ -16,8 +19,8 @@ export interface InboxFields {
   /** UTC, with milliseconds. */
   createdAt: string;
   /**
-   * One hour after creation for a temporary inbox. After that, requests for the inbox and its messages return 404.
-   * Null: never.
+   * One hour after creation for a temporary inbox, or after the last PUT of its address. After that, requests for the
+   * inbox and its messages return 404. Null: never.
    */
   expiresAt: string | null;
 }

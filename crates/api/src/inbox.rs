@@ -21,8 +21,8 @@ pub struct Inbox {
     /// UTC, with milliseconds.
     #[schemars(extend("format" = "date-time"))]
     pub created_at: String,
-    /// One hour after creation for a temporary inbox, or after the last PUT of its address. After that, requests for the inbox and its messages return 404.
-    /// Null: never.
+    /// One hour after creation for a temporary inbox, or after the last PUT of its address. After that, requests for
+    /// the inbox and its messages return 404. Null: never.
     #[schemars(extend("format" = "date-time"))]
     pub expires_at: Option<String>,
 }

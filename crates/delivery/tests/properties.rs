@@ -204,8 +204,8 @@ proptest! {
         }
     }
 
-    /// With a login, mail to a shared address reaches only inboxes of that project. Without one, it never reaches one of
-    /// several live inboxes.
+    /// With a login, mail to a shared address reaches only inboxes of that project. Without one, it never reaches one
+    /// of several live inboxes.
     #[test]
     fn no_mail_to_a_shared_address_crosses_projects(world in worlds(), requests in requests()) {
         let decision = decided(&world, &requests);

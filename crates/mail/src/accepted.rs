@@ -1,4 +1,4 @@
-//! The domains besides the mail domain for which mail is accepted.
+//! The domains for which mail is accepted in addition to the mail domain.
 
 use std::fmt;
 use std::str::FromStr;

@@ -74,9 +74,9 @@ pub(super) async fn ensure(
 
 pub(super) fn describe_ensure(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let description = "Afterwards the project has the inbox with this address, on the mail domain or on a domain that \
-                       the server accepts (`--accept-domains`). If it was there and is temporary, it lives for one more \
-                       full lifetime from now; a permanent inbox stays as it is. On a domain other than the mail \
-                       domain, each project can have an inbox of its own with the same address.";
+                       the server accepts (`--accept-domains`). If it was there and is temporary, it lives for one \
+                       more full lifetime from now; a permanent inbox stays as it is. On a domain other than the mail \
+                       domain, each project can have its own inbox with the same address.";
     operation
         .named("ensureInbox", "inboxes", "Create an inbox with an address of your choice", description)
         .extension()

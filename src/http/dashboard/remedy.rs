@@ -21,12 +21,13 @@ fn relay(recipient: &str, mail_domain: &Domain) -> String {
     match used.as_ref().map(EmailAddress::domain) {
         Some(used) if used != mail_domain => {
             format!(
-                "Mail to @{mail_domain} is accepted. This mail went to @{used}: change the address in the test, or start \
-                 the server with --accept-domains {used}."
+                "Mail to @{mail_domain} is accepted. This mail went to @{used}: change the address in the test, or \
+                 start the server with --accept-domains {used}."
             )
         }
         _ => format!(
-            "Mail to @{mail_domain} is accepted, and to the domains of --accept-domains. Change the address in the test."
+            "Mail to @{mail_domain} and to the domains of --accept-domains is accepted. Change the address in the \
+             test."
         ),
     }
 }
