@@ -52,7 +52,7 @@ use crate::memory::{Budget, Room};
 use crate::model::{AcceptedDomains, Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
 
-pub use crate::store::{Found, Pieces, StoredMessage};
+pub use crate::store::{Found, PartsReader, Pieces, StoredMessage};
 pub use activity::SmtpConnection;
 pub use addresses::{AddressError, ClaimError};
 pub use attempt::{Retry, write};
@@ -67,7 +67,7 @@ pub use projects::{Caller, Projects};
 pub use pulse::{MINUTES, Pulse};
 pub use refusals::REFUSALS_OF_INBOX;
 pub use retention::RetentionError;
-pub use search::{FoundMail, ListedMessage};
+pub use search::FoundMail;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;
