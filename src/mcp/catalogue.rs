@@ -35,8 +35,7 @@ pub(super) fn tools() -> Vec<Tool> {
         tool::<input::CreateInbox, restante_api::Inbox>(
             "create_inbox",
             "Create an inbox",
-            "Creates a temporary inbox with an address that was never used. Use a new one for each test. With \
-             `address`, it returns the project's inbox with that address, which is created if it does not exist.",
+            "Creates a temporary inbox with a new address; use one for each test. With `address`, it gets that inbox.",
             Effect::Adds,
         ),
         tool::<input::InboxName, output::Deleted>(
