@@ -3,6 +3,8 @@
 //! Counting costs almost nothing until [`install`] is called, which `restante serve` does if metrics are enabled. No
 //! label contains an inbox, a project or an address, because their number is unlimited.
 
+use std::fmt::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
@@ -10,6 +12,8 @@ pub use metrics_exporter_prometheus::BuildError as InstallError;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use Kind::{Counter, Gauge, Histogram};
+
+use crate::os::{self, as_f64};
 
 /// The definition of one metric.
 struct Metric {
@@ -37,6 +41,9 @@ metrics! {
     CONNECTIONS_OPEN: Gauge, "restante_smtp_connections_open", "SMTP connections that are open";
     CONNECTIONS: Counter, "restante_smtp_connections_total",
         "SMTP connections, by outcome: accepted or refused";
+    TLS_FAILURES: Counter, "restante_smtp_tls_failures_total",
+        "TLS handshakes of SMTP clients that failed, by reason: unknown_ca, bad_certificate or another alert of the \
+         client, no_common_version, not_tls, disconnected, timeout or other";
     MESSAGES: Counter, "restante_smtp_messages_total",
         "Messages that were received completely, by outcome: stored or refused";
     MESSAGE_BYTES: Counter, "restante_smtp_message_bytes_total", "Bytes of the messages that were stored";
@@ -51,7 +58,7 @@ metrics! {
     WAITS_OPEN: Gauge, "restante_waits_open", "Waits that are open";
     WAITS: Counter, "restante_waits_total",
         "Waits that have ended, by outcome: found, timeout, left (the client disconnected), inbox_ended, stopping, \
-         refused or failed";
+         refused (the key had too many, and the client did not try again within two seconds) or failed";
     WAIT_COMPARISONS: Counter, "restante_wait_comparisons_total",
         "Messages that waits have compared with their filters";
     OUTGOING_QUEUED: Gauge, "restante_outgoing_queued",
@@ -62,6 +69,16 @@ metrics! {
         "HTTP requests, by status: 2xx, 3xx, 4xx or 5xx";
     LOG_LINES_DROPPED: Counter, "restante_log_lines_dropped_total",
         "Log lines that were dropped because standard error was too slow";
+    DISK_FREE: Gauge, "restante_disk_free_bytes", "Free bytes of the disk with the data directory";
+    DISK_RESERVED: Gauge, "restante_disk_reserved_bytes",
+        "Free bytes below which no message is accepted (`--min-free-disk`)";
+    DATABASE_BYTES: Gauge, "restante_database_bytes", "Size of the SQLite database and its log; not with PostgreSQL";
+    CPU_SECONDS: Counter, "process_cpu_seconds_total", "User and system time of the process in seconds; Linux only";
+    RESIDENT_BYTES: Gauge, "process_resident_memory_bytes", "Memory of the process in bytes; Linux only";
+    OPEN_FILES: Gauge, "process_open_fds", "Open files and sockets of the process; Linux only";
+    MAX_FILES: Gauge, "process_max_fds", "Limit on the open files of the process; Linux only";
+    STARTED_AT: Gauge, "process_start_time_seconds",
+        "When the process started, in seconds since 1970; Linux only";
 }
 
 /// The upper bounds of the histograms, in seconds: from a flush on a fast disk to a client's long wait.
@@ -70,13 +87,27 @@ const BATCHES: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 51
 
 /// Renders the metrics.
 #[derive(Clone, Debug)]
-pub struct Metrics(PrometheusHandle);
+pub struct Metrics {
+    handle: PrometheusHandle,
+    disk: Disk,
+}
+
+/// The disk whose space is measured.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    /// The data directory.
+    pub directory: PathBuf,
+    /// Free bytes below which no message is accepted.
+    pub reserved: u64,
+    /// The file of a SQLite database.
+    pub database: Option<PathBuf>,
+}
 
 /// Starts counting, for the whole process.
 ///
 /// # Errors
 /// If another recorder is installed in this process.
-pub fn install() -> Result<Metrics, InstallError> {
+pub fn install(disk: Disk) -> Result<Metrics, InstallError> {
     let mut builder = PrometheusBuilder::new();
     for metric in METRICS {
         if let Histogram(bounds) = metric.kind {
@@ -88,16 +119,76 @@ pub fn install() -> Result<Metrics, InstallError> {
     gauge!(CONNECTIONS_OPEN).set(0.0);
     gauge!(WAITS_OPEN).set(0.0);
     counter!(LOG_LINES_DROPPED).absolute(0);
-    Ok(Metrics(handle))
+    Ok(Metrics { handle, disk })
 }
 
 impl Metrics {
-    /// All metrics in Prometheus's text format; `queued` is the current number of queued outgoing items.
+    /// All metrics in Prometheus's text format; `queued` is the current number of queued outgoing items. Measures the
+    /// disk and the process, so it blocks.
     #[must_use]
     pub fn render(&self, queued: u32) -> String {
         gauge!(OUTGOING_QUEUED).set(queued);
-        self.0.run_upkeep();
-        self.0.render()
+        self.handle.run_upkeep();
+        let mut text = self.handle.render();
+        let mut measured = self.disk.measure();
+        measured.extend(process());
+        for (name, value) in measured {
+            write_measured(&mut text, name, value);
+        }
+        text
+    }
+}
+
+impl Disk {
+    fn measure(&self) -> Vec<(&'static str, f64)> {
+        let mut measured = vec![(DISK_RESERVED, as_f64(self.reserved))];
+        match os::free_bytes(&self.directory) {
+            Ok(free) => measured.push((DISK_FREE, as_f64(free))),
+            Err(error) => tracing::warn!(%error, path = %self.directory.display(), "cannot measure the disk"),
+        }
+        if let Some(database) = &self.database {
+            let mut log = database.clone().into_os_string();
+            log.push("-wal");
+            let size = |path: PathBuf| path.metadata().map_or(0, |file| file.len());
+            measured.push((DATABASE_BYTES, as_f64(size(database.clone()) + size(log.into()))));
+        }
+        measured
+    }
+}
+
+fn process() -> Vec<(&'static str, f64)> {
+    match os::process_use() {
+        Ok(None) => Vec::new(),
+        Ok(Some(used)) => vec![
+            (CPU_SECONDS, used.cpu_seconds),
+            (RESIDENT_BYTES, used.resident_bytes),
+            (OPEN_FILES, used.open_files),
+            (MAX_FILES, used.max_files),
+            (STARTED_AT, used.started_at),
+        ],
+        Err(error) => {
+            tracing::warn!(%error, "cannot measure the process");
+            Vec::new()
+        }
+    }
+}
+
+/// Appends a metric that is measured when it is read. The recorder's counters are whole numbers.
+fn write_measured(text: &mut String, name: &str, value: f64) {
+    for Metric { kind, name, description } in METRICS.iter().filter(|metric| metric.name == name) {
+        // Writing into memory cannot fail.
+        let _ = writeln!(text, "# HELP {name} {description}\n# TYPE {name} {}\n{name} {value}\n", kind.word());
+    }
+}
+
+impl Kind {
+    /// The type's name in Prometheus.
+    fn word(self) -> &'static str {
+        match self {
+            Counter => "counter",
+            Gauge => "gauge",
+            Histogram(_) => "histogram",
+        }
     }
 }
 
@@ -116,14 +207,19 @@ fn describe() {
 pub(crate) fn table() -> String {
     let mut table = "| metric | type | meaning |\n|---|---|---|\n".to_owned();
     for Metric { kind, name, description } in METRICS {
-        let kind = match kind {
-            Counter => "counter",
-            Gauge => "gauge",
-            Histogram(_) => "histogram",
-        };
-        table.push_str(&format!("| `{name}` | {kind} | {description} |\n"));
+        table.push_str(&format!("| `{name}` | {} | {description} |\n", kind.word()));
     }
     table
+}
+
+/// The names of all metrics, and of the series of the histograms.
+#[cfg(test)]
+pub(crate) fn names() -> Vec<String> {
+    let series = METRICS.iter().flat_map(|Metric { kind, name, .. }| {
+        let endings: &[&str] = if matches!(kind, Histogram(_)) { &["_bucket", "_sum", "_count"] } else { &[""] };
+        endings.iter().map(move |ending| format!("{name}{ending}"))
+    });
+    series.collect()
 }
 
 /// An SMTP connection that is counted as open until it is dropped.
@@ -149,6 +245,11 @@ impl Drop for OpenConnection {
 /// A connection was rejected because there are too many.
 pub fn connection_refused() {
     counter!(CONNECTIONS, "outcome" => "refused").increment(1);
+}
+
+/// A TLS handshake of an SMTP client failed.
+pub fn tls_failed(reason: &'static str) {
+    counter!(TLS_FAILURES, "reason" => reason).increment(1);
 }
 
 /// A message of `bytes` was stored, `elapsed` after its last byte arrived.
@@ -177,25 +278,32 @@ pub fn committed(deliveries: u32, elapsed: Duration) {
 
 /// A wait, counted when it is dropped. If it is dropped without an outcome, the client disconnected.
 #[derive(Debug)]
-pub struct WaitCount(&'static str);
+pub struct WaitCount(Option<&'static str>);
 
 impl WaitCount {
     /// A wait has started.
     #[must_use]
     pub fn begin() -> Self {
-        Self("left")
+        Self(Some("left"))
     }
 
-    /// Sets the outcome of the wait.
-    pub fn ends(&mut self, outcome: &'static str) {
+    /// Sets the outcome of the wait; `None` if it is counted elsewhere.
+    pub fn ends(&mut self, outcome: Option<&'static str>) {
         self.0 = outcome;
     }
 }
 
 impl Drop for WaitCount {
     fn drop(&mut self) {
-        counter!(WAITS, "outcome" => self.0).increment(1);
+        if let Some(outcome) = self.0 {
+            counter!(WAITS, "outcome" => outcome).increment(1);
+        }
     }
+}
+
+/// This number of waits were refused, and were not tried again.
+pub fn waits_refused(waits: usize) {
+    counter!(WAITS, "outcome" => "refused").increment(waits as u64);
 }
 
 /// A wait has compared this number of messages with its filters.
@@ -241,4 +349,45 @@ pub fn http_answered(status: u16) {
         500.. => "5xx",
     };
     counter!(HTTP_REQUESTS, "status" => class).increment(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use regex_lite::Regex;
+
+    use super::*;
+
+    #[test]
+    fn the_dashboard_and_the_alerts_name_metrics_that_exist() {
+        let metric = Regex::new(r"\b(restante|process)_[a-z_]+\b").unwrap();
+        for file in ["grafana/restante.json", "prometheus/rules.yaml", "prometheus/rules.test.yaml"] {
+            let text = fs::read_to_string(format!("{}/deploy/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+            let named: Vec<&str> = metric.find_iter(&text).map(|found| found.as_str()).collect();
+            assert!(named.len() > 10, "{file}");
+            let names = names();
+            // A text names a histogram without the ending of a series.
+            let is_known = |name: &str| {
+                names.iter().any(|known| known == name) || METRICS.iter().any(|metric| metric.name == name)
+            };
+            let unknown: Vec<_> = named.into_iter().filter(|name| !is_known(name)).collect();
+            assert!(unknown.is_empty(), "{file} names metrics that do not exist: {unknown:?}");
+        }
+    }
+
+    #[test]
+    fn the_dashboard_shows_every_metric() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/grafana/restante.json");
+        let dashboard = fs::read_to_string(path).unwrap();
+        let hidden = METRICS.iter().filter(|metric| !dashboard.contains(metric.name)).map(|metric| metric.name);
+        let hidden: Vec<_> = hidden.collect();
+        let internal = [
+            "restante_commit_deliveries",
+            "restante_wait_comparisons_total",
+            "restante_log_lines_dropped_total",
+            "process_start_time_seconds",
+        ];
+        assert_eq!(hidden, internal, "add a panel to deploy/grafana/restante.json");
+    }
 }

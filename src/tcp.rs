@@ -1,7 +1,7 @@
 //! Listening for connections, and telling clients apart.
 
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};
 
@@ -33,6 +33,17 @@ pub fn client_of(address: IpAddr) -> IpAddr {
     }
 }
 
+/// The address of a listener for clients on this machine: loopback instead of an unspecified address.
+#[must_use]
+pub fn reachable(bound: SocketAddr) -> SocketAddr {
+    let ip = match bound.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, bound.port())
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::TcpStream;
@@ -48,5 +59,14 @@ mod tests {
         let connect = |_| TcpStream::connect_timeout(&address, Duration::from_millis(900)).unwrap();
         let waiting: Vec<TcpStream> = (0..400).map(connect).collect();
         assert_eq!(waiting.len(), 400);
+    }
+
+    #[test]
+    fn an_unspecified_address_is_reached_at_the_loopback() {
+        for (bound, reached) in
+            [("0.0.0.0:8025", "127.0.0.1:8025"), ("[::]:8025", "[::1]:8025"), ("192.0.2.1:80", "192.0.2.1:80")]
+        {
+            assert_eq!(reachable(bound.parse().unwrap()).to_string(), reached);
+        }
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn explanation(explanation: Explanation, mail_domain: &Domain) -> res
             last_connection_at: smtp.last_connection_at.map(|at| at.to_string()),
             last_message_at: smtp.last_message_at.map(|at| at.to_string()),
         },
-        summary: explanation.summary,
+        summary: explanation.summary.to_string(),
     }
 }
 

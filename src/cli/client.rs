@@ -1,9 +1,12 @@
 //! A small HTTP client for the commands that shell scripts use.
 
+mod requests;
+
 use std::io::{self, Read};
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use restante_api::{ErrorBody, Explanation, FaultList, Inbox, Message, MessageList, SetFaultsBody};
 use serde::Deserialize;
 use ureq::http::Response;
@@ -13,7 +16,7 @@ use ureq::{Agent, Body, RequestBuilder};
 use super::error::CliError;
 use crate::config::{api_key, http_url, secret};
 use crate::http::path_segment;
-use crate::model::ApiKey;
+use crate::model::{ApiKey, MessageId};
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -22,15 +25,29 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// The largest response in bytes. A message has at most 25 MiB by default; JSON escapes can make it six times as long.
 const LARGEST_ANSWER: u64 = 160 * 1024 * 1024;
 
-/// The address of the service, and the project's key.
+/// The address of the service.
 #[derive(Args, Debug)]
-pub(super) struct ClientFlags {
+pub(super) struct ServerFlag {
     /// The address of the service
     #[arg(
         long, env = "RESTANTE_URL", value_name = "URL", default_value = "http://127.0.0.1:8025",
         value_parser = http_url
     )]
     url: String,
+}
+
+impl ServerFlag {
+    /// The address without a slash at its end.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+/// The address of the service, and the project's key.
+#[derive(Args, Debug)]
+pub(super) struct ClientFlags {
+    #[command(flatten)]
+    server: ServerFlag,
     /// The API key of the project
     #[arg(long, env = "RESTANTE_API_KEY", value_name = "KEY", hide_env_values = true, value_parser = secret(api_key))]
     api_key: Option<ApiKey>,
@@ -47,24 +64,24 @@ impl ClientFlags {
     /// # Errors
     /// If there is no key.
     pub(super) fn access(&self) -> Result<(String, ApiKey), CliError> {
-        Ok((self.url.clone(), self.api_key.clone().ok_or(ClientError::NoKey)?))
+        Ok((self.server.url.clone(), self.api_key.clone().ok_or(ClientError::NoKey)?))
     }
 }
 
-/// Which messages to return.
+/// Which messages to return. Flags that say what one call does have no variable, so that none changes another command.
 #[derive(Args, Clone, Debug)]
 pub(super) struct FilterFlags {
     /// Only messages whose subject contains this (case-insensitive)
-    #[arg(long, env = "RESTANTE_SUBJECT", value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT")]
     pub(super) subject: Option<String>,
     /// Only messages whose sender's address contains this (case-insensitive)
-    #[arg(long, env = "RESTANTE_FROM", value_name = "TEXT", hide_env_values = true)]
+    #[arg(long, value_name = "TEXT")]
     pub(super) from: Option<String>,
     /// Only messages with a one-time code (otp), a link (link), or both (otp,link)
-    #[arg(long, env = "RESTANTE_HAS", value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(["otp", "link", "otp,link", "link,otp"]))]
     pub(super) has: Option<String>,
     /// Only messages later than the one with this id
-    #[arg(long, env = "RESTANTE_AFTER", value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = message_id)]
     pub(super) after: Option<String>,
 }
 
@@ -80,8 +97,19 @@ pub(super) enum ClientError {
          `restante project rotate-key NAME`"
     )]
     Unauthorized { url: String },
-    #[error("there is no inbox {name}: it never existed, expired, was deleted, or belongs to another project")]
+    #[error(
+        "there is no inbox {name}: it never existed, expired, was deleted, or belongs to another project. Create one \
+         with `restante inbox create`"
+    )]
     NoInbox { name: String },
+    #[error("there is no message {id}: it never existed, was deleted with its inbox, or belongs to another project")]
+    NoMessage { id: String },
+    #[error("the message has no attachment {index}: `restante message` lists them, from 0")]
+    NoAttachment { index: usize },
+    #[error("--after: {id} is not the id of a message that is or was in this inbox; `restante messages` lists the ids")]
+    UnknownCursor { id: String },
+    #[error("{url} does not support this: the server has another version than this program")]
+    Unsupported { url: String },
     #[error("{url} answered {status}: {text}")]
     Refused { url: String, status: u16, text: String },
     #[error("{url} does not look like a Restante server: check the address")]
@@ -158,7 +186,7 @@ impl ApiClient {
     /// The messages of an inbox, newest first, as the JSON that the service sends.
     pub(super) fn messages(&self, id: &str, filter: &FilterFlags) -> Result<impl Read + use<>, ClientError> {
         let request = filtered(self.agent.get(self.path(&["inboxes", id, "messages"])), filter);
-        let answer = inbox_answer(self.call(request, Duration::ZERO), id)?;
+        let answer = filtered_answer(self.call(request, Duration::ZERO), id, filter)?;
         // Read in pieces, so no length limit is needed.
         Ok(answer.into_body().into_with_config().limit(u64::MAX).reader())
     }
@@ -187,14 +215,14 @@ impl ApiClient {
             Err(ClientError::Refused { status: 408, .. }) => Ok(None),
             // With a timeout of 0, the service returns 404 both for "no match" and for "no such inbox".
             Err(ClientError::Refused { status: 404, .. }) if milliseconds == "0" => self.inbox(id).map(|_| None),
-            refused => inbox_answer(refused, id).map(|_| None),
+            refused => filtered_answer(refused, id, filter).map(|_| None),
         }
     }
 
     /// Why no matching message arrived.
     pub(super) fn explain(&self, id: &str, filter: &FilterFlags) -> Result<Explanation, ClientError> {
         let request = filtered(self.agent.get(self.path(&["inboxes", id, "explain"])), filter);
-        self.read(inbox_answer(self.call(request, Duration::ZERO), id)?)
+        self.read(filtered_answer(self.call(request, Duration::ZERO), id, filter)?)
     }
 
     /// The faults of an inbox.
@@ -250,12 +278,27 @@ impl ApiClient {
     }
 }
 
+/// The id of a message.
+fn message_id(text: &str) -> Result<String, &'static str> {
+    MessageId::parse(text)
+        .map(|id| id.to_string())
+        .map_err(|_| "write the id of a message, as `restante messages` lists")
+}
+
 /// Converts the service's 404 to an error that contains the name of the inbox.
 fn inbox_answer<T>(answer: Result<T, ClientError>, name: &str) -> Result<T, ClientError> {
     answer.map_err(|error| match error {
         ClientError::Refused { status: 404, .. } => ClientError::NoInbox { name: name.to_owned() },
         other => other,
     })
+}
+
+/// The same for a request with filters. The other filters are checked before the request.
+fn filtered_answer<T>(answer: Result<T, ClientError>, name: &str, filter: &FilterFlags) -> Result<T, ClientError> {
+    match (answer, &filter.after) {
+        (Err(ClientError::Refused { status: 400, .. }), Some(id)) => Err(ClientError::UnknownCursor { id: id.clone() }),
+        (answer, _) => inbox_answer(answer, name),
+    }
 }
 
 fn filtered(request: RequestBuilder<WithoutBody>, filter: &FilterFlags) -> RequestBuilder<WithoutBody> {

@@ -15,10 +15,10 @@ use crate::service::{DatabaseContents, Progress};
 #[derive(Args, Debug)]
 pub(super) struct CopyCommand {
     /// The database to copy, sqlite:PATH or postgres://…; no server may be running on it
-    #[arg(long, env = "RESTANTE_FROM", value_name = "URL", hide_env_values = true, value_parser = secret(database_url))]
+    #[arg(long, value_name = "URL", value_parser = secret(database_url))]
     from: DatabaseUrl,
     /// The target database, which must be empty; no server may be running on it
-    #[arg(long, env = "RESTANTE_TO", value_name = "URL", hide_env_values = true, value_parser = secret(database_url))]
+    #[arg(long, value_name = "URL", value_parser = secret(database_url))]
     to: DatabaseUrl,
 }
 

@@ -1,9 +1,10 @@
 //! `restante explain`: explains why a message did not arrive at an inbox.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use clap::Args;
-use restante_api::{Arrived, Explanation, Refused};
+use restante_api::{Arrived, Explanation, MissedBy, Refused};
 
 use super::client::{ApiClient, ClientFlags, FilterFlags};
 use super::error::CliError;
@@ -18,7 +19,7 @@ pub(super) struct ExplainFlags {
     #[command(flatten)]
     filter: FilterFlags,
     /// Print the full explanation as JSON
-    #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
+    #[arg(long, value_parser = boolean)]
     json: bool,
     #[command(flatten)]
     client: ClientFlags,
@@ -33,16 +34,37 @@ pub(super) fn run(flags: &ExplainFlags) -> Result<(), CliError> {
     // Not looked up first, because an inbox that has ended can also be explained.
     let id = flags.inbox.rsplit_once('@').map_or(flags.inbox.as_str(), |(id, _)| id);
     let explanation = client.explain(id, &flags.filter)?;
-    Ok(if flags.json { output::json(&explanation) } else { output::line(&Readable(&explanation).to_string()) }?)
+    let readable = Readable { explanation: &explanation, flag_of_has: "--has" };
+    Ok(if flags.json { output::json(&explanation) } else { output::line(&readable.to_string()) }?)
 }
 
 /// An explanation as text.
-pub(super) struct Readable<'a>(pub(super) &'a Explanation);
+pub(super) struct Readable<'a> {
+    pub(super) explanation: &'a Explanation,
+    /// The flag with which the user asked for a code or a link.
+    pub(super) flag_of_has: &'a str,
+}
+
+impl Readable<'_> {
+    /// The summary, with the flags of this command in place of the names of filters.
+    fn summary(&self) -> String {
+        let summary = printable_line(&self.explanation.summary).into_owned();
+        let missed = self.explanation.messages.latest.iter().flat_map(|message| message.missed_by.iter().copied());
+        let names: BTreeSet<&str> = missed.map(MissedBy::as_str).collect();
+        let flags = names.iter().map(|name| match *name {
+            "has" => self.flag_of_has.to_owned(),
+            name => format!("--{name}"),
+        });
+        let listed = |names: Vec<String>| format!("({})", names.join(", "));
+        let named = listed(names.iter().map(|name| (*name).to_owned()).collect());
+        summary.replacen(&named, &listed(flags.collect()), 1)
+    }
+}
 
 impl fmt::Display for Readable<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(explanation) = self;
-        formatter.write_str(&printable_line(&explanation.summary))?;
+        let explanation = self.explanation;
+        formatter.write_str(&self.summary())?;
         if !explanation.messages.latest.is_empty() {
             formatter.write_str("\nReceived, newest first:")?;
         }

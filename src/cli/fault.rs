@@ -1,12 +1,18 @@
 //! `restante fault`: injects SMTP faults for an inbox, and lists them with their uses.
 
-use clap::{Args, ValueEnum};
-use restante_api::{Fault, FaultList, FaultState, SetFaultsBody};
+use clap::{Args, ValueEnum, value_parser};
+use restante_api::{Fault, FaultList, FaultState, MAX_FAULT_SECONDS, MAX_FAULT_TIMES, SetFaultsBody};
 
 use super::client::{ApiClient, ClientFlags};
 use super::error::CliError;
 use super::output;
 use crate::config::boolean;
+use crate::model::{self, FieldError};
+
+const USAGE: &str = "\
+restante fault INBOX FAULT [--times COUNT] [--at WHEN] [OPTIONS]
+       restante fault INBOX delay --seconds SECONDS [OPTIONS]
+       restante fault INBOX [--clear] [--json]";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,7 +23,7 @@ Examples:
 
 /// Which inbox, and which fault.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(super) struct FaultFlags {
     /// The id or the address of the inbox
     inbox: String,
@@ -25,25 +31,31 @@ pub(super) struct FaultFlags {
     #[arg(value_name = "FAULT")]
     action: Option<Action>,
     /// SMTP stage: rcpt (RCPT TO) or data (end of DATA) [default: rcpt; data for bounce, duplicate and --store]
-    #[arg(long, env = "RESTANTE_AT", value_name = "WHEN", requires = "action")]
+    #[arg(long, value_name = "WHEN", requires = "action")]
     at: Option<Point>,
     /// How often it applies
-    #[arg(long, env = "RESTANTE_TIMES", value_name = "COUNT", default_value_t = 1)]
+    #[arg(
+        long, value_name = "COUNT", default_value_t = 1,
+        value_parser = value_parser!(u32).range(1..=i64::from(MAX_FAULT_TIMES))
+    )]
     times: u32,
     /// The reply of `defer` and `reject`, for example `451 4.7.1 Come back later`
-    #[arg(long, env = "RESTANTE_REPLY", value_name = "TEXT", requires = "action")]
+    #[arg(long, value_name = "TEXT", requires = "action")]
     reply: Option<String>,
     /// Seconds that `delay` waits before the reply
-    #[arg(long, env = "RESTANTE_SECONDS", value_name = "SECONDS", required_if_eq("action", "delay"))]
+    #[arg(
+        long, value_name = "SECONDS", required_if_eq("action", "delay"),
+        value_parser = value_parser!(u16).range(1..=i64::from(MAX_FAULT_SECONDS))
+    )]
     seconds: Option<u16>,
     /// Store the message before `disconnect` closes the connection
-    #[arg(long, env = "RESTANTE_STORE", value_parser = boolean, requires = "action")]
+    #[arg(long, value_parser = boolean, requires = "action")]
     store: bool,
     /// Remove the faults of the inbox
-    #[arg(long, env = "RESTANTE_CLEAR", value_parser = boolean, conflicts_with = "action")]
+    #[arg(long, value_parser = boolean, conflicts_with = "action")]
     clear: bool,
     /// Print the faults as JSON
-    #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
+    #[arg(long, value_parser = boolean)]
     json: bool,
     #[command(flatten)]
     client: ClientFlags,
@@ -76,12 +88,12 @@ enum Point {
 /// # Errors
 /// [`CliError`] if a request fails.
 pub(super) fn run(flags: &FaultFlags) -> Result<(), CliError> {
-    let client = ApiClient::new(&flags.client)?;
-    let id = client.inbox(&flags.inbox)?.id;
     let wanted = match flags.action {
-        Some(action) => Some(vec![flags.fault(action)]),
+        Some(action) => Some(vec![flags.checked_fault(action)?]),
         None => flags.clear.then(Vec::new),
     };
+    let client = ApiClient::new(&flags.client)?;
+    let id = client.inbox(&flags.inbox)?.id;
     let faults: FaultList = match wanted {
         Some(faults) => client.set_faults(&id, &SetFaultsBody { faults })?,
         None => client.faults(&id)?,
@@ -92,7 +104,31 @@ pub(super) fn run(flags: &FaultFlags) -> Result<(), CliError> {
     Ok(faults.faults.iter().try_for_each(|fault| output::line(&describe(fault)))?)
 }
 
+/// A flag does not fit the fault.
+#[derive(Debug, thiserror::Error)]
+enum FaultError {
+    #[error("--at: bounce, duplicate and --store need --at data")]
+    At,
+    #[error("--reply: write one line such as `451 4.7.1 Come back later`; 4xx with defer, 5xx with reject")]
+    Reply,
+    #[error("--{0} does not fit this fault: see `restante fault --help`")]
+    Other(&'static str),
+}
+
 impl FaultFlags {
+    /// Checks the fault by the rules of the server, so that an error names the flag.
+    fn checked_fault(&self, action: Action) -> Result<Fault, CliError> {
+        let fault = self.fault(action);
+        match model::Fault::requested(&fault) {
+            Ok(_) => Ok(fault),
+            Err(FieldError::Missing(name) | FieldError::Invalid(name)) => Err(CliError::refused(match name {
+                "at" => FaultError::At,
+                "reply" => FaultError::Reply,
+                name => FaultError::Other(name),
+            })),
+        }
+    }
+
     fn fault(&self, action: Action) -> Fault {
         let concerns_message = self.store || matches!(action, Action::Bounce | Action::Duplicate);
         let at = self.at.unwrap_or(if concerns_message { Point::Data } else { Point::Rcpt });

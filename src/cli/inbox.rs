@@ -1,14 +1,16 @@
-//! `restante inbox`: creates, shows and deletes inboxes over HTTP, and lists those in the database.
+//! `restante inbox`: creates, shows, lists and deletes inboxes over HTTP; lists those of a local database too.
+
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use restante_api::Inbox;
+use restante_api::{Inbox, InboxList, InboxSummary};
 
 use super::client::{ApiClient, ClientFlags};
 use super::error::CliError;
 use super::{database, output};
 use crate::clock::Clock;
-use crate::config::{Data, boolean};
-use crate::model::InboxSummary;
+use crate::config::{Data, DatabaseUrl, boolean, database_url, secret};
+use crate::model::InboxSummary as LocalSummary;
 use crate::service::Projects;
 
 /// What to do with an inbox.
@@ -22,8 +24,10 @@ pub(super) struct InboxCommand {
 enum Action {
     /// Create an inbox and print its address
     Create {
+        /// The address [default: a new one]; if the project has this inbox already, it is kept
+        address: Option<String>,
         /// Print the whole inbox as JSON instead
-        #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
+        #[arg(long, value_parser = boolean)]
         json: bool,
         #[command(flatten)]
         client: ClientFlags,
@@ -33,19 +37,13 @@ enum Action {
         /// The id or the address of the inbox
         inbox: String,
         /// Print it as JSON
-        #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
+        #[arg(long, value_parser = boolean)]
         json: bool,
         #[command(flatten)]
         client: ClientFlags,
     },
-    /// List the inboxes of a project in the database: id, kind, messages, creation and expiry
-    List {
-        /// The name of the project [default: the default project]
-        #[arg(long, env = "RESTANTE_PROJECT", value_name = "NAME")]
-        project: Option<String>,
-        #[command(flatten)]
-        data: Data,
-    },
+    /// List the inboxes of the project: id, kind, messages, creation and expiry
+    List(ListFlags),
     /// Delete an inbox and its messages
     Delete {
         /// The id or the address of the inbox
@@ -55,21 +53,56 @@ enum Action {
     },
 }
 
+/// The project, over HTTP by its key, or in a local database.
+#[derive(Args, Debug)]
+struct ListFlags {
+    /// Print them as JSON
+    #[arg(long, value_parser = boolean)]
+    json: bool,
+    #[command(flatten)]
+    client: ClientFlags,
+    /// Read the database in this directory instead, with a running server or without one
+    #[arg(long, env = "RESTANTE_DATA_DIR", value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Read this database instead, `sqlite:PATH` or `postgres://USER@HOST/DATABASE`
+    #[arg(
+        long, env = "RESTANTE_DATABASE", value_name = "URL", hide_env_values = true,
+        value_parser = secret(database_url)
+    )]
+    database: Option<DatabaseUrl>,
+    /// The name of the project in that database [default: the default project]
+    #[arg(long, env = "RESTANTE_PROJECT", value_name = "NAME")]
+    project: Option<String>,
+}
+
+/// A project is named, but no database.
+#[derive(Debug, thiserror::Error)]
+#[error("--project: over HTTP the API key decides the project; add --data-dir or --database to read a database")]
+struct ProjectOverHttp;
+
 /// Runs the command.
 ///
 /// # Errors
-/// [`CliError`] if a request fails.
+/// [`CliError`] if a request or the database fails.
 pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
     match &command.action {
-        Action::Create { json, client } => {
-            let inbox = ApiClient::new(client)?.create_inbox()?;
+        Action::Create { address, json, client } => {
+            let client = ApiClient::new(client)?;
+            let inbox = match address {
+                Some(address) => client.inbox_at(address)?,
+                None => client.create_inbox()?,
+            };
             print(&inbox, *json, |inbox| inbox.address.clone())
         }
         Action::Get { inbox, json, client } => {
             let inbox = ApiClient::new(client)?.inbox(inbox)?;
             print(&inbox, *json, describe)
         }
-        Action::List { project, data } => list(project.as_deref(), data),
+        Action::List(flags) => match flags.data() {
+            Some(data) => list_locally(&data, flags),
+            None if flags.project.is_some() => Err(CliError::refused(ProjectOverHttp)),
+            None => print_list(&ApiClient::new(&flags.client)?.inboxes()?, flags.json),
+        },
         Action::Delete { inbox, client } => {
             let client = ApiClient::new(client)?;
             let inbox = client.inbox(inbox)?;
@@ -78,22 +111,53 @@ pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
     }
 }
 
+impl ListFlags {
+    /// The local database, if one is given.
+    fn data(&self) -> Option<Data> {
+        let is_local = self.data_dir.is_some() || self.database.is_some();
+        let data_dir = self.data_dir.clone().unwrap_or_default();
+        is_local.then(|| Data { data_dir, database: self.database.clone() })
+    }
+}
+
 /// Reads the database, so it works whether or not a server is running.
-fn list(project: Option<&str>, data: &Data) -> Result<(), CliError> {
+fn list_locally(data: &Data, flags: &ListFlags) -> Result<(), CliError> {
     let url = data.url();
     database::refuse_absent(&url)?;
     let open = |database| Projects::open(database, Clock::system());
     database::with(url, open, async |projects| {
-        for summary in projects.inboxes(project).await.map_err(CliError::failed)? {
-            output::line(&summary_line(&summary))?;
-        }
-        Ok(())
+        let found = projects.inboxes(flags.project.as_deref()).await.map_err(CliError::failed)?;
+        let inboxes = found.into_iter().map(summary).collect();
+        print_list(&InboxList { inboxes, next: None }, flags.json)
     })
 }
 
+/// The database does not have the mail domain, so the address is the id alone.
+fn summary(local: LocalSummary) -> InboxSummary {
+    let LocalSummary { inbox, messages, last_received_at, .. } = local;
+    InboxSummary {
+        inbox: Inbox {
+            id: inbox.id.to_string(),
+            address: inbox.id.to_string(),
+            kind: inbox.kind,
+            created_at: inbox.created_at.to_string(),
+            expires_at: inbox.expires_at.map(|at| at.to_string()),
+        },
+        messages,
+        last_received_at: last_received_at.map(|at| at.to_string()),
+    }
+}
+
+fn print_list(list: &InboxList, json: bool) -> Result<(), CliError> {
+    if json {
+        return Ok(output::json(list)?);
+    }
+    Ok(list.inboxes.iter().try_for_each(|inbox| output::line(&summary_line(inbox)))?)
+}
+
 fn summary_line(InboxSummary { inbox, messages, .. }: &InboxSummary) -> String {
-    let expires_at = inbox.expires_at.map_or_else(|| "never".to_owned(), |expires_at| expires_at.to_string());
-    format!("{}\t{}\t{messages}\t{}\t{expires_at}", inbox.id, inbox.kind.as_str(), inbox.created_at)
+    let expires_at = inbox.expires_at.as_deref().unwrap_or("never");
+    format!("{}\t{}\t{messages}\t{}\t{expires_at}", inbox.id, inbox.kind, inbox.created_at)
 }
 
 fn print(inbox: &Inbox, json: bool, describe: impl Fn(&Inbox) -> String) -> Result<(), CliError> {

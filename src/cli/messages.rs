@@ -1,6 +1,6 @@
 //! `restante messages`: lists the messages of an inbox over HTTP, newest first.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::BufReader;
 
 use clap::Args;
 
@@ -17,7 +17,7 @@ pub(super) struct MessagesFlags {
     #[command(flatten)]
     filter: FilterFlags,
     /// Print the whole messages as JSON
-    #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
+    #[arg(long, value_parser = boolean)]
     json: bool,
     #[command(flatten)]
     client: ClientFlags,
@@ -31,27 +31,14 @@ pub(super) fn run(flags: &MessagesFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let inbox = client.inbox(&flags.inbox)?;
     if flags.json {
-        copy(&client, BufReader::new(client.messages(&inbox.id, &flags.filter)?))?;
+        let answer = BufReader::new(client.messages(&inbox.id, &flags.filter)?);
+        output::copy(answer, |error| client.unreachable(error.into()).into())?;
         return Ok(output::line("")?);
     }
     for message in client.summaries(&inbox.id, &flags.filter)? {
         output::line(&describe(&message))?;
     }
     Ok(())
-}
-
-/// Copies an answer to standard output. Unlike [`io::copy`], it says which of the two fails.
-fn copy(client: &ApiClient, mut answer: impl BufRead) -> Result<(), CliError> {
-    let mut output = io::stdout().lock();
-    loop {
-        let piece = answer.fill_buf().map_err(|error| client.unreachable(error.into()))?;
-        if piece.is_empty() {
-            return Ok(());
-        }
-        output.write_all(piece)?;
-        let written = piece.len();
-        answer.consume(written);
-    }
 }
 
 /// The first field is the id, which `--after` accepts. Fields are separated by tabs, for `cut`.

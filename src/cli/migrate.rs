@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::error::CliError;
-use super::{data_dir, database, output};
-use crate::config::{Data, DatabaseUrl};
+use super::{database, output};
+use crate::config::Data;
 use crate::service::DatabaseContents;
 
 /// The database to migrate.
@@ -20,10 +20,7 @@ pub(super) struct MigrateCommand {
 /// [`CliError`] if the database cannot be used, or its schema is newer than this program.
 pub(super) fn run(command: &MigrateCommand) -> Result<(), CliError> {
     let url = command.data.url();
-    if let DatabaseUrl::Sqlite(_) = url {
-        data_dir::create(&command.data.data_dir).map_err(database::DatabaseCommandError::DataDir)?;
-        data_dir::create_database(&url).map_err(database::DatabaseCommandError::DataDir)?;
-    }
+    database::refuse_absent(&url)?;
     let shown = url.to_string();
     database::with(url, DatabaseContents::migrate, async |_| {
         output::note(&format!("The database {shown} has schema version {}.", DatabaseContents::SCHEMA_VERSION));

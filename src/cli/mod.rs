@@ -1,6 +1,6 @@
 //! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
-//! its database; `inbox`, `messages`, `wait`, `explain`, `fault`, `health` and `sendmail` are clients for shell
-//! scripts, and `mcp` for coding agents.
+//! its database; `inbox`, `messages`, `message`, `watch`, `wait`, `send`, `explain`, `fault`, `open`, `health` and
+//! `sendmail` are clients for shell scripts and people, and `mcp` for coding agents.
 
 mod backup;
 mod client;
@@ -17,17 +17,21 @@ mod inbox;
 mod logging;
 mod manual;
 mod mcp;
+mod message;
 mod messages;
 mod migrate;
+mod open;
 mod outgoing;
 mod output;
 mod project;
 #[cfg(test)]
 mod reference;
+mod send;
 mod sendmail;
 mod serve;
 mod stop;
 mod wait;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -47,7 +51,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Most flags have an environment variable; see `restante COMMAND --help`.
+Every flag that is a setting has an environment variable; see `restante COMMAND --help`.
 Exit codes: 0 success; 1 a wait found no message, or the command failed; 2 wrong usage, or a failed request.
 `restante sendmail` uses sendmail's exit codes.";
 
@@ -69,8 +73,14 @@ enum Command {
     Inbox(inbox::InboxCommand),
     /// List the messages of an inbox, newest first
     Messages(messages::MessagesFlags),
+    /// Print a message, its source, its HTML or an attachment
+    Message(message::MessageFlags),
+    /// Print the messages of the project as they arrive
+    Watch(watch::WatchFlags),
     /// Wait for a message and print it, its code, or one of its links
     Wait(wait::WaitFlags),
+    /// Send a message from an inbox
+    Send(send::SendFlags),
     /// Explain why a message did not arrive
     Explain(explain::ExplainFlags),
     /// Inject SMTP faults for an inbox, or list them
@@ -79,6 +89,8 @@ enum Command {
     Sendmail(sendmail::SendmailFlags),
     /// Run an MCP server over stdio, for a coding agent
     Mcp(mcp::McpFlags),
+    /// Open the dashboard in the browser, or print its address
+    Open(open::OpenFlags),
     /// Check that the service is healthy
     Health(health::HealthFlags),
     /// Print a completion script for a shell
@@ -107,11 +119,15 @@ pub fn run() -> ExitCode {
         Command::Outgoing(command) => outgoing::run(&command),
         Command::Inbox(command) => inbox::run(&command),
         Command::Messages(flags) => messages::run(&flags),
+        Command::Message(flags) => message::run(&flags),
+        Command::Watch(flags) => watch::run(&flags),
         Command::Wait(flags) => wait::run(&flags),
+        Command::Send(flags) => send::run(&flags),
         Command::Explain(flags) => explain::run(&flags),
         Command::Fault(flags) => fault::run(&flags),
         Command::Sendmail(flags) => sendmail::run(&flags),
         Command::Mcp(flags) => mcp::run(&flags),
+        Command::Open(flags) => open::run(&flags),
         Command::Health(flags) => health::run(&flags),
         Command::Completions(flags) => manual::completions(&flags, Cli::command()),
         Command::Man(flags) => manual::man(&flags, Cli::command()),
@@ -155,19 +171,29 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// Flags of other commands that are settings: where the server is, the key, the data, how long to wait.
+    const SETTINGS: [&str; 9] =
+        ["api-key", "data-dir", "database", "http-listen", "project", "serve", "smtp", "timeout", "url"];
+
     #[test]
-    fn every_flag_has_its_variable() {
-        for flag in Cli::command().get_subcommands().flat_map(all_flags) {
-            let Some(long) = flag.get_long() else { continue };
-            let variable = format!("RESTANTE_{}", long.replace('-', "_").to_uppercase());
-            assert_eq!(flag.get_env().and_then(|name| name.to_str()), Some(variable.as_str()), "--{long}");
+    fn every_setting_has_its_variable_and_nothing_else_has_one() {
+        let command = Cli::command();
+        for subcommand in command.get_subcommands() {
+            for flag in all_flags(subcommand) {
+                let Some(long) = flag.get_long() else { continue };
+                let variable = format!("RESTANTE_{}", long.replace('-', "_").to_uppercase());
+                let is_setting = subcommand.get_name() == "serve" || SETTINGS.contains(&long);
+                let expected = is_setting.then_some(variable.as_str());
+                let found = flag.get_env().and_then(|name| name.to_str());
+                assert_eq!(found, expected, "{} --{long}", subcommand.get_name());
+            }
         }
     }
 
     #[test]
     fn secrets_are_not_shown_in_the_help() {
         for flag in Cli::command().get_subcommands().flat_map(all_flags) {
-            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database" | "from" | "to" | "relay")) {
+            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database" | "relay")) {
                 assert!(flag.is_hide_env_values_set(), "{flag}");
             }
         }

@@ -2,12 +2,13 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 use super::error::CliError;
 use super::output::printable_line;
 use super::{database, output};
 use crate::clock::Clock;
-use crate::config::Data;
+use crate::config::{Data, boolean};
 use crate::model::{Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, Timestamp};
 use crate::service::{Outbox, OutboxError};
 
@@ -25,11 +26,14 @@ enum Action {
     /// List outgoing items, newest first
     List {
         /// Only items with this status
-        #[arg(long, env = "RESTANTE_STATUS", value_name = "STATUS", value_parser = statuses())]
+        #[arg(long, value_name = "STATUS", value_parser = statuses())]
         status: Option<OutgoingStatus>,
         /// The most items to list
-        #[arg(long, env = "RESTANTE_LIMIT", value_name = "N", default_value_t = 50)]
+        #[arg(long, value_name = "N", default_value_t = 50)]
         limit: u32,
+        /// Print them as JSON
+        #[arg(long, value_parser = boolean)]
+        json: bool,
     },
     /// Show all details of an item
     Show {
@@ -84,9 +88,10 @@ pub(super) fn run(command: &OutgoingCommand) -> Result<(), CliError> {
 async fn carry_out(outbox: &Outbox, action: &Action) -> Result<(), CliError> {
     let refused = OutgoingCommandError::Refused;
     match action {
-        Action::List { status, limit } => {
+        Action::List { status, limit, json } => {
             let filter = OutgoingFilter { status: *status, ..OutgoingFilter::default() };
-            output::line(&table(&outbox.list(&filter, *limit).await.map_err(refused)?))?;
+            let items = outbox.list(&filter, *limit).await.map_err(refused)?;
+            if *json { output::json(&ListJson::new(&items)) } else { output::line(&table(&items)) }?;
         }
         Action::Show { id } => output::line(&describe(&outbox.find(*id).await.map_err(refused)?))?,
         Action::Retry { id } => {
@@ -99,6 +104,42 @@ async fn carry_out(outbox: &Outbox, action: &Action) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// The list as JSON.
+#[derive(Serialize)]
+struct ListJson<'a> {
+    outgoing: Vec<ItemJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ItemJson<'a> {
+    id: String,
+    inbox_id: &'a str,
+    to: &'a str,
+    subject: &'a str,
+    status: OutgoingStatus,
+    attempts: u32,
+    last_reply: &'a str,
+    next_attempt_at: Option<Timestamp>,
+    created_at: Timestamp,
+}
+
+impl<'a> ListJson<'a> {
+    fn new(items: &'a [Outgoing]) -> Self {
+        let item = |item: &'a Outgoing| ItemJson {
+            id: item.id.to_string(),
+            inbox_id: item.inbox.as_str(),
+            to: &item.recipient,
+            subject: &item.subject,
+            status: item.status,
+            attempts: item.attempts,
+            last_reply: &item.last_reply,
+            next_attempt_at: item.due_at,
+            created_at: item.created_at,
+        };
+        Self { outgoing: items.iter().map(item).collect() }
+    }
 }
 
 fn table(items: &[Outgoing]) -> String {

@@ -1,10 +1,12 @@
 //! The output of commands. Text from messages is printed without characters that would control the terminal.
 
 use std::borrow::Cow;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+
+use super::error::CliError;
 
 /// How often a progress line is redrawn.
 const REDRAWN_EVERY: Duration = Duration::from_millis(100);
@@ -19,6 +21,21 @@ pub(super) fn line(text: &str) -> io::Result<()> {
 /// Prints `value` as one line of JSON.
 pub(super) fn json(value: &impl Serialize) -> io::Result<()> {
     line(&serde_json::to_string(value)?)
+}
+
+/// Copies `input` to standard output. `lost` is the error if the input fails, not the output.
+pub(super) fn copy(mut input: impl BufRead, lost: impl FnOnce(io::Error) -> CliError) -> Result<(), CliError> {
+    let mut output = io::stdout().lock();
+    loop {
+        let piece = match input.fill_buf() {
+            Ok([]) => return Ok(output.flush()?),
+            Ok(piece) => piece,
+            Err(error) => return Err(lost(error)),
+        };
+        output.write_all(piece)?;
+        let written = piece.len();
+        input.consume(written);
+    }
 }
 
 /// Prints a line on standard error.

@@ -1,14 +1,15 @@
 //! `restante project`: manages projects and their keys in the database, whether or not a server is running.
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 use super::data_dir::{self, DataDirError};
 use super::database::{self, DatabaseCommandError};
 use super::error::CliError;
 use super::output;
 use crate::clock::Clock;
-use crate::config::Data;
-use crate::model::Project;
+use crate::config::{Data, boolean};
+use crate::model::{Project, Timestamp};
 use crate::service::{ProjectError, Projects};
 
 /// What to do with a project.
@@ -28,13 +29,17 @@ enum Action {
         name: String,
     },
     /// List the projects
-    List,
+    List {
+        /// Print them as JSON
+        #[arg(long, value_parser = boolean)]
+        json: bool,
+    },
     /// Create a new API key for a project and print it (shown only once)
     RotateKey {
         /// The name of the project
         name: String,
         /// Keep the old key valid for this long [default: none]
-        #[arg(long, env = "RESTANTE_OVERLAP", value_name = "DURATION")]
+        #[arg(long, value_name = "DURATION")]
         overlap: Option<humantime::Duration>,
     },
     /// Delete a project with its key, inboxes and messages
@@ -84,8 +89,9 @@ async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError>
             output::line(key.as_str())?;
             output::note(&format!("Created the project {name}. Store its API key; it is not shown again."));
         }
-        Action::List => {
-            output::line(&table(&projects.list().await.map_err(ProjectCommandError::Refused)?))?;
+        Action::List { json } => {
+            let projects = projects.list().await.map_err(ProjectCommandError::Refused)?;
+            if *json { output::json(&ListJson::new(&projects)) } else { output::line(&table(&projects)) }?;
         }
         Action::RotateKey { name, overlap } => {
             let overlap = overlap.unwrap_or_default();
@@ -100,6 +106,34 @@ async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError>
         }
     }
     Ok(())
+}
+
+/// The list as JSON.
+#[derive(Serialize)]
+struct ListJson<'a> {
+    projects: Vec<ProjectJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ProjectJson<'a> {
+    name: &'a str,
+    is_default: bool,
+    key_last_four: &'a str,
+    inboxes: i64,
+    created_at: Timestamp,
+}
+
+impl<'a> ListJson<'a> {
+    fn new(projects: &'a [Project]) -> Self {
+        let project = |project: &'a Project| ProjectJson {
+            name: &project.name,
+            is_default: project.is_default,
+            key_last_four: &project.key_last_four,
+            inboxes: project.inboxes,
+            created_at: project.created_at,
+        };
+        Self { projects: projects.iter().map(project).collect() }
+    }
 }
 
 fn table(projects: &[Project]) -> String {
@@ -118,7 +152,7 @@ fn table(projects: &[Project]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ProjectId, Timestamp};
+    use crate::model::ProjectId;
 
     #[test]
     fn the_table_lines_up() {

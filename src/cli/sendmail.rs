@@ -1,6 +1,9 @@
-//! `restante sendmail`: sends a message from standard input to the SMTP server, for programs that call sendmail.
+//! `restante sendmail`: sends a message from standard input to the SMTP server, for programs that call sendmail. With
+//! `-bs` it connects standard input and output to the server, so that the program speaks SMTP itself.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::thread;
 
 use clap::Args;
 
@@ -12,9 +15,16 @@ pub(super) const USAGE: u8 = 64;
 const UNAVAILABLE: u8 = 69;
 const TEMPORARY: u8 = 75;
 
+const USAGE_LINES: &str = "\
+restante sendmail [OPTIONS] RECIPIENT...
+       restante sendmail -t [OPTIONS] [RECIPIENT...]
+       restante sendmail -bs [--smtp HOST:PORT]";
+
+const EXIT_CODES: &str = "Exit codes: 0 accepted; 64 wrong usage; 69 rejected; 75 temporary failure, try again later.";
+
 /// The recipients and the server. Options of sendmail that have no meaning here are accepted and ignored.
 #[derive(Args, Debug)]
-#[command(after_help = "Exit codes: 0 accepted; 64 wrong usage; 69 rejected; 75 temporary failure, try again later.")]
+#[command(override_usage = USAGE_LINES, after_help = EXIT_CODES)]
 pub(super) struct SendmailFlags {
     /// The recipients
     recipients: Vec<String>,
@@ -24,6 +34,9 @@ pub(super) struct SendmailFlags {
     /// A line with a single dot does not end the message
     #[arg(short = 'i')]
     keep_dots: bool,
+    /// What to do: -bm sends the message (the default), -bs speaks SMTP on standard input and output
+    #[arg(short = 'b', value_name = "MODE", default_value = "m", value_parser = ["m", "s"])]
+    mode: String,
     /// The envelope sender [default: the address in From]
     #[arg(short = 'f', short_alias = 'r', value_name = "FROM")]
     from: Option<String>,
@@ -50,6 +63,8 @@ pub(super) enum SendmailError {
     InvalidAddress(String),
     #[error("cannot read the message from standard input")]
     Input(#[source] io::Error),
+    #[error("cannot connect to the SMTP server at {server}: start `restante serve`, or set RESTANTE_SMTP or --smtp")]
+    Unreachable { server: String, source: io::Error },
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
     #[error(transparent)]
@@ -61,7 +76,10 @@ impl From<SendmailError> for CliError {
         let code = match &error {
             SendmailError::NoRecipient | SendmailError::InvalidAddress(_) => USAGE,
             SendmailError::NotTaken(refused) if refused.is_permanent => UNAVAILABLE,
-            SendmailError::Input(_) | SendmailError::Runtime(_) | SendmailError::NotTaken(_) => TEMPORARY,
+            SendmailError::Input(_)
+            | SendmailError::Unreachable { .. }
+            | SendmailError::Runtime(_)
+            | SendmailError::NotTaken(_) => TEMPORARY,
         };
         Self::Exit(code, error.into())
     }
@@ -72,7 +90,37 @@ impl From<SendmailError> for CliError {
 /// # Errors
 /// [`CliError`] with sendmail's exit codes.
 pub(super) fn run(flags: &SendmailFlags) -> Result<(), CliError> {
-    Ok(submit(flags)?)
+    Ok(if flags.mode == "s" { relay(&flags.smtp) } else { submit(flags) }?)
+}
+
+/// Passes SMTP on between the caller and the server, until the server closes the connection.
+fn relay(server: &str) -> Result<(), SendmailError> {
+    let unreachable = |source| SendmailError::Unreachable { server: server.to_owned(), source };
+    let mut from_server = TcpStream::connect(server).map_err(unreachable)?;
+    let mut to_server = from_server.try_clone().map_err(unreachable)?;
+    // It ends with the process: a read of standard input cannot be cancelled.
+    thread::spawn(move || {
+        let _ = pass_on(&mut io::stdin().lock(), &mut to_server);
+        let _ = to_server.shutdown(Shutdown::Write);
+    });
+    // The caller may have closed its side after QUIT.
+    let _ = pass_on(&mut from_server, &mut io::stdout().lock());
+    Ok(())
+}
+
+/// Copies without keeping anything back, because the other side waits for each line.
+fn pass_on(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    let mut buffer = [0; 8 * 1024];
+    loop {
+        let read = match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        to.write_all(&buffer[..read])?;
+        to.flush()?;
+    }
 }
 
 fn submit(flags: &SendmailFlags) -> Result<(), SendmailError> {

@@ -1,7 +1,7 @@
 //! `restante serve`: starts the service, prints its addresses, and stops it gracefully.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -24,7 +24,7 @@ use crate::os;
 use crate::receiver::{Receiver, ReceiverError};
 use crate::sender::{Sender, SenderError};
 use crate::service::{Options, ProjectError, Service, StoreError};
-use crate::tcp;
+use crate::tcp::{self, reachable};
 
 /// How long running requests and deliveries may take to finish after a stop signal.
 const GRACE: Duration = Duration::from_secs(10);
@@ -132,7 +132,7 @@ impl Server {
         let (http, http_address) = bind("--http-listen", settings.listeners.http_listen)?;
         let receiver = bind_smtp(settings, &service).await?;
         let monitor = match settings.listeners.metrics_listen {
-            Some(address) => Some(Monitor::start(address, &service).await?),
+            Some(address) => Some(Monitor::start(address, settings, &service)?),
             None => None,
         };
         let sender = Sender::new(&settings.sending, service.clone()).map_err(ServeError::Send)?;
@@ -234,9 +234,17 @@ struct Monitor {
 }
 
 impl Monitor {
-    async fn start(address: SocketAddr, service: &Service) -> Result<Self, ServeError> {
+    fn start(address: SocketAddr, settings: &Settings, service: &Service) -> Result<Self, ServeError> {
         let (listener, address) = bind("--metrics-listen", address)?;
-        let metrics = metrics::install().map_err(ServeError::Metrics)?;
+        let disk = metrics::Disk {
+            directory: settings.data.data_dir.clone(),
+            reserved: settings.limits.free_disk,
+            database: match settings.data.url() {
+                DatabaseUrl::Sqlite(path) => Some(path),
+                DatabaseUrl::Postgres(_) => None,
+            },
+        };
+        let metrics = metrics::install(disk).map_err(ServeError::Metrics)?;
         Ok(Self { listener, address, router: http::metrics::router(service.clone(), metrics) })
     }
 }
@@ -277,28 +285,4 @@ async fn prepare_projects(service: &Service, settings: &Settings) -> Result<Made
     let admin_token = admin_token.map_err(|error| ServeError::Prepare(error.into()))?;
     let key = projects.prepare_default(settings.api_key.as_ref()).await.map_err(ServeError::Prepare)?;
     Ok(Made { key, admin_token })
-}
-
-/// The address of a listener for clients on this machine: loopback instead of an unspecified address.
-fn reachable(bound: SocketAddr) -> SocketAddr {
-    let ip = match bound.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, bound.port())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unspecified_address_is_reached_at_the_loopback() {
-        for (bound, reached) in
-            [("0.0.0.0:8025", "127.0.0.1:8025"), ("[::]:8025", "[::1]:8025"), ("192.0.2.1:80", "192.0.2.1:80")]
-        {
-            assert_eq!(reachable(bound.parse().unwrap()).to_string(), reached);
-        }
-    }
 }

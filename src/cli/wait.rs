@@ -1,11 +1,13 @@
 //! `restante wait`: waits over HTTP for a message, and prints it, its code, or one of its links.
+//!
+//! The address of an inbox that does not exist yet is created, so that the wait can start before the first mail.
 
 use std::fmt;
 use std::time::Instant;
 
 use clap::Args;
 use regex_lite::Regex;
-use restante_api::{Explanation, Message};
+use restante_api::{Explanation, Inbox, Message};
 
 use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags};
 use super::error::CliError;
@@ -17,7 +19,7 @@ use crate::service::{LONGEST_WAIT, pause_before_retry};
 /// What to wait for, for how long, and what to print.
 #[derive(Args, Debug)]
 pub(super) struct WaitFlags {
-    /// The id or the address of the inbox
+    /// The id or the address of the inbox; an address that has no inbox yet gets one
     inbox: String,
     #[command(flatten)]
     filter: FilterFlags,
@@ -25,33 +27,48 @@ pub(super) struct WaitFlags {
     #[arg(long, env = "RESTANTE_TIMEOUT", value_name = "DURATION", default_value = "30s", value_parser = seconds)]
     timeout: humantime::Duration,
     /// Wait for a message with a one-time code, and print only the code
-    #[arg(long, env = "RESTANTE_OTP", value_parser = boolean, conflicts_with_all = ["link", "json"])]
+    #[arg(long, value_parser = boolean, conflicts_with_all = ["link", "json"])]
     otp: bool,
     /// Wait for a message with a matching link, and print only the first matching link
-    #[arg(long, env = "RESTANTE_LINK", value_name = "REGEX", conflicts_with = "json")]
+    #[arg(long, value_name = "REGEX", conflicts_with = "json")]
     link: Option<Regex>,
     /// Print the whole message as JSON
-    #[arg(long, env = "RESTANTE_JSON", value_parser = boolean)]
+    #[arg(long, value_parser = boolean)]
     json: bool,
     #[command(flatten)]
     client: ClientFlags,
 }
 
-/// The wait ended without a match.
+/// No message matched.
 #[derive(Debug)]
 pub(super) struct NoMatch {
     wanted: String,
     address: String,
-    timeout: humantime::Duration,
+    /// `None` if there was no wait.
+    timeout: Option<humantime::Duration>,
     explanation: Explanation,
+    flag_of_has: &'static str,
+}
+
+impl NoMatch {
+    /// There is no such message in the inbox now.
+    pub(super) fn now(client: &ApiClient, inbox: &Inbox, filter: &FilterFlags) -> Result<Self, ClientError> {
+        let explanation = client.explain(&inbox.id, filter)?;
+        let (wanted, address) = (wanted(filter, None), inbox.address.clone());
+        Ok(Self { wanted, address, timeout: None, explanation, flag_of_has: "--has" })
+    }
 }
 
 impl std::error::Error for NoMatch {}
 
 impl fmt::Display for NoMatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { wanted, address, timeout, explanation } = self;
-        write!(formatter, "no {wanted} arrived at {address} within {timeout}. {}", Readable(explanation))
+        let Self { wanted, address, timeout, explanation, flag_of_has } = self;
+        let explanation = Readable { explanation, flag_of_has };
+        match timeout {
+            Some(timeout) => write!(formatter, "no {wanted} arrived at {address} within {timeout}. {explanation}"),
+            None => write!(formatter, "there is no {wanted} in {address}. {explanation}"),
+        }
     }
 }
 
@@ -67,12 +84,17 @@ impl From<NoMatch> for CliError {
 /// [`NoMatch`] if no matching message arrived in time; any other error if a request fails.
 pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
-    let inbox = client.inbox(&flags.inbox)?;
+    let inbox = match client.inbox(&flags.inbox) {
+        Err(ClientError::NoInbox { name }) if name.contains('@') => match client.inbox_at(&name) {
+            Err(ClientError::Unsupported { .. }) => return Err(ClientError::NoInbox { name }.into()),
+            created => created?,
+        },
+        found => found?,
+    };
     let Some(answer) = wait(&client, &inbox.id, flags)? else {
         let explanation = client.explain(&inbox.id, &filter(flags))?;
-        return Err(
-            NoMatch { wanted: wanted(flags), address: inbox.address, timeout: flags.timeout, explanation }.into()
-        );
+        let (wanted, address, timeout) = (wanted(&flags.filter, Some(flags)), inbox.address, Some(flags.timeout));
+        return Err(NoMatch { wanted, address, timeout, explanation, flag_of_has: flag_of_has(flags) }.into());
     };
     Ok(output::line(&answer)?)
 }
@@ -107,6 +129,15 @@ fn filter(flags: &WaitFlags) -> FilterFlags {
     FilterFlags { has: Some(has).filter(|has| !has.is_empty()), ..flags.filter.clone() }
 }
 
+/// The flag by which the user asked for a feature of the message.
+fn flag_of_has(flags: &WaitFlags) -> &'static str {
+    match (flags.otp, &flags.link) {
+        (true, _) => "--otp",
+        (false, Some(_)) => "--link",
+        (false, None) => "--has",
+    }
+}
+
 /// The output for the message, or `None` if it does not have the code or link.
 fn answer(message: &Message, flags: &WaitFlags) -> Option<String> {
     if flags.otp {
@@ -121,7 +152,8 @@ fn answer(message: &Message, flags: &WaitFlags) -> Option<String> {
     Some(describe(message))
 }
 
-fn describe(message: &Message) -> String {
+/// A message for a person.
+pub(super) fn describe(message: &Message) -> String {
     let mut lines = vec![
         format!("Id:       {}", message.id),
         format!("From:     {}", printable_line(&message.from)),
@@ -138,14 +170,14 @@ fn describe(message: &Message) -> String {
     lines.join("\n")
 }
 
-fn wanted(flags: &WaitFlags) -> String {
-    let code = flags.otp.then(|| "a one-time code".to_owned());
-    let link = flags.link.as_ref().map(|pattern| format!("a link that matches {pattern}"));
-    let subject = flags.filter.subject.as_ref().map(|subject| format!("{subject:?} in its subject"));
-    let from = flags.filter.from.as_ref().map(|from| format!("{from:?} in its sender"));
+fn wanted(filter: &FilterFlags, flags: Option<&WaitFlags>) -> String {
+    let code = flags.filter(|flags| flags.otp).map(|_| "a one-time code".to_owned());
+    let link = flags.and_then(|flags| flags.link.as_ref()).map(|pattern| format!("a link that matches {pattern}"));
+    let subject = filter.subject.as_ref().map(|subject| format!("{subject:?} in its subject"));
+    let from = filter.from.as_ref().map(|from| format!("{from:?} in its sender"));
     let features: Vec<_> = [code, link, subject, from].into_iter().flatten().collect();
     let with = if features.is_empty() { String::new() } else { format!(" with {}", features.join(" and ")) };
-    let later = flags.filter.after.as_ref().map_or_else(String::new, |after| format!(" later than {after}"));
+    let later = filter.after.as_ref().map_or_else(String::new, |after| format!(" later than {after}"));
     format!("message{with}{later}")
 }
 

@@ -71,7 +71,7 @@ pub(super) enum Error {
     TooManyWaits,
     #[error("too many concurrent sends")]
     TooManySends,
-    #[error("too many open dashboard pages: close some")]
+    #[error("too many open dashboard pages or streams: close some")]
     TooManyStreams,
     #[error("service is stopping")]
     Stopping,

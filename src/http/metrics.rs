@@ -31,7 +31,9 @@ pub fn router(service: Service, metrics: Metrics) -> Router {
 
 async fn show(State(monitored): State<Arc<Monitored>>) -> Result<Response, Error> {
     let queued = monitored.service.queued_outgoing().await.map_err(Error::internal)?;
-    Ok(([(CONTENT_TYPE, TEXT_FORMAT)], monitored.metrics.render(queued)).into_response())
+    monitored.service.count_refused_waits();
+    let rendering = tokio::task::spawn_blocking(move || monitored.metrics.render(queued));
+    Ok(([(CONTENT_TYPE, TEXT_FORMAT)], rendering.await.map_err(Error::internal)?).into_response())
 }
 
 async fn health(State(monitored): State<Arc<Monitored>>) -> Result<&'static str, Error> {

@@ -156,6 +156,7 @@ fn tags() -> Vec<Tag> {
     let tags = [
         ("inboxes", "Addresses at which tests receive mail."),
         ("messages", "Messages in inboxes, and sending from inboxes."),
+        ("project", "The inboxes and messages of the whole project."),
         ("health", "Whether the service is healthy."),
         ("documents", "The published contract. Public."),
     ];

@@ -1,13 +1,9 @@
 //! The tools as clients see them: name, description, schemas and hints.
 
-use std::sync::Arc;
-
-use rmcp::handler::server::tool::{schema_for_input, schema_for_output};
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{Tool, ToolAnnotations};
 use schemars::JsonSchema;
-use serde_json::json;
 
-use super::{input, output};
+use super::{input, output, schema};
 
 /// The effect of a tool, as stated in its annotations.
 #[derive(Clone, Copy)]
@@ -24,6 +20,11 @@ enum Effect {
 
 /// Every tool.
 pub(super) fn tools() -> Vec<Tool> {
+    [inbox_tools(), message_tools(), sending_tools()].concat()
+}
+
+/// How the application reaches an inbox.
+fn inbox_tools() -> Vec<Tool> {
     vec![
         tool::<input::Nothing, output::Setup>(
             "setup",
@@ -44,6 +45,26 @@ pub(super) fn tools() -> Vec<Tool> {
             "Deletes an inbox with all its messages. Temporary inboxes also expire automatically.",
             Effect::Removes,
         ),
+        tool::<input::SetFaults, restante_api::FaultList>(
+            "set_faults",
+            "Make mail fail",
+            "Injects SMTP faults for mail to one inbox, to test how the application retries, handles a \
+             bounce or a slow server. Replaces the faults of the inbox: they are used in order, each `times` \
+             times, then mail is accepted again. An empty list clears them. get_faults returns when they were used.",
+            Effect::Removes,
+        ),
+        tool::<input::InboxName, restante_api::FaultList>(
+            "get_faults",
+            "Uses of the faults",
+            "Returns the faults of an inbox, how often each can still be used, and when it was used.",
+            Effect::Reads,
+        ),
+    ]
+}
+
+/// Messages, and why one is missing.
+fn message_tools() -> Vec<Tool> {
+    vec![
         tool::<input::Wait, output::Waited>(
             "wait_for_message",
             "Wait for a message",
@@ -56,6 +77,12 @@ pub(super) fn tools() -> Vec<Tool> {
             "list_messages",
             "List messages",
             "Lists the messages of an inbox, newest first, without their text.",
+            Effect::Reads,
+        ),
+        tool::<input::Search, output::Messages>(
+            "search_messages",
+            "Search all inboxes",
+            "Searches the messages of all inboxes of the project, newest first.",
             Effect::Reads,
         ),
         tool::<input::GetMessage, output::Message>(
@@ -71,13 +98,6 @@ pub(super) fn tools() -> Vec<Tool> {
             "Returns an attachment of a message as text, or as base64 if it is not text; up to 1 MiB.",
             Effect::Reads,
         ),
-        tool::<input::Send, output::Accepted>(
-            "send_message",
-            "Send a message",
-            "Sends a message from an inbox, for example a reply to the application. To another inbox it arrives \
-             immediately; to any other address it is queued and sent over SMTP, unless sending is turned off.",
-            Effect::Sends,
-        ),
         tool::<input::Explain, output::Explanation>(
             "explain_missing",
             "Explain a missing message",
@@ -85,13 +105,24 @@ pub(super) fn tools() -> Vec<Tool> {
              over SMTP and why, similar addresses that received mail, and whether any client connects over SMTP.",
             Effect::Reads,
         ),
-        tool::<input::SetFaults, restante_api::FaultList>(
-            "set_faults",
-            "Make mail fail",
-            "Injects SMTP faults for mail to one inbox, to test how the application retries, handles a \
-             bounce or a slow server. Replaces the faults of the inbox: they are used in order, each `times` \
-             times, then mail is accepted again. An empty list clears them. `uses` lists when a fault was used.",
-            Effect::Removes,
+    ]
+}
+
+/// Sending from an inbox.
+fn sending_tools() -> Vec<Tool> {
+    vec![
+        tool::<input::Send, output::Accepted>(
+            "send_message",
+            "Send a message",
+            "Sends a message from an inbox, for example a reply to the application. To another inbox it arrives \
+             immediately; to any other address it is queued and sent over SMTP, unless sending is turned off.",
+            Effect::Sends,
+        ),
+        tool::<input::GetOutgoing, output::Outgoing>(
+            "get_outgoing",
+            "Status of a sent message",
+            "Returns whether a message of send_message was delivered, and every attempt with the reply of the server.",
+            Effect::Reads,
         ),
     ]
 }
@@ -102,21 +133,13 @@ fn tool<I: JsonSchema + 'static, O: JsonSchema + 'static>(
     description: &'static str,
     effect: Effect,
 ) -> Tool {
-    let hints = ToolAnnotations::with_title(title)
+    let hints = ToolAnnotations::new()
         .read_only(matches!(effect, Effect::Reads))
         .destructive(matches!(effect, Effect::Removes))
         .idempotent(matches!(effect, Effect::Reads | Effect::Removes))
         .open_world(matches!(effect, Effect::Sends));
-    Tool::new(name, description, input_schema::<I>())
+    Tool::new(name, description, schema::input::<I>())
         .with_title(title)
-        .with_raw_output_schema(schema_for_output::<O>())
+        .with_raw_output_schema(schema::output::<O>())
         .with_annotations(hints)
-}
-
-/// The schema of a tool's arguments. Every input is a struct, so its schema is that of an object.
-pub(super) fn input_schema<I: JsonSchema + 'static>() -> Arc<JsonObject> {
-    let schema = schema_for_input::<I>().map(Arc::unwrap_or_clone);
-    let mut schema = schema.unwrap_or_else(|_| JsonObject::from_iter([("type".to_owned(), json!("object"))]));
-    schema.insert("additionalProperties".to_owned(), json!(false));
-    Arc::new(schema)
 }

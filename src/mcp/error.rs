@@ -17,6 +17,8 @@ pub(super) enum ToolError {
     InvalidField(&'static str),
     #[error("invalid arguments: {0}")]
     InvalidArguments(#[source] serde_json::Error),
+    #[error("outgoing message not found")]
+    OutgoingNotFound,
     #[error("attachment not found")]
     AttachmentNotFound,
     #[error("attachment too large: it has {size} bytes, but this tool returns at most 1 MiB")]
@@ -51,6 +53,7 @@ impl ToolError {
             Self::UnknownField(_) | Self::MissingField(_) | Self::InvalidField(_) | Self::InvalidArguments(_) => {
                 "Call the tool again with arguments that fit its input schema."
             }
+            Self::OutgoingNotFound => "send_message returns the id of the message that it sends.",
             Self::AttachmentNotFound => {
                 "get_message lists the attachments of a message with the index of each; the first has 0."
             }

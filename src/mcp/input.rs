@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::catalogue;
 use super::error::ToolError;
+use super::schema;
 use crate::model::Features;
 use crate::service::MessageFilter;
 
@@ -17,7 +17,7 @@ use crate::service::MessageFilter;
 /// # Errors
 /// [`ToolError::UnknownField`], [`ToolError::MissingField`], or [`ToolError::InvalidArguments`] for a wrong type.
 pub(super) fn read<I: DeserializeOwned + JsonSchema + 'static>(arguments: JsonObject) -> Result<I, ToolError> {
-    let schema = catalogue::input_schema::<I>();
+    let schema = schema::input::<I>();
     let known = schema.get("properties").and_then(Value::as_object);
     if let Some(unknown) = arguments.keys().find(|name| !known.is_some_and(|known| known.contains_key(*name))) {
         return Err(ToolError::UnknownField(unknown.chars().take(64).collect()));
@@ -103,6 +103,26 @@ pub(super) struct List {
 }
 
 #[derive(Deserialize, JsonSchema)]
+pub(super) struct Search {
+    /// What the address of the inbox, the sender, the subject or the text contains (case-insensitive).
+    #[serde(default)]
+    pub(super) text: String,
+    /// Only messages with a one-time code.
+    #[serde(default)]
+    pub(super) has_code: bool,
+    /// Only messages with an attachment.
+    #[serde(default)]
+    pub(super) has_attachment: bool,
+    /// Continues a search: `next_before` of the last result.
+    #[serde(default)]
+    pub(super) before: String,
+    /// The most messages to return.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 50))]
+    pub(super) limit: u64,
+}
+
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct Explain {
     /// The id or the address of the inbox, which may have ended.
     pub(super) inbox: String,
@@ -151,6 +171,12 @@ pub(super) struct Send {
     /// The id of the message that this one replies to.
     #[serde(default)]
     pub(super) in_reply_to: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct GetOutgoing {
+    /// The id that send_message returned.
+    pub(super) id: String,
 }
 
 #[derive(Deserialize, JsonSchema)]

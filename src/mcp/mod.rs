@@ -16,6 +16,7 @@ mod output;
 mod protocol;
 mod relay;
 mod running;
+mod schema;
 mod setup;
 mod text;
 mod tools;

@@ -5,8 +5,10 @@ use super::{Inbox, InboxId, InboxKind, OutgoingStatus, ProjectId, RefusalReason,
 /// The content of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Watched {
-    /// The list of a project's inboxes.
+    /// The list of a project's inboxes, with its waits.
     Inboxes(ProjectId),
+    /// The inboxes of a project and their messages.
+    Mail(ProjectId),
     /// One inbox of a project.
     Inbox(ProjectId, InboxId),
     /// The outgoing items of a project.

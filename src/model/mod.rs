@@ -12,6 +12,7 @@ mod outgoing;
 mod project;
 mod reception;
 mod refused;
+mod summary;
 mod timestamp;
 mod wait_record;
 
@@ -27,6 +28,7 @@ pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::Project;
 pub use reception::{Envelope, Reception};
 pub use refused::{RefusalReason, RefusedMail, accepting_flag};
+pub use summary::{Summary, quoted};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 

@@ -2,12 +2,14 @@
 //! module is the same on Linux, macOS and Windows.
 
 mod heap;
+mod process;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
 
 pub(crate) use heap::return_large_blocks;
+pub(crate) use process::{as_f64, process_use};
 #[cfg(unix)]
 pub(crate) use unix::*;
 #[cfg(windows)]

@@ -22,6 +22,7 @@ use super::event_handler::EventHandler;
 use super::tls;
 use crate::admission::Admitted;
 use crate::clock::Instant;
+use crate::metrics;
 
 /// The most bytes of one read. The buffer is on the stack, so an idle client needs no memory for it.
 const READ_BYTES: usize = 16 * 1024;
@@ -151,14 +152,13 @@ impl Connection {
 
     async fn encrypt(&mut self, stream: TcpStream) -> io::Result<Box<TlsStream<TcpStream>>> {
         let handshake = Box::pin(async { self.context.certificate.acceptor().await.accept(stream).await });
-        let stream = tokio::select! {
+        let shaken = tokio::select! {
             biased;
             () = self.context.stop.cancelled() => return Err(io::ErrorKind::Interrupted.into()),
-            stream = handshake => stream?,
-            () = self.context.clock().sleep(self.context.limits.idle_timeout) => {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
+            shaken = handshake => shaken,
+            () = self.context.clock().sleep(self.context.limits.idle_timeout) => Err(io::ErrorKind::TimedOut.into()),
         };
+        let stream = shaken.inspect_err(|error| metrics::tls_failed(tls::failure(error)))?;
         // Has no effect if the session was encrypted from the start.
         self.session.tls_started();
         self.handler.encrypted(stream.get_ref().1.protocol_version().and_then(tls::version_name));

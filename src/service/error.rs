@@ -40,8 +40,8 @@ pub enum ServiceError {
     /// The key has as many running sends as are allowed.
     #[error("too many concurrent sends")]
     TooManySends,
-    /// The dashboard session has as many live streams as are allowed.
-    #[error("too many open dashboard pages: close some")]
+    /// The dashboard session, or the key, has as many live streams as are allowed.
+    #[error("too many open dashboard pages or streams: close some")]
     TooManyStreams,
     /// The caller's key is no longer valid.
     #[error("unauthorized")]

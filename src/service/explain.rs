@@ -2,7 +2,7 @@
 
 use super::summary::Facts;
 use super::{Caller, MessageFilter, Service, ServiceError};
-use crate::model::{Inbox, InboxEnd, InboxId, Latest, RefusedMail, SharedAddress, Similar, SmtpUse};
+use crate::model::{Inbox, InboxEnd, InboxId, Latest, RefusedMail, SharedAddress, Similar, SmtpUse, Summary};
 use crate::store::Selection;
 
 /// Messages and refusals that are shown.
@@ -16,7 +16,7 @@ const EDITS: usize = 2;
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// One sentence for people.
-    pub summary: String,
+    pub summary: Summary,
     /// The inbox.
     pub inbox: Inbox,
     /// How it ended, if it has.

@@ -2,7 +2,8 @@
 //!
 //! A follower has the mark of its page: the version of the content that the page shows. It subscribes to changes before
 //! it compares marks, so that no change is missed. It also compares at intervals, because the expiry of an inbox is not
-//! announced. Before each event it checks that its session is still valid. Followers of the same page share one query.
+//! announced. Before each event it checks that its session or key is still valid. Followers of the same page share one
+//! query.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Service, ServiceError, Session};
+use super::{Caller, Service, ServiceError, Session};
 use crate::model::{KeyHash, Watched};
 
 /// The longest time between two events. Proxies close connections that are silent for a minute.
@@ -22,7 +23,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 const TOGETHER: Duration = Duration::from_millis(100);
 /// A heartbeat may use the result of another follower's query up to this age.
 const RECENT: Duration = Duration::from_secs(5);
-/// The most followers of one session.
+/// The most followers of one session or key.
 const FOLLOWERS: usize = 20;
 
 /// What a follower receives.
@@ -46,7 +47,7 @@ pub(super) struct Followers {
 #[derive(Debug)]
 pub struct Follower {
     service: Service,
-    session: Session,
+    reader: Reader,
     open_session: Arc<OpenSession>,
     watched: Watched,
     page: Arc<LatestResult<String>>,
@@ -58,7 +59,14 @@ pub struct Follower {
     _place: OwnedSemaphorePermit,
 }
 
-/// The state that the followers of one session share.
+/// Who follows: a session of the dashboard, or a client with an API key.
+#[derive(Debug)]
+enum Reader {
+    Session(Session),
+    Key(Caller),
+}
+
+/// The state that the followers of one session or key share.
 #[derive(Debug)]
 struct OpenSession {
     places: Arc<Semaphore>,
@@ -82,7 +90,7 @@ impl Service {
         let waits = match watched {
             Watched::Inbox(project, inbox) => log.mark(store, *project, Some(inbox)).await?,
             Watched::Inboxes(project) => log.mark(store, *project, None).await?,
-            Watched::Outgoing(_) | Watched::Refused(_) => return Ok(mark),
+            Watched::Mail(_) | Watched::Outgoing(_) | Watched::Refused(_) => return Ok(mark),
         };
         Ok(format!("{mark}-{waits}"))
     }
@@ -92,11 +100,28 @@ impl Service {
     /// # Errors
     /// [`ServiceError::TooManyStreams`].
     pub fn follow(&self, session: Session, watched: Watched, seen: Option<String>) -> Result<Follower, ServiceError> {
-        let open_session = self.0.followers.sessions.get(&session.cookie);
+        self.follow_as(Reader::Session(session), watched, seen)
+    }
+
+    /// Follows the mail of the caller's project from now on, as long as the key is valid.
+    ///
+    /// # Errors
+    /// [`ServiceError::TooManyStreams`], or if the store fails.
+    pub async fn follow_mail(&self, caller: Caller) -> Result<Follower, ServiceError> {
+        let watched = Watched::Mail(caller.project);
+        let seen = self.mark(&watched).await?;
+        self.follow_as(Reader::Key(caller), watched, Some(seen))
+    }
+
+    fn follow_as(&self, reader: Reader, watched: Watched, seen: Option<String>) -> Result<Follower, ServiceError> {
+        let open_session = self.0.followers.sessions.get(match &reader {
+            Reader::Session(session) => &session.cookie,
+            Reader::Key(caller) => &caller.key,
+        });
         let place = Arc::clone(&open_session.places).try_acquire_owned().map_err(|_| ServiceError::TooManyStreams)?;
         Ok(Follower {
             service: self.clone(),
-            session,
+            reader,
             open_session,
             page: self.0.followers.pages.get(&watched),
             watched,
@@ -123,9 +148,15 @@ impl Follower {
         let end = self.service.0.followers.end.clone();
         let Some(news) = end.run_until_cancelled(self.wait()).await.transpose()?.flatten() else { return Ok(None) };
         // Checked after the follower was woken, so that a revoked session ends here.
-        let check = self.service.is_valid(&self.session);
-        let is_valid = self.open_session.is_valid.since(self.woken, check).await?;
+        let is_valid = self.open_session.is_valid.since(self.woken, self.is_valid()).await?;
         Ok(is_valid.then_some(news))
+    }
+
+    async fn is_valid(&self) -> Result<bool, ServiceError> {
+        match &self.reader {
+            Reader::Session(session) => Ok(self.service.is_valid(session).await?),
+            Reader::Key(caller) => Ok(self.service.0.projects.works(&caller.key).await?),
+        }
     }
 
     async fn wait(&mut self) -> Result<Option<News>, ServiceError> {

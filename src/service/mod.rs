@@ -27,6 +27,7 @@ mod pulse;
 mod queue;
 mod recipients;
 mod refusals;
+mod refused_waits;
 mod responder;
 mod retention;
 mod search;
@@ -115,6 +116,7 @@ struct Inner {
     refusals: refusals::Recorder,
     activity: activity::Activity,
     wait_log: wait_log::WaitLog,
+    refused_waits: refused_waits::RefusedWaits,
     lockout: lockout::Lockout,
     followers: follow::Followers,
     waits_end: CancellationToken,
@@ -177,6 +179,7 @@ impl Service {
             refusals,
             activity,
             wait_log,
+            refused_waits: refused_waits::RefusedWaits::default(),
             lockout,
             followers: follow::Followers::default(),
             waits_end: CancellationToken::new(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::activity::TotalSmtpUse;
-use crate::model::{Domain, Inbox, InboxEnd, Latest, RefusedMail, Similar, Timestamp};
+use crate::model::{Domain, Inbox, InboxEnd, Latest, RefusedMail, Similar, Summary, Timestamp, quoted};
 
 /// The most messages that the sentence lists.
 const NAMED: usize = 3;
@@ -28,13 +28,15 @@ pub(super) struct Facts<'a> {
 }
 
 impl Facts<'_> {
-    pub(super) fn summary(&self) -> String {
-        self.end()
+    pub(super) fn summary(&self) -> Summary {
+        let text = self
+            .end()
             .or_else(|| self.messages())
             .or_else(|| self.refusal())
             .or_else(|| self.neighbour())
             .or_else(|| self.other_mail())
-            .unwrap_or_else(|| self.silence())
+            .unwrap_or_else(|| self.silence());
+        Summary::new(&text)
     }
 
     fn end(&self) -> Option<String> {
@@ -69,14 +71,14 @@ impl Facts<'_> {
 
     fn refusal(&self) -> Option<String> {
         let refused = self.refused.iter().find(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))?;
-        let recipient = refused.recipient_address();
+        let recipient = quoted(refused.recipient_address());
         let (ago, reply, remedy) = (self.ago(refused.refused_at), &refused.reply, remedy(refused));
         Some(format!("Mail to {recipient} was rejected {ago} ago: {reply}{remedy}"))
     }
 
     fn neighbour(&self) -> Option<String> {
         let (is_close, similar) = self.similar?;
-        let other = similar.address(self.mail_domain);
+        let other = quoted(&similar.address(self.mail_domain));
         let (address, ago) = (&self.address, self.ago(similar.last_received_at));
         Some(if is_close {
             format!("No message arrived for {address}, but one arrived for {other} {ago} ago. Is the address mistyped?")
@@ -97,7 +99,7 @@ impl Facts<'_> {
         }
         let refusal = self.last_refusal.map_or_else(String::new, |refused| {
             let recipient = refused.recipient_address();
-            let of = if recipient.is_empty() { String::new() } else { format!(" of mail to {recipient}") };
+            let of = if recipient.is_empty() { String::new() } else { format!(" of mail to {}", quoted(recipient)) };
             format!(" The last rejection{of}: {}{}", refused.reply, remedy(refused))
         });
         let (address, ago) = (&self.address, self.ago(self.inbox.created_at));
@@ -132,7 +134,7 @@ fn named(message: &Latest) -> String {
         Some((end, _)) => format!("{}…", &message.subject[..end]),
         None => message.subject.clone(),
     };
-    format!("\"{subject}\" from {}", message.from)
+    quoted(&format!("\"{subject}\" from {}", message.from))
 }
 
 /// A duration as text.

@@ -11,6 +11,7 @@
 use std::time::Duration;
 
 use super::hub::Interest;
+use super::refused_waits::RefusedWaits;
 use super::{Caller, MessageFilter, Service, ServiceError};
 use crate::clock::Instant;
 use crate::metrics;
@@ -45,10 +46,15 @@ impl Service {
         filter: &MessageFilter,
         timeout: Duration,
     ) -> Result<StoredMessage, ServiceError> {
+        let identity = RefusedWaits::identity(caller, inbox, filter);
+        self.0.refused_waits.try_starts(identity);
         let mut counted = metrics::WaitCount::begin();
         let record = self.0.wait_log.start(caller, inbox, filter, timeout);
         let result = self.look_or_wait(caller, inbox, filter, timeout).await;
         counted.ends(outcome(&result));
+        if matches!(result, Err(ServiceError::TooManyWaits)) {
+            self.0.refused_waits.refused(identity, self.0.clock.instant());
+        }
         record.end(end(&result));
         result
     }
@@ -171,14 +177,15 @@ fn end(result: &Result<StoredMessage, ServiceError>) -> WaitEnd {
     }
 }
 
-/// The result as the metrics have it.
-fn outcome(result: &Result<StoredMessage, ServiceError>) -> &'static str {
-    match result {
+/// The result as the metrics have it; `None` for a refused try, which [`RefusedWaits`] counts.
+fn outcome(result: &Result<StoredMessage, ServiceError>) -> Option<&'static str> {
+    let outcome = match result {
         Ok(_) => "found",
         Err(ServiceError::Timeout | ServiceError::NoMatchingMessage) => "timeout",
         Err(ServiceError::InboxNotFound) => "inbox_ended",
         Err(ServiceError::Stopping) => "stopping",
-        Err(ServiceError::TooManyWaits) => "refused",
+        Err(ServiceError::TooManyWaits) => return None,
         Err(_) => "failed",
-    }
+    };
+    Some(outcome)
 }

@@ -66,7 +66,7 @@ impl Store {
             SELECT COUNT(*), COALESCE(MAX(refused_at), 0) FROM refusals WHERE $1 = 0 OR project_id = $2";
 
         let (sql, columns, parameters) = match watched {
-            Watched::Inboxes(project) => (INBOXES, 4, vec![(*project).into(), now.into()]),
+            Watched::Inboxes(project) | Watched::Mail(project) => (INBOXES, 4, vec![(*project).into(), now.into()]),
             Watched::Inbox(project, id) => (INBOX, 4, vec![(*project).into(), now.into(), id.as_str().into()]),
             Watched::Outgoing(project) => (OUTGOING, 6, vec![(*project).into()]),
             Watched::Refused(project) => {

@@ -82,10 +82,10 @@ fn an_answer_that_breaks_off_is_no_success() {
         }
     };
     thread::spawn(answer_all);
-    for json in ["on", "off"] {
-        let mut messages = command(["messages", "a"]);
+    for arguments in [&["messages", "a", "--json"][..], &["messages", "a"]] {
+        let mut messages = command(arguments);
         messages.env("RESTANTE_URL", &url).env("RESTANTE_API_KEY", format!("rst_live_{}", "0".repeat(32)));
-        let Output { status, stderr, .. } = messages.env("RESTANTE_JSON", json).output().unwrap();
+        let Output { status, stderr, .. } = messages.output().unwrap();
         let said = String::from_utf8(stderr).unwrap();
         assert_eq!(status.code(), Some(2), "{said}");
         assert!(said.contains("cannot reach"), "{said}");
@@ -96,9 +96,13 @@ fn an_answer_that_breaks_off_is_no_success() {
 fn an_unknown_cursor_is_a_failed_request() {
     let (_data_dir, server, key) = first_start();
     let address = server.run_cli(&key, ["inbox", "create"]);
-    let (code, said) = failed(&mut server.client(&key, ["messages", &address, "--after", "nonsense"]));
-    assert_eq!(code, 2);
-    assert!(said.contains("400") && said.contains("invalid after"), "{said}");
+    let unknown = "01936b0e-0000-7000-8000-000000000000";
+    for (after, says) in [("nonsense", "'--after <ID>'"), (unknown, "--after: 01936b0e")] {
+        for command in ["messages", "wait", "explain", "message"] {
+            let (code, said) = failed(&mut server.client(&key, [command, &address, "--after", after]));
+            assert!(code == 2 && said.contains(says), "{command}: {said}");
+        }
+    }
 }
 
 #[test]

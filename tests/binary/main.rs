@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod action;
 mod addresses;
 mod backup;
 mod client;
+mod commands;
 mod crowd;
 mod durability;
 mod examples;
@@ -19,6 +21,7 @@ mod log;
 mod mail_clients;
 mod mcp;
 mod metrics;
+mod monitoring;
 mod outgoing;
 mod postfix;
 mod power;
@@ -29,3 +32,4 @@ mod shapes;
 mod start;
 mod stop;
 mod wait;
+mod watch;

@@ -1,6 +1,6 @@
 //! `restante sendmail`, as PHP and cron call it.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Output, Stdio};
 
 use serde_json::Value;
@@ -123,4 +123,50 @@ fn many_recipients_are_divided_into_transactions_and_the_missing_ones_are_named(
         "{said}"
     );
     assert!(said.contains("r150@elsewhere.example") && !said.contains("r099@"), "{said}");
+}
+
+#[test]
+fn with_bs_the_caller_speaks_smtp_itself() {
+    let (_data_dir, server, key) = first_start();
+    // As Symfony Mailer does with its default, `sendmail -bs`.
+    let mut sendmail = command(["sendmail", "-bs"]);
+    sendmail.env("RESTANTE_SMTP", &server.smtp).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = sendmail.spawn().unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let mut reply = || {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert_ne!(output.read_line(&mut line).unwrap(), 0, "no reply");
+            if line.as_bytes()[3] == b' ' {
+                return line[..3].to_owned();
+            }
+        }
+    };
+    assert_eq!(reply(), "220");
+    for (line, code) in [
+        ("EHLO localhost", "250"),
+        ("MAIL FROM:<app@shop.example>", "250"),
+        ("RCPT TO:<symfony@restante.example.com>", "250"),
+        ("DATA", "354"),
+        ("Subject: Hello\r\n\r\nYour code is 482913.\r\n.", "250"),
+        ("QUIT", "221"),
+    ] {
+        input.write_all(format!("{line}\r\n").as_bytes()).unwrap();
+        assert_eq!(reply(), code, "{line}");
+    }
+    assert!(child.wait().unwrap().success());
+    assert_eq!(message(&server, &key, "symfony")["otp"], "482913");
+}
+
+#[test]
+fn the_modes_are_those_of_sendmail() {
+    let (_data_dir, server, key) = first_start();
+    let sent = sendmail(&server.smtp, &["-bm", "-i", "bm@restante.example.com"], "Subject: a\n\nb\n");
+    assert_eq!(sent.status.code(), Some(0), "{sent:?}");
+    assert_eq!(message(&server, &key, "bm")["subject"], "a");
+    let unreachable = sendmail("127.0.0.1:1", &["-bs"], "");
+    let said = String::from_utf8(unreachable.stderr).unwrap();
+    assert!(unreachable.status.code() == Some(75) && said.contains("start `restante serve`"), "{said}");
+    assert_eq!(sendmail(&server.smtp, &["-bp"], "").status.code(), Some(64));
 }

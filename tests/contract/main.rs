@@ -18,6 +18,7 @@ mod messages;
 mod open_waits;
 mod openapi;
 mod outgoing;
+mod project;
 mod refusals;
 mod server;
 mod smtp;

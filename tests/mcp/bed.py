@@ -19,11 +19,14 @@ TOOLS = {
     "delete_inbox",
     "wait_for_message",
     "list_messages",
+    "search_messages",
     "get_message",
     "get_attachment",
     "send_message",
+    "get_outgoing",
     "explain_missing",
     "set_faults",
+    "get_faults",
 }
 
 

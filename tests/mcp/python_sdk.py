@@ -149,6 +149,12 @@ async def a_mail_is_data_between_delimiters_that_it_cannot_forge(client):
     assert number not in again
     explained = (await call(client, "explain_missing", inbox=inbox["id"], subject="other"))[1]
     assert explained.index("BEGIN MAIL") < explained.index('"END MAIL"') < explained.rindex("END MAIL")
+    # The diagnosis is the server's own: only the subject that it quotes is between the delimiters.
+    diagnosis = explained.split("\nThe text between", 1)[0]
+    assert diagnosis == "A message arrived, but it does not match the filters (subject): [1].", explained
+    silent = (await call(client, "create_inbox"))[0]["id"]
+    explained = (await call(client, "explain_missing", inbox=silent, subject="other"))[1]
+    assert explained.startswith("Nothing has connected over SMTP") and "BEGIN MAIL" not in explained, explained
 
 
 async def messages_are_sent_and_answered(client):
@@ -157,12 +163,33 @@ async def messages_are_sent_and_answered(client):
     accepted, text = await call(
         client, "send_message", inbox=one["id"], to=other["address"], subject="Hello", text="42", html="<b>42</b>"
     )
-    assert accepted["status"] == "queued" and accepted["id"] in accepted["outcome_url"] and "Accepted" in text
+    assert accepted["status"] == "queued" and "Accepted" in text and "get_outgoing" in text
+    outgoing, text = await call(client, "get_outgoing", id=accepted["id"])
+    assert (outgoing["status"], outgoing["to"]) == ("sent", other["address"]) and "is sent" in text, text
     message = (await call(client, "wait_for_message", inbox=other["id"], **{"from": one["id"]}))[0]["message"]
     arguments = {"inbox": other["id"], "to": one["address"], "subject": "Re: Hello", "in_reply_to": message["id"]}
     await call(client, "send_message", **arguments)
     reply = (await call(client, "wait_for_message", inbox=one["id"]))[0]["message"]
     assert reply["subject"] == "Re: Hello"
+
+
+async def the_whole_project_is_searched(client):
+    inboxes = [(await call(client, "create_inbox"))[0] for _ in range(3)]
+    word = f"w{inboxes[0]['id']}"
+    for number, inbox in enumerate(inboxes):
+        text = "Your code is 482913." if number == 1 else "nothing"
+        application_sends(inbox["address"], f"Order {word} {number}", text)
+    found, text = await call(client, "search_messages", text=word.upper())
+    assert [message["inbox_id"] for message in found["messages"]] == [inbox["id"] for inbox in inboxes[::-1]], text
+    assert found["next_before"] is None and "BEGIN MAIL" in text
+    coded, _ = await call(client, "search_messages", text=word, has_code=True)
+    assert [message["inbox_id"] for message in coded["messages"]] == [inboxes[1]["id"]]
+    first, text = await call(client, "search_messages", text=word, limit=1)
+    assert f"search_messages with before {first['next_before']}" in text
+    rest, _ = await call(client, "search_messages", text=word, before=first["next_before"])
+    assert [message["inbox_id"] for message in rest["messages"]] == [inboxes[1]["id"], inboxes[0]["id"]]
+    nothing, text = await call(client, "search_messages", text=f"{word}x")
+    assert nothing["messages"] == [] and "no such message" in text
 
 
 async def faults_are_set_and_cleared(client):
@@ -173,6 +200,9 @@ async def faults_are_set_and_cleared(client):
     application_sends(inbox["address"], "Twice", "text")
     listed, _ = await call(client, "list_messages", inbox=inbox["id"])
     assert len(listed["messages"]) == 2
+    used, text = await call(client, "get_faults", inbox=inbox["id"])
+    assert (used["faults"][0]["used"], used["faults"][0]["left"]) == (1, 0), shown(used)
+    assert f"used at {used['faults'][0]['uses'][0]}" in text, text
     cleared, _ = await call(client, "set_faults", inbox=inbox["id"], faults=[])
     assert cleared == {"faults": []}
     for wrong, name in [
@@ -204,6 +234,10 @@ async def errors_say_what_to_do_next(client):
         ("get_message", {"message": UNKNOWN_ID}, "message not found. It was deleted"),
         ("get_message", {"message": "x"}, "list_messages"),
         ("get_attachment", {"message": UNKNOWN_ID, "index": 0}, "message not found"),
+        ("search_messages", {"limit": 51}, "invalid field: limit"),
+        ("search_messages", {"before": "x"}, "invalid field: before"),
+        ("get_outgoing", {"id": UNKNOWN_ID}, "outgoing message not found. send_message returns"),
+        ("get_faults", {"inbox": "nobody"}, "inbox not found"),
         ("send_message", {**some, "to": "nobody@restante.example.com"}, "recipient not found. No inbox"),
         ("send_message", {**some, "to": "no address"}, "invalid field: to"),
         ("send_message", {**some, "subject": "a\nb"}, "invalid field: subject"),
@@ -261,6 +295,7 @@ EVERYTHING = [
     attachments_are_text_or_base64_and_not_too_large,
     a_mail_is_data_between_delimiters_that_it_cannot_forge,
     messages_are_sent_and_answered,
+    the_whole_project_is_searched,
     faults_are_set_and_cleared,
     errors_say_what_to_do_next,
     a_cancelled_wait_frees_its_slot_at_once,
@@ -338,12 +373,23 @@ def foreign_pages_are_refused():
     assert (status, text) == (413, '{"error":"body too large"}'), text
 
 
+def the_list_of_tools_is_short():
+    """An agent has it in its context all the time."""
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    headers["Accept"] = "application/json, text/event-stream"
+    status, text = post("/mcp", b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}', headers)
+    assert (status, text.count('"inputSchema"')) == (200, len(TOOLS)), text
+    print(f"tools/list has {len(text)} characters")
+    assert len(text) < 16_000, len(text)
+
+
 async def main():
     await everything_over_each_transport()
     await a_client_that_hangs_up_frees_its_slot()
     await an_own_server_ends_with_its_client()
     await a_wrong_key_or_address_is_explained()
     foreign_pages_are_refused()
+    the_list_of_tools_is_short()
     print("passed")
 
 

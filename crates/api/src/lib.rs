@@ -11,6 +11,7 @@ mod inbox;
 mod message;
 mod outgoing;
 mod path;
+mod project;
 mod query;
 mod service;
 mod word;
@@ -27,6 +28,7 @@ pub use inbox::{CreateInboxBody, Inbox, InboxKind};
 pub use message::{Message, MessageList};
 pub use outgoing::{Attempt, Outgoing, OutgoingStatus, SendAccepted, SendMessageBody};
 pub use path::{AddressPath, AttachmentPath, InboxPath, MessagePath, OutgoingPath};
+pub use project::{InboxList, InboxSummary, ListInboxesQuery, MessageSummary, ProjectMessages, SearchMessagesQuery};
 pub use query::{FindInboxQuery, ListMessagesQuery, MessageQuery, WaitQuery};
 pub use service::{ErrorBody, Health};
 

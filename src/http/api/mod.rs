@@ -7,6 +7,7 @@ mod health;
 mod inboxes;
 mod messages;
 mod outgoing;
+mod project;
 mod stream;
 mod wait;
 
@@ -36,6 +37,9 @@ pub(super) fn router() -> ApiRouter<Arc<App>> {
         .api_route("/messages/{id}/attachments/{index}", get_with(details::download, details::describe_download))
         .api_route("/messages/{id}/page", get_with(messages::page, messages::describe_page))
         .api_route("/outgoing/{id}", get_with(outgoing::show, outgoing::describe_show))
+        .api_route("/project/inboxes", get_with(project::inboxes, project::describe_inboxes))
+        .api_route("/project/messages", get_with(project::messages, project::describe_messages))
+        .api_route("/project/changes", get_with(project::changes, project::describe_changes))
         .api_route("/inboxes/{id}/explain", get_with(explain::explain, explain::describe))
         .api_route("/inboxes/{id}/faults", get_with(faults::show, faults::describe_show))
         .api_route("/inboxes/{id}/faults", put_with(faults::replace, faults::describe_replace))

@@ -113,7 +113,7 @@ impl ExplanationPanel {
             received: When::new(similar.last_received_at, now),
         });
         Self {
-            summary: late(wait, explained).unwrap_or_else(|| explained.summary.clone()),
+            summary: late(wait, explained).unwrap_or_else(|| explained.summary.to_string()),
             messages: explained.latest.iter().map(missed).collect(),
             refused: Refusal::distinct(app, &explained.refused),
             similar: similar.collect(),

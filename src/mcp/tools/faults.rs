@@ -1,4 +1,4 @@
-//! Injects SMTP faults for an inbox.
+//! Injects SMTP faults for an inbox, and reads their uses.
 
 use restante_api::MAX_FAULTS;
 
@@ -10,6 +10,12 @@ use crate::service::Caller;
 use crate::wire;
 
 impl Tools {
+    pub(super) async fn get_faults(&self, caller: &Caller, input: input::InboxName) -> Result<Answer, ToolError> {
+        let inbox = self.inbox(caller, &input.inbox).await?;
+        let faults = wire::faults(&self.service.faults(&inbox).await?);
+        Answer::new(text::faults(&faults, inbox.id.as_str()), &faults)
+    }
+
     pub(super) async fn set_faults(&self, caller: &Caller, input: input::SetFaults) -> Result<Answer, ToolError> {
         let inbox = self.inbox(caller, &input.inbox).await?;
         if input.faults.len() > MAX_FAULTS {

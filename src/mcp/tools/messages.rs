@@ -9,13 +9,15 @@ use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
 use crate::mcp::output::{self, NOTICE};
 use crate::mcp::text;
-use crate::model::Everything;
-use crate::service::{Caller, ListFilter};
+use crate::model::{Everything, MailFilter};
+use crate::service::{Caller, ListFilter, ListedMessage};
 
 /// The largest attachment that is returned.
 const LARGEST_ATTACHMENT: usize = 1024 * 1024;
 /// The most messages of one list.
 const MOST_MESSAGES: u64 = 100;
+/// The most messages of one search.
+const MAX_FOUND: usize = 50;
 /// The most characters of a message that are returned at once.
 const MOST_CHARACTERS: usize = 200_000;
 /// The most links that are returned, and their bytes together.
@@ -53,6 +55,7 @@ impl Tools {
         while let Some(page) = pages.next_page().await? {
             messages.extend(page.into_iter().map(|message| output::Summary {
                 id: message.id.to_string(),
+                inbox_id: message.inbox_id.to_string(),
                 from: message.from,
                 subject: message.subject,
                 received_at: message.received_at.to_string(),
@@ -61,7 +64,32 @@ impl Tools {
         let is_full = messages.len() as u64 == input.limit;
         let next_before = messages.last().filter(|_| is_full).map(|last| last.id.clone());
         let messages = output::Messages { notice: NOTICE.to_owned(), messages, next_before };
-        Answer::new(text::messages(&messages), &messages)
+        Answer::new(text::messages(&messages, "list_messages"), &messages)
+    }
+
+    pub(super) async fn search_messages(&self, caller: &Caller, input: input::Search) -> Result<Answer, ToolError> {
+        let limit = usize::try_from(input.limit).ok().filter(|limit| (1..=MAX_FOUND).contains(limit));
+        let limit = limit.ok_or(ToolError::InvalidField("limit"))?;
+        let before = given(input.before).map(|before| before.parse().map_err(|_| ToolError::InvalidField("before")));
+        let filter = MailFilter {
+            text: input.text,
+            has_otp: input.has_code,
+            has_attachment: input.has_attachment,
+            before: before.transpose()?,
+            ..MailFilter::default()
+        };
+        let found = self.service.mail(caller, &filter, limit).await?;
+        let summary = |message: ListedMessage| output::Summary {
+            id: message.id.to_string(),
+            inbox_id: message.inbox_id.to_string(),
+            from: message.from,
+            subject: message.subject,
+            received_at: message.received_at.to_string(),
+        };
+        let messages = found.messages.into_iter().map(summary).collect();
+        let next_before = found.next.map(|before| before.to_string());
+        let messages = output::Messages { notice: NOTICE.to_owned(), messages, next_before };
+        Answer::new(text::messages(&messages, "search_messages"), &messages)
     }
 
     pub(super) async fn get_message(

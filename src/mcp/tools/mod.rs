@@ -91,10 +91,13 @@ impl Tools {
             "delete_inbox" => self.delete_inbox(caller, read(arguments)?).await,
             "wait_for_message" => self.wait_for_message(caller, held, read(arguments)?).await,
             "list_messages" => self.list_messages(caller, read(arguments)?).await,
+            "search_messages" => self.search_messages(caller, read(arguments)?).await,
             "get_message" => self.get_message(caller, held, read(arguments)?).await,
             "get_attachment" => self.get_attachment(caller, held, read(arguments)?).await,
             "send_message" => self.send_message(caller, read(arguments)?).await,
+            "get_outgoing" => self.get_outgoing(caller, read(arguments)?).await,
             "explain_missing" => self.explain_missing(caller, read(arguments)?).await,
+            "get_faults" => self.get_faults(caller, read(arguments)?).await,
             "set_faults" => self.set_faults(caller, read(arguments)?).await,
             // The protocol rejects a tool that is not in the catalogue.
             _ => Err(ToolError::internal(std::fmt::Error)),

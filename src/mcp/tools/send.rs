@@ -1,11 +1,13 @@
-//! Sends a message from an inbox.
+//! Sends a message from an inbox, and reads the result.
 
 use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
-use crate::mcp::output;
-use crate::model::OutgoingStatus;
+use crate::mcp::output::{self, NOTICE};
+use crate::mcp::text;
+use crate::model::{OutgoingId, OutgoingStatus};
 use crate::service::{Caller, Draft};
+use crate::wire;
 
 impl Tools {
     pub(super) async fn send_message(&self, caller: &Caller, input: input::Send) -> Result<Answer, ToolError> {
@@ -14,14 +16,21 @@ impl Tools {
         let draft = Draft::new(&input.to, input.subject, input.text, input.html, given(input.in_reply_to))?;
         let to = draft.to.to_string();
         let id = self.service.send(place, caller, &inbox, draft).await?;
-        let outcome_url = format!("{}/v1/outgoing/{id}", self.installation.base_url);
         let text = format!(
             "Accepted: the message {id} to {to} is stored. An inbox of this installation has it already; any other \
-             address gets it over SMTP. {outcome_url} says how it went. If it cannot be delivered, the inbox {} \
-             receives a bounce.",
+             address gets it over SMTP. Call get_outgoing with this id for the result. If it cannot be delivered, the \
+             inbox {} receives a bounce.",
             inbox.id
         );
         let status = OutgoingStatus::Queued.as_str().to_owned();
-        Answer::new(text, &output::Accepted { id: id.to_string(), status, outcome_url })
+        Answer::new(text, &output::Accepted { id: id.to_string(), status })
+    }
+
+    pub(super) async fn get_outgoing(&self, caller: &Caller, input: input::GetOutgoing) -> Result<Answer, ToolError> {
+        let id = OutgoingId::parse(&input.id).map_err(|_| ToolError::OutgoingNotFound)?;
+        let found = self.service.outbox().own(caller.project, id).await?;
+        let (item, attempts) = found.ok_or(ToolError::OutgoingNotFound)?;
+        let outgoing = output::Outgoing { notice: NOTICE.to_owned(), outgoing: wire::outgoing(item, attempts) };
+        Answer::new(text::outgoing(&outgoing), &outgoing)
     }
 }

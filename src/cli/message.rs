@@ -1,0 +1,89 @@
+//! `restante message`: prints one message over HTTP: readable, as JSON, its source, its HTML, or an attachment.
+
+use std::io::{self, Read};
+
+use clap::Args;
+use restante_api::{AttachmentInfo, Message};
+
+use super::client::{ApiClient, ClientFlags, FilterFlags};
+use super::error::CliError;
+use super::output::{self, printable_line};
+use super::wait::{NoMatch, describe};
+use crate::config::boolean;
+use crate::model::MessageId;
+
+/// Which message, and what of it.
+#[derive(Args, Debug)]
+pub(super) struct MessageFlags {
+    /// The id or the address of the inbox, whose newest message is printed; or the id of a message
+    #[arg(value_name = "INBOX|MESSAGE")]
+    name: String,
+    #[command(flatten)]
+    filter: FilterFlags,
+    /// Print the bytes as they were received
+    #[arg(long, value_parser = boolean, conflicts_with_all = ["html", "attachment", "json"])]
+    source: bool,
+    /// Print the HTML
+    #[arg(long, value_parser = boolean, conflicts_with_all = ["attachment", "json"])]
+    html: bool,
+    /// Print the content of an attachment; the first has number 0
+    #[arg(long, value_name = "N", conflicts_with = "json")]
+    attachment: Option<usize>,
+    /// Print the message as JSON
+    #[arg(long, value_parser = boolean)]
+    json: bool,
+    #[command(flatten)]
+    client: ClientFlags,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`NoMatch`] if the inbox has no such message; any other error if a request fails.
+pub(super) fn run(flags: &MessageFlags) -> Result<(), CliError> {
+    let client = ApiClient::new(&flags.client)?;
+    let id = find(&client, flags)?;
+    if flags.source {
+        return copy(&client, client.source(&id)?);
+    }
+    if let Some(index) = flags.attachment {
+        return copy(&client, client.attachment(&id, index)?);
+    }
+    let message = client.message(&id)?;
+    if flags.json {
+        return Ok(output::json(&message)?);
+    }
+    if flags.html {
+        return Ok(output::line(message.html.trim_end())?);
+    }
+    let attachments = client.details(&id)?.attachments;
+    Ok(output::line(&readable(&message, &attachments))?)
+}
+
+/// The id of the message: the given one, or that of the newest in the inbox that matches.
+fn find(client: &ApiClient, flags: &MessageFlags) -> Result<String, CliError> {
+    if let Ok(id) = MessageId::parse(&flags.name) {
+        return Ok(id.to_string());
+    }
+    let inbox = client.inbox(&flags.name)?;
+    let newest = client.summaries(&inbox.id, &flags.filter)?.into_iter().next();
+    match newest {
+        Some(message) => Ok(message.id),
+        None => Err(NoMatch::now(client, &inbox, &flags.filter)?.into()),
+    }
+}
+
+fn readable(message: &Message, attachments: &[AttachmentInfo]) -> String {
+    let mut text = describe(message);
+    for AttachmentInfo { index, filename, content_type, size, .. } in attachments {
+        let name = printable_line(filename.as_deref().unwrap_or("without a name"));
+        let content_type = printable_line(content_type);
+        text.push_str(&format!("\nAttachment {index}: {name} ({content_type}, {size} bytes)"));
+    }
+    text
+}
+
+/// Copies an answer to standard output.
+fn copy(client: &ApiClient, answer: impl Read) -> Result<(), CliError> {
+    output::copy(io::BufReader::new(answer), |error| client.unreachable(error.into()).into())
+}

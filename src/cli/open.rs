@@ -1,0 +1,71 @@
+//! `restante open`: opens the dashboard in the browser, or prints its address if there is no browser.
+
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::client::ServerFlag;
+use super::error::CliError;
+use super::output;
+
+/// Some openers return only when the browser ends. One that still runs after this time has found a browser.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Which server.
+#[derive(Args, Debug)]
+pub(super) struct OpenFlags {
+    #[command(flatten)]
+    server: ServerFlag,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If standard output cannot be written to.
+pub(super) fn run(flags: &OpenFlags) -> Result<(), CliError> {
+    let url = format!("{}/", flags.server.url());
+    if !opens(&url) {
+        output::line(&url)?;
+    }
+    Ok(())
+}
+
+/// Whether a browser takes the address, which begins with http:// or https://.
+fn opens(url: &str) -> bool {
+    let Some(mut opener) = opener() else { return false };
+    let quiet = opener.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = quiet.spawn() else { return false };
+    let started = Instant::now();
+    while started.elapsed() < PATIENCE {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) => thread::sleep(PAUSE),
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+#[cfg(target_os = "macos")]
+fn opener() -> Option<Command> {
+    Some(Command::new("open"))
+}
+
+#[cfg(windows)]
+fn opener() -> Option<Command> {
+    let mut start = Command::new("cmd");
+    // The first argument of `start` in quotes is the title of a window.
+    start.args(["/C", "start", ""]);
+    Some(start)
+}
+
+/// Without a display, xdg-open would start a browser in the terminal.
+#[cfg(not(any(target_os = "macos", windows)))]
+fn opener() -> Option<Command> {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].into_iter().any(is_set);
+    has_display.then(|| Command::new("xdg-open"))
+}
