@@ -20,6 +20,7 @@ mod admission;
 mod causes;
 pub mod clock;
 pub mod config;
+mod disk;
 pub mod metrics;
 pub mod model;
 pub mod tcp;

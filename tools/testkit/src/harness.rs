@@ -2,7 +2,7 @@
 //! projects, and the router without a port.
 
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use http_body_util::BodyExt;
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings};
+use restante::config::{DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
 use restante::http::{App, router};
 use restante::model::{ApiKey, Domain, EmailAddress, MessageId, Timestamp};
@@ -244,6 +244,9 @@ pub fn app(service: &Service) -> App {
         smtps_port: None,
         self_signed: true,
         mcp: true,
+        send_apis: true,
+        smtp_auth: SmtpAuth::default(),
+        data_dir: PathBuf::from("."),
         trusted_proxies: Vec::new(),
     }
 }
