@@ -97,7 +97,7 @@ impl Server {
 }
 
 async fn serve(settings: Settings, key: ApiKey) -> (SocketAddr, SocketAddr) {
-    let database = Database::open(&settings.database).await.unwrap();
+    let database = Database::open(&settings.data.url()).await.unwrap();
     let service = Service::start(database, Clock::system(), options(settings.limits.inbox_messages)).await.unwrap();
     service.projects().prepare_default(Some(&key)).await.unwrap();
     let receiver = Receiver::bind(&settings, service.clone()).await.unwrap();

@@ -1,13 +1,14 @@
-//! The settings of a running service, validated and resolved.
+//! The settings of `restante serve`. Each is defined once, with its flag, variable, default, check and description.
 
 mod byte_size;
+mod data;
 mod database_url;
 mod limits;
 mod listeners;
+mod process;
 mod sending;
+mod tls;
 mod values;
-
-use std::path::PathBuf;
 
 use clap::builder::Resettable;
 use clap::{Args, Command};
@@ -15,49 +16,118 @@ use ipnet::IpNet;
 
 use crate::model::{ApiKey, Domain};
 
+pub use data::Data;
 pub use database_url::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
 pub use limits::Limits;
 pub use listeners::{Listeners, SmtpAuth};
-pub use sending::{Direct, Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
-pub use values::boolean;
+pub use process::{LogFormat, Process};
+pub use sending::{Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
+pub use tls::{Tls, TlsFiles};
+pub use values::{api_key, boolean, database_url, http_url, secret};
 
 /// One mebibyte, in bytes.
 pub const MIB: u64 = 1024 * 1024;
 
-/// All settings of `restante serve`.
-#[derive(Clone, Debug)]
+/// All settings of `restante serve`. [`Settings::check`] compares those that depend on each other.
+#[derive(Args, Clone, Debug)]
 pub struct Settings {
     /// The addresses on which the service listens, and what it offers there.
+    #[command(flatten)]
     pub listeners: Listeners,
-    /// The domain of every inbox.
+    /// The domain of every inbox; mail for other domains is rejected
+    #[arg(
+        long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = "restante.example.com",
+        value_parser = values::domain
+    )]
     pub mail_domain: Domain,
-    /// The URL at which clients reach the service, without a slash at the end; by default the HTTP address.
+    // Without a slash at its end.
+    /// The URL at which clients reach the service [default: `http://` and the HTTP address]
+    #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL", value_parser = http_url)]
     pub base_url: Option<String>,
-    /// Proxies whose information about the client's address is trusted.
+    /// A proxy, or a network of proxies, whose `X-Forwarded-For` or `Forwarded` header is trusted.
+    ///
+    /// The header gives the address of the client. Repeatable; commas separate the values of the variable. [default:
+    /// none]
+    #[arg(
+        long = "trusted-proxy", env = "RESTANTE_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',',
+        value_parser = values::network
+    )]
     pub trusted_proxies: Vec<IpNet>,
-    /// The directory for the database, the certificate and the lock file.
-    pub data_dir: PathBuf,
-    /// The database.
-    pub database: DatabaseUrl,
-    /// The key of the default project; by default the first start generates one.
+    /// Where the data is.
+    #[command(flatten)]
+    pub data: Data,
+    /// The API key of the default project [default: generated and printed at the first start]
+    #[arg(
+        long, env = "RESTANTE_API_KEY", value_name = "KEY", hide_env_values = true, value_parser = secret(api_key)
+    )]
     pub api_key: Option<ApiKey>,
-    /// The administrator's token.
+    /// The administrator's token, 20 characters or more [default: generated and printed at the first start]
+    #[arg(
+        long, env = "RESTANTE_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true,
+        value_parser = secret(values::admin_token)
+    )]
     pub admin_token: Option<String>,
-    /// A certificate chain and its key in PEM; by default a self-signed certificate is created and kept.
-    pub tls: Option<TlsFiles>,
+    /// The certificate.
+    #[command(flatten)]
+    pub tls: Tls,
+    /// How the process behaves.
+    #[command(flatten)]
+    pub process: Process,
     /// How mail is sent to other domains.
+    #[command(flatten)]
     pub sending: Sending,
     /// The limits on inboxes, messages, clients and sessions.
+    #[command(flatten)]
     pub limits: Limits,
 }
 
-/// A certificate chain and its private key, both PEM files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// The chain, the server's own certificate first.
-    pub certificate: PathBuf,
-    /// The private key.
-    pub key: PathBuf,
+impl Settings {
+    /// Checks what settings require of each other.
+    ///
+    /// # Errors
+    /// [`SettingsError`] for the first that does not fit the others.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        self.tls.check()?;
+        self.sending.check()?;
+        self.limits.check()
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        defaults()
+    }
+}
+
+/// A setting cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{setting}: {problem}. {remedy}.")]
+pub struct SettingsError {
+    /// The flag or the variable.
+    pub setting: &'static str,
+    /// What is wrong with its value.
+    pub problem: String,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
+impl SettingsError {
+    pub(crate) fn new(setting: &'static str, problem: impl Into<String>, remedy: &'static str) -> Self {
+        Self { setting, problem: problem.into(), remedy }
+    }
+}
+
+/// Checks that two settings are given together.
+fn both_or_neither<A, B>(
+    (one, one_value): (&'static str, Option<A>),
+    (other, other_value): (&'static str, Option<B>),
+) -> Result<(), SettingsError> {
+    let (given, missing) = match (one_value, other_value) {
+        (Some(_), None) => (one, other),
+        (None, Some(_)) => (other, one),
+        _ => return Ok(()),
+    };
+    Err(SettingsError::new(given, format!("it requires {missing}"), "Set both or neither"))
 }
 
 /// The defaults of these flags; the environment has no influence.
@@ -65,3 +135,6 @@ fn defaults<T: Args>() -> T {
     let command = T::augment_args(Command::new("defaults")).mut_args(|flag| flag.env(Resettable::Reset));
     T::from_arg_matches(&command.get_matches_from(["defaults"])).unwrap_or_else(|error| error.exit())
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::error::CliError;
-use super::flags::DatabaseFlags;
 use super::output::ProgressLine;
-use super::settings::SettingsError;
-use super::{database, output, settings};
-use crate::config::DatabaseUrl;
+use super::{database, output};
+use crate::config::{Data, DatabaseUrl, SettingsError};
 use crate::db::{self, BackupError};
 use crate::os;
 
@@ -22,7 +20,7 @@ pub(super) struct BackupCommand {
     #[arg(value_name = "FILE")]
     target: PathBuf,
     #[command(flatten)]
-    database: DatabaseFlags,
+    data: Data,
 }
 
 /// Why the backup failed.
@@ -47,7 +45,7 @@ impl From<BackupCommandError> for CliError {
 /// # Errors
 /// [`CliError`]; then the file is removed, unless it existed before.
 pub(super) fn run(command: &BackupCommand) -> Result<(), CliError> {
-    let url = settings::database(&command.database)?;
+    let url = command.data.url();
     database::refuse_absent(&url)?;
     let DatabaseUrl::Sqlite(source) = &url else {
         return Err(SettingsError::new(

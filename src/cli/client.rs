@@ -11,7 +11,7 @@ use ureq::typestate::{WithBody, WithoutBody};
 use ureq::{Agent, Body, RequestBuilder};
 
 use super::error::CliError;
-use super::settings;
+use crate::config::{api_key, http_url, secret};
 use crate::http::path_segment;
 use crate::model::ApiKey;
 
@@ -26,26 +26,28 @@ const LARGEST_ANSWER: u64 = 160 * 1024 * 1024;
 #[derive(Args, Debug)]
 pub(super) struct ClientFlags {
     /// The address of the service
-    #[arg(long, env = "RESTANTE_URL", value_name = "URL", default_value = "http://127.0.0.1:8025")]
+    #[arg(
+        long, env = "RESTANTE_URL", value_name = "URL", default_value = "http://127.0.0.1:8025",
+        value_parser = http_url
+    )]
     url: String,
     /// The API key of the project
-    #[arg(long, env = "RESTANTE_API_KEY", value_name = "KEY", hide_env_values = true)]
-    api_key: Option<String>,
+    #[arg(long, env = "RESTANTE_API_KEY", value_name = "KEY", hide_env_values = true, value_parser = secret(api_key))]
+    api_key: Option<ApiKey>,
 }
 
 impl ClientFlags {
     /// The key, if one is given.
-    pub(super) fn key(&self) -> Option<&str> {
-        settings::given(self.api_key.as_deref())
+    pub(super) fn key(&self) -> Option<&ApiKey> {
+        self.api_key.as_ref()
     }
 
     /// The address without a slash at its end, and the key.
     ///
     /// # Errors
-    /// If one of them cannot be used.
+    /// If there is no key.
     pub(super) fn access(&self) -> Result<(String, ApiKey), CliError> {
-        let url = settings::http_url("--url", &self.url)?;
-        Ok((url, settings::api_key(self.key().ok_or(ClientError::NoKey)?)?))
+        Ok((self.url.clone(), self.api_key.clone().ok_or(ClientError::NoKey)?))
     }
 }
 
@@ -121,7 +123,7 @@ pub(super) struct ApiClient {
 
 impl ApiClient {
     /// # Errors
-    /// If the address or the key cannot be used.
+    /// If there is no key.
     pub(super) fn new(flags: &ClientFlags) -> Result<Self, CliError> {
         let (url, key) = flags.access()?;
         let agent = Agent::config_builder()

@@ -7,18 +7,19 @@ use clap::Args;
 use super::database::DatabaseCommandError;
 use super::error::CliError;
 use super::output::ProgressLine;
-use super::{data_dir, database, output, settings};
+use super::{data_dir, database, output};
+use crate::config::{DatabaseUrl, database_url, secret};
 use crate::service::{DatabaseContents, Progress};
 
 /// The source and the target.
 #[derive(Args, Debug)]
 pub(super) struct CopyCommand {
     /// The database to copy, sqlite:PATH or postgres://…; no server may be running on it
-    #[arg(long, env = "RESTANTE_FROM", value_name = "URL", hide_env_values = true)]
-    from: String,
+    #[arg(long, env = "RESTANTE_FROM", value_name = "URL", hide_env_values = true, value_parser = secret(database_url))]
+    from: DatabaseUrl,
     /// The target database, which must be empty; no server may be running on it
-    #[arg(long, env = "RESTANTE_TO", value_name = "URL", hide_env_values = true)]
-    to: String,
+    #[arg(long, env = "RESTANTE_TO", value_name = "URL", hide_env_values = true, value_parser = secret(database_url))]
+    to: DatabaseUrl,
 }
 
 /// Runs the command.
@@ -26,10 +27,10 @@ pub(super) struct CopyCommand {
 /// # Errors
 /// [`CliError`]; then the target remains empty.
 pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
-    let (from, to) = (settings::database_url("--from", &command.from)?, settings::database_url("--to", &command.to)?);
-    database::refuse_absent(&from)?;
+    let (from, to) = (&command.from, &command.to);
+    database::refuse_absent(from)?;
     // A server on the source would change rows that have already been copied.
-    for url in [&from, &to] {
+    for url in [from, to] {
         data_dir::lock_database(url).map_err(DatabaseCommandError::DataDir)?;
     }
     let shown = Arc::new(Mutex::new(Shown::new()));

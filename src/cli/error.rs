@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use crate::config::SettingsError;
+
 type BoxedError = Box<dyn Error + Send + Sync>;
 
 /// Why a command failed.
@@ -59,6 +61,12 @@ impl fmt::Display for CliError {
             Self::Failed(error) | Self::Refused(error) | Self::Exit(_, error) => error.fmt(formatter),
             Self::Output(_) => formatter.write_str("cannot write to standard output"),
         }
+    }
+}
+
+impl From<SettingsError> for CliError {
+    fn from(error: SettingsError) -> Self {
+        Self::refused(error)
     }
 }
 

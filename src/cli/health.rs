@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::error::CliError;
-use super::settings;
+use crate::config::http_url;
 
 /// A service that takes longer to answer is not healthy.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -14,7 +14,10 @@ const WITHIN: Duration = Duration::from_secs(5);
 #[derive(Args, Debug)]
 pub(super) struct HealthFlags {
     /// The address of the service
-    #[arg(long, env = "RESTANTE_URL", value_name = "URL", default_value = "http://127.0.0.1:8025")]
+    #[arg(
+        long, env = "RESTANTE_URL", value_name = "URL", default_value = "http://127.0.0.1:8025",
+        value_parser = http_url
+    )]
     url: String,
 }
 
@@ -31,7 +34,7 @@ struct Unhealthy {
 /// # Errors
 /// [`CliError`] if the service does not return 200 in time.
 pub(super) fn run(flags: &HealthFlags) -> Result<(), CliError> {
-    let url = settings::http_url("--url", &flags.url)?;
+    let url = flags.url.clone();
     let agent = ureq::Agent::config_builder().timeout_global(Some(WITHIN)).max_redirects(0).build().new_agent();
     match agent.get(format!("{url}/v1/health")).call() {
         Ok(answer) if answer.status() == 200 => Ok(()),

@@ -5,10 +5,9 @@ use restante_api::Inbox;
 
 use super::client::{ApiClient, ClientFlags};
 use super::error::CliError;
-use super::flags::DatabaseFlags;
-use super::{database, output, settings};
+use super::{database, output};
 use crate::clock::Clock;
-use crate::config::boolean;
+use crate::config::{Data, boolean};
 use crate::model::InboxSummary;
 use crate::service::Projects;
 
@@ -45,7 +44,7 @@ enum Action {
         #[arg(long, env = "RESTANTE_PROJECT", value_name = "NAME")]
         project: Option<String>,
         #[command(flatten)]
-        database: DatabaseFlags,
+        data: Data,
     },
     /// Delete an inbox and its messages
     Delete {
@@ -70,7 +69,7 @@ pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
             let inbox = ApiClient::new(client)?.inbox(inbox)?;
             print(&inbox, *json, describe)
         }
-        Action::List { project, database } => list(settings::given(project.as_deref()), database),
+        Action::List { project, data } => list(project.as_deref(), data),
         Action::Delete { inbox, client } => {
             let client = ApiClient::new(client)?;
             let inbox = client.inbox(inbox)?;
@@ -80,8 +79,8 @@ pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
 }
 
 /// Reads the database, so it works whether or not a server is running.
-fn list(project: Option<&str>, flags: &DatabaseFlags) -> Result<(), CliError> {
-    let url = settings::database(flags)?;
+fn list(project: Option<&str>, data: &Data) -> Result<(), CliError> {
+    let url = data.url();
     database::refuse_absent(&url)?;
     let open = |database| Projects::open(database, Clock::system());
     database::with(url, open, async |projects| {

@@ -14,7 +14,6 @@ use tokio::runtime::Runtime;
 
 use super::client::ClientFlags;
 use super::error::CliError;
-use super::settings;
 use super::stop::StopRequests;
 use crate::config::boolean;
 use crate::mcp::{Protocol, RelayError, ServerRelay};
@@ -113,10 +112,7 @@ struct GreetingLine {
 
 impl OwnServer {
     fn start(flags: &McpFlags) -> Result<Self, CliError> {
-        let key = match flags.client.key() {
-            Some(key) => settings::api_key(key)?,
-            None => ApiKey::generate(),
-        };
+        let key = flags.client.key().cloned().unwrap_or_else(ApiKey::generate);
         let directory = tempfile::Builder::new().prefix("restante-mcp-").tempdir().map_err(McpError::Start)?;
         let mut serve = Command::new(std::env::current_exe().map_err(McpError::Start)?);
         serve.args(["serve", "--print-json", "--exit-with-stdin"]);

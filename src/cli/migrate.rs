@@ -3,16 +3,15 @@
 use clap::Args;
 
 use super::error::CliError;
-use super::flags::DatabaseFlags;
-use super::{data_dir, database, output, settings};
-use crate::config::DatabaseUrl;
+use super::{data_dir, database, output};
+use crate::config::{Data, DatabaseUrl};
 use crate::service::DatabaseContents;
 
 /// The database to migrate.
 #[derive(Args, Debug)]
 pub(super) struct MigrateCommand {
     #[command(flatten)]
-    database: DatabaseFlags,
+    data: Data,
 }
 
 /// Runs the command.
@@ -20,9 +19,9 @@ pub(super) struct MigrateCommand {
 /// # Errors
 /// [`CliError`] if the database cannot be used, or its schema is newer than this program.
 pub(super) fn run(command: &MigrateCommand) -> Result<(), CliError> {
-    let url = settings::database(&command.database)?;
+    let url = command.data.url();
     if let DatabaseUrl::Sqlite(_) = url {
-        data_dir::create(&command.database.data_dir).map_err(database::DatabaseCommandError::DataDir)?;
+        data_dir::create(&command.data.data_dir).map_err(database::DatabaseCommandError::DataDir)?;
         data_dir::create_database(&url).map_err(database::DatabaseCommandError::DataDir)?;
     }
     let shown = url.to_string();

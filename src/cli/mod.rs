@@ -11,7 +11,6 @@ mod descriptors;
 mod error;
 mod explain;
 mod fault;
-mod flags;
 mod greeting;
 mod health;
 mod inbox;
@@ -27,15 +26,16 @@ mod project;
 mod reference;
 mod sendmail;
 mod serve;
-mod settings;
 mod stop;
 mod wait;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::builder::Resettable;
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::causes::with_causes;
+use crate::config::Settings;
 use error::CliError;
 
 /// Temporary inboxes for automated end-to-end tests
@@ -54,7 +54,7 @@ Exit codes: 0 success; 1 a wait found no message, or the command failed; 2 wrong
 #[derive(Subcommand)]
 enum Command {
     /// Run the service
-    Serve(Box<flags::ServeFlags>),
+    Serve(Box<Settings>),
     /// Manage projects and their API keys in the database
     Project(project::ProjectCommand),
     /// Update the schema of a database
@@ -93,7 +93,8 @@ enum Command {
 /// requests; for `sendmail` those of sysexits.h.
 #[must_use]
 pub fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let matches = without_empty_variables(Cli::command()).try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return show_usage(&error),
     };
@@ -118,6 +119,13 @@ pub fn run() -> ExitCode {
     result.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
 }
 
+/// An empty variable counts as an absent one, because compose files and workflows pass an absent variable like that.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |flag: &Arg| flag.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+    let command = command.mut_args(|flag| if is_empty(&flag) { flag.env(Resettable::Reset) } else { flag });
+    command.mut_subcommands(without_empty_variables)
+}
+
 /// Prints the help, the version or what is wrong with the usage.
 fn show_usage(error: &clap::Error) -> ExitCode {
     // An error means that the output is closed, so it has no reader.
@@ -140,8 +148,6 @@ fn fail(error: &CliError) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::Arg;
-
     use super::*;
 
     #[test]

@@ -3,12 +3,11 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
-use super::database;
 use super::error::CliError;
-use super::flags::DatabaseFlags;
 use super::output::printable_line;
-use super::{output, settings};
+use super::{database, output};
 use crate::clock::Clock;
+use crate::config::Data;
 use crate::model::{Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, Timestamp};
 use crate::service::{Outbox, OutboxError};
 
@@ -18,7 +17,7 @@ pub(super) struct OutgoingCommand {
     #[command(subcommand)]
     action: Action,
     #[command(flatten)]
-    database: DatabaseFlags,
+    data: Data,
 }
 
 #[derive(Subcommand, Debug)]
@@ -76,7 +75,7 @@ impl From<OutgoingCommandError> for CliError {
 /// # Errors
 /// [`CliError`] if the database cannot be used or the change is rejected.
 pub(super) fn run(command: &OutgoingCommand) -> Result<(), CliError> {
-    let url = settings::database(&command.database)?;
+    let url = command.data.url();
     database::refuse_absent(&url)?;
     let open = |database| Outbox::open(database, Clock::system());
     database::with(url, open, async |outbox| carry_out(&outbox, &command.action).await)

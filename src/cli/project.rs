@@ -5,9 +5,9 @@ use clap::{Args, Subcommand};
 use super::data_dir::{self, DataDirError};
 use super::database::{self, DatabaseCommandError};
 use super::error::CliError;
-use super::flags::DatabaseFlags;
-use super::{output, settings};
+use super::output;
 use crate::clock::Clock;
+use crate::config::Data;
 use crate::model::Project;
 use crate::service::{ProjectError, Projects};
 
@@ -17,7 +17,7 @@ pub(super) struct ProjectCommand {
     #[command(subcommand)]
     action: Action,
     #[command(flatten)]
-    database: DatabaseFlags,
+    data: Data,
 }
 
 #[derive(Subcommand, Debug)]
@@ -66,9 +66,9 @@ impl From<ProjectCommandError> for CliError {
 /// # Errors
 /// [`CliError`] if the database cannot be used or the change is rejected.
 pub(super) fn run(command: &ProjectCommand) -> Result<(), CliError> {
-    let url = settings::database(&command.database)?;
+    let url = command.data.url();
     if matches!(command.action, Action::Create { .. }) {
-        data_dir::create(&command.database.data_dir).map_err(ProjectCommandError::DataDir)?;
+        data_dir::create(&command.data.data_dir).map_err(ProjectCommandError::DataDir)?;
         data_dir::create_database(&url).map_err(ProjectCommandError::DataDir)?;
     } else {
         database::refuse_absent(&url).map_err(ProjectCommandError::Database)?;

@@ -5,7 +5,6 @@ use std::io::{self, BufRead};
 use clap::Args;
 
 use super::error::CliError;
-use super::settings;
 use crate::sender;
 
 // The exit codes of sendmail (sysexits.h).
@@ -84,7 +83,8 @@ fn submit(flags: &SendmailFlags) -> Result<(), SendmailError> {
     if flags.from_headers {
         recipients.extend(header.recipients);
     }
-    let from = settings::given(flags.from.as_deref()).map(|from| from.trim_matches(['<', '>']).to_owned());
+    let from = flags.from.as_deref().filter(|from| !from.is_empty());
+    let from = from.map(|from| from.trim_matches(['<', '>']).to_owned());
     let from = from.or(header.from).unwrap_or_default();
     recipients.sort();
     recipients.dedup();

@@ -10,10 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::data_dir::{self, DataDirError};
 use super::error::CliError;
-use super::flags::ServeFlags;
 use super::greeting::{Greeting, JsonGreeting, JsonListener};
 use super::stop::StopRequests;
-use super::{descriptors, logging, output, settings};
+use super::{descriptors, logging, output};
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, Settings};
 use crate::db::{Database, DatabaseError};
@@ -68,26 +67,27 @@ impl From<ServeError> for CliError {
 ///
 /// # Errors
 /// [`CliError`] if it cannot start, or if a second signal stops it immediately.
-pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
+pub(super) fn run(settings: &Settings) -> Result<(), CliError> {
     os::return_large_blocks();
     let descriptors = descriptors::raise_limit();
-    let mut settings = settings::resolve(flags)?;
-    let log = logging::start(flags.log_format)?;
+    let mut settings = settings.clone();
+    settings.check()?;
+    let log = logging::start(settings.process.log_format)?;
     descriptors::divide(&mut settings.limits, descriptors);
     let runtime = Runtime::new().map_err(ServeError::Runtime)?;
     runtime.spawn(log.dropped_lines().report());
-    let result = runtime.block_on(serve(&settings, flags));
+    let result = runtime.block_on(serve(&settings));
     // After a second signal, this does not wait for running tasks.
     runtime.shutdown_background();
     result
 }
 
-async fn serve(settings: &Settings, flags: &ServeFlags) -> Result<(), CliError> {
-    let _data_dir = data_dir::lock(&settings.data_dir).map_err(ServeError::DataDir)?;
-    data_dir::lock_database(&settings.database).map_err(ServeError::DataDir)?;
-    let stop_requests = StopRequests::listen(flags.exit_with_stdin).map_err(ServeError::Runtime)?;
+async fn serve(settings: &Settings) -> Result<(), CliError> {
+    let _data_dir = data_dir::lock(&settings.data.data_dir).map_err(ServeError::DataDir)?;
+    data_dir::lock_database(&settings.data.url()).map_err(ServeError::DataDir)?;
+    let stop_requests = StopRequests::listen(settings.process.exit_with_stdin).map_err(ServeError::Runtime)?;
     let server = Server::start(settings).await?;
-    if flags.print_json { server.greet_in_json(settings) } else { server.greet(settings) }?;
+    if settings.process.print_json { server.greet_in_json(settings) } else { server.greet(settings) }?;
     server.run(stop_requests).await?;
     Ok(())
 }
@@ -131,11 +131,11 @@ impl Server {
             base_url: base_url.clone(),
             smtp_port: receiver.local_addr().port(),
             smtps_port: receiver.tls_addr().map(|address| address.port()),
-            self_signed: settings.tls.is_none(),
+            self_signed: settings.tls.files().is_none(),
             mcp: settings.listeners.mcp,
             send_apis: settings.listeners.send_apis,
             smtp_auth: settings.listeners.smtp_auth,
-            data_dir: settings.data_dir.clone(),
+            data_dir: settings.data.data_dir.clone(),
             trusted_proxies: settings.trusted_proxies.clone(),
         };
         let router = http::router(app);
@@ -156,7 +156,7 @@ impl Server {
             plaintext_auth: settings.listeners.smtp_plaintext_auth,
             metrics: self.monitor.as_ref().map(|monitor| monitor.address),
             mail_domain: &settings.mail_domain,
-            data_dir: &settings.data_dir,
+            data_dir: &settings.data.data_dir,
             made_key: self.made.key.as_ref(),
             made_admin_token: self.made.admin_token.as_deref(),
         };
@@ -173,7 +173,7 @@ impl Server {
             smtp: JsonListener::from(reachable(self.receiver.local_addr())),
             smtps: self.receiver.tls_addr().map(|address| JsonListener::from(reachable(address))),
             mail_domain: settings.mail_domain.as_str(),
-            data_dir: &settings.data_dir,
+            data_dir: &settings.data.data_dir,
             api_key: key.map(ApiKey::as_str),
             admin_token: admin_token.map(String::as_str),
         })
@@ -231,7 +231,7 @@ impl Monitor {
 }
 
 async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
-    let url = &settings.database;
+    let url = &settings.data.url();
     let database = Database::open(url).await.map_err(|source| ServeError::Open { url: url.clone(), source })?;
     let options = Options { mail_domain: settings.mail_domain.clone(), limits: settings.limits.clone() };
     let started = Service::start(database, Clock::system(), options).await;

@@ -10,7 +10,6 @@ use restante_api::{Explanation, Message};
 use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags};
 use super::error::CliError;
 use super::explain::Readable;
-use super::flags::seconds;
 use super::output::{self, printable, printable_line};
 use crate::config::boolean;
 use crate::service::{LONGEST_WAIT, pause_before_retry};
@@ -148,4 +147,12 @@ fn wanted(flags: &WaitFlags) -> String {
     let with = if features.is_empty() { String::new() } else { format!(" with {}", features.join(" and ")) };
     let later = flags.filter.after.as_ref().map_or_else(String::new, |after| format!(" later than {after}"));
     format!("message{with}{later}")
+}
+
+/// A duration with a unit, for example `500ms`, or a whole number of seconds.
+fn seconds(text: &str) -> Result<humantime::Duration, humantime::DurationError> {
+    match text.parse() {
+        Ok(seconds) => Ok(std::time::Duration::from_secs(seconds).into()),
+        Err(_) => text.parse(),
+    }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, value_parser};
 
-use super::MIB;
 use super::values::{duration, size};
+use super::{MIB, SettingsError};
 
 /// The limits on inboxes, messages, clients and sessions. Sizes are in bytes.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
@@ -133,6 +133,19 @@ pub struct Limits {
         long, env = "RESTANTE_MESSAGE_TIMEOUT", value_name = "DURATION", default_value = "10m", value_parser = duration
     )]
     pub message_timeout: Duration,
+}
+
+impl Limits {
+    pub(super) fn check(&self) -> Result<(), SettingsError> {
+        if self.message_memory < self.message_size {
+            return Err(SettingsError::new(
+                "--max-message-memory",
+                "it is smaller than --max-message-size",
+                "Set it to at least --max-message-size",
+            ));
+        }
+        Ok(())
+    }
 }
 
 impl Default for Limits {

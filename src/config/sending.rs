@@ -1,13 +1,16 @@
-//! The settings of the mail worker: how mail is sent to other domains.
+//! How mail is sent to other domains: the flags of `restante serve` for the mail worker.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::{Args, ValueEnum};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
+use super::values::{boolean, domain, readable_file, secret};
+use super::{SettingsError, both_or_neither, defaults};
 use crate::model::Domain;
 
 /// The default port for submission (RFC 6409).
@@ -17,42 +20,67 @@ const SUBMISSIONS_PORT: u16 = 465;
 /// The port on which servers receive mail for their own domains (RFC 5321).
 const SMTP_PORT: u16 = 25;
 
-/// All settings of the mail worker.
-#[derive(Clone, Debug)]
+/// The port of DNS servers.
+const DNS_PORT: u16 = 53;
+
+/// How mail is sent to other domains.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Sending to other domains")]
 pub struct Sending {
-    /// How mail is sent.
+    /// How mail is sent to other domains; `off` overrides `--relay`
+    #[arg(long, env = "RESTANTE_OUTBOUND", value_name = "MODE", default_value = "direct")]
     pub outbound: Outbound,
-    /// The server's name in EHLO.
-    pub hello: Domain,
-    /// The key that signs outgoing mail, if there is one.
-    pub dkim: Option<Dkim>,
-}
-
-/// How mail is sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outbound {
-    /// No mail is sent: a message to another domain bounces immediately.
-    Off,
-    /// To the servers that the DNS lists for the recipient's domain.
-    Direct(Direct),
-    /// Through one server that accepts mail for all domains.
-    Relay(Relay),
-}
-
-/// How recipients' servers are found and reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Direct {
-    /// The DNS server; by default the system's servers.
+    /// Relay (smarthost) for all mail to other domains, `smtp://USER:PASSWORD@HOST:587` or `smtps://…`
+    #[arg(long, env = "RESTANTE_RELAY", value_name = "URL", hide_env_values = true, value_parser = secret(relay))]
+    pub relay: Option<Relay>,
+    /// The authorities that may sign the relay's certificate, PEM [default: the public ones]
+    #[arg(long, env = "RESTANTE_RELAY_CA", value_name = "FILE", value_parser = readable_file)]
+    pub relay_ca: Option<PathBuf>,
+    /// The DNS server, `ADDRESS` or `ADDRESS:PORT` [default: the system's servers]
+    #[arg(long, env = "RESTANTE_DNS_SERVER", value_name = "ADDRESS", value_parser = dns_server)]
     pub dns_server: Option<SocketAddr>,
-    /// Whether connections to private addresses are allowed.
+    /// Also send to servers at loopback, private and other addresses that are not public
+    #[arg(long, env = "RESTANTE_ALLOW_PRIVATE_TARGETS", value_parser = boolean)]
     pub allow_private_targets: bool,
-    /// The port of all servers.
+    /// The server's name in EHLO [default: the mail domain]
+    #[arg(long, env = "RESTANTE_SMTP_HELLO", value_name = "NAME", value_parser = domain)]
+    pub smtp_hello: Option<Domain>,
+    /// The private key that signs outgoing mail (DKIM), PEM: RSA or Ed25519
+    #[arg(long, env = "RESTANTE_DKIM_KEY", value_name = "FILE")]
+    pub dkim_key: Option<PathBuf>,
+    /// The DKIM selector; the public key is published at `NAME._domainkey.MAIL-DOMAIN`
+    #[arg(long, env = "RESTANTE_DKIM_SELECTOR", value_name = "NAME", value_parser = domain)]
+    pub dkim_selector: Option<Domain>,
+    // Another one only in tests.
+    /// The port of the servers of other domains.
+    #[arg(skip = SMTP_PORT)]
     pub port: u16,
 }
 
-impl Default for Direct {
+/// How mail is sent to other domains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Outbound {
+    /// deliver to the MX hosts of the domain, or to the relay if one is set
+    Direct,
+    /// do not send; messages to other domains bounce immediately
+    Off,
+}
+
+impl Sending {
+    /// The key that signs outgoing mail, if there is one.
+    #[must_use]
+    pub fn dkim(&self) -> Option<Dkim> {
+        Some(Dkim { key: self.dkim_key.clone()?, selector: self.dkim_selector.clone()? })
+    }
+
+    pub(super) fn check(&self) -> Result<(), SettingsError> {
+        both_or_neither(("--dkim-key", self.dkim_key.as_ref()), ("--dkim-selector", self.dkim_selector.as_ref()))
+    }
+}
+
+impl Default for Sending {
     fn default() -> Self {
-        Self { dns_server: None, allow_private_targets: false, port: SMTP_PORT }
+        defaults()
     }
 }
 
@@ -67,8 +95,6 @@ pub struct Relay {
     pub implicit_tls: bool,
     /// The user name and password, if the relay requires them.
     pub credentials: Option<(String, String)>,
-    /// The authorities that may sign its certificate, in PEM; they replace the public ones.
-    pub authorities: Option<PathBuf>,
 }
 
 /// The name or the address of a relay.
@@ -91,8 +117,18 @@ pub struct Dkim {
 
 /// The text is not the URL of a relay.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected smtp://USER:PASSWORD@HOST:PORT or smtps://USER:PASSWORD@HOST:PORT")]
+#[error("write it like smtp://USER:PASSWORD@HOST:587 or smtps://HOST, with special characters as %XX")]
 pub struct InvalidRelay;
+
+fn relay(text: &str) -> Result<Relay, InvalidRelay> {
+    text.parse()
+}
+
+fn dns_server(text: &str) -> Result<SocketAddr, &'static str> {
+    let without_port = text.parse().map(|address: IpAddr| SocketAddr::new(address, DNS_PORT));
+    let server = without_port.or_else(|_| text.parse()).ok().filter(|server: &SocketAddr| server.port() != 0);
+    server.ok_or("write it like 192.0.2.53, [2001:db8::53]:53 or 127.0.0.1:5353")
+}
 
 impl FromStr for Relay {
     type Err = InvalidRelay;
@@ -114,7 +150,7 @@ impl FromStr for Relay {
         if port == 0 {
             return Err(InvalidRelay);
         }
-        Ok(Self { host, port, implicit_tls, credentials: credentials(&url)?, authorities: None })
+        Ok(Self { host, port, implicit_tls, credentials: credentials(&url)? })
     }
 }
 

@@ -1,15 +1,30 @@
 //! Parsers for the values of flags and variables.
 
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::fs::File;
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::byte_size::{ByteSize, InvalidByteSize};
+use axum::http::Uri;
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Command};
+use ipnet::IpNet;
 
-/// The value of a flag without argument, if its variable is set. Compose files pass an absent variable as an empty one,
-/// so an empty value means off.
+use super::DatabaseUrl;
+use super::byte_size::{ByteSize, InvalidByteSize};
+use crate::model::{ApiKey, Domain};
+
+/// The minimum length of an administrator's token: 20 characters cannot be guessed.
+const MIN_ADMIN_TOKEN: usize = 20;
+
+/// The value of a flag without argument, if its variable is set.
 pub fn boolean(text: &str) -> Result<bool, &'static str> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
-        "false" | "no" | "off" | "0" | "" => Ok(false),
+        "false" | "no" | "off" | "0" => Ok(false),
         _ => Err("write true or false"),
     }
 }
@@ -30,5 +45,91 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         Ok(duration) if duration.is_zero() => Err("it must not be zero".to_owned()),
         Ok(duration) => Ok(duration),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+pub(super) fn domain(text: &str) -> Result<Domain, &'static str> {
+    Domain::parse(text).map_err(|_| "write a domain like restante.example.com, without an @")
+}
+
+pub(super) fn network(text: &str) -> Result<IpNet, &'static str> {
+    let network = text.trim().parse().or_else(|_| text.trim().parse::<IpAddr>().map(IpNet::from));
+    network.map_err(|_| "write a network or an address, like 10.0.0.0/8, 192.0.2.7 or 2001:db8::/32")
+}
+
+/// The address of an HTTP service, without a slash at its end.
+///
+/// # Errors
+/// What to write instead.
+pub fn http_url(text: &str) -> Result<String, &'static str> {
+    let uri = text.parse::<Uri>().ok().filter(|uri| {
+        let known_scheme = matches!(uri.scheme_str(), Some("http" | "https"));
+        known_scheme && uri.host().is_some_and(|host| !host.is_empty()) && !text.contains(['?', '#', '@'])
+    });
+    let trimmed = uri.map(|_| text.trim_end_matches('/').to_owned());
+    trimmed.ok_or("write the address of an HTTP service like http://127.0.0.1:8025, without query or fragment")
+}
+
+/// A file that can be read. It is used later, and a wrong path must be noticed at the start.
+pub(super) fn readable_file(text: &str) -> Result<PathBuf, String> {
+    match File::open(text) {
+        Ok(_) => Ok(PathBuf::from(text)),
+        Err(error) => Err(format!("it cannot be read: {error}")),
+    }
+}
+
+/// An API key.
+///
+/// # Errors
+/// What a key looks like.
+pub fn api_key(text: &str) -> Result<ApiKey, &'static str> {
+    text.parse().map_err(|_| "a key is rst_live_ followed by 16 to 128 letters and digits")
+}
+
+pub(super) fn admin_token(text: &str) -> Result<String, String> {
+    if text.chars().count() < MIN_ADMIN_TOKEN {
+        return Err(format!(
+            "it has fewer than {MIN_ADMIN_TOKEN} characters; generate one with `openssl rand -hex 20`"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// The location of a database.
+///
+/// # Errors
+/// What to write instead.
+pub fn database_url(text: &str) -> Result<DatabaseUrl, &'static str> {
+    text.parse().map_err(|_| "write sqlite:PATH or postgres://USER@HOST/DATABASE")
+}
+
+/// A parser whose error does not contain the value, because it is secret or may contain a password.
+pub fn secret<F>(parse: F) -> Secret<F> {
+    Secret(parse)
+}
+
+/// See [`secret`].
+#[derive(Clone, Debug)]
+pub struct Secret<F>(F);
+
+impl<F, T, E> TypedValueParser for Secret<F>
+where
+    F: Fn(&str) -> Result<T, E> + Clone + Send + Sync + 'static,
+    T: Clone + Send + Sync + 'static,
+    E: Display,
+{
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, flag: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+        let Self(parse) = self;
+        let parsed = match value.to_str() {
+            Some(text) => parse(text).map_err(|error| error.to_string()),
+            None => Err("it is not UTF-8".to_owned()),
+        };
+        let flag = flag.map(ToString::to_string).unwrap_or_default();
+        parsed.map_err(|problem| {
+            let text = format!("invalid value for '{flag}': {problem}");
+            command.clone().error(ErrorKind::ValueValidation, text)
+        })
     }
 }

@@ -35,7 +35,7 @@ impl Context {
         let limits = settings.limits.clone();
         Self {
             memory: MessageMemory::new(&limits),
-            disk: Disk::new(settings.data_dir.clone(), limits.free_disk, service.clock().clone()),
+            disk: Disk::new(settings.data.data_dir.clone(), limits.free_disk, service.clock().clone()),
             session: Arc::new(SessionConfig {
                 mail_domain: settings.mail_domain.clone(),
                 host_name: settings.mail_domain.as_str().to_owned(),

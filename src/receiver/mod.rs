@@ -124,7 +124,7 @@ fn bind(address: SocketAddr, implicit_tls: bool) -> Result<Listener, ReceiverErr
 }
 
 async fn load_certificate(settings: &Settings, service: &Service) -> Result<Certificate, ReceiverError> {
-    let (given, data_dir) = (settings.tls.clone(), settings.data_dir.clone());
+    let (given, data_dir) = (settings.tls.files(), settings.data.data_dir.clone());
     let (mail_domain, clock) = (settings.mail_domain.clone(), service.clock().clone());
     let loaded = tokio::task::spawn_blocking(move || {
         let files = match given {

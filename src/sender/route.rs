@@ -14,7 +14,7 @@ use rand::seq::SliceRandom;
 use super::failure::Failure;
 use super::peer::Peer;
 use super::targets::is_public;
-use crate::config::Direct;
+use crate::config::Sending;
 use crate::model::Domain;
 
 /// The most addresses that one attempt tries.
@@ -25,7 +25,7 @@ const SERVERS: usize = 10;
 /// Looks up servers in the DNS.
 pub(super) struct Router {
     resolver: TokioResolver,
-    settings: Direct,
+    settings: Sending,
 }
 
 /// Why a DNS query returned no record.
@@ -43,7 +43,7 @@ impl Router {
     ///
     /// # Errors
     /// If that configuration cannot be read.
-    pub(super) fn new(settings: Direct) -> Result<Self, NetError> {
+    pub(super) fn new(settings: Sending) -> Result<Self, NetError> {
         let mut builder = match settings.dns_server {
             Some(server) => {
                 let provider = TokioRuntimeProvider::default();

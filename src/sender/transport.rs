@@ -33,21 +33,21 @@ impl Transport {
     /// # Errors
     /// [`SenderError`] for the first of them that cannot be used.
     pub(super) fn new(settings: &Sending, mail_domain: &Domain, clock: Clock) -> Result<Self, SenderError> {
-        let hello = settings.hello.to_string();
-        let mode = match &settings.outbound {
-            Outbound::Off => Mode::Off,
-            Outbound::Direct(direct) => {
-                let router = Router::new(direct.clone()).map_err(|error| SenderError::Resolver(error.to_string()))?;
+        let hello = settings.smtp_hello.as_ref().unwrap_or(mail_domain).to_string();
+        let mode = match (settings.outbound, &settings.relay) {
+            (Outbound::Off, _) => Mode::Off,
+            (Outbound::Direct, None) => {
+                let router = Router::new(settings.clone()).map_err(|error| SenderError::Resolver(error.to_string()))?;
                 let tls = TlsPolicy::Opportunistic { config: tls::unverified()? };
                 Mode::Direct(Box::new(router), SmtpClient { hello, tls, credentials: None, clock })
             }
-            Outbound::Relay(relay) => {
-                let config = tls::verified(relay.authorities.as_ref())?;
+            (Outbound::Direct, Some(relay)) => {
+                let config = tls::verified(settings.relay_ca.as_ref())?;
                 let tls = TlsPolicy::Verified { config, implicit: relay.implicit_tls };
                 Mode::Relay(relay.clone(), SmtpClient { hello, tls, credentials: relay.credentials.clone(), clock })
             }
         };
-        let signer = settings.dkim.as_ref().map(|dkim| Signer::load(dkim, mail_domain.clone())).transpose()?;
+        let signer = settings.dkim().map(|dkim| Signer::load(&dkim, mail_domain.clone())).transpose()?;
         Ok(Self { mode, signer })
     }
 

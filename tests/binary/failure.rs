@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use testkit::port::ReservedPort;
-use testkit::server::{Server, command, failed, first_start};
+use testkit::server::{Server, command, failed, first_start, serve};
 
 /// Starts that must fail; 1 is the exit code of the service, 2 that of wrong usage.
 pub(crate) fn failed_serve(data_dir: &Path, flags: &[&str]) -> (i32, String) {
@@ -104,6 +104,17 @@ fn a_variable_is_as_good_as_a_flag() {
     let (code, said) = failed(&mut serve);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("--mail-domain"), "{said}");
+}
+
+#[test]
+fn an_empty_variable_is_an_absent_one() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let mut serve = serve(data_dir.path());
+    for name in ["BASE_URL", "TRUSTED_PROXY", "API_KEY", "ADMIN_TOKEN", "TLS_CERT", "SMTPS_LISTEN", "RELAY", "MAX_BODY"]
+    {
+        serve.env(format!("RESTANTE_{name}"), "");
+    }
+    assert!(Server::spawn(&mut serve).made_key().is_some());
 }
 
 #[test]

@@ -14,9 +14,9 @@ use std::thread;
 use std::time::Duration;
 
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Outbound, Sending};
+use restante::config::{DatabaseUrl, Sending};
 use restante::db::Database;
-use restante::model::{Domain, OutgoingFilter, OutgoingId, OutgoingStatus};
+use restante::model::{OutgoingFilter, OutgoingId, OutgoingStatus};
 use restante::service::{Outbox, Service};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -98,8 +98,8 @@ async fn send_the_rest(data_dir: &Path, relay: SocketAddr) -> HashMap<OutgoingId
     let clock = Clock::manual(Clock::system().now());
     let database = Database::open(&DatabaseUrl::Sqlite(data_dir.join("restante.db"))).await.unwrap();
     let service = Service::start(database, clock.clone(), testkit::options(1)).await.unwrap();
-    let outbound = Outbound::Relay(format!("smtp://{relay}").parse().unwrap());
-    let settings = Sending { outbound, hello: Domain::parse("restante.example.com").unwrap(), dkim: None };
+    let relay = Some(format!("smtp://{relay}").parse().unwrap());
+    let settings = Sending { relay, ..Sending::default() };
     let sender = restante::sender::Sender::new(&settings, service.clone()).unwrap();
     let stop = CancellationToken::new();
     let worker = tokio::spawn(sender.run(stop.clone(), Duration::from_secs(10)));

@@ -103,7 +103,7 @@ impl Client {
         let length = headers.get("content-length").map_or(0, |length| length.to_str().unwrap().parse().unwrap());
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).await.unwrap();
-        Answer { status, headers, body: String::from_utf8(body).unwrap() }
+        Answer { status, headers, body: String::from_utf8(body).unwrap(), extensions: Extensions::new() }
     }
 
     /// Reads until the server closes the connection.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use restante::config::{DatabaseUrl, Direct, Outbound, Sending};
+use restante::config::{DatabaseUrl, Outbound, Sending};
 use restante::db::Database;
 use restante::model::{
     ApiKey, Domain, EmailAddress, Inbox, InboxKind, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus,
@@ -19,6 +19,11 @@ use tokio_util::sync::CancellationToken;
 use crate::dns::Dns;
 use testkit::port::ReservedPort;
 use testkit::{Answer, Harness, MAIL_DOMAIN, within};
+
+/// The settings of the mail worker.
+pub fn sending() -> Sending {
+    Sending { smtp_hello: Some(Domain::parse("hello.example").unwrap()), ..Sending::default() }
+}
 
 /// A service, its mail worker, and an inbox to send from.
 pub struct Bed {
@@ -39,14 +44,15 @@ impl Bed {
 
     pub async fn direct_with(net: &Net, zone: &str, allow_private_targets: bool) -> Self {
         let dns = Dns::start(zone).await;
-        let direct = Direct { dns_server: Some(dns.address), allow_private_targets, port: net.port() };
-        let mut bed = Self::start(Outbound::Direct(direct)).await;
+        let dns_server = Some(dns.address);
+        let mut bed = Self::with(Sending { dns_server, allow_private_targets, port: net.port(), ..sending() }).await;
         bed.dns = Some(dns);
         bed
     }
 
-    pub async fn start(outbound: Outbound) -> Self {
-        Self::with(Sending { outbound, hello: Domain::parse("hello.example").unwrap(), dkim: None }).await
+    /// Sends nothing.
+    pub async fn off() -> Self {
+        Self::with(Sending { outbound: Outbound::Off, ..sending() }).await
     }
 
     pub async fn with(settings: Sending) -> Self {

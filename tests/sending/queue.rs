@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
-use restante::config::Outbound;
 use restante::model::{OutgoingFilter, OutgoingId, OutgoingStatus};
 use restante::service::OutboxError;
 use serde_json::json;
@@ -81,7 +80,7 @@ async fn a_project_whose_mail_hangs_does_not_hold_up_another() {
 
 #[tokio::test]
 async fn what_is_refused_is_not_queued() {
-    let bed = Bed::start(Outbound::Off).await;
+    let bed = Bed::off().await;
     let path = format!("/v1/inboxes/{}/messages", bed.inbox);
     let foreign = "a@shop.example";
     let mut bodies = vec![json!({}), json!([]), json!({"to": foreign}), json!({"subject": "s"})];
@@ -107,7 +106,7 @@ async fn what_is_refused_is_not_queued() {
 
 #[tokio::test]
 async fn a_key_has_eight_sends_at_once() {
-    let bed = Bed::start(Outbound::Off).await;
+    let bed = Bed::off().await;
     // While another process writes, no send is finished.
     let writing = rusqlite::Connection::open(bed.api.directory.path().join("restante.db")).unwrap();
     writing.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -136,7 +135,7 @@ async fn control_characters_in_a_body_stay_in_the_body() {
 
 #[tokio::test]
 async fn without_a_way_out_a_send_fails_at_once() {
-    let bed = Bed::start(Outbound::Off).await;
+    let bed = Bed::off().await;
     let item = bed.settled(bed.send("a@shop.example", "Welcome").await).await;
     assert_eq!(item.status, OutgoingStatus::Failed);
     assert!(item.last_reply.contains("switched off"), "{}", item.last_reply);

@@ -4,19 +4,19 @@ use std::path::PathBuf;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use restante::config::{Outbound, Relay};
+use restante::config::{Relay, Sending};
 use restante::model::{Outgoing, OutgoingStatus};
 use testkit::port::ReservedPort;
 
-use crate::bed::Bed;
+use crate::bed::{Bed, sending};
 use crate::scripted::{Answer, Script, Scripted, self_signed};
 
 const EHLO_BOTH: Answer = Answer::Say("250-relay.example\r\n250-STARTTLS\r\n250 AUTH PLAIN LOGIN\r\n");
 
-async fn relay(script: Script, scheme: &str, user: &str, authorities: Option<PathBuf>) -> (Bed, Scripted) {
+async fn relay(script: Script, scheme: &str, user: &str, relay_ca: Option<PathBuf>) -> (Bed, Scripted) {
     let server = Scripted::start(([127, 0, 0, 1], 0).into(), script).await;
     let relay: Relay = format!("{scheme}://{user}localhost:{}", server.address.port()).parse().unwrap();
-    (Bed::start(Outbound::Relay(Relay { authorities, ..relay })).await, server)
+    (Bed::with(Sending { relay: Some(relay), relay_ca, ..sending() }).await, server)
 }
 
 async fn attempt(bed: &Bed) -> Outgoing {
@@ -93,6 +93,6 @@ async fn a_refused_password_is_no_message_s_fault() {
 async fn a_relay_that_is_not_there_is_tried_again() {
     let refusing = ReservedPort::new();
     let relay: Relay = format!("smtp://127.0.0.1:{}", refusing.number()).parse().unwrap();
-    let bed = Bed::start(Outbound::Relay(relay)).await;
+    let bed = Bed::with(Sending { relay: Some(relay), ..sending() }).await;
     assert_eq!(attempt(&bed).await.status, OutgoingStatus::Queued);
 }

@@ -49,7 +49,7 @@ impl Server {
         settings.limits.free_disk = MIB;
         change(&mut settings);
         let clock = Clock::manual(Timestamp::from_millis(1_800_000_000_000));
-        let database = Database::open(&settings.database).await.unwrap();
+        let database = Database::open(&settings.data.url()).await.unwrap();
         let store = Store::open(database.clone()).await.unwrap();
         let service =
             Service::start(database, clock.clone(), testkit::options(settings.limits.inbox_messages)).await.unwrap();
@@ -166,7 +166,7 @@ impl Server {
 
     /// A separate connection to the service's database.
     pub(crate) fn database(&self) -> rusqlite::Connection {
-        let DatabaseUrl::Sqlite(path) = &self.settings.database else { panic!("this suite runs on SQLite") };
+        let DatabaseUrl::Sqlite(path) = self.settings.data.url() else { panic!("this suite runs on SQLite") };
         rusqlite::Connection::open(path).unwrap()
     }
 }

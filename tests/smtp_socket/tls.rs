@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use restante::config::TlsFiles;
+use restante::config::{Settings, TlsFiles};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::rustls::ProtocolVersion;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
@@ -63,7 +63,7 @@ async fn a_handshake_that_stalls_is_given_up() {
 async fn a_changed_certificate_is_presented_without_a_restart() {
     let server = Server::start().await;
     let first = server.greeted().await.start_tls(&[&TLS13]).await.certificate();
-    let data_dir = &server.settings.data_dir;
+    let data_dir = &server.settings.data.data_dir;
     let files = TlsFiles { certificate: data_dir.join("tls-cert.pem"), key: data_dir.join("tls-key.pem") };
 
     std::fs::write(&files.certificate, "not a certificate").unwrap();
@@ -85,7 +85,11 @@ async fn configured_files_are_presented() {
     let files = TlsFiles { certificate: directory.path().join("chain.pem"), key: directory.path().join("key.pem") };
     std::fs::write(&files.certificate, made.cert.pem()).unwrap();
     std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
-    let server = Server::with(|settings| settings.tls = Some(files)).await;
+    let given = |settings: &mut Settings| {
+        settings.tls.tls_cert = Some(files.certificate);
+        settings.tls.tls_key = Some(files.key);
+    };
+    let server = Server::with(given).await;
     assert_eq!(server.greeted().await.start_tls(&[&TLS13]).await.certificate(), made.cert.der().to_vec());
 }
 

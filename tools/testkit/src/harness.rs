@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Request};
+use axum::http::{Extensions, HeaderMap, Request};
 use http_body_util::BodyExt;
 use restante::clock::Clock;
-use restante::config::{DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings, SmtpAuth};
+use restante::config::{Data, DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
 use restante::http::{App, router};
 use restante::model::{ApiKey, Domain, EmailAddress, MessageId, Timestamp};
@@ -68,6 +68,8 @@ pub struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: String,
+    /// What the router says to the server.
+    pub extensions: Extensions,
 }
 
 impl Answer {
@@ -221,16 +223,10 @@ pub fn settings(data_dir: &Path) -> Settings {
             smtp_listen: "127.0.0.1:0".parse().unwrap(),
             ..Listeners::default()
         },
-        sending: Sending { outbound: Outbound::Off, hello: Domain::parse(MAIL_DOMAIN).unwrap(), dkim: None },
+        sending: Sending { outbound: Outbound::Off, ..Sending::default() },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
-        base_url: None,
-        trusted_proxies: Vec::new(),
-        data_dir: data_dir.to_owned(),
-        database: DatabaseUrl::Sqlite(data_dir.join("restante.db")),
-        api_key: None,
-        admin_token: None,
-        tls: None,
-        limits: Limits::default(),
+        data: Data { data_dir: data_dir.to_owned(), ..Data::default() },
+        ..Settings::default()
     }
 }
 
@@ -278,5 +274,5 @@ pub async fn answer(router: Router, request: Request<Body>) -> Answer {
     let (parts, body) = response.into_parts();
     let body = within(body.collect()).await.unwrap().to_bytes();
     let body = String::from_utf8(body.to_vec()).unwrap();
-    Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+    Answer { status: parts.status.as_u16(), headers: parts.headers, body, extensions: parts.extensions }
 }

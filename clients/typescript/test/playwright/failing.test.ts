@@ -77,7 +77,7 @@ test("what Playwright records of a test is only the test", () => {
 });
 
 test("a wait is a step of the trace", () => {
-  expect(find("nothing came").steps).toContainEqual(expect.stringMatching(/^wait for mail to .*@restante\.test$/));
+  expect(find("nothing came").steps).toContainEqual(expect.stringMatching(/^wait for mail to .*@restante\.example\.com$/));
 });
 
 test("restanteAttach says when mail is attached", () => {

@@ -1,0 +1,124 @@
+//! The settings, given as a command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::Resettable;
+use clap::{CommandFactory, FromArgMatches, Parser};
+
+use super::*;
+
+/// A program with only these flags.
+#[derive(Parser)]
+struct Serve {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+fn resolve_line(line: &str) -> Result<Settings, String> {
+    // The variables may be set for another server.
+    let command = Serve::command().mut_args(|argument| argument.env(Resettable::Reset));
+    let matches = command.try_get_matches_from(format!("serve {line}").split_whitespace());
+    let matches = matches.map_err(|error| error.to_string())?;
+    let settings = Serve::from_arg_matches(&matches).unwrap().settings;
+    settings.check().map_err(|error| error.to_string())?;
+    Ok(settings)
+}
+
+#[test]
+fn without_a_flag_everything_has_its_default() {
+    let settings = resolve_line("").unwrap();
+    assert_eq!(settings.listeners.http_listen.to_string(), "127.0.0.1:8025");
+    assert_eq!(settings.listeners.smtp_listen.to_string(), "127.0.0.1:1025");
+    assert_eq!(settings.mail_domain.as_str(), "restante.example.com");
+    assert_eq!(settings.data.data_dir, PathBuf::from("./restante-data"));
+    assert_eq!(settings.data.url(), DatabaseUrl::Sqlite(PathBuf::from("./restante-data/restante.db")));
+    assert_eq!((settings.base_url, settings.api_key, settings.tls.files()), (None, None, None));
+    assert_eq!(settings.limits.inbox_lifetime, Duration::from_secs(3600));
+    assert_eq!(settings.limits, Limits::default());
+}
+
+#[test]
+fn flags_are_taken_over() {
+    let settings = resolve_line(
+        "--mail-domain Bücher.example --base-url https://mail.example/inboxes/ --data-dir /srv/restante \
+         --tls-cert c.pem --tls-key k.pem --inbox-lifetime 90s --max-message-size 1MiB --idle-timeout 1m",
+    )
+    .unwrap();
+    assert_eq!(settings.mail_domain.as_str(), "xn--bcher-kva.example");
+    assert_eq!(settings.base_url.as_deref(), Some("https://mail.example/inboxes"));
+    assert_eq!(settings.data.url(), DatabaseUrl::Sqlite(PathBuf::from("/srv/restante/restante.db")));
+    assert_eq!(settings.tls.files(), Some(TlsFiles { certificate: "c.pem".into(), key: "k.pem".into() }));
+    assert_eq!(settings.limits.inbox_lifetime, Duration::from_secs(90));
+    assert_eq!(settings.limits.message_size, 1024 * 1024);
+    assert_eq!(settings.limits.idle_timeout, Duration::from_secs(60));
+}
+
+#[test]
+fn mail_is_sent_directly_unless_there_is_a_relay_or_sending_is_off() {
+    let sending = |line: &str| resolve_line(line).unwrap().sending;
+    let direct = sending("--dns-server 192.0.2.53 --allow-private-targets");
+    assert_eq!((direct.outbound, direct.relay), (Outbound::Direct, None));
+    assert_eq!(direct.dns_server, Some("192.0.2.53:53".parse().unwrap()));
+    assert!(direct.allow_private_targets && !sending("").allow_private_targets);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let relayed = sending(&format!("--relay smtp://mail.example --relay-ca {}", file.path().display()));
+    assert_eq!((relayed.relay.unwrap().port, relayed.relay_ca.as_deref()), (587, Some(file.path())));
+    assert_eq!(sending("--relay smtp://mail.example --outbound off").outbound, Outbound::Off);
+}
+
+#[test]
+fn trusted_proxies_are_networks_or_addresses() {
+    let settings = resolve_line("--trusted-proxy 10.0.0.0/8,192.0.2.7 --trusted-proxy 2001:db8::/32").unwrap();
+    let networks: Vec<_> = settings.trusted_proxies.iter().map(ToString::to_string).collect();
+    assert_eq!(networks, ["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32"]);
+}
+
+#[test]
+fn an_error_names_its_flag() {
+    for (line, flag) in [
+        ("--mail-domain user@restante.example.com", "--mail-domain"),
+        ("--mail-domain a..b", "--mail-domain"),
+        ("--base-url restante.example.com", "--base-url"),
+        ("--base-url ftp://restante.example.com", "--base-url"),
+        ("--base-url http://restante.example.com/?a=b", "--base-url"),
+        ("--base-url http://user:password@restante.example.com", "--base-url"),
+        ("--trusted-proxy 10.0.0.0/33", "--trusted-proxy"),
+        ("--trusted-proxy proxy.example", "--trusted-proxy"),
+        ("--database mysql://localhost/restante", "--database"),
+        ("--api-key secret", "--api-key"),
+        ("--admin-token=", "--admin-token"),
+        ("--admin-token 0123456789012345678", "--admin-token"),
+        ("--tls-cert c.pem", "--tls-cert"),
+        ("--tls-key k.pem", "--tls-key"),
+        ("--inbox-lifetime 0s", "--inbox-lifetime"),
+        ("--max-recipients 0", "--max-recipients"),
+        ("--waits-per-key 0", "--waits-per-key"),
+        ("--sends-per-key 129", "--sends-per-key"),
+        ("--max-command-line 511", "--max-command-line"),
+        ("--max-data-line 999", "--max-data-line"),
+        ("--max-message-memory 1MiB", "--max-message-memory"),
+        ("--message-timeout 0s", "--message-timeout"),
+        ("--relay mail.example", "--relay"),
+        ("--relay smtp://user:%zz@mail.example", "--relay"),
+        ("--relay smtp://mail.example --relay-ca missing.pem", "--relay-ca"),
+        ("--relay-ca missing.pem", "--relay-ca"),
+        ("--dns-server dns.example", "--dns-server"),
+        ("--dns-server 127.0.0.1:0", "--dns-server"),
+        ("--smtp-hello a..b", "--smtp-hello"),
+        ("--dkim-key k.pem", "--dkim-key"),
+        ("--dkim-selector s", "--dkim-selector"),
+    ] {
+        let error = resolve_line(line).unwrap_err();
+        let named = error.starts_with(&format!("{flag}:")) || error.contains(&format!("for '{flag} "));
+        assert!(named, "{line}: {error}");
+    }
+}
+
+#[test]
+fn a_refused_secret_is_not_repeated() {
+    for line in ["--api-key rst_live_tooshort", "--admin-token tooshort", "--relay smtp://user:tooshort@"] {
+        let error = resolve_line(line).unwrap_err();
+        assert!(!error.contains("tooshort"), "{error}");
+    }
+}
