@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use rand::random;
-use restante_api::{Arrived, FaultList, FaultState, MissedBy};
+use restante_api::{Arrived, FaultList, FaultState, MissedBy, SendApisUse, Via};
 
 use super::output::{Attachment, Explanation, Message, Messages, Setup, Summary};
 

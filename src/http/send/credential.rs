@@ -44,7 +44,8 @@ fn secrets(authorization: &str) -> Vec<String> {
     if scheme.eq_ignore_ascii_case("basic") {
         let pair = base64::decode(rest).ok().and_then(|pair| String::from_utf8(pair).ok()).unwrap_or_default();
         let (user, password) = pair.split_once(':').unwrap_or((&pair, ""));
-        return vec![password.to_owned(), user.to_owned()];
+        let is_key = |text: &&str| text.starts_with(ApiKey::PREFIX);
+        return [password].into_iter().chain(Some(user).filter(is_key)).map(str::to_owned).collect();
     }
     // AWS4-HMAC-SHA256 Credential=KEY/20261120/us-east-1/ses/aws4_request, SignedHeaders=…, Signature=…
     if let Some((_, scope)) = rest.split_once("Credential=") {

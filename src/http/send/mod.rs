@@ -49,6 +49,7 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     let senders = Arc::new(Senders { app: Arc::clone(app), disk });
     let providers = Router::new()
         .nest("/ses", ses::router())
+        .merge(ses::query_router())
         .nest("/resend", resend::router())
         .nest("/sendgrid", sendgrid::router())
         .nest("/postmark", postmark::router())

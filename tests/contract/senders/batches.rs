@@ -33,9 +33,9 @@ async fn resend_sends_all_of_a_batch_or_none(engine: Engine) {
 async fn postmark_answers_for_each_message_of_a_batch(engine: Engine) {
     let api = Harness::on(engine).await;
     let [one, other] = two_inboxes(&api).await;
-    let all: Vec<_> = [&address(&one), "a@elsewhere.example", "nonsense", &address(&other)]
-        .map(|to| postmark_body(&Letter::to(to)))
-        .into();
+    let (one_address, other_address) = (address(&one), address(&other));
+    let all = [&*one_address, "a@elsewhere.example", "nonsense", &*other_address];
+    let all = all.map(|to| postmark_body(&Letter::to(to)));
     for path in ["/send/postmark/email/batch", "/email/batch"] {
         let sent = Post::json(path, &json!(all)).send(&api).await.json();
         let codes: Vec<_> = sent.as_array().unwrap().iter().map(|one| one["ErrorCode"].as_i64().unwrap()).collect();

@@ -16,7 +16,7 @@ use requests::{API, Letter};
 use testkit::{Answer, Engine, Harness, MAIL_DOMAIN};
 
 /// A request as the application under test sends it.
-struct Post {
+pub struct Post {
     path: String,
     content_type: String,
     body: Vec<u8>,
@@ -125,12 +125,12 @@ async fn a_key_decides_the_project_and_a_wrong_one_is_refused(engine: Engine) {
         let expected = if one.via == "ses" { 403 } else { 401 };
         for key in ["rst_live_unknown", "rst_live_0123456789abcdef0123456789abcdef", ""] {
             let (name, value) = credential(key);
-            let refused = post.send_with(&api, &[(name, &value)]).await;
+            let refused = post.send_with(&api, &[(name, value.as_str())]).await;
             assert_eq!(refused.status, expected, "{} {key}: {refused:?}", one.name);
         }
         assert_eq!(post.send_with(&api, &[]).await.status, expected, "{}", one.name);
         let (name, value) = credential(api.other_key.as_str());
-        let accepted = post.send_with(&api, &[(name, &value)]).await;
+        let accepted = post.send_with(&api, &[(name, value.as_str())]).await;
         assert!(accepted.status < 300, "{}: {accepted:?}", one.name);
         let path = format!("/v1/inboxes/{inbox}/messages");
         assert_eq!(api.get(&path).await.status, 404);

@@ -160,9 +160,11 @@ pub fn postmark_body(letter: &Letter) -> Value {
 fn mailgun(letter: &Letter) -> Post {
     let mut form = Form::default();
     form.field("from", &letter.from).field("subject", &letter.subject);
-    letter.to.iter().for_each(|to| drop(form.field("to", to)));
-    letter.cc.iter().for_each(|cc| drop(form.field("cc", cc)));
-    letter.bcc.iter().for_each(|bcc| drop(form.field("bcc", bcc)));
+    for (name, list) in [("to", &letter.to), ("cc", &letter.cc), ("bcc", &letter.bcc)] {
+        for address in list {
+            form.field(name, address);
+        }
+    }
     form.field("text", &letter.text).field("html", &letter.html).field("h:Reply-To", &letter.reply_to);
     form.field(&format!("h:{}", letter.header.0), &letter.header.1).field("o:tag", "welcome").field("v:user", "1");
     let content = BASE64_STANDARD.decode(&letter.content).unwrap_or_default();

@@ -10,6 +10,11 @@ use axum::Router;
 
 use super::Senders;
 
+/// Version 1 at its path with a slash at the end, as most clients write it.
+pub(super) fn query_router() -> Router<Arc<Senders>> {
+    v1::router("/ses/")
+}
+
 pub(super) fn router() -> Router<Arc<Senders>> {
-    v2::router().merge(v1::router())
+    v2::router().merge(v1::router("/"))
 }

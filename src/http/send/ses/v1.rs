@@ -20,8 +20,8 @@ const SES: Provider = Provider { via: Via::Ses, refuse };
 const NAMESPACE: &str = "http://ses.amazonaws.com/doc/2010-12-01/";
 const XML: &str = "text/xml";
 
-pub(super) fn router() -> Router<Arc<Senders>> {
-    Router::new().route("/", post(send))
+pub(super) fn router(path: &str) -> Router<Arc<Senders>> {
+    Router::new().route(path, post(send))
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
