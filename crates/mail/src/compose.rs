@@ -10,6 +10,7 @@ use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, Message, MultiPart, SinglePart};
 
 use crate::address::EmailAddress;
+use crate::submission::with_crlf;
 use crate::threading::{self, Threading};
 
 /// Bytes of text in one encoded word. With this length, its base64 and the field name fit on a line of 76 characters.
@@ -96,8 +97,8 @@ pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
             }
         }
     }
-    let plain = || SinglePart::plain(draft.text.to_owned());
-    let html = || SinglePart::html(draft.html.to_owned());
+    let plain = || SinglePart::plain(crlf(draft.text));
+    let html = || SinglePart::html(crlf(draft.html));
     let message = match (draft.text.is_empty(), draft.html.is_empty()) {
         (_, true) => builder.singlepart(plain()),
         (true, false) => builder.singlepart(html()),
@@ -116,6 +117,16 @@ fn mailbox(address: &str) -> Result<Mailbox, ComposeError> {
 /// A header whose value is ASCII without control characters and may be folded.
 fn header(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
+}
+
+/// The text with CR LF at the end of each line but the last. The library would do it, but in quadratic time.
+fn crlf(text: &str) -> String {
+    let mut lines = with_crlf(text.as_bytes());
+    if !text.ends_with(['\r', '\n']) {
+        lines.truncate(lines.len().saturating_sub(2));
+    }
+    // Only line ends were replaced.
+    String::from_utf8(lines).unwrap_or_default()
 }
 
 /// A header with this text, which has no control characters.

@@ -39,8 +39,13 @@ impl Call<'_> {
     /// Delivers messages: all of them are checked before the first is stored.
     pub(super) async fn send_all(&mut self, messages: Vec<Outgoing>, room: &Room) -> Result<Vec<Sent>, Failure> {
         let mut envelopes = Vec::with_capacity(messages.len());
-        for message in &messages {
-            envelopes.push(self.envelope(message).map_err(|failure| self.recorded_of(failure, message))?);
+        for (index, message) in messages.iter().enumerate() {
+            let mut envelope = self.envelope(message);
+            // The first is composed next.
+            if index > 0 {
+                envelope = envelope.and_then(|envelope| message.check().map(|()| envelope));
+            }
+            envelopes.push(envelope.map_err(|failure| self.recorded_of(failure, message))?);
         }
         let mut messages = messages.into_iter();
         let mut next = match messages.next() {
@@ -63,7 +68,7 @@ impl Call<'_> {
         Ok(sent)
     }
 
-    /// The sender and the recipients, if they can be addresses and the header can be written.
+    /// The sender and the recipients, if they can be addresses.
     fn envelope(&self, message: &Outgoing) -> Result<Envelope, Failure> {
         let recipients = message.recipients();
         if recipients.is_empty() {
@@ -76,9 +81,7 @@ impl Call<'_> {
             EmailAddress::parse(text).map_err(|_| Failure::refused(Refusal::BadRecipient).because(text).of(text))
         };
         let recipients = recipients.iter().map(address).collect::<Result<_, _>>()?;
-        let sender = message.sender()?;
-        message.check()?;
-        Ok(Envelope { sender, recipients })
+        Ok(Envelope { sender: message.sender()?, recipients })
     }
 
     async fn composed(&self, message: Outgoing, room: &Room) -> Result<Composed, Failure> {

@@ -92,8 +92,7 @@ impl Outgoing {
     /// [`Failure`] as of composing.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let Content::Letter(letter, _) = &self.content else { return Ok(()) };
-        let header = Letter { text: String::new(), html: String::new(), ..(**letter).clone() };
-        Ok(header.compose("", "<check@localhost>").map(drop)?)
+        Ok(letter.header().compose("", "<check@localhost>").map(drop)?)
     }
 
     /// The message as it is stored. `date` and `message_id` are for a message that has none.

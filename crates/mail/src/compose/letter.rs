@@ -8,7 +8,7 @@ use lettre::message::{
     Attachment as AttachedPart, Body, Mailbox as NamedAddress, Mailboxes, Message, MultiPart, SinglePart,
 };
 
-use super::{ComposeError, NAME_BYTES, header, mailbox, text_header};
+use super::{ComposeError, NAME_BYTES, crlf, header, mailbox, text_header};
 use crate::details::{Mailbox, field_mailboxes};
 use crate::threading::is_bracketed_id;
 
@@ -99,6 +99,20 @@ impl Letter {
         Ok(message)
     }
 
+    /// The same message without its content.
+    #[must_use]
+    pub fn header(&self) -> Self {
+        Self {
+            from: self.from.clone(),
+            to: self.to.clone(),
+            cc: self.cc.clone(),
+            reply_to: self.reply_to.clone(),
+            subject: self.subject.clone(),
+            headers: self.headers.clone(),
+            ..Self::default()
+        }
+    }
+
     /// The application's own fields as they are sent. The library would keep only one of each name.
     fn fields(&self) -> Result<String, ComposeError> {
         let mut fields = String::new();
@@ -125,10 +139,11 @@ impl Letter {
     fn into_content(self) -> Result<Content, ComposeError> {
         let (inline, attached): (Vec<_>, Vec<_>) =
             self.attachments.into_iter().partition(|attachment| attachment.content_id.is_some());
-        let mut content = match (self.text.is_empty(), self.html.is_empty()) {
-            (_, true) => Content::Single(SinglePart::plain(self.text)),
-            (true, false) => Content::Single(SinglePart::html(self.html)),
-            (false, false) => Content::Multi(MultiPart::alternative_plain_html(self.text, self.html)),
+        let (text, html) = (crlf(&self.text), crlf(&self.html));
+        let mut content = match (text.is_empty(), html.is_empty()) {
+            (_, true) => Content::Single(SinglePart::plain(text)),
+            (true, false) => Content::Single(SinglePart::html(html)),
+            (false, false) => Content::Multi(MultiPart::alternative_plain_html(text, html)),
         };
         if !inline.is_empty() {
             content = content.with(MultiPart::related(), inline)?;

@@ -94,7 +94,11 @@ fn tags(form: &Form) -> Vec<(String, String)> {
 
 fn refuse(failure: &Failure) -> Response {
     let (status, code) = super::v2::error(failure);
-    let code = code.trim_end_matches("Exception");
+    let code = match failure.kind {
+        // The code that clients of this version repeat.
+        Kind::Later => "Throttling",
+        _ => code.trim_end_matches("Exception"),
+    };
     let kind = if status < 500 { "Sender" } else { "Receiver" };
     let text = failure.text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     answer(
