@@ -39,7 +39,7 @@ async fn an_inbox_named_twice_gets_one_message() {
     let server = Server::start().await;
     let recipients = [
         "twice@restante.example.com",
-        "TWICE@Restante.TEST",
+        "TWICE@Restante.Example.COM",
         "other@restante.example.com",
         "twice@restante.example.com",
     ];
