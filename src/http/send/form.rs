@@ -54,7 +54,7 @@ impl Form {
         let whole = stream::once(async { Ok::<_, Infallible>(body) });
         let mut multipart = Multipart::new(whole, boundary);
         let mut form = Self::default();
-        while let Some(part) = multipart.next_field().await.map_err(malformed)? {
+        while let Some(part) = multipart.next_field().await.map_err(|error| malformed(&error))? {
             if form.fields.len() + form.files.len() >= FIELDS {
                 return Err(too_large());
             }
@@ -66,14 +66,14 @@ impl Form {
     async fn add(&mut self, part: Field<'_>) -> Result<(), Failure> {
         let field = part.name().unwrap_or_default().to_owned();
         let Some(name) = part.file_name().map(str::to_owned) else {
-            let value = part.bytes().await.map_err(malformed)?;
+            let value = part.bytes().await.map_err(|error| malformed(&error))?;
             let value = String::from_utf8(value.into())
                 .map_err(|_| Failure::invalid(format!("the field {field} is not UTF-8")))?;
             self.fields.push((field, value));
             return Ok(());
         };
         let content_type = part.content_type().map(ToString::to_string).unwrap_or_default();
-        let content = part.bytes().await.map_err(malformed)?;
+        let content = part.bytes().await.map_err(|error| malformed(&error))?;
         self.files.push(File { field, name, content_type, content });
         Ok(())
     }
@@ -95,7 +95,7 @@ impl Form {
     }
 }
 
-fn malformed(error: multer::Error) -> Failure {
+fn malformed(error: &multer::Error) -> Failure {
     Failure::invalid(format!("invalid form: {error}"))
 }
 

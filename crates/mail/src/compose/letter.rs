@@ -75,7 +75,6 @@ impl Letter {
         let fields = self.fields()?;
         let mut builder = Message::builder()
             .mailbox(From::from(addresses(&self.from)?))
-            .raw_header(header("Date", own_date.unwrap_or_else(|| date.to_owned())))
             .raw_header(header("Message-ID", own_id.unwrap_or_else(|| message_id.to_owned())))
             .raw_header(text_header(HeaderName::new_from_ascii_str("Subject"), checked(&self.subject)?));
         for to in addresses(&self.to)? {
@@ -90,10 +89,12 @@ impl Letter {
         // The library wants a recipient, but a message may have only blind copies.
         let sender = addresses(&self.from)?.into_iter().next().map(|from| from.email);
         builder = builder.envelope(Envelope::new(None, sender.into_iter().collect())?);
-        let message = match self.into_content()? {
+        let mut message = match self.into_content()? {
             Content::Single(part) => builder.singlepart(part),
             Content::Multi(part) => builder.multipart(part),
         }?;
+        // The library replaces a date with another zone than UTC.
+        message.headers_mut().insert_raw(header("Date", own_date.unwrap_or_else(|| date.to_owned())));
         let mut message = message.formatted();
         message.splice(0..0, fields.into_bytes());
         Ok(message)

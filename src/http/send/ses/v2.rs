@@ -180,7 +180,7 @@ impl SendEmail {
             tags: self.email_tags.as_deref(),
             set: self.configuration_set_name.as_deref(),
         };
-        envelope.message(destination, rendered)
+        envelope.message(&destination, rendered)
     }
 }
 
@@ -203,7 +203,7 @@ impl SendBulkEmail {
                 tags: entry.replacement_tags.as_deref().or(self.default_email_tags.as_deref()),
                 set: self.configuration_set_name.as_deref(),
             };
-            envelope.message(entry.destination.unwrap_or_default(), rendered)
+            envelope.message(&entry.destination.unwrap_or_default(), rendered)
         });
         Ok(each.collect())
     }
@@ -219,7 +219,7 @@ struct Envelope<'a> {
 }
 
 impl Envelope<'_> {
-    fn message(&self, destination: Destination, rendered: Rendered) -> Result<Outgoing, Failure> {
+    fn message(&self, destination: &Destination, rendered: Rendered) -> Result<Outgoing, Failure> {
         let Rendered { subject, text, html, mut headers, attachments } = rendered;
         let tags: Vec<_> = self.tags.into_iter().flatten().map(|tag| format!("{}={}", tag.name, tag.value)).collect();
         headers.extend(tag_headers(&tags, self.set));
