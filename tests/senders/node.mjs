@@ -66,7 +66,7 @@ const asSendGrid = ({ replyTo, files, ...mail }) => ({
   replyTo,
   attachments: files?.map(({ name, type, content, cid }) => ({
     filename: name, type, content: content.toString("base64"),
-    disposition: cid ? "inline" : "attachment", contentId: cid,
+    disposition: cid ? "inline" : "attachment", content_id: cid,
   })),
 });
 const asPostmark = (mail) => ({

@@ -23,8 +23,15 @@ use crate::model::Via;
 const POSTMARK: Provider = Provider { via: Via::Postmark, refuse };
 /// The most messages of a batch.
 const BATCH: usize = 500;
-/// The paths, which are also at the root.
-pub(super) const PATHS: [&str; 4] = ["/email", "/email/batch", "/email/withTemplate", "/email/batchWithTemplates"];
+/// The paths, which are also at the root. One client writes some of them with a slash at the end.
+pub(super) const PATHS: [&str; 6] = [
+    "/email",
+    "/email/batch",
+    "/email/withTemplate",
+    "/email/batchWithTemplates",
+    "/email/withTemplate/",
+    "/email/batchWithTemplates/",
+];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -75,12 +82,11 @@ pub(super) fn router() -> Router<Arc<Senders>> {
 }
 
 pub(super) fn routes() -> Router<Arc<Senders>> {
-    let [one, batch, template, templates] = PATHS;
-    Router::new()
-        .route(one, post(send))
-        .route(template, post(send))
-        .route(batch, post(send_batch))
-        .route(templates, post(send_templates))
+    let [one, batch, template, templates, template_slash, templates_slash] = PATHS;
+    let single = [one, template, template_slash].map(|path| (path, post(send)));
+    let several = [templates, templates_slash].map(|path| (path, post(send_templates)));
+    let routes = single.into_iter().chain(several).chain([(batch, post(send_batch))]);
+    routes.fold(Router::new(), |router, (path, handler)| router.route(path, handler))
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
