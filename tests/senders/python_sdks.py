@@ -244,7 +244,7 @@ class SendGrid:
 
     def template(self, to):
         mail = Mail("a@app.example", To(to))
-        mail.template_id, mail.dynamic_template_data = "welcome", VARIABLES
+        mail.template_id, mail.dynamic_template_data = "d-welcome", VARIABLES
         self.client.send(mail)
 
     def status(self, error):
@@ -311,6 +311,8 @@ class Anymail:
         self.connection = get_connection(f"anymail.backends.{backend}.EmailBackend")
         # boto3 retries, too.
         self.retries = via == "ses"
+        if via == "resend":
+            self.template = None  # This backend does not have it.
 
     def simple(self, to, subject):
         EmailMultiAlternatives(subject, "Hello", "shop@app.example", [to], connection=self.connection).send()
@@ -337,7 +339,7 @@ class Anymail:
 
     def template(self, to):
         message = AnymailMessage("", "", "a@app.example", [to], connection=self.connection)
-        message.template_id, message.merge_global_data = "welcome", VARIABLES
+        message.template_id, message.merge_global_data = "d-welcome", VARIABLES
         message.send()
 
     def status(self, error):
@@ -387,7 +389,8 @@ def template(sdk):
     inbox = call("POST", "/inboxes")
     sdk.template(inbox["address"])
     text = json.loads(received(inbox)["text"])
-    assert text == {"template": "welcome", "variables": VARIABLES}, text
+    # SendGrid's ids of templates with variables begin with d-.
+    assert text["template"] in ("welcome", "d-welcome") and text["variables"] == VARIABLES, text
 
 
 def failure(sdk, to):

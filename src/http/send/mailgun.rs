@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::post;
+use axum::routing::{any, post};
 use restante_mail::compose::letter::{Attachment, Letter};
 use restante_mail::details::Mailbox;
 use serde_json::json as value;
@@ -16,7 +16,7 @@ use super::failure::{Failure, Kind};
 use super::form::{File, Form};
 use super::json::{Json, Template, empty_object, parse, plain};
 use super::outgoing::{Outgoing, all_addresses};
-use super::{Senders, json};
+use super::{OTHER, Senders, json};
 use crate::http::error::Error;
 use crate::model::Via;
 
@@ -31,7 +31,7 @@ pub(super) fn router() -> Router<Arc<Senders>> {
     Router::new()
         .route("/v3/{domain}/messages", post(send))
         .route("/v3/{domain}/messages.mime", post(send_mime))
-        .fallback(|| async { MAILGUN.unknown() })
+        .route(OTHER, any(|| async { MAILGUN.unknown() }))
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {

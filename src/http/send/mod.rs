@@ -33,6 +33,9 @@ pub(super) use call::LONGEST;
 /// The path of all providers.
 const PATH: &str = "/send";
 
+/// Every path that a provider's API does not have here.
+const OTHER: &str = "/{*path}";
+
 /// What the handlers share in addition to the application.
 struct Senders {
     app: Arc<App>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::post;
+use axum::routing::{any, post};
 use restante_mail::compose::letter::{Attachment, Letter};
 use serde::Deserialize;
 use serde_json::{Value, json as value};
@@ -16,7 +16,7 @@ use super::delivery::Sent;
 use super::failure::{Failure, Kind};
 use super::json::{Json, Template, empty_object, parse, plain};
 use super::outgoing::{Outgoing, addresses};
-use super::{Senders, base64, json};
+use super::{OTHER, Senders, base64, json};
 use crate::http::error::Error;
 use crate::model::Via;
 
@@ -78,7 +78,7 @@ struct Templates {
 }
 
 pub(super) fn router() -> Router<Arc<Senders>> {
-    routes().fallback(|| async { POSTMARK.unknown() })
+    routes().route(OTHER, any(|| async { POSTMARK.unknown() }))
 }
 
 pub(super) fn routes() -> Router<Arc<Senders>> {

@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::request::Parts;
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use restante_mail::compose::letter::{Attachment, Letter};
 use restante_mail::details;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use super::delivery::Sent;
 use super::failure::{Failure, Kind};
 use super::json::{Json, OneOrMany, Template, empty_object, parse, plain};
 use super::outgoing::{Outgoing, addresses, all_addresses};
-use super::{Senders, base64, json};
+use super::{OTHER, Senders, base64, json};
 use crate::http::app::App;
 use crate::http::error::Error;
 use crate::model::{Everything, Via};
@@ -84,7 +84,7 @@ pub(super) fn router() -> Router<Arc<Senders>> {
         .route("/emails", post(send))
         .route("/emails/batch", post(send_batch))
         .route("/emails/{id}", get(show))
-        .fallback(|| async { RESEND.unknown() })
+        .route(OTHER, any(|| async { RESEND.unknown() }))
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {

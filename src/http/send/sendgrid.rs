@@ -7,17 +7,18 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
 use axum::response::Response;
-use axum::routing::post;
+use axum::routing::{any, post};
 use restante_mail::compose::letter::{Attachment, Letter};
 use restante_mail::details::Mailbox;
 use serde::Deserialize;
 use serde_json::json as value;
+use serde_json::value::to_raw_value;
 
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::json::{Json, OneOrMany, Template, empty_object, parse, plain};
 use super::outgoing::{Outgoing, named};
-use super::{Senders, base64, json};
+use super::{OTHER, Senders, base64, json};
 use crate::http::error::Error;
 use crate::http::response::JSON;
 use crate::model::Via;
@@ -80,7 +81,7 @@ struct File {
 }
 
 pub(super) fn router() -> Router<Arc<Senders>> {
-    Router::new().route("/v3/mail/send", post(send)).fallback(|| async { SENDGRID.unknown() })
+    Router::new().route("/v3/mail/send", post(send)).route(OTHER, any(|| async { SENDGRID.unknown() }))
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
@@ -166,7 +167,9 @@ impl MailSend {
         letter.headers.retain(|(name, _)| !own.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)));
         letter.headers.extend(own);
         if let Some(template) = &self.template_id {
-            let variables = one.dynamic_template_data.unwrap_or_else(empty_object);
+            // Old templates have only substitutions.
+            let old = one.substitutions.as_ref().and_then(|tags| to_raw_value(tags).ok());
+            let variables = one.dynamic_template_data.or(old).unwrap_or_else(empty_object);
             letter.text = Template { template, variables: &variables }.text();
             letter.html = String::new();
             if letter.subject.is_empty() {

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
 use axum::response::Response;
-use axum::routing::post;
+use axum::routing::{any, post};
 use restante_mail::compose::letter::{Attachment, Letter};
 use restante_mail::details::Mailbox;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use crate::http::send::delivery::Sent;
 use crate::http::send::failure::{Failure, Kind};
 use crate::http::send::json::parse;
 use crate::http::send::outgoing::{Outgoing, addresses, all_addresses};
-use crate::http::send::{Senders, base64, json};
+use crate::http::send::{OTHER, Senders, base64, json};
 use crate::model::Via;
 
 const SES: Provider = Provider { via: Via::Ses, refuse };
@@ -137,7 +137,7 @@ pub(super) fn router() -> Router<Arc<Senders>> {
     Router::new()
         .route("/v2/email/outbound-emails", post(send))
         .route("/v2/email/outbound-bulk-emails", post(send_bulk))
-        .fallback(|| async { SES.unknown() })
+        .route(OTHER, any(|| async { SES.unknown() }))
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
