@@ -16,11 +16,12 @@ pub mod store;
 
 pub mod db;
 
+mod disk;
+
 mod admission;
 mod causes;
 pub mod clock;
 pub mod config;
-mod disk;
 pub mod metrics;
 pub mod model;
 pub mod tcp;

@@ -1,4 +1,4 @@
-//! Counts the use of SMTP and of the APIs for sending in memory at this node, and on a shared database reports it to the
+//! Counts the use of SMTP and of the APIs for sending in memory at this node. On a shared database, reports it to the
 //! other nodes.
 
 use std::sync::Arc;

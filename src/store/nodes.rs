@@ -44,8 +44,8 @@ impl Store {
         self.database.transact(run).await
     }
 
-    /// The use of SMTP and of the APIs for sending at all nodes except `node`, and the earliest time at which one of them started counting. Open
-    /// connections are counted only at nodes that have reported after `alive_since`.
+    /// The use of SMTP and of the APIs for sending at all nodes except `node`, and the earliest time at which one of
+    /// them started counting. Open connections are counted only at nodes that have reported after `alive_since`.
     ///
     /// # Errors
     /// If the database fails.

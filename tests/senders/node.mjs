@@ -122,7 +122,8 @@ const SDKS = [
     name: "resend", via: "resend", later: 429, never: 403,
     send: (mail) => unwrapped(resend.emails.send(asResend(mail))),
     batch: (mails) => unwrapped(resend.batch.send(mails)),
-    template: (to) => unwrapped(resend.emails.send({ from: "a@app.example", to, template: { id: "welcome", variables } })),
+    template: (to) =>
+      unwrapped(resend.emails.send({ from: "a@app.example", to, template: { id: "welcome", variables } })),
     status: (error) => error.status,
   },
   {

@@ -189,7 +189,7 @@ impl MailSend {
     }
 }
 
-/// Replaces a tag wherever it occurs.
+/// Replaces every occurrence of a tag.
 fn substitute(text: &mut String, tag: &str, value: &str) -> Result<(), Failure> {
     let count = if tag.is_empty() { 0 } else { text.matches(tag).count() };
     if count == 0 {

@@ -135,7 +135,8 @@ async fn a_stored_template_becomes_its_id_and_its_variables() {
         Post::json(
             "/send/resend/emails",
             &json!({
-                "from": "a@app.example", "to": address(&inboxes[1]), "template": {"id": "welcome", "variables": variables},
+                "from": "a@app.example", "to": address(&inboxes[1]),
+                "template": {"id": "welcome", "variables": variables},
             }),
         ),
         Post::json(
@@ -148,7 +149,8 @@ async fn a_stored_template_becomes_its_id_and_its_variables() {
         Post::json(
             "/send/postmark/email/withTemplate",
             &json!({
-                "From": "a@app.example", "To": address(&inboxes[3]), "TemplateAlias": "welcome", "TemplateModel": variables,
+                "From": "a@app.example", "To": address(&inboxes[3]),
+                "TemplateAlias": "welcome", "TemplateModel": variables,
             }),
         ),
         Post::json(

@@ -64,8 +64,7 @@ pub fn mailboxes(text: &str) -> Vec<Mailbox> {
 }
 
 impl Letter {
-    /// Composes the message. Its lines end with CR LF. `date` and `message_id` are as in [`super::Draft`]. Releases each
-    /// attachment as soon as it is encoded.
+    /// Composes the message. Its lines end with CR LF. `date` and `message_id` are as in [`super::Draft`].
     ///
     /// # Errors
     /// [`ComposeError`] for the first field that no message can have.
