@@ -295,7 +295,7 @@ fn refuse_over_http(url: &str, inbox: &str, refused: &Sender<()>) -> u64 {
     let email = json!({"from": "a@app.example", "to": inbox, "subject": "x", "text": "text"}).to_string();
     for _ in 0..240 {
         let post = ureq::post(format!("{url}/send/resend/emails")).header("Authorization", "Bearer re_dummy");
-        match post.send(&email) {
+        match post.send(email.as_str()) {
             Err(ureq::Error::StatusCode(429)) => refused.send(()).unwrap(),
             Err(_) => return 1,
             Ok(answer) => panic!("{answer:?}"),

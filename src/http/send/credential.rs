@@ -1,4 +1,4 @@
-//! The credential of a request: applications keep the one that they have. Only an API key of this service has a meaning.
+//! The credential of a request: applications keep theirs. Only an API key of this service has a meaning.
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
