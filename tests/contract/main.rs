@@ -20,6 +20,7 @@ mod openapi;
 mod outgoing;
 mod project;
 mod refusals;
+mod senders;
 mod server;
 mod smtp;
 mod wait;

@@ -45,7 +45,7 @@ pub use accepted::{AcceptedDomains, InvalidPattern};
 pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use budget::{Budget, working_memory};
 pub use otp::{Recognised, Rule};
-pub use submission::{Submission, submission};
+pub use submission::{Submission, submission, with_crlf, without_bcc};
 pub use threading::{Threading, threading};
 
 use structure::Structure;

@@ -18,8 +18,8 @@ use crate::http::describe::{BUSY, Describe};
 use crate::http::error::Error;
 use crate::http::query::{Parameters, given, limit};
 use crate::http::response::json;
-use crate::model::{InboxFilter, InboxId, ListPart, MailFilter, Timestamp};
-use crate::service::{ListedMessage, News};
+use crate::model::{InboxFilter, InboxId, ListPart, MailFilter, MessageStart, Timestamp, address_of};
+use crate::service::News;
 use crate::wire;
 
 const DEFAULT_INBOXES: u64 = 100;
@@ -72,9 +72,9 @@ pub(super) async fn messages(
     let filter = MailFilter { text, before: before.transpose()?, ..MailFilter::default() };
     let found = app.service.mail(&caller, &filter, most).await?;
     let mail_domain = app.service.mail_domain();
-    let messages = found.messages.into_iter().map(|message: ListedMessage| MessageSummary {
+    let messages = found.messages.into_iter().map(|message: MessageStart| MessageSummary {
         id: message.id.to_string(),
-        to: message.inbox_id.at(mail_domain),
+        to: address_of(&message.inbox_id, message.shared.as_ref(), mail_domain),
         inbox_id: message.inbox_id.to_string(),
         from: message.from,
         subject: message.subject,

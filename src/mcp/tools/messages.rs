@@ -9,8 +9,8 @@ use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
 use crate::mcp::output::{self, NOTICE};
 use crate::mcp::text;
-use crate::model::{Everything, MailFilter};
-use crate::service::{Caller, ListFilter, ListedMessage};
+use crate::model::{Everything, MailFilter, MessageStart};
+use crate::service::{Caller, ListFilter};
 
 /// The largest attachment that is returned.
 const LARGEST_ATTACHMENT: usize = 1024 * 1024;
@@ -79,7 +79,7 @@ impl Tools {
             ..MailFilter::default()
         };
         let found = self.service.mail(caller, &filter, limit).await?;
-        let summary = |message: ListedMessage| output::Summary {
+        let summary = |message: MessageStart| output::Summary {
             id: message.id.to_string(),
             inbox_id: message.inbox_id.to_string(),
             from: message.from,
