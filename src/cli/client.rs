@@ -6,7 +6,6 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 use restante_api::{ErrorBody, Explanation, FaultList, Inbox, Message, MessageList, SetFaultsBody};
 use serde::Deserialize;
 use ureq::http::Response;
@@ -77,8 +76,8 @@ pub(super) struct FilterFlags {
     /// Only messages whose sender's address contains this (case-insensitive)
     #[arg(long, value_name = "TEXT")]
     pub(super) from: Option<String>,
-    /// Only messages with a one-time code (otp), a link (link), or both (otp,link)
-    #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(["otp", "link", "otp,link", "link,otp"]))]
+    /// Only messages with a labelled code (code), a link (link), a one-time code (otp), or several, as in code,link
+    #[arg(long, value_name = "WHAT", value_parser = features)]
     pub(super) has: Option<String>,
     /// Only messages later than the one with this id
     #[arg(long, value_name = "ID", value_parser = message_id)]
@@ -276,6 +275,13 @@ impl ApiClient {
     fn malformed(&self, source: serde_json::Error) -> ClientError {
         ClientError::Malformed { url: self.url.clone(), source }
     }
+}
+
+/// Words that `has` accepts, separated by commas.
+fn features(text: &str) -> Result<String, String> {
+    const WORDS: [&str; 3] = ["code", "link", "otp"];
+    let are_known = text.split(',').all(|word| WORDS.contains(&word.trim()));
+    are_known.then(|| text.to_owned()).ok_or_else(|| format!("use {}, or several with commas", WORDS.join(", ")))
 }
 
 /// The id of a message.

@@ -132,6 +132,6 @@ impl Known {
 
 /// The first field is the id, which `restante message` accepts. Fields are separated by tabs, for `cut`.
 fn describe(message: &MessageSummary) -> String {
-    let MessageSummary { id, received_at, to, from, subject, otp, .. } = message;
-    [id, received_at, to, from, subject, otp].map(|column| printable_line(column)).join("\t")
+    let MessageSummary { id, received_at, to, from, subject, code, .. } = message;
+    [id, received_at, to, from, subject, code].map(|column| printable_line(column)).join("\t")
 }

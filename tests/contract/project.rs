@@ -59,7 +59,7 @@ async fn the_messages_of_a_project_are_searched(engine: Engine) {
     let all = api.get("/v1/project/messages").await;
     assert_eq!(ids(&all, "messages", "id"), [coded.clone(), welcome.clone()]);
     let newest = &all.json()["messages"][0];
-    assert_eq!((newest["otp"].as_str(), newest["inbox_id"].as_str()), (Some("482913"), Some(other.as_str())));
+    assert_eq!((newest["code"].as_str(), newest["inbox_id"].as_str()), (Some("482913"), Some(other.as_str())));
     for (search, expected) in [("WELCOME", vec![&welcome]), ("482913", vec![&coded]), ("absent", vec![])] {
         let found = api.get(&format!("/v1/project/messages?search={search}")).await;
         assert_eq!(ids(&found, "messages", "id"), expected.into_iter().cloned().collect::<Vec<_>>(), "{search}");

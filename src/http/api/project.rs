@@ -78,7 +78,7 @@ pub(super) async fn messages(
         inbox_id: message.inbox_id.to_string(),
         from: message.from,
         subject: message.subject,
-        otp: message.otp,
+        code: message.code,
         attachments: message.attachments,
         received_at: message.received_at.to_string(),
     });

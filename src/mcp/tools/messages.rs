@@ -73,7 +73,7 @@ impl Tools {
         let before = given(input.before).map(|before| before.parse().map_err(|_| ToolError::InvalidField("before")));
         let filter = MailFilter {
             text: input.text,
-            has_otp: input.has_code,
+            has_code: input.has_code,
             has_attachment: input.has_attachment,
             before: before.transpose()?,
             ..MailFilter::default()
@@ -180,6 +180,7 @@ fn view(message: Everything, shown: Shown) -> output::Message {
         received_at: message.received_at.to_string(),
         from: message.from,
         subject: message.subject,
+        code: parts.code,
         otp: parts.otp,
         links_left: all_links - links.len(),
         links,
