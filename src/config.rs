@@ -23,7 +23,7 @@ pub use listeners::{Listeners, SmtpAuth};
 pub use process::{LogFormat, Process};
 pub use sending::{Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
 pub use tls::{Tls, TlsFiles};
-pub use values::{api_key, boolean, database_url, http_url, secret};
+pub use values::{HostAndPort, api_key, boolean, database_url, http_url, secret};
 
 /// One mebibyte, in bytes.
 pub const MIB: u64 = 1024 * 1024;

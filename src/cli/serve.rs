@@ -130,6 +130,8 @@ impl Server {
             limits: settings.limits.clone(),
             base_url: base_url.clone(),
             smtp_port: receiver.local_addr().port(),
+            smtp_public_address: settings.listeners.smtp_public_address.clone(),
+            smtp_starttls: settings.listeners.smtp_starttls,
             smtps_port: receiver.tls_addr().map(|address| address.port()),
             self_signed: settings.tls.files().is_none(),
             mcp: settings.listeners.mcp,

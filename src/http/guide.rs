@@ -6,6 +6,7 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use aide::transform::TransformOperation;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
@@ -20,9 +21,10 @@ pub(super) fn router() -> ApiRouter<Arc<App>> {
     ApiRouter::new().api_route("/llm", get_with(show, describe)).api_route("/llms.txt", get_with(show, describe_alias))
 }
 
-async fn show(State(app): State<Arc<App>>) -> Result<Response, Error> {
+async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Error> {
     let guide = app.filled_in(GUIDE);
     let guide = guide.replace("{base_url}", &app.base_url).replace("{mail_domain}", app.service.mail_domain().as_str());
+    let guide = guide.replace("{smtp_address}", &app.smtp(&headers).to_string());
     Ok(([(CONTENT_TYPE, MARKDOWN), (CACHE_CONTROL, "no-cache")], guide).into_response())
 }
 

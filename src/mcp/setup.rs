@@ -1,16 +1,15 @@
 //! How an application is configured to use this installation.
 
 use super::output::{Framework, Listener, Setup, Smtp};
+use crate::config::HostAndPort;
 
 /// Data about the installation that callers need in addition to the service.
 #[derive(Clone, Debug)]
 pub struct Installation {
     /// The URL at which clients reach the service, without a slash at the end.
     pub base_url: String,
-    /// The SMTP host for clients.
-    pub smtp_host: String,
-    /// The port of SMTP.
-    pub smtp_port: u16,
+    /// Whether STARTTLS is offered.
+    pub starttls: bool,
     /// The port of SMTP with implicit TLS, if it is enabled.
     pub smtps_port: Option<u16>,
     /// Whether the certificate is self-signed, so that clients do not trust it automatically.
@@ -18,9 +17,12 @@ pub struct Installation {
 }
 
 impl Installation {
-    pub(super) fn setup(&self, mail_domain: &str) -> Setup {
-        let Self { base_url, smtp_host, smtp_port, smtps_port, .. } = self;
-        let tls = if self.self_signed {
+    pub(super) fn setup(&self, mail_domain: &str, smtp: &HostAndPort) -> Setup {
+        let Self { base_url, smtps_port, .. } = self;
+        let HostAndPort { host: smtp_host, port: smtp_port } = smtp;
+        let tls = if !self.starttls {
+            "STARTTLS is not offered: turn TLS off in the client."
+        } else if self.self_signed {
             "STARTTLS is offered with a self-signed certificate: a client that uses it must not verify the certificate."
         } else {
             "STARTTLS is offered."

@@ -34,4 +34,4 @@ pub use restante_delivery::{
     Fault, FaultAction, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, ProjectId, parse_id,
 };
 pub use restante_mail::{Domain, EmailAddress, InvalidAddress};
-pub use restante_smtp::{Refusal, RequestedReply};
+pub use restante_smtp::{Refusal, RequestedReply, SessionFailure};

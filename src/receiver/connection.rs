@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
-use restante_smtp::{Event, Refusal, Reply, Session, Transport};
+use restante_smtp::{Event, Refusal, Reply, Session, SessionFailure, Transport};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
@@ -44,8 +44,13 @@ pub(super) async fn serve(
     let transport = Transport { encrypted: implicit_tls, loopback: peer.ip().to_canonical().is_loopback() };
     let mut connection = Connection::new(peer, transport, admitted, context);
     let served = if implicit_tls { connection.run_encrypted(stream).await } else { connection.run_plain(stream).await };
-    if let Err(error) = served {
+    if let Err(error) = &served {
         tracing::debug!(%peer, %error, "connection lost");
+    }
+    let Connection { handler, session, unfinished_handshake, .. } = connection;
+    let failure = unfinished_handshake.or_else(|| Some((session.failure()?, None)));
+    if let Some((failure, detail)) = failure {
+        handler.failed(failure, detail);
     }
 }
 
@@ -78,6 +83,8 @@ struct Connection {
     idle_until: Instant,
     alarm: Alarm,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Why the TLS handshake was not completed, and the error.
+    unfinished_handshake: Option<(SessionFailure, Option<String>)>,
 }
 
 impl Connection {
@@ -90,6 +97,7 @@ impl Connection {
             idle_until: Instant::default(),
             alarm: Alarm::new(context.clock().clone()),
             stopped: Box::pin(context.stop.clone().cancelled_owned()),
+            unfinished_handshake: None,
             context,
         }
     }
@@ -154,8 +162,11 @@ impl Connection {
         let stream = tokio::select! {
             biased;
             () = self.context.stop.cancelled() => return Err(io::ErrorKind::Interrupted.into()),
-            stream = handshake => stream?,
+            stream = handshake => stream.inspect_err(|error| {
+                self.unfinished_handshake = Some((tls::failure(error), Some(error.to_string())));
+            })?,
             () = self.context.clock().sleep(self.context.limits.idle_timeout) => {
+                self.unfinished_handshake = Some((SessionFailure::HandshakeFailed, Some("it took too long".to_owned())));
                 return Err(io::ErrorKind::TimedOut.into());
             }
         };

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::activity::TotalSmtpUse;
-use crate::model::{Domain, Inbox, InboxEnd, Latest, RefusedMail, Similar, Timestamp};
+use super::remedy;
+use crate::model::{Domain, Inbox, InboxEnd, Latest, RefusalReason, RefusedMail, Similar, Timestamp};
 
 /// The most messages that the sentence lists.
 const NAMED: usize = 3;
@@ -30,10 +31,13 @@ pub(super) struct Facts<'a> {
 impl Facts<'_> {
     pub(super) fn summary(&self) -> String {
         self.end()
+            .or_else(|| self.later_refusal())
             .or_else(|| self.messages())
             .or_else(|| self.refusal())
             .or_else(|| self.neighbour())
+            .or_else(|| self.failed_session())
             .or_else(|| self.other_mail())
+            .or_else(|| self.session_without_mail())
             .unwrap_or_else(|| self.silence())
     }
 
@@ -67,8 +71,19 @@ impl Facts<'_> {
         Some(format!("{arrived} the filters ({filters}): {messages}{more}."))
     }
 
+    /// A rejection after the message of the cursor, which excludes all messages.
+    fn later_refusal(&self) -> Option<String> {
+        let newest = self.latest.first().filter(|newest| newest.missed_by.contains(&"after"))?;
+        self.refusal_since(newest.received_at)
+    }
+
     fn refusal(&self) -> Option<String> {
-        let refused = self.refused.iter().find(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))?;
+        self.refusal_since(self.inbox.created_at)
+    }
+
+    fn refusal_since(&self, since: Timestamp) -> Option<String> {
+        let mut refused = self.refused.iter().filter(|refused| refused.refused_at >= since);
+        let refused = refused.find(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))?;
         let recipient = refused.recipient_address();
         Some(format!("Mail to {recipient} was rejected {} ago: {}", self.ago(refused.refused_at), refused.reply))
     }
@@ -85,6 +100,27 @@ impl Facts<'_> {
                  Does the application use that address?"
             )
         })
+    }
+
+    /// A session that failed before its client could name a recipient, unless mail was rejected after it.
+    fn failed_session(&self) -> Option<String> {
+        let failed = self.refused.iter().find(|refused| refused.inbox.is_none() && refused.reason.ends_session())?;
+        let is_last =
+            self.last_refusal.is_none_or(|last| last.recipient.is_empty() || last.refused_at < failed.refused_at);
+        is_last.then(|| self.session(failed))
+    }
+
+    /// A session without mail and without an error, if there was no mail at all.
+    fn session_without_mail(&self) -> Option<String> {
+        let is_idle = |refused: &&RefusedMail| matches!(refused.reason, RefusalReason::Session(_));
+        Some(self.session(self.refused.iter().find(is_idle)?))
+    }
+
+    fn session(&self, refused: &RefusedMail) -> String {
+        let RefusedMail { reply, refused_at, .. } = refused;
+        let (client, ago, address) = (refused.client(), self.ago(*refused_at), &self.address);
+        let remedy = remedy(refused, self.mail_domain);
+        format!("Nothing was sent to {address}, but {ago} ago a session of {client} failed: {reply}. {remedy}")
     }
 
     fn other_mail(&self) -> Option<String> {

@@ -101,6 +101,9 @@ function environment(options: ServerOptions): NodeJS.ProcessEnv {
   // A test must not send mail to the internet by mistake.
   if (variable("RESTANTE_RELAY") === undefined) environment.RESTANTE_OUTBOUND ??= "off";
   environment.RESTANTE_WAITS_PER_KEY ??= WAITS_PER_KEY;
+  // Mailers that upgrade to TLS whenever they can would reject the self-signed certificate.
+  environment.RESTANTE_SMTP_STARTTLS ??= "off";
+  environment.RESTANTE_SMTP_PLAINTEXT_AUTH ??= "true";
   if (options.apiKey !== undefined) environment.RESTANTE_API_KEY = options.apiKey;
   return environment;
 }

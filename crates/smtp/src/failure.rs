@@ -53,6 +53,27 @@ failures! {
 }
 
 impl SessionFailure {
+    /// What happened, as a clause for people.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::UnknownAuthority => {
+                "the client ended the TLS handshake, because it does not know who signed the certificate"
+            }
+            Self::CertificateRejected => "the client ended the TLS handshake, because it rejects the certificate",
+            Self::NoCommonTls => "client and server have no TLS version or cipher suite in common",
+            Self::HandshakeFailed => "the TLS handshake was not completed",
+            Self::LeftAfterHandshake => "the client left after the TLS handshake, without a command",
+            Self::TlsWithoutStartTls => "the client began with TLS, on a port that begins in plain text",
+            Self::AuthNotOffered => "the client left after the reply to EHLO, which did not offer AUTH",
+            Self::StartTlsNotOffered => "the client left after the reply to EHLO, which did not offer STARTTLS",
+            Self::NeitherOffered => "the client left after the reply to EHLO, which offered neither AUTH nor STARTTLS",
+            Self::Rejected => "the client left after a rejection",
+            Self::NoMail => "the client greeted the server and left",
+            Self::NoCommand => "the client connected and left without a command",
+        }
+    }
+
     /// The kind with this label.
     #[must_use]
     pub fn from_label(label: &str) -> Option<Self> {

@@ -235,6 +235,8 @@ pub fn app(service: &Service) -> App {
         limits: Limits::default(),
         base_url: BASE_URL.to_owned(),
         smtp_port: 1025,
+        smtp_public_address: None,
+        smtp_starttls: true,
         smtps_port: None,
         self_signed: true,
         mcp: true,
