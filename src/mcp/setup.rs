@@ -10,6 +10,8 @@ pub struct Installation {
     pub base_url: String,
     /// Whether STARTTLS is offered.
     pub starttls: bool,
+    /// Whether mail without a login is rejected.
+    pub login_required: bool,
     /// The port of SMTP with implicit TLS, if it is enabled.
     pub smtps_port: Option<u16>,
     /// Whether the certificate is self-signed, so that clients do not trust it automatically.
@@ -27,12 +29,17 @@ impl Installation {
         } else {
             "STARTTLS is offered."
         };
+        let credentials = if self.login_required {
+            "Any user name, and the project's API key as the password."
+        } else {
+            "No user name and password are needed."
+        };
         Setup {
             smtp: Smtp {
                 host: smtp_host.clone(),
                 port: *smtp_port,
                 tls: tls.to_owned(),
-                credentials: "No user name and password are needed.".to_owned(),
+                credentials: credentials.to_owned(),
             },
             smtps: smtps_port.map(|port| Listener { host: smtp_host.clone(), port }),
             mail_domain: mail_domain.to_owned(),

@@ -7,6 +7,7 @@ mod client;
 mod crowd;
 mod durability;
 mod examples;
+mod failed_sessions;
 mod failure;
 mod faults;
 mod files;

@@ -23,7 +23,7 @@ pub(super) struct Setup {
     pub(super) address: String,
     /// The inbox to wait on; if there is none, the snippets create one first.
     pub(super) inbox: Option<InboxId>,
-    /// Whether mail to a new address reaches this project only if the client authenticates with its key.
+    /// Whether mail to this address reaches this project only if the client authenticates with its key.
     pub(super) needs_key: bool,
     /// The end of the project's newest key.
     pub(super) key_last_four: String,
@@ -52,7 +52,7 @@ impl Setup {
             base_url: app.base_url.clone(),
             address: inbox.map_or_else(|| format!("anything@{mail_domain}"), |inbox| inbox.address(mail_domain)),
             inbox: inbox.map(|inbox| inbox.id.clone()),
-            needs_key: !project.is_default && inbox.is_none(),
+            needs_key: app.smtp_login_required || (!project.is_default && inbox.is_none()),
             key_last_four: project.key_last_four.clone(),
         }
     }
