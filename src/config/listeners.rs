@@ -18,8 +18,8 @@ pub struct Listeners {
     /// Address for SMTP with implicit TLS (usually port 465) [default: off]
     #[arg(long, env = "RESTANTE_SMTPS_LISTEN", value_name = "ADDRESS:PORT")]
     pub smtps_listen: Option<SocketAddr>,
-    /// The SMTP server as applications reach it, for `explain`, the guide and MCP [default: the host of the request, and
-    /// the SMTP port]
+    /// The SMTP server as applications reach it, shown by `explain`, the guide and MCP [default: the host of the
+    /// request, and the SMTP port]
     #[arg(long, env = "RESTANTE_SMTP_PUBLIC_ADDRESS", value_name = "HOST:PORT", value_parser = host_and_port)]
     pub smtp_public_address: Option<HostAndPort>,
     /// Whether STARTTLS is offered: on or off.

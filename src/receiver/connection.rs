@@ -166,7 +166,8 @@ impl Connection {
                 self.unfinished_handshake = Some((tls::failure(error), Some(error.to_string())));
             })?,
             () = self.context.clock().sleep(self.context.limits.idle_timeout) => {
-                self.unfinished_handshake = Some((SessionFailure::HandshakeFailed, Some("it took too long".to_owned())));
+                let detail = Some("it took too long".to_owned());
+                self.unfinished_handshake = Some((SessionFailure::HandshakeFailed, detail));
                 return Err(io::ErrorKind::TimedOut.into());
             }
         };

@@ -201,6 +201,9 @@ pub(super) fn self_signed(data_dir: &Path, names: &[String]) -> Result<TlsFiles,
 /// Why a client and the server did not complete a handshake.
 pub(super) fn failure(error: &io::Error) -> SessionFailure {
     use AlertDescription as Alert;
+    if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) {
+        return SessionFailure::LeftInHandshake;
+    }
     match error.get_ref().and_then(|error| error.downcast_ref()) {
         Some(rustls::Error::AlertReceived(Alert::UnknownCA)) => SessionFailure::UnknownAuthority,
         Some(rustls::Error::AlertReceived(

@@ -42,7 +42,8 @@ import sys
 from django.conf import settings
 from django.core.mail import send_mail
 host, port = sys.argv[1], int(sys.argv[2])
-settings.configure(EMAIL_HOST=host, EMAIL_PORT=port, EMAIL_HOST_USER="app", EMAIL_HOST_PASSWORD="secret-word", USE_TZ=True)
+login = {"EMAIL_HOST_USER": "app", "EMAIL_HOST_PASSWORD": "secret-word"}
+settings.configure(EMAIL_HOST=host, EMAIL_PORT=port, USE_TZ=True, **login)
 send_mail("Hello", "Hi", "app@example.com", ["a@restante.example.com"])
 "#;
 
@@ -101,7 +102,7 @@ fn mailers_that_reject_the_certificate_are_explained() {
     let mut nodemailer = Command::new("node");
     nodemailer.args(["-e", NODEMAILER, "127.0.0.1", &bed.port]).env("NODE_PATH", NODE_MODULES);
     let remedy = "`ignoreTLS: true`";
-    bed.explains(&mut nodemailer, "left_after_handshake", &["left after the TLS handshake", remedy]);
+    bed.explains(&mut nodemailer, "left_in_handshake", &["left during the TLS handshake", remedy]);
     let unknown = "because it does not know who signed the certificate";
     bed.explains(
         &mut bed.python(SMTPLIB_STARTTLS, "localhost"),

@@ -108,8 +108,8 @@ impl Exchange {
     ///
     /// # Errors
     /// [`Refusal::AuthenticationCancelled`] for `*`, [`Refusal::MalformedAuthentication`] if the line is not UTF-8 in
-    /// base64, or does not have the form that the mechanism requires; [`Refusal::AuthenticationFailed`] after the reason
-    /// why a token was rejected.
+    /// base64, or does not have the form that the mechanism requires; [`Refusal::AuthenticationFailed`] after the
+    /// reason why a token was rejected.
     pub fn answer(self, line: &[u8]) -> Result<Step, Refusal> {
         if self == Self::WrongToken {
             return Err(Refusal::AuthenticationFailed);

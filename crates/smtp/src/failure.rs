@@ -34,6 +34,8 @@ failures! {
     NoCommonTls = "no_common_tls",
     /// The TLS handshake was not completed for another reason.
     HandshakeFailed = "handshake_failed",
+    /// The client left during the TLS handshake without a reason, as some do that reject the certificate.
+    LeftInHandshake = "left_in_handshake",
     /// The client left after the TLS handshake without a command, as clients do that then check the certificate.
     LeftAfterHandshake = "left_after_handshake",
     /// The client began with TLS, without STARTTLS, on a connection that is not encrypted.
@@ -63,7 +65,8 @@ impl SessionFailure {
             Self::CertificateRejected => "the client ended the TLS handshake, because it rejects the certificate",
             Self::NoCommonTls => "client and server have no TLS version or cipher suite in common",
             Self::HandshakeFailed => "the TLS handshake was not completed",
-            Self::LeftAfterHandshake => "the client left after the TLS handshake, without a command",
+            Self::LeftInHandshake => "the client left during the TLS handshake, possibly because of the certificate",
+            Self::LeftAfterHandshake => "the client left after the TLS handshake, possibly because of the certificate",
             Self::TlsWithoutStartTls => "the client began with TLS, on a port that begins in plain text",
             Self::AuthNotOffered => "the client left after the reply to EHLO, which did not offer AUTH",
             Self::StartTlsNotOffered => "the client left after the reply to EHLO, which did not offer STARTTLS",

@@ -55,7 +55,7 @@ impl Session {
         let failure = match offered.filter(|_| is_waiting) {
             _ if *mail => return None,
             _ if !self.transport.encrypted && *first == TLS_RECORD => SessionFailure::TlsWithoutStartTls,
-            _ if matches!(self.phase, Phase::Waiting(Question::Handshake)) => SessionFailure::HandshakeFailed,
+            _ if matches!(self.phase, Phase::Waiting(Question::Handshake)) => SessionFailure::LeftInHandshake,
             _ if *rejected => SessionFailure::Rejected,
             _ if !commands && self.transport.encrypted => SessionFailure::LeftAfterHandshake,
             _ if !commands => SessionFailure::NoCommand,
