@@ -21,7 +21,7 @@ pub use explanation::{InboxEnd, Latest, Similar, SmtpUse};
 pub use fault::FaultState;
 pub use inbox::{Inbox, InboxKind, InboxSummary, generate_inbox_id};
 pub use list::{Holdings, InboxFilter, InboxTotals, ListPart, MailFilter, OutgoingFilter, RefusalFilter, Watched};
-pub use message::{DamagedParts, Features, Message, MessageId, Parts, PartsJson};
+pub use message::{Features, MessageId, MessageStart};
 pub use original::Everything;
 pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::Project;

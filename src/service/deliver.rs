@@ -181,12 +181,12 @@ pub async fn prepare(incoming: Incoming) -> Result<Prepared, DeliverError> {
 
 async fn encode_on_some_thread(incoming: Incoming) -> Result<Content, StoreError> {
     if incoming.raw.len() <= PARSED_IN_PLACE {
-        return encode(incoming);
+        return Ok(encode(incoming));
     }
-    on_blocking_thread(move || encode(incoming)).await?
+    on_blocking_thread(move || encode(incoming)).await
 }
 
-fn encode(incoming: Incoming) -> Result<Content, StoreError> {
+fn encode(incoming: Incoming) -> Content {
     let mut parsed = restante_mail::parse(&incoming.raw);
     if let Some(excess) = &parsed.over_budget {
         tracing::warn!(%excess, bytes = incoming.raw.len(), "a message is read only in part");

@@ -1,7 +1,6 @@
 //! Why requests of callers, SMTP clients and administrators are rejected. The HTTP and SMTP layers choose the codes.
 
 use crate::memory::NoMemory;
-use crate::model::DamagedParts;
 use crate::store::StoreError;
 use restante_delivery::Refusal;
 
@@ -62,12 +61,6 @@ pub enum ServiceError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl From<DamagedParts> for ServiceError {
-    fn from(error: DamagedParts) -> Self {
-        Self::Store(error.into())
-    }
 }
 
 impl From<DeliverError> for ServiceError {

@@ -2,7 +2,7 @@
 
 use super::{Caller, Service, ServiceError};
 use crate::memory::{Room, UNCOUNTED};
-use crate::model::{Everything, Features, FieldError, Inbox, Message, MessageId};
+use crate::model::{Everything, Features, FieldError, Inbox, MessageId, MessageStart};
 use crate::store::{Found, Pieces, Selection, StoredMessage};
 use restante_mail::working_memory;
 
@@ -67,13 +67,13 @@ impl MessageFilter {
 }
 
 impl Service {
-    /// Reads a message in one of the caller's live inboxes; of a large one, only the start of its text.
+    /// Reads a message in one of the caller's live inboxes, with the start of its text, at most `most` bytes.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
-    pub async fn message_start(&self, caller: &Caller, id: &str) -> Result<Message, ServiceError> {
+    pub async fn message_start(&self, caller: &Caller, id: &str, most: usize) -> Result<MessageStart, ServiceError> {
         let found = self.0.store.message(caller.project, parse(id)?, self.0.clock.now()).await?;
-        found.ok_or(ServiceError::MessageNotFound)?.load_start().await?.ok_or(ServiceError::MessageNotFound)
+        found.ok_or(ServiceError::MessageNotFound)?.start(most).await?.ok_or(ServiceError::MessageNotFound)
     }
 
     /// Opens a message in one of the caller's live inboxes. Its parts are read in pieces.

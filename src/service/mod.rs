@@ -52,7 +52,7 @@ use crate::memory::{Budget, Room};
 use crate::model::{Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
 
-pub use crate::store::{Found, Pieces, StoredMessage};
+pub use crate::store::{Found, PartsReader, Pieces, StoredMessage};
 pub use activity::SmtpConnection;
 pub use attempt::{Retry, write};
 pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
@@ -68,7 +68,7 @@ pub use pulse::{MINUTES, Pulse};
 pub use refusals::REFUSALS_OF_INBOX;
 pub use remedy::remedy;
 pub use retention::RetentionError;
-pub use search::{FoundMail, ListedMessage};
+pub use search::FoundMail;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;

@@ -98,11 +98,11 @@ impl Service {
         }
         let recipient = draft.to.clone();
         let (subject, composed) = self.compose(inbox, draft, parent).await?;
-        let item = NewOutgoing::delivered(
+        let item = NewOutgoing::new(
             OutgoingId::generate(),
             caller.project,
             inbox.id.clone(),
-            &recipient,
+            recipient.to_string(),
             subject,
             composed.message_id.clone(),
         );

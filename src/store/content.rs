@@ -1,13 +1,13 @@
-//! The stored form of a message: its parsed parts as JSON and its bytes as received, compressed with LZ4.
+//! A message as it is stored: its parsed parts (`parts.rs`) and its bytes as received, compressed with LZ4.
 //!
 //! The two forms have similar content, so an ordinary message is compressed as one block. A large message is stored in
 //! pieces, which are read one at a time, so that a list or a download does not need memory for all of it.
 
 use bytes::Bytes;
 
-use super::StoreError;
+use super::{StoreError, parts};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{Features, Parts, Reception};
+use crate::model::{Features, Reception};
 use restante_mail::ParsedMessage;
 
 /// Messages with at most this many bytes, both forms together, are compressed as one block.
@@ -20,7 +20,7 @@ const MOST_RATIO: usize = 255;
 /// One of the two forms of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentForm {
-    /// The parsed parts, a JSON object.
+    /// The parsed parts.
     Parsed,
     /// The bytes as received.
     Raw,
@@ -66,14 +66,11 @@ pub(super) struct Chunk {
 
 impl Content {
     /// Compresses a parsed message. This takes about a millisecond for 256 KiB.
-    ///
-    /// # Errors
-    /// [`StoreError::Json`]; the cause is never the message.
-    pub fn encode(message: ParsedMessage, sender: String, origin: Origin, raw: &[u8]) -> Result<Self, StoreError> {
+    #[must_use]
+    pub fn encode(message: ParsedMessage, sender: String, origin: Origin, raw: &[u8]) -> Self {
         let has = Features { otp: !message.otp.is_empty(), link: !message.links.is_empty() };
-        let parts = Parts { text: message.text, html: message.html, links: message.links, otp: message.otp };
         let mut parsed = Vec::with_capacity(2 * raw.len().min(ORDINARY) + 1024);
-        serde_json::to_writer(&mut parsed, &parts).map_err(StoreError::Json)?;
+        parts::encode(&message, &mut parsed);
         let (parsed_size, raw_size) = (parsed.len(), raw.len());
         let (data, chunks) = if parsed_size + raw_size <= ORDINARY {
             parsed.extend_from_slice(raw);
@@ -84,7 +81,7 @@ impl Content {
         };
         let (subject_folded, attachments) = (fold_case(&message.subject), message.attachments);
         let subject = message.subject;
-        Ok(Self { sender, subject, subject_folded, has, attachments, origin, parsed_size, raw_size, data, chunks })
+        Self { sender, subject, subject_folded, has, attachments, origin, parsed_size, raw_size, data, chunks }
     }
 }
 
@@ -230,7 +227,7 @@ mod tests {
 
     fn content(raw: &[u8]) -> Content {
         let message = ParsedMessage { text: "text".to_owned(), ..Default::default() };
-        Content::encode(message, String::new(), Origin::default(), raw).unwrap()
+        Content::encode(message, String::new(), Origin::default(), raw)
     }
 
     #[test]
@@ -240,7 +237,7 @@ mod tests {
             assert!(content.chunks.is_empty());
             assert_eq!(decode(&content.data, content.parsed_size, ContentForm::Raw).unwrap(), noise(size));
             let parsed = decode(&content.data, content.parsed_size, ContentForm::Parsed).unwrap();
-            assert_eq!(serde_json::from_slice::<Parts>(&parsed).unwrap().text, "text");
+            assert_eq!(parts::text(&parsed).unwrap(), "text");
         }
     }
 

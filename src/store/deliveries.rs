@@ -307,7 +307,7 @@ async fn change_outgoing(
         let (bytes, arrived_at) = (content.beginning()?, policy.now.to_rfc5322());
         let original = Original { subject: content.subject(), bytes: &bytes, arrived_at: &arrived_at };
         let raw = notification.compose(&original, &policy.mail_domain);
-        let item = NewOutgoing::report(
+        let item = NewOutgoing::new(
             OutgoingId(notification.id),
             notification.project,
             notification.inbox.clone(),
@@ -315,7 +315,7 @@ async fn change_outgoing(
             notification.subject(&original),
             notification.message_id(&policy.mail_domain),
         );
-        added.push(item.queued(&raw, policy.now.after(QUEUE_LIFETIME)));
+        added.push(item.as_report().queued(&raw, policy.now.after(QUEUE_LIFETIME)));
     }
     for (delivery, verdict) in deliveries.iter().zip(&decision.verdicts) {
         let Some(change) = delivery.outgoing.as_ref().filter(|_| matches!(verdict, Verdict::Accepted { .. })) else {

@@ -6,9 +6,7 @@ use super::{Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
 use crate::model::{Inbox, InboxEnd, InboxId, Latest, ProjectId, Similar, Timestamp};
 
-/// How many of the newest inboxes of the project are compared with the address.
-const INBOXES: i64 = 1_000;
-/// How many of the newest messages of the installation are examined; their inboxes are compared with the address.
+/// How many of the newest messages of the project are examined; their inboxes are compared with the address.
 const MESSAGES: i64 = 2_000;
 
 impl Store {
@@ -67,8 +65,7 @@ impl Store {
         Ok(latest.collect())
     }
 
-    /// Live inboxes of a project that received mail since `since`: of the newest inboxes, and of those with the newest
-    /// messages. Newest mail first.
+    /// Live inboxes of a project that received mail since `since`: those of its newest messages. Newest mail first.
     ///
     /// # Errors
     /// If the database fails.
@@ -78,32 +75,19 @@ impl Store {
         since: Timestamp,
         now: Timestamp,
     ) -> Result<Vec<Similar>, StoreError> {
-        const CREATED: &str = concat!(
-            "
-            SELECT i.id, i.message_count, m.received_at, i.opened_by_mail
-            FROM (SELECT * FROM inboxes WHERE project_id = $1 AND created_at >= $2
-                ORDER BY created_at DESC LIMIT $4) i
-            JOIN messages m ON m.inbox_number = i.number AND m.sequence = i.last_sequence
-            WHERE ",
-            live!("i.", "$3"),
-            " AND i.message_count > 0
-                AND m.sequence > i.emptied_sequence"
-        );
         const WITH_MAIL: &str = concat!(
             "
             SELECT i.id, MAX(i.message_count), MAX(m.received_at), MAX(i.opened_by_mail)
-            FROM (SELECT inbox_number, sequence, received_at FROM messages ORDER BY number DESC LIMIT $4) m
+            FROM (SELECT inbox_number, sequence, received_at FROM messages WHERE project_id = $1
+                ORDER BY number DESC LIMIT $4) m
             JOIN inboxes i ON i.number = m.inbox_number
             WHERE m.received_at >= $2 AND i.project_id = $1 AND ",
             live!("i.", "$3"),
-            " AND i.message_count > 0
-                AND m.sequence > i.emptied_sequence AND i.created_at < $2
+            " AND i.message_count > 0 AND m.sequence > i.emptied_sequence
             GROUP BY i.id"
         );
-        let created = self.database.query(CREATED, values![project, since, now, INBOXES]).await?;
-        let others = self.database.query(WITH_MAIL, values![project, since, now, MESSAGES]).await?;
-        let found: Result<Vec<Similar>, DatabaseError> = created.into_iter().chain(others).map(read_similar).collect();
-        let mut found = found?;
+        let found = self.database.query(WITH_MAIL, values![project, since, now, MESSAGES]).await?;
+        let mut found: Vec<Similar> = found.into_iter().map(read_similar).collect::<Result<_, _>>()?;
         found.sort_by_key(|inbox| std::cmp::Reverse(inbox.last_received_at));
         Ok(found)
     }

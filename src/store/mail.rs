@@ -4,17 +4,15 @@
 //! until it has found a page or its time is up; the caller can then continue where it stopped. The time for a page is
 //! therefore independent of the number of messages, and deliveries do not have to update a text index.
 
-use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use memchr::memmem;
-use serde::Deserialize;
 
 use super::content::{ORDINARY, decode, fold_case, on_blocking_thread};
 use super::messages::{CONTENTS_AT_ONCE, Head};
-use super::{ContentForm, Store, StoreError, StoredMessage, live};
+use super::{ContentForm, Store, StoreError, StoredMessage, live, parts};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{MailFilter, ProjectId, Timestamp};
 
@@ -45,13 +43,6 @@ struct Candidate {
     position: i64,
     head: Head,
     data: Option<Bytes>,
-}
-
-/// The text of the stored parts, without the other parts.
-#[derive(Deserialize)]
-struct TextOnly<'a> {
-    #[serde(borrow)]
-    text: Cow<'a, str>,
 }
 
 /// A SELECT of the columns of a [`Candidate`] from the next messages of a project or of an inbox; `$1` is the current
@@ -234,8 +225,7 @@ impl Candidate {
         }
         let Some(data) = self.data.as_ref().filter(|data| !data.is_empty()) else { return false };
         let Ok(parsed) = decode(data, head.parsed_size, ContentForm::Parsed) else { return false };
-        let Ok(TextOnly { text }) = serde_json::from_slice::<TextOnly<'_>>(&parsed) else { return false };
-        has(&text[..text.floor_char_boundary(TEXT_BYTES)])
+        parts::text(&parsed).is_ok_and(|text| has(&text[..text.floor_char_boundary(TEXT_BYTES)]))
     }
 }
 

@@ -8,9 +8,9 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::content::ORDINARY;
 use super::reading::Pieces;
-use super::{ContentForm, Search, Selection, Store, StoreError, live};
+use super::{ContentForm, PartsReader, Search, Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Value, values};
-use crate::model::{Features, Inbox, InboxId, Message, MessageId, PartsJson, ProjectId, Timestamp};
+use crate::model::{Features, Inbox, InboxId, MessageId, MessageStart, ProjectId, Timestamp};
 
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
@@ -40,7 +40,7 @@ pub struct StoredMessage {
     pub received_at: Timestamp,
     /// The number of its attachments, without images that its HTML shows.
     pub attachments: i64,
-    /// Its parts, a JSON object.
+    /// Its parts, for a [`PartsReader`].
     pub parts: Pieces,
 }
 
@@ -114,7 +114,7 @@ impl Store {
         if head.is_large() {
             return Ok(Some(self.pieces(&head, ContentForm::Raw)));
         }
-        Ok(self.read_form(&head, ContentForm::Raw).await?.map(|raw| Pieces::whole(self, raw)))
+        Ok(self.read_form(&head, ContentForm::Raw).await?.map(Pieces::whole))
     }
 
     /// The position of the message `id` in `inbox`; `None` if it is not there.
@@ -281,7 +281,7 @@ impl Store {
             self.pieces(&head, ContentForm::Parsed)
         } else {
             let Some(parsed) = self.read_form(&head, ContentForm::Parsed).await? else { return Ok(None) };
-            Pieces::whole(self, parsed)
+            Pieces::whole(parsed)
         };
         let Head { id, inbox_id, sequence, sender: from, subject, received_at, attachments, .. } = head;
         Ok(Some(StoredMessage { id, inbox_id, sequence, from, subject, received_at, attachments, parts }))
@@ -289,30 +289,20 @@ impl Store {
 }
 
 impl StoredMessage {
-    /// The message with all its parts; `None` if it was removed in the meantime.
+    /// The message with the start of its text, at most `most` bytes; `None` if it was removed in the meantime. Of a
+    /// large message, only the pieces with this start are read.
     ///
     /// # Errors
-    /// See [`Store::message`].
-    pub async fn load(self) -> Result<Option<Message>, StoreError> {
-        let Self { id, inbox_id, sequence, from, subject, received_at, attachments, parts } = self;
-        let Some(parsed) = parts.join().await? else { return Ok(None) };
-        let parts = PartsJson::from_stored(parsed).ok_or(StoreError::Damaged("its parts are not a JSON object"))?;
-        Ok(Some(Message { id, inbox_id, sequence, from, subject, parts, received_at, attachments }))
-    }
-}
-
-impl StoredMessage {
-    /// Like [`Self::load`], but a large message has only the start of its text and its code.
-    ///
-    /// # Errors
-    /// See [`Store::message`].
-    pub async fn load_start(mut self) -> Result<Option<Message>, StoreError> {
-        if self.parts.is_whole() {
-            return self.load().await;
-        }
-        let Some((first, last)) = self.parts.ends().await? else { return Ok(None) };
-        self.parts = self.parts.replaced(PartsJson::from_ends(&first, &last));
-        self.load().await
+    /// See [`PartsReader::open`] and [`PartsReader::text`].
+    pub async fn start(self, most: usize) -> Result<Option<MessageStart>, StoreError> {
+        let Self { id, inbox_id, from, subject, received_at, attachments, parts, .. } = self;
+        let Some(mut parts) = PartsReader::open(parts).await? else { return Ok(None) };
+        let text = match parts.start_of_text(most).await {
+            Err(StoreError::Removed) => return Ok(None),
+            text => text?,
+        };
+        let otp = parts.otp().to_owned();
+        Ok(Some(MessageStart { id, inbox_id, from, subject, text, otp, received_at, attachments }))
     }
 }
 
@@ -380,7 +370,7 @@ mod tests {
         let lifetime = std::time::Duration::from_secs(60);
         let mail_domain = crate::model::Domain::parse("restante.example.com").unwrap();
         let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project, mail_domain };
-        let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x").unwrap();
+        let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x");
         let recipients = vec![InboxId::parse("box").unwrap()];
         let request = Request { recipients, source: Source::Client { project: None, reverse_path: String::new() } };
         let batch = vec![Delivery { request, content, outgoing: None }; 1_000];

@@ -21,6 +21,7 @@ mod messages;
 mod nodes;
 mod outgoing;
 mod overview;
+mod parts;
 mod projects;
 mod pulse;
 mod queue;
@@ -38,7 +39,6 @@ mod waits;
 
 use crate::db::{Database, DatabaseError, Locks, Transaction, Value};
 pub use crate::model::Change;
-use crate::model::DamagedParts;
 
 pub(crate) use content::on_blocking_thread;
 pub use content::{Content, ContentForm, Origin};
@@ -49,6 +49,7 @@ pub use faults::RecipientFault;
 pub use mail::MailPage;
 pub use messages::{Cursor, Page, StoredMessage};
 pub use outgoing::{NewOutgoing, OUTGOING_PIECE, QUEUE_LIFETIME};
+pub use parts::PartsReader;
 pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
@@ -71,12 +72,9 @@ pub enum StoreError {
     /// A stored message cannot be decoded.
     #[error("a stored message is damaged: {0}")]
     Damaged(&'static str),
-    /// The stored parts of a message cannot be decoded.
-    #[error(transparent)]
-    DamagedParts(#[from] DamagedParts),
-    /// The parts of a message cannot be serialized as JSON.
-    #[error("cannot write the parts of a message: {0}")]
-    Json(#[source] serde_json::Error),
+    /// The parts of a stored message have a version that this program does not read.
+    #[error("a stored message has version {0}, which this program cannot read; another version of it stored it")]
+    UnknownVersion(u8),
     /// Another transaction has created an inbox since this one has read that its address is free.
     #[error("another transaction has created an inbox of this one")]
     Opened,

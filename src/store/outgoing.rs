@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::content::compress;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
-use crate::model::{EmailAddress, InboxId, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, Timestamp};
+use crate::model::{InboxId, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, Timestamp};
 
 /// Bytes in one piece of a message that waits to be sent. A worker has one piece of each attempt in memory.
 pub const OUTGOING_PIECE: usize = 64 * 1024;
@@ -61,27 +61,19 @@ struct QueuedMessage {
 }
 
 impl NewOutgoing {
-    /// An item without a stored message: it was delivered to a local inbox.
+    /// An item that was delivered to a local inbox. `recipient` is a path without angle
+    /// brackets. It can be an address that only another server has, such as `"a b"@shop.example` or `a@[192.0.2.1]`.
     #[must_use]
-    pub fn delivered(
+    pub fn new(
         id: OutgoingId,
         project: ProjectId,
         inbox: InboxId,
-        recipient: &EmailAddress,
+        recipient: String,
         subject: String,
         message_id: String,
     ) -> Self {
-        Self {
-            id,
-            project,
-            inbox,
-            domain: recipient.domain().to_string(),
-            recipient: recipient.to_string(),
-            subject,
-            message_id,
-            waiting: None,
-            is_report: false,
-        }
+        let domain = recipient.rsplit_once('@').map_or_else(String::new, |(_, domain)| domain.to_owned());
+        Self { id, project, inbox, recipient, domain, subject, message_id, waiting: None, is_report: false }
     }
 
     /// The same item, queued for the mail worker, which has until `expires_at` to send `raw`.
@@ -91,28 +83,10 @@ impl NewOutgoing {
         Self { waiting: Some(QueuedMessage { size: raw.len(), chunks, expires_at }), ..self }
     }
 
-    /// A delivery status notification to a reverse-path, which can be an address that only another server has, such as
-    /// `"a b"@shop.example` or `a@[192.0.2.1]`. It is sent with the null reverse-path, and never bounces.
+    /// The same item as a delivery status notification. It is sent with the null reverse-path, and never bounces.
     #[must_use]
-    pub fn report(
-        id: OutgoingId,
-        project: ProjectId,
-        inbox: InboxId,
-        reverse_path: String,
-        subject: String,
-        message_id: String,
-    ) -> Self {
-        Self {
-            id,
-            project,
-            inbox,
-            domain: reverse_path.rsplit_once('@').map_or_else(String::new, |(_, domain)| domain.to_owned()),
-            recipient: reverse_path,
-            subject,
-            message_id,
-            waiting: None,
-            is_report: true,
-        }
+    pub fn as_report(self) -> Self {
+        Self { is_report: true, ..self }
     }
 }
 

@@ -14,9 +14,8 @@ use crate::memory::Room;
 const PIECE_ROOM: usize = 3 * PIECE;
 
 /// One form of a message, read in pieces.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Pieces {
-    store: Store,
     /// The total number of bytes.
     size: usize,
     /// The memory reservation of the pieces.
@@ -25,12 +24,13 @@ pub struct Pieces {
 }
 
 /// The remaining content.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Rest {
     /// An ordinary message, as one piece.
     Whole(Vec<u8>),
     /// The pieces of a large message, starting with this one.
     From {
+        store: Store,
         content: i64,
         form: ContentForm,
         position: usize,
@@ -66,8 +66,8 @@ impl Store {
             ContentForm::Parsed => head.parsed_size,
             ContentForm::Raw => head.raw_size,
         };
-        let rest = Rest::From { content: head.content_number, form, position: 0 };
-        Pieces { store: self.clone(), size, room: Room::default(), rest }
+        let rest = Rest::From { store: self.clone(), content: head.content_number, form, position: 0 };
+        Pieces { size, room: Room::default(), rest }
     }
 
     /// Reads a piece of a large message, at most [`PIECE`] bytes; `None` if the message was removed in the meantime.
@@ -86,8 +86,8 @@ impl Store {
 
 impl Pieces {
     /// All pieces as one.
-    pub(super) fn whole(store: &Store, bytes: Vec<u8>) -> Self {
-        Self { store: store.clone(), size: bytes.len(), room: Room::default(), rest: Rest::Whole(bytes) }
+    pub(super) fn whole(bytes: Vec<u8>) -> Self {
+        Self { size: bytes.len(), room: Room::default(), rest: Rest::Whole(bytes) }
     }
 
     /// The total number of bytes.
@@ -108,6 +108,11 @@ impl Pieces {
         if self.is_whole() { 0 } else { PIECE_ROOM }
     }
 
+    /// The reservation.
+    pub(super) fn room(&self) -> Room {
+        self.room.clone()
+    }
+
     /// Keeps this reservation until the last piece is dropped.
     #[must_use]
     pub fn with_room(self, room: Room) -> Self {
@@ -122,51 +127,13 @@ impl Pieces {
         match std::mem::replace(&mut self.rest, Rest::Nothing) {
             Rest::Nothing => Ok(None),
             Rest::Whole(bytes) => Ok(Some(self.room.clone().hold(bytes))),
-            Rest::From { content, form, position } => {
+            Rest::From { store, content, form, position } => {
                 if position * PIECE >= self.size {
                     return Ok(None);
                 }
-                let piece = self.store.read_piece(content, form, position).await?.ok_or(StoreError::Removed)?;
-                self.rest = Rest::From { content, form, position: position + 1 };
+                let piece = store.read_piece(content, form, position).await?.ok_or(StoreError::Removed)?;
+                self.rest = Rest::From { store, content, form, position: position + 1 };
                 Ok(Some(self.room.clone().hold(piece)))
-            }
-        }
-    }
-
-    /// The first and the last pieces of a large message; `None` if it was removed in the meantime.
-    pub(super) async fn ends(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
-        let Rest::From { content, form, .. } = self.rest else { return Ok(None) };
-        let count = self.size.div_ceil(PIECE);
-        let mut last = Vec::new();
-        // The last piece may have a single byte.
-        for position in count.saturating_sub(2)..count {
-            let Some(piece) = self.store.read_piece(content, form, position).await? else { return Ok(None) };
-            last.extend_from_slice(&piece);
-        }
-        let first = self.store.read_piece(content, form, 0).await?;
-        Ok(first.map(|first| (first, last)))
-    }
-
-    /// Other content instead.
-    pub(super) fn replaced(self, bytes: Vec<u8>) -> Self {
-        Self { size: bytes.len(), rest: Rest::Whole(bytes), ..self }
-    }
-
-    /// All pieces as one; `None` if the message was removed in the meantime. The caller has memory for them.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn join(mut self) -> Result<Option<Vec<u8>>, StoreError> {
-        if let Rest::Whole(bytes) = self.rest {
-            return Ok(Some(bytes));
-        }
-        let mut whole = Vec::with_capacity(self.size);
-        loop {
-            match self.next().await {
-                Ok(Some(piece)) => whole.extend_from_slice(&piece),
-                Ok(None) => return Ok(Some(whole)),
-                Err(StoreError::Removed) => return Ok(None),
-                Err(error) => return Err(error),
             }
         }
     }

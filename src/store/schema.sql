@@ -61,7 +61,6 @@ CREATE INDEX inboxes_by_expiry ON inboxes (closed, expires_at);
 CREATE INDEX inboxes_to_sweep ON inboxes (number) WHERE swept_sequence < emptied_sequence;
 CREATE INDEX inboxes_with_retention ON inboxes (number) WHERE retention_days IS NOT NULL;
 CREATE INDEX inboxes_with_faults ON inboxes (number) WHERE faults_left IS NOT NULL;
-CREATE INDEX inboxes_by_project ON inboxes (project_id, created_at, id);
 
 -- The faults that tests have injected. An inbox uses the first one by position with uses left.
 CREATE TABLE faults (
@@ -103,7 +102,7 @@ CREATE TABLE contents (
     data {bytes} NOT NULL
 );
 
--- The parsed parts (form 0) and the bytes (form 1) of a large message, compressed in pieces.
+-- The parsed parts (form 0, store/parts.rs) and the bytes (form 1) of a large message, compressed in pieces.
 CREATE TABLE chunks (
     number {numbered},
     content_number BIGINT NOT NULL,
@@ -124,7 +123,7 @@ CREATE TABLE messages (
     content_number BIGINT,
     -- Whether the message had several recipients, so that other messages may have the same content.
     is_shared BIGINT NOT NULL,
-    -- The sizes in bytes of the parsed parts, as JSON, and of the message as received.
+    -- The sizes in bytes of the parsed parts, in their stored form, and of the message as received.
     parsed_size BIGINT NOT NULL,
     raw_size BIGINT NOT NULL,
     received_at BIGINT NOT NULL,

@@ -54,11 +54,11 @@ async fn fill_queue(data_dir: &Path, messages: usize) {
     for number in 0..messages {
         let recipient = EmailAddress::parse(&format!("a@d{number}.example")).unwrap();
         let (inbox, subject) = (InboxId::parse("sender").unwrap(), "Large".to_owned());
-        let item = NewOutgoing::delivered(
+        let item = NewOutgoing::new(
             OutgoingId::generate(),
             project,
             inbox,
-            &recipient,
+            recipient.to_string(),
             subject,
             format!("<{number}@a>"),
         );

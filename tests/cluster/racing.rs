@@ -47,7 +47,7 @@ async fn mail_that_races_with_a_deletion_is_kept_or_deleted_with_any_clocks() {
 
 async fn deliver(store: &Store, project: ProjectId, inbox: &InboxId, subject: &str, now: Timestamp) {
     let raw = format!("Subject: {subject}\r\n\r\ntext\r\n").into_bytes();
-    let content = Content::encode(restante_mail::parse(&raw), String::new(), Origin::default(), &raw).unwrap();
+    let content = Content::encode(restante_mail::parse(&raw), String::new(), Origin::default(), &raw);
     let source = Source::Client { project: None, reverse_path: String::new() };
     let request = Request { recipients: vec![inbox.clone()], source };
     let delivery = Delivery { request, content, outgoing: None };

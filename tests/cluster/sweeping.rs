@@ -46,7 +46,7 @@ async fn fill(store: &Store) {
     let inbox = Inbox { id: id.clone(), project, kind: InboxKind::Temporary, created_at: START, expires_at };
     assert!(store.create_inbox(&inbox).await.unwrap());
     let raw = b"Subject: Hello\r\n\r\nHello\r\n";
-    let content = Content::encode(restante_mail::parse(raw), String::new(), Origin::default(), raw).unwrap();
+    let content = Content::encode(restante_mail::parse(raw), String::new(), Origin::default(), raw);
     let source = Source::Client { project: None, reverse_path: String::new() };
     let delivery = Delivery { request: Request { recipients: vec![id], source }, content, outgoing: None };
     let mail_domain = Domain::parse("restante.example.com").unwrap();

@@ -77,3 +77,33 @@ async fn an_id_that_names_no_message_of_this_key_is_not_found(engine: Engine) {
     let owners = api.call_with(&api.other_key, "GET", &format!("/v1/messages/{theirs}"), "").await;
     assert_eq!(owners.text("id"), theirs);
 }
+
+/// A message with many links and every character that JSON escapes, or that has several bytes.
+fn special(lines: usize) -> String {
+    let control: String = (1..32).filter(|byte| !b"\r\n".contains(byte)).map(char::from).collect();
+    let text = format!("é\"\\/😀\u{7f}{control}\r\n").repeat(lines);
+    let html: String = (0..lines).map(|line| format!("<a href=\"https://a.example/{line}?é\">\\😀</a>\r\n")).collect();
+    let part = |subtype: &str, body: &str| {
+        format!("--b\r\nContent-Type: text/{subtype}; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n{body}")
+    };
+    let head = "From: a@example.com\r\nSubject: \"text\":\"\",\"html\":\"\",\"links\":[]\r\nMIME-Version: 1.0\r\n\
+                Content-Type: multipart/alternative; boundary=b\r\n\r\n";
+    format!("{head}{}{}--b--\r\n", part("plain", &text), part("html", &html))
+}
+
+#[testkit::each_engine]
+async fn a_message_written_in_portions_is_the_json_of_its_type(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let mut messages = Vec::new();
+    for lines in [0, 1, 300, 2_000, 9_000] {
+        let id = api.deliver_raw(&inbox, &special(lines)).await;
+        let shown = api.get(&format!("/v1/messages/{id}")).await.body;
+        let message: restante_api::Message = serde_json::from_str(&shown).unwrap();
+        assert!(serde_json::to_string(&message).unwrap() == shown, "{lines}");
+        assert_eq!((message.text.lines().count(), message.links.len()), (lines, lines));
+        messages.insert(0, message);
+    }
+    let listed = api.get(&format!("/v1/inboxes/{inbox}/messages")).await.body;
+    assert!(listed == serde_json::to_string(&restante_api::MessageList { messages }).unwrap());
+}

@@ -30,8 +30,8 @@ async fn the_reply_names_the_stored_message() {
     let reply = server.greeted().await.message(&["a@restante.example.com"], "").await;
     let id = reply.trim_end().rsplit(' ').next().unwrap();
     let caller = server.service.authenticate(restante_dialogs::API_KEY).await.unwrap().unwrap();
-    let message = server.service.message_start(&caller, id).await.unwrap();
-    assert_eq!(message.inbox_id.as_str(), "a");
+    let message = server.service.find_message(&caller, id).await.unwrap();
+    assert_eq!(message.inbox_id().as_str(), "a");
 }
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn an_inbox_named_twice_gets_one_message() {
     let server = Server::start().await;
     let recipients = [
         "twice@restante.example.com",
-        "TWICE@Restante.TEST",
+        "TWICE@Restante.Example.COM",
         "other@restante.example.com",
         "twice@restante.example.com",
     ];

@@ -137,8 +137,8 @@ impl Server {
         let mut raw = Vec::new();
         while let Some(page) = pages.next_page().await.unwrap() {
             for message in page {
-                let pieces = self.store.raw_pieces(caller.project, message.id, self.clock.now()).await.unwrap();
-                raw.push(pieces.unwrap().join().await.unwrap().unwrap());
+                let (whole, _room) = self.service.whole_message(&caller, &message.id.to_string()).await.unwrap();
+                raw.push(whole.raw);
             }
         }
         raw.reverse();

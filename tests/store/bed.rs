@@ -152,8 +152,12 @@ impl Bed {
 
     /// The bytes of a message as received, if `project` owns it.
     pub async fn raw(&self, project: ProjectId, message: MessageId) -> Option<Vec<u8>> {
-        let pieces = self.store.raw_pieces(project, message, START).await.unwrap()?;
-        Some(pieces.join().await.unwrap().unwrap())
+        let mut pieces = self.store.raw_pieces(project, message, START).await.unwrap()?;
+        let mut raw = Vec::new();
+        while let Some(piece) = pieces.next().await.unwrap() {
+            raw.extend_from_slice(&piece);
+        }
+        Some(raw)
     }
 
     /// The subjects in a live inbox, the oldest first.
@@ -204,7 +208,7 @@ pub fn own(lease: Option<OutgoingId>, mut delivery: Delivery) -> Delivery {
 }
 
 pub fn content(raw: &[u8]) -> Content {
-    Content::encode(restante_mail::parse(raw), SENDER.to_owned(), Origin::default(), raw).unwrap()
+    Content::encode(restante_mail::parse(raw), SENDER.to_owned(), Origin::default(), raw)
 }
 
 async fn open(url: &DatabaseUrl) -> Store {

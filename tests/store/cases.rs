@@ -90,7 +90,7 @@ impl<'a> Database<'a> {
             MailFrom::Service { report: false } => {
                 let to = EmailAddress::parse("a@restante.example.com").unwrap();
                 let (item, project) = (OutgoingId::generate(), self.bed.default_project);
-                let sent = NewOutgoing::delivered(item, project, id("sender"), &to, String::new(), String::new());
+                let sent = NewOutgoing::new(item, project, id("sender"), to.to_string(), String::new(), String::new());
                 Delivery { outgoing: Some(OutgoingChange::Add(sent)), ..own(None, plain) }
             }
             MailFrom::Service { report: true } => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use restante::model::{Inbox, MessageId};
 use restante::service::{Retry, write};
-use restante::store::{Cursor, Delivery, Policy, Rubbish, Search, Selection};
+use restante::store::{Cursor, Delivery, PartsReader, Policy, Rubbish, Search, Selection};
 
 use super::bed::{Bed, HOUR, START, content, delivery, id};
 
@@ -14,13 +14,14 @@ async fn a_message_comes_back_whole(bed: Bed) {
     let whole = Delivery { content: content(raw), ..delivery(&["box"], "") };
     let outcome = bed.store(&[whole], START).await[0][0];
     let message = bed.store.message(bed.default_project, outcome, START).await.unwrap().unwrap();
-    let message = message.load().await.unwrap().unwrap();
     let parsed = restante_mail::parse(raw);
     assert_eq!((message.id, message.inbox_id.clone(), message.sequence), (outcome, id("box"), 1));
     assert_eq!((message.from.as_str(), message.subject.as_str()), ("sender@else.example", "Whole"));
-    let parts = message.parts.read().unwrap();
-    assert_eq!((parts.text, parts.html), (parsed.text, parsed.html));
-    assert_eq!((parts.links, parts.otp, message.received_at), (parsed.links, parsed.otp, START));
+    let mut parts = PartsReader::open(message.parts).await.unwrap().unwrap();
+    assert_eq!((parts.otp(), message.received_at), (parsed.otp.as_str(), START));
+    assert_eq!(parts.text(100).await.unwrap().unwrap(), parsed.text.as_bytes());
+    assert_eq!((parts.text(100).await.unwrap(), parts.html(100).await.unwrap()), (None, None));
+    assert_eq!(parts.link().await.unwrap().as_ref(), parsed.links.first());
     assert_eq!(bed.raw(bed.default_project, outcome).await.unwrap(), raw);
     let other = bed.project("other").await;
     assert_eq!(bed.raw(other, outcome).await, None);

@@ -13,11 +13,11 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 pub async fn queue(bed: &Bed, recipient: &str) -> OutgoingId {
     let recipient = EmailAddress::parse(recipient).unwrap();
-    let item = NewOutgoing::delivered(
+    let item = NewOutgoing::new(
         OutgoingId::generate(),
         bed.default_project,
         id("a"),
-        &recipient,
+        recipient.to_string(),
         "Hello".into(),
         "<1@b>".into(),
     );
@@ -184,8 +184,14 @@ async fn a_deleted_project_takes_its_queue_along(bed: Bed) {
     let project = bed.project("shop").await;
     let worker = WorkerId::generate();
     let recipient = EmailAddress::parse("a@b.example").unwrap();
-    let item =
-        NewOutgoing::delivered(OutgoingId::generate(), project, id("a"), &recipient, "Hello".into(), "<1@b>".into());
+    let item = NewOutgoing::new(
+        OutgoingId::generate(),
+        project,
+        id("a"),
+        recipient.to_string(),
+        "Hello".into(),
+        "<1@b>".into(),
+    );
     let item = item.queued(b"", START.after(HOUR));
     bed.store.add_outgoing(&item, START).await.unwrap();
     assert_eq!(claim(&bed.store, worker, item.id, START).await.len(), 1);

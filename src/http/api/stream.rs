@@ -1,82 +1,173 @@
 //! Messages as JSON, single or in a list, written while they are read. Only one page of small messages, or one piece of
 //! a large one, is in memory.
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use futures_util::TryStreamExt;
-use futures_util::stream;
-use serde::Serialize;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use restante_api::Message;
+use serde::ser::Error as _;
 
 use crate::http::error::Error;
 use crate::http::request_id::RequestId;
 use crate::http::response::JSON;
+use crate::memory::Room;
 use crate::model::Domain;
-use crate::service::{MessagePages, Pieces, StoreError, StoredMessage};
+use crate::service::{MessagePages, PartsReader, ServiceError, StoredMessage};
 
-/// Ends a MessageList.
-const CLOSING: &[u8] = b"]}";
+/// A chunk of a response is sent when it has at least this many bytes.
+const CHUNK: usize = 64 * 1024;
+/// Bytes of a text that are read at once. A byte takes up to six in JSON.
+const PORTION: usize = CHUNK / 6;
+/// The members of a message that are written while they are read, if they are empty.
+const PARTS: &str = r#""text":"","html":"","links":[]"#;
 
-/// The fields of a message in the API before its parts.
-#[derive(Serialize)]
-struct MessageFields<'a> {
-    id: String,
-    inbox_id: &'a str,
-    from: &'a str,
-    to: String,
-    subject: &'a str,
+/// JSON that is written in portions, while it is read.
+trait Json: Send + Sized + 'static {
+    /// Writes the next portion; `false` after the last.
+    fn write(&mut self, chunk: &mut Vec<u8>) -> impl Future<Output = Result<bool, Error>> + Send;
+
+    /// The reservation for what is written.
+    fn room(&self) -> Room;
+
+    /// Fills a chunk; `false` if the JSON ends in it.
+    fn fill(&mut self, chunk: &mut Vec<u8>) -> impl Future<Output = Result<bool, Error>> + Send {
+        async {
+            while chunk.len() < CHUNK {
+                if !self.write(chunk).await? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+    }
+
+    /// The first chunk and the rest, which is read when it is sent.
+    fn body(self, first: Vec<u8>, request_id: RequestId) -> Body {
+        let room = self.room();
+        let rest = stream::try_unfold(self, async |mut json| {
+            let mut chunk = Vec::new();
+            json.fill(&mut chunk).await?;
+            Ok::<_, Error>(Some(chunk).filter(|chunk| !chunk.is_empty()).map(|chunk| (chunk, json)))
+        });
+        let chunks = stream::iter([Ok(first)]).chain(rest).map_ok(move |chunk| room.clone().hold(chunk));
+        Body::from_stream(chunks.inspect_err(move |error| request_id.log_failure(error)))
+    }
 }
 
-/// A message that is being sent: its parts, without their braces, between the other fields.
+/// A message that is being written.
+#[derive(Clone)]
 struct MessageJson {
-    head: Vec<u8>,
-    parts: Members,
-    tail: Vec<u8>,
+    part: Part,
+    parts: PartsReader,
+    /// What follows the parts.
+    tail: String,
 }
 
-/// The members of a stored JSON object.
-struct Members {
-    pieces: Pieces,
-    size: usize,
-    sent: usize,
+/// What is written next.
+#[derive(Clone, Copy)]
+enum Part {
+    Text,
+    Html,
+    /// A link after this separator.
+    Link(&'static str),
+    End,
 }
 
 impl MessageJson {
-    fn new(message: StoredMessage, mail_domain: &Domain) -> Result<Self, Error> {
-        let fields = MessageFields {
+    /// Writes what precedes the parts; `None` if the message was removed in the meantime.
+    async fn start(message: StoredMessage, domain: &Domain, chunk: &mut Vec<u8>) -> Result<Option<Self>, Error> {
+        let Some(parts) = PartsReader::open(message.parts).await? else { return Ok(None) };
+        let without_parts = Message {
             id: message.id.to_string(),
-            inbox_id: message.inbox_id.as_str(),
-            from: &message.from,
-            to: message.inbox_id.at(mail_domain),
-            subject: &message.subject,
+            to: message.inbox_id.at(domain),
+            inbox_id: message.inbox_id.to_string(),
+            from: message.from,
+            subject: message.subject,
+            text: String::new(),
+            html: String::new(),
+            links: Vec::new(),
+            otp: parts.otp().to_owned(),
+            received_at: message.received_at.to_string(),
         };
-        let mut head = serde_json::to_vec(&fields)?;
-        // The members that follow belong to the same object.
-        head.pop();
-        head.push(b',');
-        let mut tail = b",\"received_at\":".to_vec();
-        serde_json::to_writer(&mut tail, &message.received_at)?;
-        tail.push(b'}');
-        let size = message.parts.size();
-        Ok(Self { head, parts: Members { pieces: message.parts, size, sent: 0 }, tail })
+        let json = serde_json::to_string(&without_parts)?;
+        // In a string, the quotes would be escaped.
+        let (head, tail) =
+            json.split_once(PARTS).ok_or_else(|| serde_json::Error::custom("a message has other members"))?;
+        chunk.extend_from_slice(head.as_bytes());
+        chunk.extend_from_slice(br#""text":""#);
+        Ok(Some(Self { part: Part::Text, parts, tail: tail.to_owned() }))
     }
 
-    fn size(&self) -> usize {
-        self.head.len() + self.parts.size.saturating_sub(2) + self.tail.len()
+    /// The bytes of the JSON that is not written yet. This reads the rest of the message once more.
+    async fn remaining(&self) -> Result<usize, Error> {
+        let (mut copy, mut chunk, mut bytes) = (self.clone(), Vec::new(), 0);
+        while copy.write(&mut chunk).await? {
+            bytes += chunk.len();
+            chunk.clear();
+        }
+        Ok(bytes)
+    }
+
+    fn enter(&mut self, part: Part, between: &str, chunk: &mut Vec<u8>) {
+        self.part = part;
+        chunk.extend_from_slice(between.as_bytes());
     }
 }
 
-impl Members {
-    /// The next piece without the braces of the object.
-    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
-        let Some(piece) = self.pieces.next().await? else { return Ok(None) };
-        let (starts, ends) = (self.sent == 0, self.sent + piece.len() >= self.size);
-        self.sent += piece.len();
-        let is_object = (!starts || piece.starts_with(b"{")) && (!ends || piece.ends_with(b"}"));
-        if !is_object || self.size <= 2 {
-            return Err(Error::from(StoreError::Damaged("its parts are not a JSON object")));
+impl Json for MessageJson {
+    async fn write(&mut self, chunk: &mut Vec<u8>) -> Result<bool, Error> {
+        match self.part {
+            Part::Text => match self.parts.text(PORTION).await? {
+                Some(text) => escape(&text, chunk),
+                None => self.enter(Part::Html, r#"","html":""#, chunk),
+            },
+            Part::Html => match self.parts.html(PORTION).await? {
+                Some(html) => escape(&html, chunk),
+                None => self.enter(Part::Link(""), r#"","links":["#, chunk),
+            },
+            Part::Link(separator) => match self.parts.link().await? {
+                Some(link) => {
+                    self.enter(Part::Link(","), separator, chunk);
+                    serde_json::to_writer(chunk, &link)?;
+                }
+                None => {
+                    self.enter(Part::End, "]", chunk);
+                    chunk.extend_from_slice(self.tail.as_bytes());
+                }
+            },
+            Part::End => return Ok(false),
         }
-        Ok(Some(piece.slice(usize::from(starts)..piece.len() - usize::from(ends))))
+        Ok(true)
+    }
+
+    fn room(&self) -> Room {
+        self.parts.room()
+    }
+}
+
+/// Writes a part of a string as JSON. A character may be split.
+fn escape(text: &[u8], json: &mut Vec<u8>) {
+    let is_special = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\');
+    for run in text.split_inclusive(is_special) {
+        let Some((special, plain)) = run.split_last().filter(|(last, _)| is_special(last)) else {
+            json.extend_from_slice(run);
+            continue;
+        };
+        json.extend_from_slice(plain);
+        let letter = match special {
+            b'"' | b'\\' => *special,
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0x08 => b'b',
+            0x0c => b'f',
+            _ => {
+                json.extend_from_slice(format!("\\u{special:04x}").as_bytes());
+                continue;
+            }
+        };
+        json.extend_from_slice(&[b'\\', letter]);
     }
 }
 
@@ -86,116 +177,73 @@ pub(super) async fn message(
     mail_domain: &Domain,
     request_id: RequestId,
 ) -> Result<Response, Error> {
-    let is_whole = message.parts.is_whole();
-    let mut json = MessageJson::new(message, mail_domain)?;
-    let size = json.size();
-    if is_whole {
-        let mut body = json.head;
-        while let Some(piece) = json.parts.next().await? {
-            body.extend_from_slice(&piece);
-        }
-        body.extend_from_slice(&json.tail);
-        return Ok(([(CONTENT_TYPE, JSON)], body).into_response());
+    let mut chunk = Vec::new();
+    let json = MessageJson::start(message, mail_domain, &mut chunk).await?;
+    let mut json = json.ok_or(ServiceError::MessageNotFound)?;
+    if !json.fill(&mut chunk).await? {
+        return Ok(([(CONTENT_TYPE, JSON)], chunk).into_response());
     }
-    let steps = stream::try_unfold(Some(json), async |json| {
-        let Some(mut json) = json else { return Ok(None) };
-        if !json.head.is_empty() {
-            let head = Bytes::from(std::mem::take(&mut json.head));
-            return Ok(Some((head, Some(json))));
-        }
-        match json.parts.next().await? {
-            Some(piece) => Ok::<_, Error>(Some((piece, Some(json)))),
-            None => Ok(Some((Bytes::from(json.tail), None))),
-        }
-    });
-    let body = Body::from_stream(steps.inspect_err(move |error| request_id.log_failure(error)));
-    Ok(([(CONTENT_TYPE, JSON.to_owned()), (CONTENT_LENGTH, size.to_string())], body).into_response())
+    let size = chunk.len() + json.remaining().await?;
+    let headers = [(CONTENT_TYPE, JSON.to_owned()), (CONTENT_LENGTH, size.to_string())];
+    Ok((headers, json.body(chunk, request_id)).into_response())
 }
 
-/// A list that is being sent.
-struct List {
+/// A list that is being written.
+struct ListJson {
     pages: MessagePages,
     mail_domain: Domain,
     page: std::vec::IntoIter<StoredMessage>,
-    /// A large message that is being sent.
-    large: Option<(Members, Vec<u8>)>,
-    sent_any: bool,
+    /// The message that is being written.
+    message: Option<MessageJson>,
+    /// What precedes the next message.
+    separator: &'static str,
     is_over: bool,
 }
 
-/// A MessageList as a response. Its first page decides the status: a later failure can only cut off the response.
+/// A MessageList as a response. Its first chunk decides the status: a later failure can only cut off the response.
 pub(super) async fn list(
     mut pages: MessagePages,
     mail_domain: &Domain,
     request_id: RequestId,
 ) -> Result<Response, Error> {
-    let first = pages.next_page().await?.unwrap_or_default();
-    let mut list = List {
-        pages,
-        mail_domain: mail_domain.clone(),
-        page: first.into_iter(),
-        large: None,
-        sent_any: false,
-        is_over: false,
-    };
-    let opening = list.next().await?.unwrap_or_default();
-    if list.is_over {
-        return Ok(([(CONTENT_TYPE, JSON)], opening).into_response());
+    let page = pages.next_page().await?.unwrap_or_default().into_iter();
+    let (mail_domain, is_one_page) = (mail_domain.clone(), pages.are_over());
+    let mut list = ListJson { pages, mail_domain, page, message: None, separator: "", is_over: false };
+    let mut chunk = br#"{"messages":["#.to_vec();
+    if !list.fill(&mut chunk).await? && is_one_page {
+        return Ok(([(CONTENT_TYPE, JSON)], chunk).into_response());
     }
-    let rest = stream::try_unfold(list, async |mut list| Ok::<_, Error>(list.next().await?.map(|chunk| (chunk, list))));
-    let opening = stream::iter([Ok(opening)]);
-    let body = futures_util::StreamExt::chain(opening, rest);
-    let body = Body::from_stream(body.inspect_err(move |error| request_id.log_failure(error)));
-    Ok(([(CONTENT_TYPE, JSON)], body).into_response())
+    Ok(([(CONTENT_TYPE, JSON)], list.body(chunk, request_id)).into_response())
 }
 
-impl List {
-    /// The next part of the response; `None` after the last.
-    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+impl Json for ListJson {
+    async fn write(&mut self, chunk: &mut Vec<u8>) -> Result<bool, Error> {
         if self.is_over {
-            return Ok(None);
+            return Ok(false);
         }
-        let mut chunk = Vec::new();
-        if let Some((members, tail)) = &mut self.large {
-            if let Some(piece) = members.next().await? {
-                return Ok(Some(piece));
+        if let Some(message) = &mut self.message {
+            if !message.write(chunk).await? {
+                self.message = None;
             }
-            chunk.append(tail);
-            self.large = None;
-        } else if !self.sent_any {
-            chunk.extend_from_slice(b"{\"messages\":[");
+            return Ok(true);
         }
-        if self.page.as_slice().is_empty()
-            && let Some(page) = self.pages.next_page().await?
-        {
-            self.page = page.into_iter();
-        }
-        self.write_page(&mut chunk).await?;
-        if self.large.is_none() && self.page.as_slice().is_empty() && self.pages.are_over() {
-            chunk.extend_from_slice(CLOSING);
+        if let Some(message) = self.page.next() {
+            let mut start = self.separator.into();
+            self.message = MessageJson::start(message, &self.mail_domain, &mut start).await?;
+            if self.message.is_some() {
+                chunk.append(&mut start);
+                self.separator = ",";
+            }
+        } else if self.pages.are_over() {
+            chunk.extend_from_slice(b"]}");
             self.is_over = true;
+        } else {
+            self.page = self.pages.next_page().await?.unwrap_or_default().into_iter();
         }
-        Ok(Some(self.pages.room().hold(chunk)))
+        Ok(true)
     }
 
-    /// Writes the rest of the page up to the head of its next large message.
-    async fn write_page(&mut self, chunk: &mut Vec<u8>) -> Result<(), Error> {
-        for message in self.page.by_ref() {
-            if std::mem::replace(&mut self.sent_any, true) {
-                chunk.push(b',');
-            }
-            let is_whole = message.parts.is_whole();
-            let mut json = MessageJson::new(message, &self.mail_domain)?;
-            chunk.append(&mut json.head);
-            if !is_whole {
-                self.large = Some((json.parts, json.tail));
-                break;
-            }
-            while let Some(piece) = json.parts.next().await? {
-                chunk.extend_from_slice(&piece);
-            }
-            chunk.append(&mut json.tail);
-        }
-        Ok(())
+    fn room(&self) -> Room {
+        self.pages.room()
     }
 }

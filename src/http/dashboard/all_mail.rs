@@ -16,8 +16,7 @@ use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Domain, MailFilter, Timestamp, Watched};
-use crate::service::ListedMessage;
+use crate::model::{Domain, MailFilter, MessageStart, Timestamp, Watched};
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -117,7 +116,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     Ok(html(&AllMailPage { shell, base, filters, rows, more, progress })?)
 }
 
-fn row(message: ListedMessage, page: &ProjectPage, mail_domain: &Domain, now: Timestamp) -> MailRow {
+fn row(message: MessageStart, page: &ProjectPage, mail_domain: &Domain, now: Timestamp) -> MailRow {
     let inbox = path_segment(message.inbox_id.as_str());
     MailRow {
         url: page.path(&format!("/inboxes/{inbox}/messages/{}", message.id)),

@@ -12,8 +12,8 @@ use super::visit::{Form, InboxPage};
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Message, OutgoingId};
-use crate::service::{Draft, ServiceError};
+use crate::model::{MessageStart, OutgoingId};
+use crate::service::Draft;
 
 /// Lines of a message that a reply quotes, and their bytes.
 const QUOTED_LINES: usize = 200;
@@ -42,7 +42,7 @@ struct Fields {
 
 pub(super) async fn show(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, PageError> {
     let fields = match query.first("reply") {
-        Some(id) => Fields::reply_to(&app.service.message_start(&page.of.caller(), &id).await?)?,
+        Some(id) => Fields::reply_to(app.service.message_start(&page.of.caller(), &id, QUOTED_BYTES).await?),
         None => Fields::default(),
     };
     Ok(html(&compose_page(&app, &page, fields))?)
@@ -75,17 +75,17 @@ impl Fields {
         Self { to: field("to"), subject: field("subject"), text: field("text"), reply }
     }
 
-    fn reply_to(message: &Message) -> Result<Self, Error> {
+    fn reply_to(message: MessageStart) -> Self {
         let is_reply = message.subject.get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case("re:"));
-        let subject = if is_reply { message.subject.clone() } else { format!("Re: {}", message.subject) };
-        let text = quoted(&message.from, &message.parts.read().map_err(ServiceError::from)?.text);
-        Ok(Self { to: message.from.clone(), subject, text, reply: Some(message.id.to_string()) })
+        let subject = if is_reply { message.subject } else { format!("Re: {}", message.subject) };
+        let text = quoted(&message.from, &message.text);
+        Self { to: message.from, subject, text, reply: Some(message.id.to_string()) }
     }
 }
 
 /// The quoted text of a message for a reply (RFC 3676, section 4.5), with empty lines above for the answer.
 fn quoted(from: &str, text: &str) -> String {
-    let lines = text[..text.floor_char_boundary(QUOTED_BYTES)].lines().take(QUOTED_LINES);
+    let lines = text.lines().take(QUOTED_LINES);
     let quote: String =
         lines.map(|line| format!(">{}{line}\n", if line.starts_with('>') { "" } else { " " })).collect();
     if quote.is_empty() { quote } else { format!("\n\n{from} wrote:\n{quote}") }

@@ -20,8 +20,8 @@ use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{InboxKind, MailFilter, Timestamp};
-use crate::service::{Found, ListedMessage};
+use crate::model::{InboxKind, MailFilter, MessageStart, Timestamp};
+use crate::service::Found;
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -117,7 +117,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     let open_id = open.as_ref().map(Found::id);
     // The next message is shown in the same tab.
     let tab = query.first("tab");
-    let row = |message: ListedMessage| {
+    let row = |message: MessageStart| {
         let is_open = open_id == Some(message.id);
         row(message, &base, search.as_deref(), tab.as_deref(), is_open, now)
     };
@@ -175,7 +175,7 @@ pub(super) fn snippet(text: &str) -> String {
 }
 
 fn row(
-    message: ListedMessage,
+    message: MessageStart,
     base: &str,
     search: Option<&str>,
     tab: Option<&str>,
