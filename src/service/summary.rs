@@ -36,8 +36,8 @@ impl Facts<'_> {
             .or_else(|| self.refusal())
             .or_else(|| self.neighbour())
             .or_else(|| self.failed_session())
-            .or_else(|| self.other_mail())
             .or_else(|| self.session_without_mail())
+            .or_else(|| self.other_mail())
             .unwrap_or_else(|| self.silence())
     }
 
@@ -112,15 +112,20 @@ impl Facts<'_> {
 
     /// A session without mail and without an error, if there was no mail at all.
     fn session_without_mail(&self) -> Option<String> {
+        let was_mail = self.watched.used.last_message_at.is_some_and(|at| at >= self.inbox.created_at);
+        let was_rejected = self.last_refusal.is_some_and(|refused| !refused.recipient.is_empty());
         let is_idle = |refused: &&RefusedMail| matches!(refused.reason, RefusalReason::Session(_));
-        Some(self.session(self.refused.iter().find(is_idle)?))
+        let session = self.refused.iter().find(is_idle).filter(|_| !was_mail && !was_rejected)?;
+        Some(self.session(session))
     }
 
     fn session(&self, refused: &RefusedMail) -> String {
         let RefusedMail { reply, refused_at, .. } = refused;
         let (client, ago, address) = (refused.client(), self.ago(*refused_at), &self.address);
         let remedy = remedy(refused, self.mail_domain);
-        format!("Nothing was sent to {address}, but {ago} ago a session of {client} failed: {reply}. {remedy}")
+        format!(
+            "Nothing was sent to {address}, but {ago} ago a session of {client} ended without mail: {reply}. {remedy}"
+        )
     }
 
     fn other_mail(&self) -> Option<String> {
