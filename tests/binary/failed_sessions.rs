@@ -69,14 +69,9 @@ impl Bed {
     /// Runs a mailer that fails, and compares the explanation, the log and the metrics.
     fn explains(&self, mailer: &mut Command, kind: &str, parts: &[&str]) {
         let inbox = self.server.run_cli(&self.key, ["inbox", "create"]);
-        let ran = mailer.output().unwrap();
+        mailer.output().unwrap();
         let explained = || self.server.run_cli(&self.key, ["explain", &inbox]);
-        eventually(kind, || {
-            parts.iter().all(|part| explained().contains(part)) || {
-                eprintln!("{kind}: {}\n{ran:?}", explained());
-                false
-            }
-        });
+        eventually(&format!("{kind}: {parts:?}"), || parts.iter().all(|part| explained().contains(part)));
         until_shown(&self.server, &format!("restante_smtp_failed_sessions_total{{kind=\"{kind}\"}} 1"));
         let log = fs::read_to_string(self.directory.path().join("log")).unwrap();
         assert!(log.contains(kind) && !log.contains("secret-word") && !explained().contains("secret-word"), "{log}");
