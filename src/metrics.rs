@@ -42,7 +42,8 @@ metrics! {
     MESSAGE_BYTES: Counter, "restante_smtp_message_bytes_total", "Bytes of the messages that were stored";
     FAILED_SESSIONS: Counter, "restante_smtp_failed_sessions_total",
         "SMTP sessions that ended before MAIL, by kind: unknown_authority, certificate_rejected, no_common_tls, \
-         handshake_failed, left_in_handshake and left_after_handshake (the client possibly rejected the certificate), tls_without_starttls, \
+         handshake_failed, left_in_handshake and left_after_handshake (the client possibly rejected the \
+         certificate), tls_without_starttls, \
          auth_not_offered, starttls_not_offered, neither_offered, rejected, no_mail or no_command";
     REFUSALS: Counter, "restante_smtp_refusals_total",
         "Senders, recipients and messages that were rejected, by reason";

@@ -58,7 +58,8 @@ fn of_session(failure: SessionFailure) -> &'static str {
         SessionFailure::StartTlsNotOffered => {
             "STARTTLS is off on this server. Do not require it in the mailer: Nodemailer `requireTLS: false`, Django \
              `EMAIL_USE_TLS = False`, JavaMail and Spring `mail.smtp.starttls.required=false`, Rails \
-             `enable_starttls: false`, smtplib without `starttls()`, Go without `PlainAuth`; or start the server with `--smtp-starttls on`."
+             `enable_starttls: false`, smtplib without `starttls()`, Go without `PlainAuth`; or start the server with \
+             `--smtp-starttls on`."
         }
         SessionFailure::NeitherOffered => {
             "A mailer with a user name and a password needs AUTH: set `--smtp-plaintext-auth`, or configure neither. \
