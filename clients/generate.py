@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TYPESCRIPT = ROOT / "clients/typescript/src/wire.ts"
 PYTHON = ROOT / "clients/python/src/restante/_wire.py"
+GO = ROOT / "clients/go/restante/wire.go"
 WIDTH = 120
 NOTE = "Written by clients/generate.py."
 
@@ -20,6 +21,11 @@ TYPES = [
     "Similar", "SmtpUse", "Explanation",
 ]  # fmt: skip
 TYPESCRIPT_NAMES = {"Inbox": "InboxFields", "Message": "MessageFields", "SendAccepted": "Sent"}
+GO_NAMES = {
+    "Inbox": "InboxFields", "Message": "MessageFields", "MessageDetails": "Details", "Otp": "OTP",
+    "SendAccepted": "Sent", "SmtpUse": "SMTPUse",
+}  # fmt: skip
+GO_WORDS = {"id": "ID", "url": "URL", "urls": "URLs", "otp": "OTP", "html": "HTML", "tls": "TLS", "smtp": "SMTP"}
 PYTHON_NAMES = {"Inbox": "InboxData", "Message": "MessageFields", "MessageDetails": "Details", "SendAccepted": "Sent"}
 
 
@@ -158,11 +164,55 @@ def python(schemas):
     return "\n".join(lines) + "\n"
 
 
+def go_name(name):
+    return "".join(GO_WORDS.get(word, word.capitalize()) for word in name.split("_"))
+
+
+def go_type(field, required):
+    """A pointer for what may be null or absent, except a text, which is then empty, and a number that is not sent."""
+    field, null = parts(field)
+    if "$ref" in field:
+        name = field["$ref"].rsplit("/", 1)[1]
+        kind = GO_NAMES.get(name, name)
+    elif kind_of(field) == "array":
+        return f"[]{go_type(field['items'], True)}"
+    elif field.get("format") == "date-time":
+        kind = "time.Time"
+    else:
+        kind = {"integer": "int", "string": "string", "boolean": "bool", None: "string"}[kind_of(field)]
+    return kind if kind in ("string", "int") or (required and not null) else f"*{kind}"
+
+
+def go_comment(text, indent):
+    lines = textwrap.wrap(text, WIDTH - len(indent) - len("// "))
+    return [f"{indent}// {line}" for line in lines]
+
+
+def go_field(name, schema, required):
+    text = schema.get("description", "")
+    if found := words(parts(schema)[0]):
+        text = f"{text} One of {', '.join(found)}.".strip()
+    omit = "" if required else ",omitempty"
+    return [*go_comment(text, "\t"), f'\t{go_name(name)} {go_type(schema, required)} `json:"{name}{omit}"`']
+
+
+def go(schemas):
+    lines = [f"// The responses of the server. {NOTE}", "", "package restante", "", 'import "time"']
+    for name in TYPES:
+        own = GO_NAMES.get(name, name)
+        lines += ["", *go_comment(f"{own}: {schemas[name].get('description', 'The server answers.')}", "")]
+        lines.append(f"type {own} struct {{")
+        for field, found in fields(schemas[name]).items():
+            lines += go_field(field, *found)
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
 def main():
-    """Writes or checks both files."""
+    """Writes or checks all files."""
     schemas = json.loads((ROOT / "docs/openapi.json").read_text())["components"]["schemas"]
     outdated = []
-    for path, text in ((TYPESCRIPT, typescript(schemas)), (PYTHON, python(schemas))):
+    for path, text in ((TYPESCRIPT, typescript(schemas)), (PYTHON, python(schemas)), (GO, go(schemas))):
         if "--check" not in sys.argv[1:]:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:

@@ -13,8 +13,8 @@ const PROSE: [&str; 8] = [".rs", ".md", ".html", ".js", ".css", ".sql", ".cfg", 
 /// A line with this marker may use the words of an RFC.
 const QUOTATION: &str = "RFC quotation";
 /// Text that is not ours, or that a program writes or compares: licences, lock files, published JSON, test data.
-const DATA: [&str; 9] =
-    ["LICENSE-", ".lock", ".json", ".jsonl", ".eml", ".dialog", ".svg", "otp/languages.txt", "dashboard/hostile.txt"];
+const DATA: [&str; 10] =
+    ["LICENSE-", ".lock", "go.sum", ".json", ".jsonl", ".eml", ".dialog", ".svg", "languages.txt", "hostile.txt"];
 /// Each word with what to write instead.
 const WORDS: [(&str, &str); 31] = [
     (r"octets?\b", "bytes"),

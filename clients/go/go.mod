@@ -1,0 +1,3 @@
+module github.com/restante/restante/clients/go
+
+go 1.25

@@ -1,0 +1,106 @@
+// Package launch says how a server for tests is started: which program, with which arguments and environment, and what
+// it prints when it is ready.
+package launch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Greeting is the line that the server prints when it is ready.
+type Greeting struct {
+	URL        string `json:"url"`
+	MailDomain string `json:"mail_domain"`
+	// APIKey is empty if the key was given to the server.
+	APIKey string `json:"api_key"`
+	PID    int    `json:"pid"`
+	SMTP   struct {
+		Host string `json:"host"`
+		Port int    `json:"port"`
+	} `json:"smtp"`
+}
+
+// defaults differ from those of `restante serve`: free ports, more waits, and no TLS, because net/smtp would not trust
+// the server's certificate.
+var defaults = map[string]string{
+	"RESTANTE_HTTP_LISTEN":   "127.0.0.1:0",
+	"RESTANTE_SMTP_LISTEN":   "127.0.0.1:0",
+	"RESTANTE_SMTP_STARTTLS": "off",
+	"RESTANTE_WAITS_PER_KEY": "128",
+}
+
+// notSending keeps tests from sending mail to the internet by mistake, so the server can accept every domain.
+var notSending = map[string]string{"RESTANTE_OUTBOUND": "off", "RESTANTE_ACCEPT_DOMAINS": "*"}
+
+// notPassedOn would connect the server to the data or the URL of another one.
+var notPassedOn = []string{"RESTANTE_DATABASE", "RESTANTE_BASE_URL", "RESTANTE_DATA_DIR"}
+
+// Binary returns the path of the server's program: that of RESTANTE_BIN, else `restante` on PATH.
+func Binary() (string, error) {
+	if chosen := os.Getenv("RESTANTE_BIN"); chosen != "" {
+		if _, err := os.Stat(chosen); err != nil {
+			return "", fmt.Errorf("RESTANTE_BIN is set to a file that does not exist: %s", chosen)
+		}
+		return filepath.Abs(chosen)
+	}
+	found, err := exec.LookPath("restante")
+	if err != nil {
+		return "", errors.New("there is no Restante server to start: RESTANTE_BIN is not set, and `restante` is not " +
+			"on PATH. Install it with `cargo install --locked restante` or from a release, or set RESTANTE_URL to a " +
+			"running server")
+	}
+	return found, nil
+}
+
+// Arguments are those of the server's program.
+func Arguments(flags ...string) []string {
+	return append([]string{"serve", "--print-json", "--exit-with-stdin"}, flags...)
+}
+
+// Environment is this process's environment for a server with its data in a directory. An empty key means that of the
+// environment, or a new one.
+func Environment(dataDir, apiKey string) []string {
+	set := maps.Clone(defaults)
+	if os.Getenv("RESTANTE_RELAY") == "" && os.Getenv("RESTANTE_OUTBOUND") == "" {
+		maps.Copy(set, notSending)
+	}
+	for _, variable := range os.Environ() {
+		if name, value, found := strings.Cut(variable, "="); found && name != "" {
+			set[name] = value
+		}
+	}
+	for _, name := range notPassedOn {
+		delete(set, name)
+	}
+	set["RESTANTE_DATA_DIR"] = dataDir
+	if apiKey != "" {
+		set["RESTANTE_API_KEY"] = apiKey
+	}
+	environment := make([]string, 0, len(set))
+	for name, value := range set {
+		environment = append(environment, name+"="+value)
+	}
+	return environment
+}
+
+// Read returns the greeting in a line that the program has printed.
+func Read(line []byte, apiKey string) (Greeting, error) {
+	var greeting Greeting
+	if json.Unmarshal(line, &greeting) != nil || greeting.URL == "" || greeting.SMTP.Port == 0 {
+		text := strings.TrimSpace(string(line[:min(len(line), 200)]))
+		return greeting, fmt.Errorf("the program in RESTANTE_BIN is not Restante. It printed: %s", text)
+	}
+	if greeting.APIKey == "" {
+		greeting.APIKey = apiKey
+	}
+	if greeting.APIKey == "" {
+		greeting.APIKey = os.Getenv("RESTANTE_API_KEY")
+	}
+	return greeting, nil
+}

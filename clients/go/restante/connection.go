@@ -1,0 +1,308 @@
+// Requests to the server: the key, time limits, retries, and the error for each response.
+
+package restante
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// requestGrace is how long a response may take, in addition to the time that the server itself waits.
+	requestGrace   = 10 * time.Second
+	connectTimeout = 5 * time.Second
+	// maxRetry is how long a request that is not a wait is repeated.
+	maxRetry           = 10 * time.Second
+	minPause, maxPause = 50 * time.Millisecond, time.Second
+	maxQuote           = 200
+	maxLogTail         = 2_000
+)
+
+// request is one request below /v1. A repeatable one may be sent again although the server may have executed it.
+type request struct {
+	method, path string
+	query        url.Values
+	body         any
+	// held is how long the server may keep the request open.
+	held       time.Duration
+	repeatable bool
+}
+
+func (r request) mayRepeat() bool { return r.repeatable || r.method == http.MethodGet }
+
+// outcome is the result of one attempt: a response, or the error without one.
+type outcome struct {
+	status int
+	header http.Header
+	body   []byte
+	err    error
+}
+
+func (o outcome) isSuccess() bool { return o.status >= 200 && o.status < 300 }
+
+// connection is the connection to one server with one key.
+type connection struct {
+	config Config
+	client *http.Client
+	closed context.Context
+	close  context.CancelFunc
+}
+
+func newConnection(config Config) *connection {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = (&net.Dialer{Timeout: connectTimeout}).DialContext
+	transport.MaxIdleConnsPerHost = 32
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	closed, cancel := context.WithCancel(context.Background())
+	stop := func() {
+		cancel()
+		transport.CloseIdleConnections()
+	}
+	return &connection{config, &http.Client{Transport: transport, CheckRedirect: stay}, closed, stop}
+}
+
+// fetch sends a request and decodes the JSON of its response. Another server that answers at this address has other
+// fields, or no JSON.
+func fetch[T any](ctx context.Context, c *connection, request request, isValid func(T) bool) (T, error) {
+	var value T
+	body, err := c.call(ctx, request)
+	if err != nil {
+		return value, err
+	}
+	return decode(c, request, body, isValid)
+}
+
+func decode[T any](c *connection, request request, answer outcome, isValid func(T) bool) (T, error) {
+	var value T
+	if json.Unmarshal(answer.body, &value) != nil || !isValid(value) {
+		return value, c.foreign(request, answer)
+	}
+	return value, nil
+}
+
+// call sends a request, and repeats it until there is a final response or the time is up.
+func (c *connection) call(ctx context.Context, request request) (outcome, error) {
+	pauses := c.pauses(min(maxRetry, c.config.Timeout))
+	for {
+		result, err := c.attempt(ctx, request)
+		if err != nil {
+			return result, err
+		}
+		if result.isSuccess() {
+			return result, nil
+		}
+		if !mayRepeat(request, result) || !pauses.next(ctx, result) {
+			return result, c.errorOf(request, result)
+		}
+	}
+}
+
+// mayRepeat tells whether to repeat a failed request: a change only if the server cannot have carried it out.
+func mayRepeat(request request, result outcome) bool {
+	switch result.status {
+	case 0:
+		return request.mayRepeat() || isUnsent(result.err)
+	case http.StatusTooManyRequests:
+		return true
+	case http.StatusServiceUnavailable:
+		return request.mayRepeat()
+	}
+	return false
+}
+
+func isUnsent(err error) bool {
+	var failed *net.OpError
+	return errors.As(err, &failed) && failed.Op == "dial"
+}
+
+// attempt sends a request once. It returns an error only if the context has ended or the client was closed.
+func (c *connection) attempt(ctx context.Context, request request) (outcome, error) {
+	if c.closed.Err() != nil {
+		return outcome{}, ErrClosed
+	}
+	limited, cancel := context.WithTimeout(ctx, request.held+requestGrace)
+	defer cancel()
+	defer context.AfterFunc(c.closed, cancel)()
+	result := c.send(limited, request)
+	switch {
+	case result.err == nil:
+		return result, nil
+	case c.closed.Err() != nil:
+		return result, ErrClosed
+	case ctx.Err() != nil:
+		return result, fmt.Errorf("restante: %s %s was cancelled: %w", request.method, request.path, context.Cause(ctx))
+	}
+	return result, nil
+}
+
+func (c *connection) send(ctx context.Context, request request) outcome {
+	sent, err := c.encoded(ctx, request)
+	if err != nil {
+		return outcome{err: err}
+	}
+	response, err := c.client.Do(sent)
+	if err != nil {
+		return outcome{err: err}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return outcome{err: err}
+	}
+	return outcome{status: response.StatusCode, header: response.Header, body: body}
+}
+
+func (c *connection) encoded(ctx context.Context, request request) (*http.Request, error) {
+	address := c.config.URL + "/v1" + request.path
+	if len(request.query) > 0 {
+		address += "?" + request.query.Encode()
+	}
+	var body io.Reader
+	if request.body != nil {
+		text, err := json.Marshal(request.body)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(text)
+	}
+	sent, err := http.NewRequestWithContext(ctx, request.method, address, body)
+	if err != nil {
+		return nil, err
+	}
+	if c.config.APIKey != "" {
+		sent.Header.Set("Authorization", "Bearer "+c.config.APIKey)
+	}
+	if body != nil {
+		sent.Header.Set("Content-Type", "application/json")
+	}
+	return sent, nil
+}
+
+// errorOf returns the error for a failed attempt.
+func (c *connection) errorOf(request request, result outcome) error {
+	if result.status == 0 {
+		return c.unreachable(result.err)
+	}
+	said, isOurs := said(result.body)
+	if !isOurs && !isOfProxy(result.status) {
+		return c.foreign(request, result)
+	}
+	text := fmt.Sprintf("%s /v1%s: %d %s", request.method, request.path, result.status, said)
+	common := failure{text: text, status: result.status}
+	switch result.status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		return &InvalidRequestError{common}
+	case http.StatusUnauthorized:
+		common.text += ". " + c.config.URL + " does not accept the API key: set RESTANTE_API_KEY to a key of this server"
+		return &UnauthorizedError{common}
+	case http.StatusNotFound:
+		return &NotFoundError{common}
+	}
+	return &common
+}
+
+// isOfProxy tells whether a proxy in front of the server gives this status with a text of its own.
+func isOfProxy(status int) bool {
+	switch status {
+	case http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+func (c *connection) unreachable(cause error) error {
+	reason := reasonOf(cause)
+	text := fmt.Sprintf("cannot connect to Restante at %s (%s). Start it with `restante serve` and set RESTANTE_URL "+
+		"to the address that it prints, or unset RESTANTE_URL to start a server for the run", c.config.URL, reason)
+	if c.config.ServerLog != "" {
+		text = fmt.Sprintf("the server of this run does not answer at %s (%s). %s",
+			c.config.URL, reason, lastLines(c.config.ServerLog))
+	}
+	return &UnreachableError{failure{text: text, cause: cause}}
+}
+
+// reasonOf returns the innermost text: the outer ones repeat the URL.
+func reasonOf(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error()
+}
+
+func (c *connection) foreign(request request, result outcome) error {
+	found := or(strings.TrimSpace(quoted(result.body)), "nothing")
+	text := fmt.Sprintf("another server than Restante answers at %s. It answered %s /v1%s with %d %s\n"+
+		"Is RESTANTE_URL right?", c.config.URL, request.method, request.path, result.status, found)
+	return &UnreachableError{failure{text: text, status: result.status}}
+}
+
+// said returns the error text of the server; for the response of something else, its start and false.
+func said(body []byte) (string, bool) {
+	var answer struct {
+		Error *string `json:"error"`
+	}
+	if json.Unmarshal(body, &answer) != nil || answer.Error == nil {
+		return or(strings.TrimSpace(quoted(body)), "no text"), false
+	}
+	return *answer.Error, true
+}
+
+func quoted(body []byte) string {
+	return strings.ToValidUTF8(string(body[:min(len(body), maxQuote)]), "")
+}
+
+// lastLines returns the end of a log, as a sentence.
+func lastLines(path string) string {
+	log, err := os.ReadFile(path)
+	if err != nil {
+		return "Its log is gone: " + path
+	}
+	end := strings.TrimSpace(strings.ToValidUTF8(string(log[max(0, len(log)-maxLogTail):]), ""))
+	return "Its last log lines:\n" + or(end, "(none)")
+}
+
+// pauses are the pauses between attempts: each is a tenth of the time so far, within limits, with jitter.
+type pauses struct {
+	start, deadline time.Time
+	closed          <-chan struct{}
+}
+
+func (c *connection) pauses(limit time.Duration) pauses {
+	now := time.Now()
+	return pauses{now, now.Add(limit), c.closed.Done()}
+}
+
+// next pauses at least as long as the server requests; false if the deadline has passed.
+func (p pauses) next(ctx context.Context, result outcome) bool {
+	left := time.Until(p.deadline)
+	if left <= 0 {
+		return false
+	}
+	growing := min(max(time.Since(p.start)/10, minPause), maxPause)
+	pause := time.Duration(float64(growing) * (0.5 + rand.Float64()/2))
+	if seconds, err := strconv.Atoi(result.header.Get("Retry-After")); err == nil && seconds >= 0 &&
+		result.status == http.StatusServiceUnavailable {
+		pause = time.Duration(seconds) * time.Second
+	}
+	timer := time.NewTimer(min(pause, left))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-p.closed:
+	}
+	return true
+}

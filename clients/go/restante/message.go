@@ -1,0 +1,160 @@
+// A message: its code, links, attachments and details, and replying to it.
+
+package restante
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Message is a message in an inbox.
+type Message struct {
+	MessageFields
+	connection *connection
+}
+
+// Attachment is an attachment with its decoded bytes.
+type Attachment struct {
+	AttachmentInfo
+	Content []byte `json:"content"`
+}
+
+// Reply is the content of a reply.
+type Reply struct {
+	Text, HTML string
+}
+
+// numbers finds what looks like a code, for the error if there is none.
+var numbers = regexp.MustCompile(`\b\d{4,10}\b`)
+
+// sixDigits is the rule of the specification that takes six digits anywhere in the text for a code.
+const sixDigits = "six_digits"
+
+// isMessage tells whether the JSON of a response is a message.
+func isMessage(fields MessageFields) bool { return fields.ID != "" && fields.Links != nil }
+
+// Code returns the one-time code: one that the message calls a code. If there is none, the error contains the text and
+// the numbers in it. OTP has what the specification finds, which may be another number of six digits.
+func (m *Message) Code(ctx context.Context) (string, error) {
+	details, err := m.Details(ctx)
+	if err != nil {
+		return "", err
+	}
+	if details.OTP != nil && details.OTP.Rule != sixDigits {
+		return details.OTP.Code, nil
+	}
+	text := or(m.Text, m.HTML)
+	seen := or(strings.Join(numbers.FindAllString(m.Subject+"\n"+text, -1), ", "), "none")
+	return "", m.contentError("has no labelled one-time code. Numbers in it: %s. Its text:\n%s", seen, text)
+}
+
+// Link returns the only link that contains a text, or the only link if the text is empty. If there is not exactly one,
+// the error lists the links.
+func (m *Message) Link(contains string) (string, error) {
+	wanted := ""
+	if contains != "" {
+		wanted = fmt.Sprintf(" that contain %q", contains)
+	}
+	return m.link(func(link string) bool { return strings.Contains(link, contains) }, wanted)
+}
+
+// LinkFunc returns the only link for which a function returns true, for example [regexp.Regexp.MatchString].
+func (m *Message) LinkFunc(matches func(link string) bool) (string, error) {
+	return m.link(matches, " that match the function")
+}
+
+func (m *Message) link(matches func(string) bool, wanted string) (string, error) {
+	isExcluded := func(link string) bool { return !matches(link) }
+	found := slices.DeleteFunc(slices.Clone(m.Links), isExcluded)
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	listed := " none"
+	if len(m.Links) > 0 {
+		listed = "\n  " + strings.Join(m.Links, "\n  ")
+	}
+	return "", m.contentError("has %d links%s, not one. Its links:%s", len(found), wanted, listed)
+}
+
+func (m *Message) contentError(format string, values ...any) error {
+	named := fmt.Sprintf("the message %q from %s ", m.Subject, m.From)
+	return &ContentError{failure{text: named + fmt.Sprintf(format, values...)}}
+}
+
+// Details returns headers, envelope, all mailboxes, links with their text, and the list of attachments.
+func (m *Message) Details(ctx context.Context) (Details, error) {
+	return fetch(ctx, m.connection, request{method: http.MethodGet, path: messagePath(m.ID) + "/details"},
+		func(details Details) bool { return details.ID != "" })
+}
+
+// Attachments returns the attachments with their bytes.
+func (m *Message) Attachments(ctx context.Context) ([]Attachment, error) {
+	details, err := m.Details(ctx)
+	if err != nil {
+		return nil, err
+	}
+	attachments := make([]Attachment, 0, len(details.Attachments))
+	for _, info := range details.Attachments {
+		content, err := m.content(ctx, fmt.Sprintf("attachments/%d", info.Index))
+		if err != nil {
+			return nil, err
+		}
+		attachments = append(attachments, Attachment{info, content})
+	}
+	return attachments, nil
+}
+
+// Raw returns the bytes of the message as received.
+func (m *Message) Raw(ctx context.Context) ([]byte, error) { return m.content(ctx, "raw") }
+
+// Page returns the message as an HTML page: its HTML with embedded images, or its text.
+func (m *Message) Page(ctx context.Context) (string, error) {
+	page, err := m.content(ctx, "page")
+	return string(page), err
+}
+
+func (m *Message) content(ctx context.Context, part string) ([]byte, error) {
+	result, err := m.connection.call(ctx, request{method: http.MethodGet, path: messagePath(m.ID) + "/" + part})
+	return result.body, err
+}
+
+// Reply replies to the sender from the inbox of the message, the way a mail client does.
+func (m *Message) Reply(ctx context.Context, reply Reply) (Sent, error) {
+	details, err := m.Details(ctx)
+	if err != nil {
+		return Sent{}, err
+	}
+	to := details.Envelope.From
+	for _, mailbox := range slices.Concat(details.ReplyTo, details.From) {
+		if mailbox.Address != "" {
+			to = mailbox.Address
+			break
+		}
+	}
+	subject := details.header("Subject")
+	if !strings.HasPrefix(strings.ToLower(subject), "re:") {
+		subject = "Re: " + subject
+	}
+	outgoing := Outgoing{To: to, Subject: subject, Text: reply.Text, HTML: reply.HTML, InReplyTo: m.ID}
+	return send(ctx, m.connection, details.InboxID, outgoing)
+}
+
+// header returns the value of a header field, or nothing.
+func (d Details) header(name string) string {
+	for _, header := range d.Headers {
+		if strings.EqualFold(header.Name, name) {
+			return header.Value
+		}
+	}
+	return ""
+}
+
+// Delete deletes the message.
+func (m *Message) Delete(ctx context.Context) error {
+	_, err := m.connection.call(ctx, request{method: http.MethodDelete, path: messagePath(m.ID)})
+	return err
+}

@@ -1,0 +1,146 @@
+// The texts for waits that failed: the server's explanation, with what only the client knows.
+
+package restante
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const maxNamed = 3
+
+// report is what the text of a timeout says.
+type report struct {
+	address      string
+	search       search
+	limit, asked time.Duration
+	found        []*Message
+	count        int
+	isFixed      bool
+	explanation  *Explanation
+	link         string
+}
+
+func (r report) text() string {
+	head := fmt.Sprintf("no message%s arrived at %s within %s", r.search, r.address, seconds(r.limit))
+	if r.count > 1 {
+		head = fmt.Sprintf("%d of %d messages%s arrived at %s within %s",
+			len(r.found), r.count, r.search, r.address, seconds(r.limit))
+	}
+	if r.limit < r.asked {
+		head += fmt.Sprintf(" (not %s: limited by the deadline of the caller)", seconds(r.asked))
+	}
+	lines := append([]string{head + "."}, r.reasons()...)
+	if r.link != "" {
+		lines = append(lines, "What happened during this wait: "+r.link)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (r report) reasons() []string {
+	if r.explanation == nil {
+		return []string{"The server's explanation could not be read."}
+	}
+	lines := []string{r.explanation.Summary}
+	isOlder := false
+	for _, message := range r.explanation.Messages.Latest {
+		note := ""
+		switch {
+		case isFound(r.found, message.ID):
+			note = " (counted)"
+		case len(message.MissedBy) > 0:
+			note = " (not: " + strings.Join(message.MissedBy, ", ") + ")"
+		}
+		isOlder = isOlder || slices.Equal(message.MissedBy, []string{"after"}) && note != " (counted)"
+		lines = append(lines, fmt.Sprintf("  received: %q from %s%s", message.Subject, message.From, note))
+	}
+	for _, refused := range r.explanation.Refused {
+		lines = append(lines, fmt.Sprintf("  rejected: %s from %s: %s",
+			or(refused.Recipient, "unknown recipient"), or(refused.Sender, "<>"), refused.Reply))
+	}
+	for _, similar := range r.explanation.Similar {
+		lines = append(lines, fmt.Sprintf("  similar address: %s received %s",
+			similar.Address, numbered(similar.Messages, "message")))
+	}
+	if isOlder && !r.isFixed {
+		lines = append(lines, `"not: after" means: older than the message that the last wait returned. `+
+			"restante.FromStart() starts over.")
+	}
+	return lines
+}
+
+// completed adds to the server's explanation which messages the filters applied here exclude, and which the wait has
+// counted.
+func completed(explanation Explanation, rejected map[string][]string, found []*Message) *Explanation {
+	latest := slices.Clone(explanation.Messages.Latest)
+	for index, message := range latest {
+		latest[index].MissedBy = slices.Concat(message.MissedBy, rejected[message.ID])
+	}
+	explanation.Messages.Latest = latest
+	if len(found) > 0 {
+		explanation.Summary = inAddition(explanation.Messages, found)
+	} else if len(rejected) > 0 && !slices.ContainsFunc(latest, func(one Arrived) bool { return len(one.MissedBy) == 0 }) {
+		explanation.Summary = excluded(latest)
+	}
+	return &explanation
+}
+
+// inAddition says what arrived in addition to the messages that the wait has counted; the server does not know these.
+func inAddition(messages ArrivedMessages, found []*Message) string {
+	if messages.Count <= len(found) {
+		return "No other message arrived."
+	}
+	others := slices.DeleteFunc(slices.Clone(messages.Latest), func(one Arrived) bool { return isFound(found, one.ID) })
+	if filters := filtersOf(others); filters != "" {
+		return fmt.Sprintf("No other message matches the filters (%s).", filters)
+	}
+	return "Other messages arrived."
+}
+
+func excluded(latest []Arrived) string {
+	var named []string
+	for _, message := range latest[:min(len(latest), maxNamed)] {
+		named = append(named, fmt.Sprintf("%q from %s", message.Subject, message.From))
+	}
+	start, end := "Messages arrived, but none matches", "."
+	if len(latest) == 1 {
+		start = "A message arrived, but it does not match"
+	}
+	if len(latest) > maxNamed {
+		end = " and others."
+	}
+	return fmt.Sprintf("%s the filters (%s): %s%s", start, filtersOf(latest), strings.Join(named, ", "), end)
+}
+
+func filtersOf(messages []Arrived) string {
+	var names []string
+	for _, message := range messages {
+		names = append(names, message.MissedBy...)
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
+}
+
+func isFound(found []*Message, id string) bool {
+	return slices.ContainsFunc(found, func(message *Message) bool { return message.ID == id })
+}
+
+func unexpected(address string, search search, within time.Duration, message *Message) error {
+	text := fmt.Sprintf("a message%s arrived at %s within %s, but none was expected: %q from %s",
+		search, address, seconds(within), message.Subject, message.From)
+	return &UnexpectedMessageError{failure{text: text}, message}
+}
+
+func seconds(duration time.Duration) string {
+	return strconv.FormatFloat(duration.Round(10*time.Millisecond).Seconds(), 'f', -1, 64) + " s"
+}
+
+func numbered(number int, word string) string {
+	if number == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", number, word)
+}
