@@ -24,7 +24,7 @@ pub use listeners::{Listeners, SmtpAuth};
 pub use process::{LogFormat, Process};
 pub use sending::{Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
 pub use tls::{Tls, TlsFiles};
-pub use values::{api_key, boolean, database_url, http_url, secret};
+pub use values::{HostAndPort, api_key, boolean, database_url, http_url, secret};
 
 /// The mail domain without a setting: validators of addresses accept it.
 pub const DEFAULT_MAIL_DOMAIN: &str = "restante.example.com";

@@ -14,7 +14,7 @@ use super::greeting::{Greeting, JsonGreeting, JsonListener};
 use super::stop::StopRequests;
 use super::{descriptors, logging, output};
 use crate::clock::Clock;
-use crate::config::{DatabaseUrl, Settings};
+use crate::config::{DatabaseUrl, Settings, SmtpAuth};
 use crate::db::{Database, DatabaseError};
 use crate::http;
 use crate::http::server::ConnectionLimits;
@@ -143,6 +143,9 @@ impl Server {
             limits: settings.limits.clone(),
             base_url: base_url.clone(),
             smtp_port: receiver.local_addr().port(),
+            smtp_public_address: settings.listeners.smtp_public_address.clone(),
+            smtp_starttls: settings.listeners.smtp_starttls,
+            smtp_login_required: settings.listeners.smtp_auth == SmtpAuth::Required,
             smtps_port: receiver.tls_addr().map(|address| address.port()),
             self_signed: settings.tls.files().is_none(),
             mcp: settings.listeners.mcp,

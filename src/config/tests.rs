@@ -131,6 +131,12 @@ fn an_error_names_its_flag() {
         ("--smtp-hello a..b", "--smtp-hello"),
         ("--dkim-key k.pem", "--dkim-key"),
         ("--dkim-selector s", "--dkim-selector"),
+        ("--tls-names restante,", "--tls-names"),
+        ("--tls-names a/b", "--tls-names"),
+        ("--smtp-starttls maybe", "--smtp-starttls"),
+        ("--smtp-public-address mail.example", "--smtp-public-address"),
+        ("--smtp-public-address mail.example:0", "--smtp-public-address"),
+        ("--smtp-public-address a@mail.example:25", "--smtp-public-address"),
     ] {
         let error = resolve_line(line).unwrap_err();
         let named = error.starts_with(&format!("{flag}:")) || error.contains(&format!("for '{flag} "));

@@ -37,4 +37,4 @@ pub use restante_delivery::{
     SharedAddress, parse_id,
 };
 pub use restante_mail::{AcceptedDomains, Domain, EmailAddress, InvalidAddress};
-pub use restante_smtp::{Refusal, RequestedReply};
+pub use restante_smtp::{Refusal, RequestedReply, SessionFailure};

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use restante_smtp::Refusal;
+use restante_smtp::{Refusal, SessionFailure};
 
 use super::{EmailAddress, InboxId, Timestamp};
 
@@ -13,6 +13,8 @@ pub enum RefusalReason {
     Smtp(Refusal),
     /// A request to an API for sending is not valid.
     InvalidRequest,
+    /// A session ended before MAIL.
+    Session(SessionFailure),
     /// A fault closed the connection without a reply.
     DisconnectedOnRequest,
     /// A fault accepted the message and bounced it.
@@ -28,17 +30,42 @@ impl RefusalReason {
         match self {
             Self::Smtp(refusal) => refusal.label(),
             Self::InvalidRequest => "invalid_request",
+            Self::Session(failure) => failure.label(),
             Self::DisconnectedOnRequest => "disconnected_on_request",
             Self::BouncedOnRequest => "bounced_on_request",
             Self::Unknown(label) => label,
         }
     }
 
+    /// Whether it concerns a session before it can have a recipient: TLS or AUTH failed.
+    #[must_use]
+    pub fn ends_session(&self) -> bool {
+        match self {
+            Self::Session(failure) => !matches!(failure, SessionFailure::NoMail | SessionFailure::NoCommand),
+            Self::Smtp(refusal) => matches!(
+                refusal,
+                Refusal::StartTlsOff
+                    | Refusal::EncryptionRequired
+                    | Refusal::UnknownMechanism
+                    | Refusal::MalformedAuthentication
+                    | Refusal::AuthenticationTooLong
+                    | Refusal::AuthenticationCancelled
+                    | Refusal::AuthenticationFailed
+                    | Refusal::AuthenticationRequired
+                    | Refusal::LoginRequired
+                    | Refusal::TooManyFailedAuthentications
+                    | Refusal::HttpRequest
+            ),
+            Self::InvalidRequest | Self::DisconnectedOnRequest | Self::BouncedOnRequest | Self::Unknown(_) => false,
+        }
+    }
+
     /// The reason with this label.
     #[must_use]
     pub fn from_label(label: String) -> Self {
-        match Refusal::from_label(&label) {
-            Some(refusal) => Self::Smtp(refusal),
+        let session = || SessionFailure::from_label(&label).map(Self::Session);
+        match Refusal::from_label(&label).map(Self::Smtp).or_else(session) {
+            Some(reason) => reason,
             None if label == Self::InvalidRequest.label() => Self::InvalidRequest,
             None if label == Self::DisconnectedOnRequest.label() => Self::DisconnectedOnRequest,
             None if label == Self::BouncedOnRequest.label() => Self::BouncedOnRequest,
@@ -54,7 +81,7 @@ pub fn accepting_flag(recipient: &str) -> Option<String> {
     Some(format!("--accept-domains {}", address.domain()))
 }
 
-/// One reply that rejected something.
+/// One reply that rejected something, or a session that ended before MAIL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedMail {
     /// The client's address and port. Without a port, it stands for all refusals of the client that have this reason:
@@ -70,7 +97,7 @@ pub struct RefusedMail {
     pub authenticated: bool,
     /// The reason.
     pub reason: RefusalReason,
-    /// The reply to the client.
+    /// The reply to the client; for a session that ended before MAIL, what happened.
     pub reply: String,
     /// The time of the reply.
     pub refused_at: Timestamp,

@@ -19,7 +19,7 @@ use crate::model::{
 };
 use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection};
 use restante_smtp::reply::RefusedPath;
-use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session};
+use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session, SessionFailure};
 
 /// How long the client waits for the service. After that, the reply tells it to try again later.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -308,6 +308,28 @@ impl EventHandler {
             &RefusalReason::Smtp(refusal),
             reply.to_string().trim_end(),
         );
+    }
+
+    /// The session ended before MAIL. Logs and counts it, and stores it among the refusals, unless one of them is the
+    /// reason: one row for each client and kind.
+    pub(super) fn failed(&self, failure: SessionFailure, detail: Option<String>) {
+        metrics::session_failed(failure.label());
+        let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
+        match failure {
+            // Health checks often connect like this.
+            SessionFailure::NoCommand => {
+                tracing::debug!(peer = %self.peer, outcome = failure.label(), "session without mail");
+            }
+            _ if self.context.refusal_log.admits(self.peer.ip()) => {
+                tracing::info!(peer = %self.peer, outcome = failure.label(), "session without mail{detail}");
+            }
+            _ => {}
+        }
+        if failure != SessionFailure::Rejected {
+            let peer = self.peer.ip().to_canonical().to_string();
+            let what = format!("{}{detail}", failure.description());
+            self.record(&peer, "", vec![""], &RefusalReason::Session(failure), &what);
+        }
     }
 
     /// Stores the faults of a message among the refusals if the message is not stored and no reply shows that.

@@ -10,6 +10,7 @@ mod commands;
 mod crowd;
 mod durability;
 mod examples;
+mod failed_sessions;
 mod failure;
 mod faults;
 mod files;

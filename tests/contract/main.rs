@@ -10,6 +10,7 @@ mod clock;
 mod documents;
 mod everything;
 mod explain;
+mod failed_sessions;
 mod faults;
 mod hang_ups;
 mod inboxes;

@@ -22,19 +22,31 @@ pub struct Smtp {
 
 impl Smtp {
     pub async fn start(api: &Harness) -> Self {
+        Self::start_with(api, |_| {}).await
+    }
+
+    /// Starts with settings that a test changes.
+    pub async fn start_with(api: &Harness, change: impl FnOnce(&mut Settings)) -> Self {
         let limits = Limits { message_size: 100_000, free_disk: 0, recipients: 2, ..Limits::default() };
         let accepted = api.service.accepted().clone();
-        let settings = Settings { limits, accepted, ..testkit::settings(api.directory.path()) };
+        let mut settings = Settings { limits, accepted, ..testkit::settings(api.directory.path()) };
+        change(&mut settings);
         let receiver = Receiver::bind(&settings, api.service.clone()).await.unwrap();
         let (address, stop) = (receiver.local_addr(), CancellationToken::new());
         tokio::spawn(receiver.run(stop.clone(), Duration::from_secs(1)));
         Self { address, stop }
     }
 
-    /// A client that has sent EHLO.
-    pub async fn client(&self) -> Client {
+    /// A connection that has not sent anything.
+    pub async fn connect(&self) -> Client {
         let mut client = Client(BufReader::new(TcpStream::connect(self.address).await.unwrap()));
         client.reply().await;
+        client
+    }
+
+    /// A client that has sent EHLO.
+    pub async fn client(&self) -> Client {
+        let mut client = self.connect().await;
         client.say("EHLO app.example").await;
         client
     }
@@ -67,6 +79,10 @@ impl Client {
     pub async fn say(&mut self, line: &str) -> String {
         self.0.write_all(format!("{line}\r\n").as_bytes()).await.unwrap();
         self.reply().await
+    }
+
+    pub async fn write(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).await.unwrap();
     }
 
     pub async fn send(&mut self, recipients: &[&str], message: &str) -> String {

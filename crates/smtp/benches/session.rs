@@ -35,6 +35,7 @@ fn session(bencher: Bencher<'_, '_>, sentences: usize) {
         data_line: 1 << 20,
         start_tls: true,
         plaintext_auth: false,
+        login_required: false,
     });
     let message = [&message(sentences)[..], b".\r\n"].concat();
     bencher.counter(BytesCount::of_slice(&message)).bench_local(|| {

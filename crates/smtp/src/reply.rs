@@ -82,6 +82,8 @@ refusals! {
     NoValidRecipients = "no_valid_recipients",
     /// STARTTLS on an encrypted connection.
     AlreadyEncrypted = "already_encrypted",
+    /// STARTTLS, which is switched off.
+    StartTlsOff = "starttls_off",
     /// AUTH after a successful AUTH.
     AlreadyAuthenticated = "already_authenticated",
     /// AUTH on a connection that is not encrypted.
@@ -98,6 +100,8 @@ refusals! {
     AuthenticationFailed = "authentication_failed",
     /// MAIL in a session whose credentials are no longer valid (RFC 4954, section 6).
     AuthenticationRequired = "authentication_required",
+    /// MAIL without a login, which this server requires (RFC 4954, section 6).
+    LoginRequired = "login_required",
     /// The credentials cannot be checked now.
     AuthenticationUnavailable = "authentication_unavailable",
     /// A malformed reverse-path.
@@ -325,6 +329,7 @@ impl Refusal {
             Self::NoRecipients => (503, (5, 1), "RCPT first"),
             Self::NoValidRecipients => (554, (5, 1), "No valid recipients"),
             Self::AlreadyEncrypted => (503, (5, 1), "Already encrypted"),
+            Self::StartTlsOff => (502, (5, 1), "STARTTLS is off on this server"),
             Self::AlreadyAuthenticated => (503, (5, 1), "Already authenticated"),
             Self::EncryptionRequired => (538, (7, 11), "Encryption required for authentication"),
             Self::UnknownMechanism => (504, (5, 4), "Unknown authentication mechanism"),
@@ -333,6 +338,7 @@ impl Refusal {
             Self::AuthenticationCancelled => (501, (7, 0), "Authentication cancelled"),
             Self::AuthenticationFailed => (535, (7, 8), "Authentication failed: the password is an API key"),
             Self::AuthenticationRequired => (530, (7, 0), "Authentication required: the API key is no longer valid"),
+            Self::LoginRequired => (530, (7, 0), "Authentication required: log in with an API key as the password"),
             Self::AuthenticationUnavailable => (454, (7, 0), "Authentication not possible at present"),
             Self::BadSender => (553, (1, 7), "Malformed sender address"),
             Self::BadRecipient => (553, (1, 3), "Malformed recipient address"),

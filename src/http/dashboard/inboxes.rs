@@ -162,7 +162,7 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         rows: found.into_iter().map(|summary| row(summary, mail_domain, now)).collect(),
         newer,
         more,
-        setup: Setup::new(app, &page.project, None),
+        setup: Setup::new(app, page, None),
         mail_domain: mail_domain.to_string(),
         accepted_domains: app.service.accepted().to_string(),
         name: String::new(),

@@ -137,7 +137,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         shell,
         inboxes: page.of.path("/inboxes"),
         inbox: inbox_panel(app, page, address, now).await?,
-        setup: Setup::new(app, &page.of.project, Some(&page.inbox)),
+        setup: Setup::new(app, &page.of, Some(&page.inbox)),
         faults: FaultsPanel::read(app, &page.inbox, now).await?,
         base,
         search,

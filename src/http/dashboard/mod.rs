@@ -34,7 +34,6 @@ mod projects;
 mod pulse;
 mod reader;
 mod refused;
-mod remedy;
 mod sign_in;
 mod start;
 mod visit;

@@ -10,13 +10,13 @@ use axum::response::Response;
 
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, given, html};
-use super::remedy::remedy;
 use super::visit::{ProjectPage, SignedIn};
 use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{ProjectId, RefusalFilter, RefusalReason, RefusedMail, Watched};
+use crate::service::remedy;
 
 /// The options of the time filter: the word in the query, the label, and the hours.
 const TIMES: [(&str, &str, u64); 3] = [("hour", "Last hour", 1), ("day", "Last day", 24), ("week", "Last week", 168)];

@@ -28,6 +28,9 @@ DEFAULTS = {
     "RESTANTE_SMTP_LISTEN": "127.0.0.1:0",
     "RESTANTE_OUTBOUND": "off",
     "RESTANTE_WAITS_PER_KEY": "128",
+    # Mailers that upgrade to TLS whenever they can would reject the self-signed certificate.
+    "RESTANTE_SMTP_STARTTLS": "off",
+    "RESTANTE_SMTP_PLAINTEXT_AUTH": "true",
 }
 
 

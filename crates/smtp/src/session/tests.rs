@@ -14,6 +14,7 @@ fn session() -> Session {
         data_line: 500,
         start_tls: true,
         plaintext_auth: false,
+        login_required: false,
     };
     Session::new(Arc::new(config), Transport { encrypted: false, loopback: true })
 }
