@@ -79,7 +79,7 @@ async fn each_provider_has_its_own_shape_of_an_error() {
             "postmark" => assert_eq!(json, json!({"ErrorCode": 412, "Message": text})),
             "mailgun" => assert_eq!(json, json!({"message": text})),
             _ if is_xml => {
-                assert!(refused.body.contains("<Type>Sender</Type><Code>MessageRejected</Code>"), "{refused:?}")
+                assert!(refused.body.contains("<Type>Sender</Type><Code>MessageRejected</Code>"), "{refused:?}");
             }
             _ => {
                 assert_eq!(json, json!({"message": text}));
