@@ -26,6 +26,8 @@ pub use sending::{Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
 pub use tls::{Tls, TlsFiles};
 pub use values::{api_key, boolean, database_url, http_url, secret};
 
+/// The mail domain without a setting: validators of addresses accept it.
+pub const DEFAULT_MAIL_DOMAIN: &str = "restante.example.com";
 /// One mebibyte, in bytes.
 pub const MIB: u64 = 1024 * 1024;
 
@@ -37,7 +39,7 @@ pub struct Settings {
     pub listeners: Listeners,
     /// The domain of generated addresses; mail for other domains is rejected unless `--accept-domains` has them
     #[arg(
-        long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = "restante.example.com",
+        long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = DEFAULT_MAIL_DOMAIN,
         value_parser = values::domain
     )]
     pub mail_domain: Domain,

@@ -59,6 +59,8 @@ pub fn address_of(id: &InboxId, shared: Option<&SharedAddress>, mail_domain: &Do
 pub struct InboxSummary {
     /// The inbox.
     pub inbox: Inbox,
+    /// The label that it was created with, for example the title of its test.
+    pub label: Option<String>,
     /// How many messages it has.
     pub messages: i64,
     /// When the last message arrived, or when the inbox was created if it has no messages.

@@ -40,6 +40,8 @@ pub struct StoredMessage {
     pub subject: String,
     /// When it was accepted.
     pub received_at: Timestamp,
+    /// The labelled code in any form; empty if there is none.
+    pub code: String,
     /// The number of its attachments, without images that its HTML shows.
     pub attachments: i64,
     /// Its parts, for a [`PartsReader`].
@@ -67,6 +69,7 @@ pub(super) struct Head {
     pub(super) subject_folded: String,
     pub(super) received_at: Timestamp,
     pub(super) has: Features,
+    pub(super) code: String,
     pub(super) attachments: i64,
     pub(super) content_number: i64,
     pub(super) parsed_size: usize,
@@ -78,7 +81,7 @@ macro_rules! live_heads {
     ($conditions:literal) => {
         concat!(
             "SELECT m.id, i.id, i.address, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp,
-                m.has_link, m.attachments, m.content_number, m.parsed_size, m.raw_size
+                m.has_link, m.code, m.attachments, m.content_number, m.parsed_size, m.raw_size
              FROM messages m JOIN inboxes i ON i.number = m.inbox_number
              WHERE ",
             live!("i.", "$1"),
@@ -286,8 +289,8 @@ impl Store {
             let Some(parsed) = self.read_form(&head, ContentForm::Parsed).await? else { return Ok(None) };
             Pieces::whole(parsed)
         };
-        let Head { id, inbox_id, shared, sequence, sender: from, subject, received_at, attachments, .. } = head;
-        Ok(Some(StoredMessage { id, inbox_id, shared, sequence, from, subject, received_at, attachments, parts }))
+        let Head { id, inbox_id, shared, sequence, sender: from, subject, received_at, code, attachments, .. } = head;
+        Ok(Some(StoredMessage { id, inbox_id, shared, sequence, from, subject, received_at, code, attachments, parts }))
     }
 }
 
@@ -298,14 +301,13 @@ impl StoredMessage {
     /// # Errors
     /// See [`PartsReader::open`] and [`PartsReader::text`].
     pub async fn start(self, most: usize) -> Result<Option<MessageStart>, StoreError> {
-        let Self { id, inbox_id, shared, from, subject, received_at, attachments, parts, .. } = self;
+        let Self { id, inbox_id, shared, from, subject, received_at, code, attachments, parts, .. } = self;
         let Some(mut parts) = PartsReader::open(parts).await? else { return Ok(None) };
         let text = match parts.start_of_text(most).await {
             Err(StoreError::Removed) => return Ok(None),
             text => text?,
         };
-        let otp = parts.otp().to_owned();
-        Ok(Some(MessageStart { id, inbox_id, shared, from, subject, text, otp, received_at, attachments }))
+        Ok(Some(MessageStart { id, inbox_id, shared, from, subject, text, code, received_at, attachments }))
     }
 }
 
@@ -315,16 +317,20 @@ impl Head {
     }
 
     pub(super) fn read_from(row: &mut Row) -> Result<Self, DatabaseError> {
+        let (id, inbox_id, shared, sequence) = (row.uuid()?, row.text()?, row.optional_text()?, row.integer()?);
+        let (sender, subject, subject_folded) = (row.text()?, row.text()?, row.text()?);
+        let (received_at, has_otp, has_link, code) = (row.integer()?, row.integer()?, row.integer()?, row.text()?);
         Ok(Self {
-            id: MessageId(row.uuid()?),
-            inbox_id: InboxId::from_stored(row.text()?),
-            shared: row.optional_text()?.map(SharedAddress::from_stored),
-            sequence: row.integer()?,
-            sender: row.text()?,
-            subject: row.text()?,
-            subject_folded: row.text()?,
-            received_at: Timestamp::from_millis(row.integer()?),
-            has: Features { otp: row.integer()? == 1, link: row.integer()? == 1 },
+            id: MessageId(id),
+            inbox_id: InboxId::from_stored(inbox_id),
+            shared: shared.map(SharedAddress::from_stored),
+            sequence,
+            sender,
+            subject,
+            subject_folded,
+            received_at: Timestamp::from_millis(received_at),
+            has: Features { otp: has_otp == 1, code: !code.is_empty(), link: has_link == 1 },
+            code,
             attachments: row.integer()?,
             content_number: row.integer()?,
             parsed_size: row.size()?,

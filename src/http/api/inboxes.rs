@@ -14,6 +14,7 @@ use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
 use crate::http::body::{parse, read};
 use crate::http::describe::{Describe, INBOX_NOT_FOUND};
 use crate::http::error::Error;
+use crate::http::label::LabelHeader;
 use crate::http::query::{Parameters, given};
 use crate::http::response::json;
 use crate::service::Caller;
@@ -22,10 +23,11 @@ use crate::wire;
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
+    LabelHeader(label): LabelHeader,
     body: Body,
 ) -> Result<Response, Error> {
     read_nothing(&app, &caller, body).await?;
-    let inbox = app.service.create_inbox(&caller).await?;
+    let inbox = app.service.create_labelled_inbox(&caller, label.as_deref()).await?;
     Ok(json(StatusCode::CREATED, &wire::inbox(&inbox, app.service.mail_domain()))?)
 }
 
@@ -41,7 +43,9 @@ async fn read_nothing(app: &App, caller: &Caller, body: Body) -> Result<(), Erro
 pub(super) fn describe_create(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let id = || ("id", "$response.body#/id".into());
     let description = "Creates a temporary inbox with a generated address. The body is optional and must be an empty \
-                       JSON object; `PUT /v1/inboxes/{id}` creates an inbox with an address of your choice.";
+                       JSON object; `PUT /v1/inboxes/{id}` creates an inbox with an address of your choice. Extension: \
+                       the header X-Restante-Label, percent-encoded UTF-8, is a label that the dashboard shows, such \
+                       as the title of a test.";
     operation
         .named("createInbox", "inboxes", "Create an inbox", description)
         .body::<CreateInboxBody>(false, "The body is not an empty JSON object.")
