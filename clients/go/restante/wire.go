@@ -12,7 +12,8 @@ type Health struct {
 
 // InboxFields: An address at which a test receives mail.
 type InboxFields struct {
-	// The inbox identifier: the local part of the address.
+	// The inbox identifier: the local part of the address, or a generated one if the address is on another domain than the
+	// mail domain.
 	ID string `json:"id"`
 	// The recipient address.
 	Address string `json:"address"`
@@ -20,8 +21,8 @@ type InboxFields struct {
 	Kind string `json:"kind"`
 	// UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
-	// One hour after creation for a temporary inbox. After that, requests for the inbox and its messages return 404. Null:
-	// never.
+	// One hour after creation for a temporary inbox, or after the last PUT of its address. After that, requests for the
+	// inbox and its messages return 404. Null: never.
 	ExpiresAt *time.Time `json:"expires_at"`
 }
 
