@@ -277,11 +277,14 @@ impl ApiClient {
     }
 }
 
-/// Words that `has` accepts, separated by commas.
-fn features(text: &str) -> Result<String, String> {
-    const WORDS: [&str; 3] = ["code", "link", "otp"];
-    let are_known = text.split(',').all(|word| WORDS.contains(&word.trim()));
-    are_known.then(|| text.to_owned()).ok_or_else(|| format!("use {}, or several with commas", WORDS.join(", ")))
+/// The words that the server knows, with commas between them.
+fn features(text: &str) -> Result<String, &'static str> {
+    let is_known = |word: &str| matches!(word, "otp" | "link" | "code");
+    if text.split(',').all(is_known) {
+        Ok(text.to_owned())
+    } else {
+        Err("write otp, link, code, or several: code,link")
+    }
 }
 
 /// The id of a message.

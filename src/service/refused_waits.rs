@@ -25,7 +25,8 @@ impl RefusedWaits {
     pub(super) fn identity(caller: &Caller, inbox: &Inbox, filter: &MessageFilter) -> u64 {
         let mut hasher = DefaultHasher::new();
         (caller.key.0, inbox.id.as_str()).hash(&mut hasher);
-        (&filter.subject, &filter.from, filter.has.otp, filter.has.link, &filter.after).hash(&mut hasher);
+        (&filter.subject, &filter.from, filter.has.otp, filter.has.code, filter.has.link, &filter.after)
+            .hash(&mut hasher);
         hasher.finish()
     }
 

@@ -71,7 +71,7 @@ fn a_message_that_is_not_there_is_explained() {
         (&["message", &address, "--attachment", "x"], 2, "'--attachment <N>'"),
         (&["wait", &address, "--otp", "--timeout", "0"], 1, "the filters (--otp): \"Welcome\""),
         (&["wait", &address, "--link", "x", "--timeout", "0"], 1, "the filters (--link): \"Welcome\""),
-        (&["wait", &address, "--has", "code"], 2, "'--has <WHAT>'"),
+        (&["wait", &address, "--has", "codes"], 2, "'--has <WHAT>'"),
         (&["fault", &address, "defer", "--times", "0"], 2, "0 is not in 1..=1000"),
         (&["fault", &address, "delay", "--seconds", "301"], 2, "301 is not in 1..=300"),
         (&["fault", &address, "delay"], 2, "--seconds <SECONDS>"),
