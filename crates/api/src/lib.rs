@@ -16,7 +16,8 @@ mod service;
 mod word;
 
 pub use details::{
-    AttachmentInfo, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails, Otp, OtpRule, Via,
+    AttachmentInfo, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails, Otp, OtpRule,
+    Via,
 };
 pub use explanation::{
     Arrived, ArrivedMessages, EndReason, Ended, Explanation, MissedBy, Refused, SendApisUse, Similar, SmtpUse,
