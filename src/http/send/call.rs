@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::HeaderMap;
-use axum::http::header::ORIGIN;
+use axum::http::header::{CONNECTION, HeaderValue, ORIGIN};
 use axum::http::request::Parts;
 use axum::response::Response;
 
@@ -22,7 +22,7 @@ use crate::http::error::Error;
 use crate::http::host::{is_own_origin, served_host};
 use crate::http::server::Disconnect;
 use crate::memory::{Holder, Room, UNCOUNTED};
-use crate::model::{Refusal, Via};
+use crate::model::{Refusal, RefusalReason, Via};
 use crate::service::{Caller, ServiceError};
 
 /// How long a request may take: its body, its delivery, and the longest delay that a fault asks for.
@@ -219,6 +219,10 @@ impl<'a> Call<'a> {
             Ok(response) => response,
             Err(failure) => {
                 let mut response = (self.provider.refuse)(&failure);
+                if failure.reason == Some(RefusalReason::Smtp(Refusal::TimedOut)) {
+                    // The rest of the body would be read as the next request.
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
                 if failure.kind == Kind::Disconnect {
                     response.extensions_mut().insert(Disconnect);
                 }
