@@ -16,9 +16,9 @@ NOTE = "Written by clients/generate.py."
 # What the clients show, in an order in which each type comes after those that it uses. Some have another name in a
 # client, which has its own class Inbox or Message.
 TYPES = [
-    "Health", "Inbox", "Message", "Envelope", "Header", "Mailbox", "Otp", "Link", "AttachmentInfo", "ListUnsubscribe",
-    "MessageDetails", "SendAccepted", "Fault", "FaultState", "Ended", "Arrived", "ArrivedMessages", "Refused",
-    "Similar", "SmtpUse", "Explanation",
+    "Health", "Inbox", "Message", "Envelope", "Header", "Mailbox", "Otp", "Code", "Link", "AttachmentInfo",
+    "ListUnsubscribe", "MessageDetails", "SendAccepted", "Fault", "FaultState", "Ended", "Arrived", "ArrivedMessages",
+    "Refused", "Similar", "SmtpUse", "Explanation",
 ]  # fmt: skip
 TYPESCRIPT_NAMES = {"Inbox": "InboxFields", "Message": "MessageFields", "SendAccepted": "Sent"}
 GO_NAMES = {

@@ -25,6 +25,8 @@ pub use sending::{Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
 pub use tls::{Tls, TlsFiles};
 pub use values::{HostAndPort, api_key, boolean, database_url, http_url, secret};
 
+/// The mail domain without a setting: validators of addresses accept it.
+pub const DEFAULT_MAIL_DOMAIN: &str = "restante.example.com";
 /// One mebibyte, in bytes.
 pub const MIB: u64 = 1024 * 1024;
 
@@ -36,7 +38,7 @@ pub struct Settings {
     pub listeners: Listeners,
     /// The domain of every inbox; mail for other domains is rejected
     #[arg(
-        long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = "restante.example.com",
+        long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = DEFAULT_MAIL_DOMAIN,
         value_parser = values::domain
     )]
     pub mail_domain: Domain,

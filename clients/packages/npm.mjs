@@ -52,7 +52,8 @@ function platformPackage(folder) {
   copyFileSync(binary, join(folder, "bin", program));
   chmodSync(join(folder, "bin", program), 0o755);
   writeFileSync(join(folder, "README.md"), `The server's program for ${platform}-${arch}. Install \`restante\`.\n`);
-  const isGlibc = platform === "linux" && process.report.getReport().header.glibcVersionRuntime !== undefined;
+  // A static program, linked with musl, runs on every Linux. Another one names the loader of glibc at its start.
+  const isGlibc = platform === "linux" && readFileSync(binary).subarray(0, 4096).includes("/ld-linux");
   const { version, license, engines } = manifest;
   const description = `Restante's server for ${platform}-${arch}`;
   const where = { os: [platform], cpu: [arch], ...(isGlibc ? { libc: ["glibc"] } : {}) };

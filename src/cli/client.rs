@@ -60,7 +60,7 @@ pub(super) struct FilterFlags {
     /// Only messages whose sender's address contains this (case-insensitive)
     #[arg(long, env = "RESTANTE_FROM", value_name = "TEXT", hide_env_values = true)]
     pub(super) from: Option<String>,
-    /// Only messages with a one-time code (otp), a link (link), or both (otp,link)
+    /// Only messages with a labelled code (code), a link (link), a one-time code (otp), or several, as in code,link
     #[arg(long, env = "RESTANTE_HAS", value_name = "WHAT")]
     pub(super) has: Option<String>,
     /// Only messages later than the one with this id

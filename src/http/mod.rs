@@ -15,6 +15,7 @@ mod error;
 mod frame;
 mod guide;
 mod host;
+mod label;
 mod mcp;
 pub mod metrics;
 mod openapi;

@@ -56,12 +56,13 @@ pub(super) fn message_filter(query: MessageQuery) -> Result<MessageFilter, Error
     Ok(MessageFilter { has: features(&query.has)?, ..filter.map_err(refused)? })
 }
 
-/// What a message must have: `otp`, `link`, or both with a comma between.
+/// What a message must have: `otp`, `code`, `link`, or several with commas between.
 fn features(has: &str) -> Result<Features, Error> {
     let mut features = Features::default();
     for word in has.split(',').filter(|_| !has.is_empty()) {
         match word {
             "otp" => features.otp = true,
+            "code" => features.code = true,
             "link" => features.link = true,
             _ => return Err(Error::InvalidParameter("has")),
         }

@@ -46,8 +46,9 @@ pub(super) struct InboxName {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(super) enum Feature {
-    Otp,
+    Code,
     Link,
+    Otp,
 }
 
 /// The filter for messages.
@@ -59,7 +60,8 @@ pub(super) struct Filter {
     /// Only messages whose sender's address contains this (case-insensitive).
     #[serde(default)]
     from: String,
-    /// Only messages that have all of these: a one-time code (otp), a link (link).
+    /// Only messages that have all of these: a labelled code (code), a link (link), a one-time code by the rules of the
+    /// otp field (otp).
     #[serde(default)]
     has: Vec<Feature>,
     /// Only messages later than the one with this id.
@@ -223,7 +225,8 @@ impl Filter {
     /// # Errors
     /// [`ToolError::InvalidField`] for a text that is too long.
     pub(super) fn resolve(self) -> Result<MessageFilter, ToolError> {
-        let has = Features { otp: self.has.contains(&Feature::Otp), link: self.has.contains(&Feature::Link) };
+        let has = |feature| self.has.contains(&feature);
+        let has = Features { otp: has(Feature::Otp), code: has(Feature::Code), link: has(Feature::Link) };
         let filter = MessageFilter::new(given(self.subject), given(self.from), given(self.after))?;
         Ok(MessageFilter { has, ..filter })
     }

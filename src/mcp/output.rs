@@ -93,7 +93,10 @@ pub(super) struct Message {
     pub(super) from: String,
     /// Written by the sender.
     pub(super) subject: String,
-    /// The one-time code; empty if there is none.
+    /// The code that a person would type, in any form; empty if no code is labelled.
+    pub(super) code: String,
+    /// The one-time code: labelled digits, or else the first six-digit number, which may be no code; empty if there is
+    /// none.
     pub(super) otp: String,
     /// The links, in the order of the message.
     pub(super) links: Vec<String>,

@@ -38,8 +38,8 @@ fn line(text: &str) -> String {
 pub(super) fn message(message: &Message, start: usize) -> String {
     let Message { id, inbox_id, received_at, .. } = message;
     let mut mail = format!("From: {}\nSubject: {}\n", line(&message.from), line(&message.subject));
-    if !message.otp.is_empty() {
-        let _ = writeln!(mail, "One-time code: {}", message.otp);
+    if !message.code.is_empty() {
+        let _ = writeln!(mail, "Code: {}", message.code);
     }
     for link in &message.links {
         let _ = writeln!(mail, "Link: {}", line(link));

@@ -51,6 +51,8 @@ impl Inbox {
 pub struct InboxSummary {
     /// The inbox.
     pub inbox: Inbox,
+    /// The label that it was created with, for example the title of its test.
+    pub label: Option<String>,
     /// How many messages it has.
     pub messages: i64,
     /// When the last message arrived, or when the inbox was created if it has no messages.

@@ -68,7 +68,7 @@ pub struct MailFilter {
     /// A substring of the address (without `inbox`), the sender, the subject or the text, case-insensitive.
     pub text: String,
     /// Only messages with a one-time code.
-    pub has_otp: bool,
+    pub has_code: bool,
     /// Only messages with an attachment.
     pub has_attachment: bool,
     /// Only messages received since then.

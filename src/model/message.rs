@@ -35,10 +35,20 @@ impl fmt::Display for MessageId {
 /// What a message has, or what a filter requires it to have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// A one-time code.
+    /// A one-time code as the contract defines it: `otp`.
     pub otp: bool,
+    /// A labelled code in any form.
+    pub code: bool,
     /// At least one link.
     pub link: bool,
+}
+
+impl Features {
+    /// Whether it has all that `wanted` has.
+    #[must_use]
+    pub fn has_all(self, wanted: Self) -> bool {
+        (self.otp || !wanted.otp) && (self.code || !wanted.code) && (self.link || !wanted.link)
+    }
 }
 
 /// A received message, the way a list shows it.
@@ -54,10 +64,10 @@ pub struct MessageStart {
     pub subject: String,
     /// The start of its text.
     pub text: String,
-    /// The one-time code; empty if there is none.
-    pub otp: String,
     /// When it was accepted.
     pub received_at: Timestamp,
+    /// The labelled code in any form; empty if there is none.
+    pub code: String,
     /// The number of its attachments, without images that its HTML shows.
     pub attachments: i64,
 }

@@ -27,6 +27,14 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn create_inbox(&self, caller: &Caller) -> Result<Inbox, ServiceError> {
+        self.create_labelled_inbox(caller, None).await
+    }
+
+    /// Like [`Service::create_inbox`], with a label that the dashboard shows.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn create_labelled_inbox(&self, caller: &Caller, label: Option<&str>) -> Result<Inbox, ServiceError> {
         loop {
             let created_at = self.0.clock.now();
             let inbox = Inbox {
@@ -38,10 +46,28 @@ impl Service {
             };
             // There are 10^23 ids, so a second attempt is practically never needed. It guarantees that an id in use is
             // never returned.
-            if self.0.store.create_inbox(&inbox).await? {
+            if self.0.store.create_labelled_inbox(&inbox, label).await? {
                 return Ok(inbox);
             }
         }
+    }
+
+    /// The label of an inbox, if it was created with one.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn label(&self, inbox: &Inbox) -> Result<Option<String>, StoreError> {
+        self.0.store.label(inbox).await
+    }
+
+    /// The project of the live inbox `id`, for the administrator.
+    ///
+    /// # Errors
+    /// [`ServiceError::InboxNotFound`].
+    pub async fn project_of_inbox(&self, id: &str) -> Result<ProjectId, ServiceError> {
+        let id = InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?;
+        let inbox = self.0.store.live_inbox(&id, self.0.clock.now()).await?;
+        inbox.map(|inbox| inbox.project).ok_or(ServiceError::InboxNotFound)
     }
 
     /// Returns the caller's live inbox `id` (case-insensitive).

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use super::activity::TotalSmtpUse;
 use super::remedy;
+use crate::config::DEFAULT_MAIL_DOMAIN;
 use crate::model::{Domain, Inbox, InboxEnd, Latest, RefusalReason, RefusedMail, Similar, Timestamp};
 
 /// The most messages that the sentence lists.
 const NAMED: usize = 3;
+/// Top-level domains that no address outside tests has.
+const RESERVED: [&str; 5] = ["test", "example", "invalid", "localhost", "local"];
 /// The most characters of a subject in the sentence.
 const SUBJECT_CHARACTERS: usize = 80;
 
@@ -154,7 +157,17 @@ impl Facts<'_> {
             format!("the service started {} ago", self.ago(watched_since))
         };
         let address = self.smtp_address;
-        format!("Nothing has connected over SMTP since {since}. Is {address} the application's SMTP server?")
+        let refused = self.refused_by_validators().unwrap_or_default();
+        format!("Nothing has connected over SMTP since {since}. Is {address} the application's SMTP server?{refused}")
+    }
+
+    /// A possible cause on every domain but the default, which validators of addresses accept: some reject the
+    /// top-level domains that are reserved for tests (RFC 2606), or a domain without an MX record.
+    fn refused_by_validators(&self) -> Option<String> {
+        let domain = self.address.rsplit('@').next().filter(|domain| *domain != DEFAULT_MAIL_DOMAIN)?;
+        let top = domain.rsplit('.').next().filter(|top| RESERVED.contains(top));
+        let example = top.map_or_else(String::new, |top| format!(", as pydantic's EmailStr and Joi do for .{top}"));
+        Some(format!(" Or does the application's validation reject addresses on {domain}{example}?"))
     }
 
     fn ago(&self, at: Timestamp) -> String {

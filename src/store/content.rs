@@ -33,6 +33,7 @@ pub struct Content {
     pub(super) subject: String,
     pub(super) subject_folded: String,
     pub(super) has: Features,
+    pub(super) code: String,
     /// Its attachments.
     pub(super) attachments: usize,
     pub(super) origin: Origin,
@@ -68,7 +69,8 @@ impl Content {
     /// Compresses a parsed message. This takes about a millisecond for 256 KiB.
     #[must_use]
     pub fn encode(message: ParsedMessage, sender: String, origin: Origin, raw: &[u8]) -> Self {
-        let has = Features { otp: !message.otp.is_empty(), link: !message.links.is_empty() };
+        let has =
+            Features { otp: !message.otp.is_empty(), code: !message.code.is_empty(), link: !message.links.is_empty() };
         let mut parsed = Vec::with_capacity(2 * raw.len().min(ORDINARY) + 1024);
         parts::encode(&message, &mut parsed);
         let (parsed_size, raw_size) = (parsed.len(), raw.len());
@@ -80,8 +82,8 @@ impl Content {
             (Bytes::new(), both.into_iter().flat_map(|(form, bytes)| chunks(form, bytes)).collect())
         };
         let (subject_folded, attachments) = (fold_case(&message.subject), message.attachments);
-        let subject = message.subject;
-        Self { sender, subject, subject_folded, has, attachments, origin, parsed_size, raw_size, data, chunks }
+        let (subject, code) = (message.subject, message.code);
+        Self { sender, subject, subject_folded, has, code, attachments, origin, parsed_size, raw_size, data, chunks }
     }
 }
 

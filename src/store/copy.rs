@@ -94,8 +94,8 @@ const TABLES: &[Table] = &[
         500,
         "number, id, project_id, kind, created_at, expires_at, deleted_at, opened_by_mail, closed, message_count,
          last_sequence, emptied_sequence, swept_sequence, retention_days, last_received_at, faults_left,
-         changes",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17",
+         changes, label",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18",
         &[(0, Numbered::Inboxes)]
     ),
     table!(
@@ -140,8 +140,8 @@ const TABLES: &[Table] = &[
         least_number,
         500,
         "number, id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at,
-         has_otp, has_link, sender, subject, subject_folded, project_id, attachments",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16",
+         has_otp, has_link, code, sender, subject, subject_folded, project_id, attachments",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17",
         &[(0, Numbered::Messages), (2, Numbered::Inboxes), (4, Numbered::Contents)]
     ),
     table!(

@@ -267,7 +267,7 @@ async fn open_inboxes(
         ON CONFLICT (id) DO NOTHING RETURNING number";
     const REOPEN: &str = "
         UPDATE inboxes SET project_id = $2, kind = 'temporary', created_at = $3, expires_at = $4, deleted_at = NULL,
-            opened_by_mail = 1, closed = 0, message_count = 0, emptied_sequence = last_sequence,
+            opened_by_mail = 1, label = NULL, closed = 0, message_count = 0, emptied_sequence = last_sequence,
             faults_left = CASE WHEN faults_left IS NULL THEN NULL ELSE -1 END
         WHERE id = $1";
     let sorted: BTreeMap<&InboxId, &Opening> = openings.iter().map(|opening| (&opening.inbox, opening)).collect();
@@ -342,8 +342,8 @@ async fn write_messages(
         WHERE number = $1";
     const INSERT: &str = "
         INSERT INTO messages (id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at,
-            has_otp, has_link, sender, subject, subject_folded, attachments, project_id)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+            has_otp, has_link, code, sender, subject, subject_folded, attachments, project_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
     let stored: BTreeSet<usize> = messages.iter().map(|message| message.request).collect();
     let contents = stored.iter().map(|request| &deliveries[*request].content);
     let content_numbers = insert_contents(transaction, contents).await?;
@@ -385,6 +385,7 @@ fn message_row(
         now,
         content.has.otp,
         content.has.link,
+        content.code.as_str(),
         content.sender.as_str(),
         content.subject.as_str(),
         content.subject_folded.as_str(),

@@ -12,7 +12,7 @@ macro_rules! list {
     ($side:literal, $order:literal) => {
         concat!(
             "SELECT i.id, i.project_id, i.kind, i.created_at, i.expires_at, i.message_count, i.activity,
-                m.sender, m.subject, m.received_at
+                m.sender, m.subject, m.received_at, i.label
              FROM (SELECT * FROM (
                     SELECT *, CASE WHEN last_received_at > created_at THEN last_received_at ELSE created_at END
                         AS activity
@@ -102,7 +102,8 @@ fn read_summary(mut row: Row) -> Result<InboxSummary, DatabaseError> {
     let (messages, active_at) = (row.integer()?, Timestamp::from_millis(row.integer()?));
     let (last_sender, last_subject) = (row.optional_text()?, row.optional_text()?);
     let last_received_at = row.optional_integer()?.map(Timestamp::from_millis);
-    Ok(InboxSummary { inbox, messages, active_at, last_sender, last_subject, last_received_at })
+    let label = row.optional_text()?;
+    Ok(InboxSummary { inbox, label, messages, active_at, last_sender, last_subject, last_received_at })
 }
 
 /// A LIKE pattern for "contains `text`", case-folded and with escaped wildcards.

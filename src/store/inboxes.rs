@@ -10,10 +10,30 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn create_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
+        self.create_labelled_inbox(inbox, None).await
+    }
+
+    /// Like [`Store::create_inbox`], with a label that the dashboard shows.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn create_labelled_inbox(&self, inbox: &Inbox, label: Option<&str>) -> Result<bool, StoreError> {
         const CREATE: &str = "
-            INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
+            INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, label) VALUES ($1, $2, $3, $4, $5, $6)
             ON CONFLICT (id) DO NOTHING";
-        self.change_inbox(CREATE, &inbox.id, with_all_fields(inbox)).await
+        let mut parameters = with_all_fields(inbox);
+        parameters.extend(values![label]);
+        self.change_inbox(CREATE, &inbox.id, parameters).await
+    }
+
+    /// The label of an inbox, if it was created with one.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn label(&self, inbox: &Inbox) -> Result<Option<String>, StoreError> {
+        const LABEL: &str = "SELECT label FROM inboxes WHERE id = $1 AND project_id = $2";
+        let rows = self.database.look_up(LABEL, values![&inbox.id, inbox.project]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.optional_text()).transpose()?.flatten())
     }
 
     /// Creates `inbox`, empty, even if its address is reserved for its own project. `false` if the address is a live
@@ -25,7 +45,7 @@ impl Store {
         const CLAIM: &str = "
             INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
             ON CONFLICT (id) DO UPDATE SET project_id = $2, kind = $3, created_at = $4, expires_at = $5,
-                deleted_at = NULL, opened_by_mail = 0, closed = 0, message_count = 0,
+                deleted_at = NULL, opened_by_mail = 0, label = NULL, closed = 0, message_count = 0,
                 emptied_sequence = inboxes.last_sequence,
                 faults_left = CASE WHEN inboxes.faults_left IS NULL THEN NULL ELSE -1 END
             WHERE ($6 = 1 OR inboxes.project_id = $2) AND (inboxes.closed = 1 OR inboxes.expires_at <= $4)";

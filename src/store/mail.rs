@@ -73,8 +73,8 @@ macro_rules! candidates {
             ", ",
             $data,
             ", m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded,
-                m.received_at, m.has_otp, m.has_link, m.attachments, COALESCE(m.content_number, 0), m.parsed_size,
-                m.raw_size,
+                m.received_at, m.has_otp, m.has_link, m.code, m.attachments, COALESCE(m.content_number, 0),
+                m.parsed_size, m.raw_size,
                 CASE WHEN ",
             live!("i.", "$1"),
             " AND m.content_number IS NOT NULL
@@ -114,7 +114,7 @@ impl Store {
         let (started, wanted) = (Instant::now(), fold_case(&filter.text));
         let mut before = filter.before.unwrap_or(i64::MAX);
         let (mut found, mut compared): (Vec<Candidate>, usize) = (Vec::new(), 0);
-        let is_filtered = !wanted.is_empty() || filter.has_otp || filter.has_attachment;
+        let is_filtered = !wanted.is_empty() || filter.has_code || filter.has_attachment;
         let mut next = loop {
             let most = match (is_filtered, wanted.is_empty()) {
                 (false, _) => limit + 1 - found.len(),
@@ -192,10 +192,10 @@ impl Store {
         filter: &MailFilter,
         wanted: String,
     ) -> Result<Vec<Candidate>, StoreError> {
-        let (otp, attachment, since) = (filter.has_otp, filter.has_attachment, filter.since);
+        let (code, attachment, since) = (filter.has_code, filter.has_attachment, filter.since);
         let by_address = filter.inbox.is_none();
         let passes = move |head: &Head| {
-            (head.has.otp || !otp)
+            (head.has.code || !code)
                 && (head.attachments > 0 || !attachment)
                 && since.is_none_or(|since| head.received_at >= since)
         };

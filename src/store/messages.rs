@@ -38,6 +38,8 @@ pub struct StoredMessage {
     pub subject: String,
     /// When it was accepted.
     pub received_at: Timestamp,
+    /// The labelled code in any form; empty if there is none.
+    pub code: String,
     /// The number of its attachments, without images that its HTML shows.
     pub attachments: i64,
     /// Its parts, for a [`PartsReader`].
@@ -64,6 +66,7 @@ pub(super) struct Head {
     pub(super) subject_folded: String,
     pub(super) received_at: Timestamp,
     pub(super) has: Features,
+    pub(super) code: String,
     pub(super) attachments: i64,
     pub(super) content_number: i64,
     pub(super) parsed_size: usize,
@@ -75,7 +78,7 @@ macro_rules! live_heads {
     ($conditions:literal) => {
         concat!(
             "SELECT m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp,
-                m.has_link, m.attachments, m.content_number, m.parsed_size, m.raw_size
+                m.has_link, m.code, m.attachments, m.content_number, m.parsed_size, m.raw_size
              FROM messages m JOIN inboxes i ON i.number = m.inbox_number
              WHERE ",
             live!("i.", "$1"),
@@ -283,8 +286,8 @@ impl Store {
             let Some(parsed) = self.read_form(&head, ContentForm::Parsed).await? else { return Ok(None) };
             Pieces::whole(parsed)
         };
-        let Head { id, inbox_id, sequence, sender: from, subject, received_at, attachments, .. } = head;
-        Ok(Some(StoredMessage { id, inbox_id, sequence, from, subject, received_at, attachments, parts }))
+        let Head { id, inbox_id, sequence, sender: from, subject, received_at, code, attachments, .. } = head;
+        Ok(Some(StoredMessage { id, inbox_id, sequence, from, subject, received_at, code, attachments, parts }))
     }
 }
 
@@ -295,14 +298,13 @@ impl StoredMessage {
     /// # Errors
     /// See [`PartsReader::open`] and [`PartsReader::text`].
     pub async fn start(self, most: usize) -> Result<Option<MessageStart>, StoreError> {
-        let Self { id, inbox_id, from, subject, received_at, attachments, parts, .. } = self;
+        let Self { id, inbox_id, from, subject, received_at, code, attachments, parts, .. } = self;
         let Some(mut parts) = PartsReader::open(parts).await? else { return Ok(None) };
         let text = match parts.start_of_text(most).await {
             Err(StoreError::Removed) => return Ok(None),
             text => text?,
         };
-        let otp = parts.otp().to_owned();
-        Ok(Some(MessageStart { id, inbox_id, from, subject, text, otp, received_at, attachments }))
+        Ok(Some(MessageStart { id, inbox_id, from, subject, text, code, received_at, attachments }))
     }
 }
 
@@ -312,15 +314,19 @@ impl Head {
     }
 
     pub(super) fn read_from(row: &mut Row) -> Result<Self, DatabaseError> {
+        let (id, inbox_id, sequence) = (row.uuid()?, row.text()?, row.integer()?);
+        let (sender, subject, subject_folded) = (row.text()?, row.text()?, row.text()?);
+        let (received_at, has_otp, has_link, code) = (row.integer()?, row.integer()?, row.integer()?, row.text()?);
         Ok(Self {
-            id: MessageId(row.uuid()?),
-            inbox_id: InboxId::from_stored(row.text()?),
-            sequence: row.integer()?,
-            sender: row.text()?,
-            subject: row.text()?,
-            subject_folded: row.text()?,
-            received_at: Timestamp::from_millis(row.integer()?),
-            has: Features { otp: row.integer()? == 1, link: row.integer()? == 1 },
+            id: MessageId(id),
+            inbox_id: InboxId::from_stored(inbox_id),
+            sequence,
+            sender,
+            subject,
+            subject_folded,
+            received_at: Timestamp::from_millis(received_at),
+            has: Features { otp: has_otp == 1, code: !code.is_empty(), link: has_link == 1 },
+            code,
             attachments: row.integer()?,
             content_number: row.integer()?,
             parsed_size: row.size()?,

@@ -32,6 +32,8 @@ CREATE TABLE inboxes (
     expires_at BIGINT,
     -- Set by a deletion; null for an inbox that is live or has expired.
     deleted_at BIGINT,
+    -- A text for people, for example the title of its test.
+    label TEXT,
     -- Whether incoming mail created it, and not a request.
     opened_by_mail BIGINT NOT NULL DEFAULT 0,
     -- 1 after the inbox was deleted, or the sweeper has found that it expired. A delivery that waited for the row
@@ -127,9 +129,11 @@ CREATE TABLE messages (
     parsed_size BIGINT NOT NULL,
     raw_size BIGINT NOT NULL,
     received_at BIGINT NOT NULL,
-    -- Whether it has a one-time code, and a link.
+    -- Whether it has a one-time code as the contract defines it, and a link.
     has_otp BIGINT NOT NULL,
     has_link BIGINT NOT NULL,
+    -- The labelled code in any form; empty if there is none.
+    code TEXT NOT NULL,
     -- The number of attachments, without images that the HTML shows.
     attachments BIGINT NOT NULL,
     sender TEXT NOT NULL,
@@ -240,6 +244,7 @@ CREATE {unlogged} TABLE waits (
     subject TEXT,
     sender TEXT,
     has_otp BIGINT NOT NULL,
+    has_code BIGINT NOT NULL,
     has_link BIGINT NOT NULL,
     after TEXT,
     started_at BIGINT NOT NULL,

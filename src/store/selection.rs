@@ -102,7 +102,7 @@ impl Selection {
         let contains = |text: &str, part: &String| memmem::find(text.as_bytes(), part.as_bytes()).is_some();
         let subject = self.subject.as_ref().is_none_or(|part| contains(&head.subject_folded, part));
         let from = self.from.as_ref().is_none_or(|part| contains(&fold_case(&head.sender), part));
-        let has = (head.has.otp || !self.has.otp) && (head.has.link || !self.has.link);
+        let has = head.has.has_all(self.has);
         let after = head.sequence > self.after;
         let filters = [("subject", subject), ("from", from), ("has", has), ("after", after)];
         filters.into_iter().filter_map(|(name, passed)| (!passed).then_some(name)).collect()
@@ -134,6 +134,7 @@ mod tests {
             subject_folded: fold_case(subject),
             received_at: Timestamp::from_millis(0),
             has,
+            code: String::new(),
             attachments: 0,
             content_number: 1,
             parsed_size: 0,
@@ -151,11 +152,12 @@ mod tests {
 
     #[test]
     fn each_filter_that_excludes_a_message_is_named() {
-        let message = head("Shop@App.example", "Welcome", Features { otp: true, link: false });
-        let both = Features { otp: true, link: true };
+        let message = head("Shop@App.example", "Welcome", Features { otp: true, ..Features::default() });
+        let both = Features { otp: true, link: true, ..Features::default() };
         let selection = Selection::new(1, Some("code")).from(Some("bank@")).with(both);
         assert_eq!(selection.missed_by(&message), ["subject", "from", "has", "after"]);
-        let selection = Selection::new(0, Some("WEL")).from(Some("shop@app")).with(Features { otp: true, link: false });
+        let selection =
+            Selection::new(0, Some("WEL")).from(Some("shop@app")).with(Features { otp: true, ..Features::default() });
         assert!(selection.matches(&message));
     }
 }

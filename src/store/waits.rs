@@ -14,8 +14,8 @@ const KEPT: i64 = 20_000;
 macro_rules! waits {
     ($conditions:literal) => {
         concat!(
-            "SELECT id, project_id, inbox_id, inbox_created_at, subject, sender, has_otp, has_link, after, started_at,
-                timeout_millis, ended_at, outcome, message_id
+            "SELECT id, project_id, inbox_id, inbox_created_at, subject, sender, has_otp, has_code, has_link, after,
+                started_at, timeout_millis, ended_at, outcome, message_id
              FROM waits WHERE ",
             $conditions
         )
@@ -30,10 +30,10 @@ impl Store {
     /// If the database fails.
     pub async fn record_waits(&self, waits: &[WaitRecord]) -> Result<(), StoreError> {
         const RECORD: &str = "
-            INSERT INTO waits (id, project_id, inbox_id, inbox_created_at, subject, sender, has_otp, has_link, after,
-                started_at, timeout_millis, ended_at, outcome, message_id)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
-            ON CONFLICT (id) DO UPDATE SET ended_at = $12, outcome = $13, message_id = $14";
+            INSERT INTO waits (id, project_id, inbox_id, inbox_created_at, subject, sender, has_otp, has_code, has_link,
+                after, started_at, timeout_millis, ended_at, outcome, message_id)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+            ON CONFLICT (id) DO UPDATE SET ended_at = $13, outcome = $14, message_id = $15";
         const FORGET_REFUSED: &str = "
             DELETE FROM waits WHERE inbox_id = $1 AND inbox_created_at = $2 AND outcome = $3 AND id < $4";
         let rows = waits.iter().map(row).collect();
@@ -126,6 +126,7 @@ fn row(wait: &WaitRecord) -> Vec<Value> {
         wait.subject.as_deref(),
         wait.from.as_deref(),
         wait.has.otp,
+        wait.has.code,
         wait.has.link,
         wait.after.as_deref(),
         wait.started_at,
@@ -144,7 +145,7 @@ fn read(mut row: Row) -> Result<WaitRecord, DatabaseError> {
         inbox_created_at: Timestamp::from_millis(row.integer()?),
         subject: row.optional_text()?,
         from: row.optional_text()?,
-        has: Features { otp: row.integer()? == 1, link: row.integer()? == 1 },
+        has: Features { otp: row.integer()? == 1, code: row.integer()? == 1, link: row.integer()? == 1 },
         after: row.optional_text()?,
         started_at: Timestamp::from_millis(row.integer()?),
         timeout: Duration::from_millis(u64::try_from(row.integer()?).unwrap_or_default()),

@@ -44,7 +44,7 @@ async fn the_details_say_how_a_message_came_and_what_is_in_it(engine: Engine) {
     assert_eq!((&details["cc"], &details["in_reply_to"]), (&json!([]), &Value::Null));
     assert_eq!(details["date"], "2026-11-20T10:30:00+01:00");
     let otp = json!({"code": "482913", "rule": "label_before", "line": "Your code is 482913."});
-    assert_eq!(details["otp"], otp);
+    assert_eq!((&details["otp"], &details["code"], &details["codes"]), (&otp, &otp, &json!([otp])));
     let link = json!([{"url": "https://app.example/", "text": "Confirm", "source": "html"}]);
     assert_eq!(details["links"], link);
     let image = json!({
@@ -179,9 +179,41 @@ async fn filters_by_sender_and_content_combine(engine: Engine) {
     assert_eq!(wait("has=link").await.text("from"), "c@App.example");
     assert_eq!(wait("has=otp&from=c@").await.error(), (404, "no matching message".to_owned()));
     for path in ["messages", "messages/wait", "explain"] {
-        let refused = api.get(&format!("/v1/inboxes/{inbox}/{path}?has=otp,code")).await;
+        let refused = api.get(&format!("/v1/inboxes/{inbox}/{path}?has=otp,pin")).await;
         assert_eq!(refused.error(), (400, "invalid has".to_owned()));
     }
+}
+
+#[testkit::each_engine]
+async fn a_code_is_what_is_labelled_in_any_form(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let bodies = ["Order 482913 shipped.", "Your sign-in code: LZDG-RMHF", "Your code is 4821.\nYour PIN is 7710."];
+    for body in bodies {
+        api.deliver_raw(&inbox, &format!("From: app@app.example\r\nSubject: {body}\r\n\r\n{body}")).await;
+    }
+    let listed = async |query: &str| {
+        let listed = api.get(&format!("/v1/inboxes/{inbox}/messages?{query}")).await.json();
+        listed["messages"].as_array().unwrap().clone()
+    };
+    let codes = async |message: &Value| {
+        let id = message["id"].as_str().unwrap();
+        let details = api.get(&format!("/v1/messages/{id}/details")).await.json();
+        let texts = |codes: &Value| codes.as_array().unwrap().iter().map(|code| code["code"].clone()).collect();
+        let codes: Vec<Value> = texts(&details["codes"]);
+        (details["code"]["code"].clone(), codes)
+    };
+    let [several, letters, order] = &listed("").await[..] else { panic!("three messages") };
+    assert_eq!(codes(several).await, (json!("4821"), vec![json!("4821"), json!("7710")]));
+    assert_eq!(codes(letters).await, (json!("LZDG-RMHF"), vec![json!("LZDG-RMHF")]));
+    assert_eq!((codes(order).await, &order["otp"]), ((Value::Null, vec![]), &json!("482913")));
+    assert_eq!(listed("has=code").await, [several.clone(), letters.clone()]);
+    assert_eq!(listed("has=code,otp").await, std::slice::from_ref(several));
+    let found = api.get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0&has=code")).await;
+    assert_eq!(found.text("id"), letters["id"]);
+    let explained = api.get(&format!("/v1/inboxes/{inbox}/explain?has=code")).await.json();
+    let missed = explained["messages"]["latest"].as_array().unwrap().iter().map(|message| &message["missed_by"]);
+    assert!(missed.eq([&json!([]), &json!([]), &json!(["has"])]));
 }
 
 #[testkit::each_engine]

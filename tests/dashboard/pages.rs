@@ -350,3 +350,25 @@ async fn getting_started_names_the_real_values() {
     }
     assert!(!page.contains(harness.key.as_str()));
 }
+
+#[tokio::test]
+async fn an_inbox_is_linked_by_its_id_and_shows_its_label() {
+    let harness = Harness::start().await;
+    let (own, administrator) = (Visitor::of_default(&harness).await, Visitor::administrator(&harness).await);
+    let mut request = testkit::request(&harness.key, "POST", "/v1/inboxes", "");
+    request.headers_mut().insert("x-restante-label", "sign%20up%20%E2%80%BA%20%3Cb%3Eworks".parse().unwrap());
+    let id = harness.send(request).await.text("id");
+    for visitor in [&own, &administrator] {
+        let linked = visitor.get(&format!("/inboxes/{id}")).await;
+        let project = own.project_path().await;
+        assert_eq!(linked.headers["location"].to_str().unwrap(), format!("{project}/inboxes/{id}"));
+        for page in [format!("{project}/inboxes/{id}"), format!("{project}/inboxes")] {
+            let page = visitor.get(&page).await.body;
+            assert!(page.contains("sign up \u{203a} &#60;b&#62;works"), "{page}");
+        }
+    }
+    assert_eq!(administrator.get("/inboxes/none").await.status, 404);
+    let foreign = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
+    let elsewhere = foreign.get(&format!("/inboxes/{id}")).await.headers["location"].to_str().unwrap().to_owned();
+    assert_eq!(foreign.get(&elsewhere).await.status, 404);
+}

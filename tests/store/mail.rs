@@ -52,7 +52,7 @@ async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
     ] {
         assert_eq!(found(&bed, text(wanted)).await, subjects, "{wanted}");
     }
-    assert_eq!(found(&bed, MailFilter { has_otp: true, ..MailFilter::default() }).await, ["Sign in"]);
+    assert_eq!(found(&bed, MailFilter { has_code: true, ..MailFilter::default() }).await, ["Sign in"]);
     assert_eq!(found(&bed, MailFilter { has_attachment: true, ..MailFilter::default() }).await, ["Order"]);
     let since = MailFilter { since: Some(START.after(HOUR / 4)), ..MailFilter::default() };
     assert_eq!(found(&bed, since.clone()).await, [""; 0]);

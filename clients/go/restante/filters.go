@@ -39,7 +39,10 @@ func From(text string) Option { return func(s *search) { s.from = text } }
 // FromMatches matches messages whose sender's address a regular expression matches.
 func FromMatches(regex *regexp.Regexp) Option { return func(s *search) { s.fromRegex = regex } }
 
-// HasOTP matches messages with a one-time code in digits.
+// HasCode matches messages with a labelled code, in any form.
+func HasCode() Option { return has("code") }
+
+// HasOTP matches messages whose OTP is not empty; it may be a number without a label.
 func HasOTP() Option { return has("otp") }
 
 // HasLink matches messages with a link.

@@ -31,25 +31,57 @@ type Reply struct {
 // numbers finds what looks like a code, for the error if there is none.
 var numbers = regexp.MustCompile(`\b\d{4,10}\b`)
 
-// sixDigits is the rule of the specification that takes six digits anywhere in the text for a code.
-const sixDigits = "six_digits"
-
 // isMessage tells whether the JSON of a response is a message.
 func isMessage(fields MessageFields) bool { return fields.ID != "" && fields.Links != nil }
 
-// Code returns the one-time code: one that the message calls a code. If there is none, the error contains the text and
-// the numbers in it. OTP has what the specification finds, which may be another number of six digits.
+// Code returns the code that a person would type: labelled digits, or a labelled code with letters such as LZDG-RMHF.
+// If there is none, the error contains the text and the numbers in it; if there are several, it contains all of them.
 func (m *Message) Code(ctx context.Context) (string, error) {
+	return m.CodeFunc(ctx, func(Code) bool { return true })
+}
+
+// CodeFunc returns the only labelled code for which a function returns true, for a message with several codes.
+func (m *Message) CodeFunc(ctx context.Context, matches func(code Code) bool) (string, error) {
 	details, err := m.Details(ctx)
 	if err != nil {
 		return "", err
 	}
-	if details.OTP != nil && details.OTP.Rule != sixDigits {
-		return details.OTP.Code, nil
+	found := slices.DeleteFunc(slices.Clone(details.Codes), func(code Code) bool { return !matches(code) })
+	if len(found) == 1 {
+		return found[0].Code, nil
+	}
+	if len(details.Codes) > 0 {
+		listed := ""
+		for _, code := range details.Codes {
+			listed += fmt.Sprintf("\n  %s in the line: %s", code.Code, code.Line)
+		}
+		return "", m.contentError("has %d codes that match, not one. It has %d codes:%s",
+			len(found), len(details.Codes), listed)
 	}
 	text := or(m.Text, m.HTML)
 	seen := or(strings.Join(numbers.FindAllString(m.Subject+"\n"+text, -1), ", "), "none")
 	return "", m.contentError("has no labelled one-time code. Numbers in it: %s. Its text:\n%s", seen, text)
+}
+
+// LinkText returns the only link whose shown words contain a text, in any case.
+func (m *Message) LinkText(ctx context.Context, contains string) (string, error) {
+	details, err := m.Details(ctx)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	listed := ""
+	for _, link := range details.Links {
+		if strings.Contains(strings.ToLower(link.Text), strings.ToLower(contains)) {
+			found = append(found, link.URL)
+		}
+		listed += fmt.Sprintf("\n  %s (%s)", link.URL, link.Text)
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return "", m.contentError("has %d links with the text %q, not one. Its links:%s",
+		len(found), contains, or(listed, " none"))
 }
 
 // Link returns the only link that contains a text, or the only link if the text is empty. If there is not exactly one,

@@ -93,6 +93,17 @@ type OTP struct {
 	Line string `json:"line"`
 }
 
+// Code: A labelled code in any form, and how it was recognised.
+type Code struct {
+	// As a person would type it: digits without spaces, or letters and digits with their hyphens.
+	Code string `json:"code"`
+	// The rule that recognised it. One of domain_bound, label_before, label_after, alone_below_label, same_sentence,
+	// alone_above_label, six_digits.
+	Rule string `json:"rule"`
+	// Its line.
+	Line string `json:"line"`
+}
+
 // Link: A link with its text.
 type Link struct {
 	// Its target.
@@ -155,8 +166,13 @@ type Details struct {
 	InReplyTo string `json:"in_reply_to"`
 	// The date in the header.
 	Date *time.Time `json:"date"`
-	// The one-time code.
+	// The one-time code as in the field `otp` of the message: labelled digits, or the first six-digit number.
 	OTP *OTP `json:"otp"`
+	// The code that a person would type, in any form: `otp` if it is labelled, or else a labelled code with letters or
+	// with 9 or 10 digits. The first of `codes`.
+	Code *Code `json:"code"`
+	// The labelled codes, each once. If there are several, the message has several labels with different codes.
+	Codes []Code `json:"codes"`
 	// The links, with their texts.
 	Links []Link `json:"links"`
 	// The attachments.

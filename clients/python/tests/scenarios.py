@@ -153,11 +153,11 @@ class Scenario:
     def _do_message(self, names: Names, id: str, client: str = "") -> Any:  # noqa: A002
         return names[client].message(id)
 
-    def _do_code(self, names: Names, message: str) -> Any:
-        return names[message].code()
+    def _do_code(self, names: Names, message: str, matching: Any = None) -> Any:
+        return names[message].code(pattern(matching))
 
-    def _do_link(self, names: Names, message: str, match: Any = None) -> Any:
-        return names[message].link(pattern(match))
+    def _do_link(self, names: Names, message: str, match: Any = None, text: str | None = None) -> Any:
+        return names[message].link(pattern(match), text=text)
 
     def _do_details(self, names: Names, message: str) -> Any:
         return names[message].details()

@@ -1,7 +1,9 @@
 """An assertion and its negation are never both true or both false: a table for each."""
 
+import dataclasses
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from wire import MESSAGE
 
 from restante import ContentError, Restante, UnexpectedMessageError, WaitTimeoutError
 from restante._decode import decode
-from restante.model import LinkMatch, MessageData
+from restante.model import Code, Details, Link, LinkMatch, MessageData, TextMatch
 
 
 def passes(assertion: Callable[[], object], error: type[Exception]) -> bool:
@@ -68,6 +70,71 @@ def test_link_is_the_only_one_that_matches(links: list[str], match: LinkMatch | 
     assert passes(lambda: message.link(match), ContentError) is is_one
 
 
-@pytest.mark.parametrize(("otp", "has_code"), [("", False), ("482913", True)])
-def test_code_fails_without_one(otp: str, has_code: bool) -> None:
-    assert passes(decode(MessageData, {**MESSAGE, "otp": otp}).code, ContentError) is has_code
+@pytest.mark.parametrize(
+    ("text", "expected", "is_one"),
+    [
+        ("Confirm your account", None, False),
+        ("Shop", None, False),
+        (re.compile("^confirm$"), None, False),
+        (re.compile("^confirm$", re.I), "https://a.example/a", True),
+        ("confirm", "https://a.example/a", True),
+        (re.compile("[ef]"), None, False),
+    ],
+)
+def test_a_link_is_selected_by_its_words(text: TextMatch, expected: str | None, is_one: bool) -> None:
+    links = (Link("https://a.example/a", "Confirm", "html"), Link("https://a.example/b", "Delete", "html"))
+    details = found(links=links)
+    message = replace(decode(MessageData, {**MESSAGE, "links": [link.url for link in links]}), _details=details)
+    assert passes(lambda: message.link(text=text), ContentError) is is_one
+    assert expected is None or message.link(text=text) == expected
+
+
+PIN = Code("7710", "label_before", "Your PIN is 7710.")
+LETTERS = Code("LZDG-RMHF", "alone_below_label", "LZDG-RMHF")
+
+
+def found(codes: tuple[Code, ...] = (), links: tuple[Link, ...] = ()) -> Details:
+    """Details of which only these fields matter."""
+    fields = dict.fromkeys(field.name for field in dataclasses.fields(Details))
+    return Details(**{**fields, "codes": codes, "links": links})  # type: ignore[arg-type]  # pyright: ignore
+
+
+@pytest.mark.parametrize(
+    ("codes", "matching", "code"),
+    [
+        ((), None, None),
+        ((), "482913", None),
+        ((PIN,), None, "7710"),
+        ((LETTERS,), None, "LZDG-RMHF"),
+        ((PIN,), "letters", None),
+        ((PIN, LETTERS), None, None),
+        ((PIN, LETTERS), "pin", "7710"),
+        ((PIN, LETTERS), re.compile("^[A-Z-]+$"), "LZDG-RMHF"),
+        ((PIN, LETTERS), re.compile("."), None),
+    ],
+)
+def test_code_is_the_only_labelled_one(codes: tuple[Code, ...], matching: TextMatch | None, code: str | None) -> None:
+    order = {**MESSAGE, "text": "Order 482913 shipped.", "otp": "482913"}
+    message = replace(decode(MessageData, order), _details=found(codes))
+    if code is not None:
+        assert message.code(matching) == code
+        return
+    with pytest.raises(ContentError) as error:
+        message.code(matching)
+    # The error has all codes, or the text with its numbers.
+    assert all(one.line in str(error.value) for one in codes)
+    assert codes or "482913" in str(error.value)
+
+
+def test_a_code_of_a_real_message(client: Restante) -> None:
+    inbox = client.create_inbox(label="codes")
+    for text in ("Order 482913 shipped.", "Your sign-in code: LZDG-RMHF", "Your code is 4821.\nYour PIN is 7710."):
+        mail(client.smtp, inbox.address, "Hello", text)
+    order, letters, several = inbox.wait_for_messages(3)
+    with pytest.raises(ContentError, match=r"not labelled as a code: 482913"):
+        order.code()
+    assert letters.code() == "LZDG-RMHF"
+    with pytest.raises(ContentError, match=r"has 2 codes"):
+        several.code()
+    assert several.code(matching="pin") == "7710"
+    assert [message.id for message in inbox.messages(has="code")] == [several.id, letters.id]

@@ -191,4 +191,4 @@ def test_the_module_is_the_command() -> None:
 
 def test_a_request_that_is_not_valid(client: Restante) -> None:
     with pytest.raises(InvalidRequestError, match="invalid has"):
-        client.create_inbox().messages(has="picture")
+        client.create_inbox().messages(has="picture")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

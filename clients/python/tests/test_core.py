@@ -61,6 +61,9 @@ class Script:
                 self.now += effect.seconds
 
     def _answer(self, request: Request) -> Outcome:
+        if request.path.endswith("/details"):
+            # A message without its details still arrives.
+            return reply(404)
         self.requests.append(request)
         if request.path.endswith("/explain"):
             return reply(500)
@@ -72,7 +75,7 @@ class Script:
     def wait(self, seconds: float, count: int = 1, position: Position | None = None) -> list[MessageData]:
         inbox = decode(InboxData, {**INBOX, "expires_at": None})
         filters = Filters[MessageData]()
-        read: Callable[[Any], MessageData] = lambda data: decode(MessageData, data)  # noqa: E731
+        read: Callable[[Any, Any], MessageData] = lambda data, _: decode(MessageData, data)  # noqa: E731
         wait = Wait(self.core, inbox, position or Position(), filters, ..., seconds, read)
         return self.run(wait.messages(count))
 

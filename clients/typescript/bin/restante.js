@@ -1,10 +1,11 @@
 #!/usr/bin/env node
-// The command `restante`: runs the server's program with the same arguments.
+// The command `restante`: runs the server's program with the same arguments, or `init`.
 "use strict";
 
 const { spawn } = require("node:child_process");
 const { constants } = require("node:os");
 const { findBinary } = require("../dist/binary.js");
+const { init } = require("../dist/init.js");
 
 function run(binary, args) {
   if (process.execve && process.platform !== "win32") process.execve(binary, [binary, ...args], process.env);
@@ -20,7 +21,8 @@ function fail(message) {
 }
 
 try {
-  run(findBinary(), process.argv.slice(2));
+  if (process.argv[2] === "init") console.log(init(process.cwd()).join("\n"));
+  else run(findBinary(), process.argv.slice(2));
 } catch (error) {
   fail(error.message);
 }

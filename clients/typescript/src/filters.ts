@@ -1,6 +1,8 @@
 /** The filters of a wait. The server applies texts and `has`; regular expressions and predicates are applied here. */
 
+import { matchesText } from "./match.js";
 import type { Message } from "./message.js";
+import type { MessageFields } from "./types.js";
 
 /** The filters for messages. A message must match all of them. */
 export interface Filters {
@@ -8,7 +10,7 @@ export interface Filters {
   subject?: string | RegExp;
   /** A text that the sender's address contains (case-insensitive), or a regular expression. */
   from?: string | RegExp;
-  /** Only messages with a one-time code, with a link, or with both. */
+  /** Only messages with a labelled code, a link, an `otp` (it may be a number without a label), or several of these. */
   has?: Content | readonly Content[];
   /** Only messages later than this one. By default, later than the last one that a wait returned; null starts over. */
   after?: { id: string } | string | null;
@@ -17,7 +19,7 @@ export interface Filters {
 }
 
 /** Something that a message can have. */
-export type Content = "otp" | "link";
+export type Content = "code" | "link" | "otp";
 
 /** The filters of a wait, and how long it lasts. */
 export interface WaitOptions extends Filters {
@@ -37,16 +39,16 @@ export function serverQuery(filters: Filters, after: string | undefined): Record
 
 /** Whether the message matches the filters that the server cannot apply. */
 export function passes(message: Message, filters: Filters): boolean {
-  return (
-    matches(message.subject, filters.subject) &&
-    matches(message.from, filters.from) &&
-    (filters.where?.(message) ?? true)
-  );
+  return passesTexts(message, filters) && (filters.where?.(message) ?? true);
+}
+
+/** Whether it matches the regular expressions, for which its details are not needed. */
+export function passesTexts({ subject, from }: Pick<MessageFields, "subject" | "from">, filters: Filters): boolean {
+  return matches(subject, filters.subject) && matches(from, filters.from);
 }
 
 function matches(text: string, filter: string | RegExp | undefined): boolean {
-  // A copy, because a regular expression with the flag g or y remembers where it stopped.
-  return !(filter instanceof RegExp) || new RegExp(filter.source, filter.flags.replace(/[gy]/g, "")).test(text);
+  return !(filter instanceof RegExp) || matchesText(text, filter);
 }
 
 /** The filters that are applied here, as texts; empty if the server applies all of them. */

@@ -23,6 +23,7 @@ export interface Request {
   path: string;
   query?: Record<string, string | undefined>;
   body?: unknown;
+  headers?: Record<string, string>;
 }
 
 /** The result of one attempt. */
@@ -91,10 +92,11 @@ export class Http {
   async attempt(request: Request, held = 0): Promise<Outcome> {
     const { method, path, query, body } = request;
     const signal = AbortSignal.any([AbortSignal.timeout(held + GRACE), this.#closed.signal]);
-    const init: RequestInit = { method, headers: this.#headers, signal };
+    const headers = { ...this.#headers, ...request.headers };
+    const init: RequestInit = { method, headers, signal };
     if (body !== undefined) {
       init.body = JSON.stringify(body);
-      init.headers = { ...this.#headers, "Content-Type": "application/json" };
+      init.headers = { ...headers, "Content-Type": "application/json" };
     }
     this.#throwIfClosed();
     try {

@@ -1,11 +1,21 @@
 /** An inbox: waiting for its messages, sending from it, and explaining a missing message. */
 
 import { blameCaller, callSite, NotFoundError, RestanteError, UnexpectedMessageError } from "./errors.js";
-import { afterId, describeFilters, passes, serverQuery, type Filters, type WaitOptions } from "./filters.js";
+import {
+  afterId,
+  describeFilters,
+  passes,
+  passesTexts,
+  serverQuery,
+  type Filters,
+  type WaitOptions,
+} from "./filters.js";
 import type { Http } from "./http.js";
 import { Message } from "./message.js";
-import { explain, timeoutError, type FailedWait } from "./timeout.js";
+import { dashboardLine, dashboardUrl, explain, timeoutError, type FailedWait } from "./timeout.js";
+import { whileOpen } from "./open.js";
 import { milliseconds } from "./settings.js";
+import { noteFailedWait } from "./summary.js";
 import type { Explanation, Fault, FaultState, InboxFields, MessageFields, OutgoingMessage, Sent } from "./types.js";
 import { nextMessage } from "./wait.js";
 
@@ -36,6 +46,8 @@ export class Inbox implements AsyncDisposable {
   readonly id: string;
   /** The address to which the application sends its mail. */
   readonly address: string;
+  /** The label that it was created with. */
+  readonly label: string | undefined;
   readonly kind: "temporary" | "permanent";
   readonly createdAt: Date;
   /** When the inbox expires with its messages; null for a permanent one. */
@@ -46,13 +58,19 @@ export class Inbox implements AsyncDisposable {
   #returned = new Set<string>();
 
   /** @internal */
-  constructor(connection: Connection, fields: InboxFields) {
+  constructor(connection: Connection, fields: InboxFields, label?: string) {
     this.#connection = connection;
+    this.label = label;
     this.id = fields.id;
     this.address = fields.address;
     this.kind = fields.kind;
     this.createdAt = new Date(fields.createdAt);
     this.expiresAt = fields.expiresAt === null ? null : new Date(fields.expiresAt);
+  }
+
+  /** The page of this inbox in the dashboard. */
+  get dashboardUrl(): string {
+    return dashboardUrl(this.#connection.http.url, this.id);
   }
 
   /**
@@ -90,7 +108,9 @@ export class Inbox implements AsyncDisposable {
         deadline: performance.now() + milliseconds(within, "within"),
         take,
       });
-      if (message !== undefined) throw new UnexpectedMessageError(unexpected(this.address, filters, message), message);
+      if (message === undefined) return;
+      const story = dashboardLine(this.dashboardUrl, this.label);
+      throw new UnexpectedMessageError(`${unexpected(this.address, filters, message)}\n${story}`, message);
     });
   }
 
@@ -100,7 +120,9 @@ export class Inbox implements AsyncDisposable {
     const query = serverQuery(filters, afterId(filters.after));
     const path = `${this.#path}/messages`;
     const { messages } = await http.json<{ messages: MessageFields[] }>({ method: "GET", path, query }, "messages");
-    return messages.map((fields) => new Message(http, fields)).filter((message) => passes(message, filters));
+    const chosen = messages.filter((fields) => passesTexts(fields, filters));
+    const read = await inGroups(chosen, (fields) => Message.read(http, fields));
+    return read.filter((message) => passes(message, filters));
   }
 
   /** Sends a message from this inbox. */
@@ -154,26 +176,33 @@ export class Inbox implements AsyncDisposable {
     const deadline = performance.now() + waited;
     const begin = this.#begin(filters);
     const found: Message[] = [];
-    try {
-      while (found.length < count) {
-        const after = found.at(-1)?.id ?? begin.after;
-        const message = await this.#next({
-          filters,
-          after,
-          deadline,
-          take: (candidate) => claim(begin, candidate),
-        });
-        if (message === undefined) break;
-        found.push(message);
+    const started = performance.now();
+    const failed = (until: number): FailedWait => {
+      const numbers = { waited: until, asked, wanted: count, found: found.map(({ id }) => id) };
+      return { ...begin, ...numbers, inbox: this, filters };
+    };
+    const state = async () => {
+      const soFar = performance.now() - started;
+      return (await timeoutError(this.#connection.http, { ...failed(soFar), asked: soFar })).message;
+    };
+    await whileOpen(this.#connection, { state }, async () => {
+      try {
+        while (found.length < count) {
+          const after = found.at(-1)?.id ?? begin.after;
+          const take = (candidate: Message) => claim(begin, candidate);
+          const message = await this.#next({ filters, after, deadline, take });
+          if (message === undefined) break;
+          found.push(message);
+        }
+      } finally {
+        // A failed wait has no effect on later waits.
+        if (found.length < count) found.forEach(({ id }) => begin.returned.delete(id));
       }
-    } finally {
-      // A failed wait has no effect on later waits.
-      if (found.length < count) found.forEach(({ id }) => begin.returned.delete(id));
-    }
+    });
     if (found.length < count) {
-      const numbers = { waited, asked, wanted: count, found: found.map(({ id }) => id) };
-      const failed: FailedWait = { ...begin, ...numbers, inbox: this, filters };
-      throw await timeoutError(this.#connection.http, failed);
+      const error = await timeoutError(this.#connection.http, failed(waited));
+      noteFailedWait(this, error);
+      throw error;
     }
     if (filters.after !== undefined)
       this.#returned = new Set([...(filters.after ? this.#returned : []), ...begin.returned]);
@@ -208,6 +237,17 @@ export class Inbox implements AsyncDisposable {
     const explanation = await this.explain().catch(() => undefined);
     return explanation?.ended ? new NotFoundError(explanation.summary, { status: 404, cause: error }) : error;
   }
+}
+
+/** How many messages of a list are read at once. */
+const GROUP = 16;
+
+async function inGroups<T, R>(all: readonly T[], read: (one: T) => Promise<R>): Promise<R[]> {
+  const done: R[] = [];
+  for (let start = 0; start < all.length; start += GROUP) {
+    done.push(...(await Promise.all(all.slice(start, start + GROUP).map(read))));
+  }
+  return done;
 }
 
 function unexpected(address: string, filters: Filters, message: Message): string {

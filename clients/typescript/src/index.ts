@@ -16,6 +16,7 @@ export {
 export type { Content, Filters, WaitOptions } from "./filters.js";
 export { Inbox } from "./inbox.js";
 export { startServer, type Server, type ServerAddress, type ServerOptions } from "./launch.js";
+export type { TextMatch } from "./match.js";
 export { Message, type LinkMatch, type PageLike } from "./message.js";
 export { Restante } from "./restante.js";
 export { serverForRun } from "./run.js";
@@ -25,6 +26,7 @@ export type {
   ArrivedMessages,
   Attachment,
   AttachmentInfo,
+  Code,
   Ended,
   Envelope,
   Explanation,

@@ -2,10 +2,24 @@
 
 import { blameCaller, callSite, ContentError } from "./errors.js";
 import type { Http } from "./http.js";
-import type { Attachment, MessageDetails, MessageFields, OutgoingMessage, Sent } from "./types.js";
+import { RestanteError } from "./errors.js";
+import { dashboardLine, dashboardUrl } from "./timeout.js";
+import { globPattern, matchesText, type TextMatch } from "./match.js";
+import type {
+  Attachment,
+  AttachmentInfo,
+  Code,
+  MessageDetails,
+  MessageFields,
+  OutgoingMessage,
+  Sent,
+} from "./types.js";
 
-/** Selects a link: a text that it contains, a regular expression, or a function that returns true for it. */
-export type LinkMatch = string | RegExp | ((url: string) => boolean);
+/**
+ * Selects a link: a text that its address contains, a regular expression, a function that returns true for the address,
+ * or `{ text }`, the words that are shown for it.
+ */
+export type LinkMatch = string | RegExp | ((url: string) => boolean) | { text: TextMatch };
 
 /** The part of a Playwright page that {@link Message.openIn} uses. */
 export interface PageLike {
@@ -44,14 +58,20 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
   readonly html: string;
   /** Every link, in order. */
   readonly links: string[];
-  /** The one-time code, or an empty string; {@link Message.code} fails instead. */
+  /**
+   * Labelled digits, or else the first six-digit number, which may be no code; or an empty string.
+   * {@link Message.code} is never a number without a label.
+   */
   readonly otp: string;
   readonly receivedAt: Date;
   readonly #http: Http;
+  /** Undefined if it could not be read. */
+  readonly #details: MessageDetails | undefined;
 
   /** @internal */
-  constructor(http: Http, fields: MessageFields) {
+  constructor(http: Http, fields: MessageFields, details?: MessageDetails) {
     this.#http = http;
+    this.#details = details;
     this.id = fields.id;
     this.inboxId = fields.inboxId;
     this.from = fields.from;
@@ -65,13 +85,56 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
   }
 
   /**
-   * The one-time code.
-   * @throws {@link ContentError} with the message's text if it has none.
+   * A message with its details, which {@link Message.code} and the texts of links need.
+   * @internal
    */
-  code(): string {
-    if (this.otp !== "") return this.otp;
-    const error = new ContentError(`${named(this)} has no one-time code. Its text:\n${indented(excerpt(this.text))}`);
-    throw blameCaller(error, callSite(this.code));
+  static async read(http: Http, fields: MessageFields): Promise<Message> {
+    const request = { method: "GET", path: `/messages/${encodeURIComponent(fields.id)}/details` } as const;
+    const details = http.json<MessageDetails>(request, "codes", "links").catch((error: unknown) => {
+      if (error instanceof RestanteError) return undefined;
+      throw error;
+    });
+    return new Message(http, fields, await details);
+  }
+
+  /**
+   * The code that a person would type: labelled digits, or a labelled code with letters such as `LZDG-RMHF`. If the
+   * message has several different ones, `matching` chooses: a text or a regular expression for the code or its line.
+   * @throws {@link ContentError} with the message's text and numbers if it has none, or with all codes if it has more.
+   */
+  code({ matching }: { matching?: TextMatch } = {}): string {
+    const found = this.#codes(matching);
+    const [code] = found;
+    if (code !== undefined && found.length === 1) return code.code;
+    throw blameCaller(this.#contentError(this.#codeProblem(found, matching)), callSite(this.code));
+  }
+
+  /**
+   * The labelled codes, of which {@link Message.code} returns the only one.
+   * @internal
+   */
+  labelledCodes(): string[] {
+    return this.#codes(undefined).map(({ code }) => code);
+  }
+
+  #codes(matching: TextMatch | undefined): Code[] {
+    const codes = this.#details?.codes ?? [];
+    if (matching === undefined) return codes;
+    return codes.filter(({ code, line }) => matchesText(code, matching) || matchesText(line, matching));
+  }
+
+  #codeProblem(found: Code[], matching: TextMatch | undefined): string {
+    if (this.#details === undefined)
+      return `${named(this)} was deleted before its codes could be read, or the server is too old.`;
+    const all = this.#details.codes;
+    const listed = indented(all.map(({ code, line }) => `${code} in the line: ${line}`).join("\n"));
+    if (found.length > 1) {
+      return `${named(this)} has ${found.length} codes. Choose one with code({ matching }):\n${listed}`;
+    }
+    if (all.length > 0) return `${named(this)} has no code that matches ${shown(matching)}, but:\n${listed}`;
+    const numbers = [...new Set(this.text.match(/\b\d{4,10}\b/g) ?? [])].slice(0, 5);
+    const seen = numbers.length === 0 ? "" : ` Its numbers are not labelled as a code: ${numbers.join(", ")}.`;
+    return `${named(this)} has no code.${seen} Its text:\n${indented(excerpt(this.text))}`;
   }
 
   /**
@@ -79,15 +142,35 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
    * @throws {@link ContentError} with all links if there is none or more than one.
    */
   link(match?: LinkMatch): string {
-    const found = this.links.filter((url) => isMatch(url, match));
+    const found = this.matchingLinks(match);
     const [link] = found;
     if (link !== undefined && found.length === 1) return link;
-    const wanted =
-      match === undefined ? "" : ` that match ${typeof match === "string" ? JSON.stringify(match) : String(match)}`;
+    const wanted = match === undefined ? "" : ` that match ${shown(match)}`;
     const count = found.length === 0 ? "no links" : `${found.length} links`;
-    const all = this.links.length === 0 ? "It has no links." : `Its links:\n${indented(this.links.join("\n"))}`;
-    const error = new ContentError(`${named(this)} has ${count}${wanted}, but exactly one is needed. ${all}`);
+    const texts = this.#texts();
+    const lines = this.links.map((url) => (texts.get(url) ? `${url} (${texts.get(url)})` : url));
+    const all = lines.length === 0 ? "It has no links." : `Its links:\n${indented(lines.join("\n"))}`;
+    const error = this.#contentError(`${named(this)} has ${count}${wanted}, but exactly one is needed. ${all}`);
     throw blameCaller(error, callSite(this.link));
+  }
+
+  /**
+   * The links that are selected.
+   * @internal
+   */
+  matchingLinks(match: LinkMatch | undefined): string[] {
+    if (match === undefined) return this.links;
+    if (typeof match === "function") return this.links.filter(match);
+    if (typeof match === "string" || match instanceof RegExp) {
+      return this.links.filter((url) => matchesText(url, match, "exact case"));
+    }
+    const texts = this.#texts();
+    return this.links.filter((url) => matchesText(texts.get(url) ?? "", match.text));
+  }
+
+  /** The words that are shown for each link. */
+  #texts(): Map<string, string> {
+    return new Map((this.#details?.links ?? []).map(({ url, text }) => [url, text ?? ""]));
   }
 
   /** All details of the message: envelope, headers, parts, how the code was recognised. */
@@ -98,11 +181,28 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
   /** The attachments, with their bytes. */
   async attachments(): Promise<Attachment[]> {
     const { attachments } = await this.details();
-    return Promise.all(
-      attachments.map(async (attachment) => {
-        const path = `${this.#path}/attachments/${attachment.index}`;
-        return { ...attachment, content: await this.#http.bytes({ method: "GET", path }) };
-      }),
+    return Promise.all(attachments.map((attachment) => this.#withContent(attachment)));
+  }
+
+  /**
+   * The only attachment, or the only one whose name matches: a name, where `*` stands for any characters, or a regular
+   * expression.
+   * @throws {@link ContentError} with all names if there is none or more than one.
+   */
+  async attachment(name?: string | RegExp): Promise<Attachment> {
+    const site = callSite(this.attachment);
+    const pattern = typeof name === "string" ? globPattern(name) : name;
+    const { attachments } = await this.details();
+    const found = attachments.filter(({ filename }) => !pattern || matchesText(filename ?? "", pattern));
+    const [attachment] = found;
+    if (attachment !== undefined && found.length === 1) return this.#withContent(attachment);
+    const names = attachments.map(({ filename, contentType }) => `${filename ?? "without a name"} (${contentType})`);
+    const count = found.length === 0 ? "no attachments" : `${found.length} attachments`;
+    const wanted = name === undefined ? "" : ` that match ${shown(name)}`;
+    const all = names.length === 0 ? "It has none." : `Its attachments:\n${indented(names.join("\n"))}`;
+    throw blameCaller(
+      this.#contentError(`${named(this)} has ${count}${wanted}, but exactly one is needed. ${all}`),
+      site,
     );
   }
 
@@ -141,19 +241,24 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     await page.goto(url);
   }
 
+  #contentError(text: string): ContentError {
+    return new ContentError(`${text}\n${dashboardLine(dashboardUrl(this.#http.url, this.inboxId))}`);
+  }
+
+  async #withContent(attachment: AttachmentInfo): Promise<Attachment> {
+    const path = `${this.#path}/attachments/${attachment.index}`;
+    return { ...attachment, content: await this.#http.bytes({ method: "GET", path }) };
+  }
+
   get #path(): string {
     return `/messages/${encodeURIComponent(this.id)}`;
   }
 }
 
-/**
- * Whether a link is selected.
- * @internal
- */
-export function isMatch(url: string, match: LinkMatch | undefined): boolean {
-  if (match === undefined) return true;
-  if (typeof match === "string") return url.includes(match);
-  return match instanceof RegExp ? url.search(match) !== -1 : match(url);
+/** What was asked for, in an error. */
+function shown(match: LinkMatch | undefined): string {
+  if (typeof match === "string") return JSON.stringify(match);
+  return typeof match === "object" && "text" in match ? `the text ${shown(match.text)}` : String(match);
 }
 
 function named(message: Message): string {

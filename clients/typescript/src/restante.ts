@@ -5,10 +5,20 @@ import { Http } from "./http.js";
 import { Inbox, type Connection, type WaitHooks } from "./inbox.js";
 import { startServer, type Server } from "./launch.js";
 import { Message } from "./message.js";
+import { printOpen } from "./open.js";
 import { logOfRun } from "./run.js";
 import { checkedKey, serverUrl, smtpAddress, variable, waitTimeout, type RestanteOptions } from "./settings.js";
 import { testHooks, watchRunner } from "./tests.js";
 import type { InboxFields, MessageFields, SmtpAddress } from "./types.js";
+
+const LABEL = "X-Restante-Label";
+/** The server keeps this many characters. */
+const LONGEST_LABEL = 200;
+
+/** A header has only ASCII. The buffer replaces half a surrogate pair, which cannot be encoded. */
+function encodedLabel(label: string): string {
+  return encodeURIComponent(Buffer.from(label.slice(0, LONGEST_LABEL)).toString());
+}
 
 /** A client of a Restante server. {@link Restante.connect} creates one. */
 export class Restante implements AsyncDisposable {
@@ -55,9 +65,11 @@ export class Restante implements AsyncDisposable {
     return new Restante(url, smtp, mailDomain, { http, timeout, hooks });
   }
 
-  /** Creates a temporary inbox. */
-  async createInbox(): Promise<Inbox> {
-    return this.#inbox(await this.#connection.http.json({ method: "POST", path: "/inboxes" }, "id", "address"));
+  /** Creates a temporary inbox. `label` is shown in the dashboard and in errors, for example the title of the test. */
+  async createInbox({ label }: { label?: string | undefined } = {}): Promise<Inbox> {
+    const headers: Record<string, string> = label === undefined ? {} : { [LABEL]: encodedLabel(label) };
+    const request = { method: "POST", path: "/inboxes", headers } as const;
+    return new Inbox(this.#connection, await this.#connection.http.json(request, "id", "address"), label);
   }
 
   /**
@@ -79,10 +91,8 @@ export class Restante implements AsyncDisposable {
    */
   async message(id: string): Promise<Message> {
     const { http } = this.#connection;
-    return new Message(
-      http,
-      await http.json<MessageFields>({ method: "GET", path: `/messages/${encodeURIComponent(id)}` }, "id", "links"),
-    );
+    const request = { method: "GET", path: `/messages/${encodeURIComponent(id)}` } as const;
+    return Message.read(http, await http.json<MessageFields>(request, "id", "links"));
   }
 
   /** Whether the server answers. */
@@ -92,6 +102,8 @@ export class Restante implements AsyncDisposable {
 
   /** Cancels the waits of this client, and stops the server if it was started for this client. */
   async close(): Promise<void> {
+    // A test that a runner has ended has no error of its wait.
+    await printOpen("the client was closed", this.#connection);
     this.#connection.http.close();
     await this.#server?.stop();
   }

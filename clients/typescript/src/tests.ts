@@ -4,6 +4,7 @@
  */
 
 import type { WaitHooks } from "./inbox.js";
+import { printOpen } from "./open.js";
 
 /** What a wait leaves of its test's time for the explanation, in milliseconds; at most half of what is left. */
 const RESERVE = 1_000;
@@ -32,6 +33,9 @@ export function watchRunner(): void {
 }
 
 const noteJest: JestHandler = ({ name, test }) => {
+  // Hooks, and tests that run at the same time, have limits that a wait does not know.
+  if (name === "hook_failure") void printOpen("a hook has failed");
+  if (name === "test_fn_failure") void printOpen("a test has failed");
   if (test === undefined) return;
   if (name === "test_fn_start") starts.set(test, performance.now());
   if (name === "test_fn_success" || name === "test_fn_failure") starts.delete(test);

@@ -7,7 +7,7 @@ import type { Arrived, Explanation } from "./types.js";
 
 /** A wait that found too few messages. */
 export interface FailedWait {
-  inbox: { id: string; address: string };
+  inbox: { id: string; address: string; label: string | undefined; dashboardUrl: string };
   filters: Filters;
   /** The cursor of the wait, and whether the inbox object supplied it and not the caller. */
   after: string | undefined;
@@ -33,8 +33,20 @@ export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTi
     throw error;
   });
   const { filters, waited } = wait;
-  const text = [opening(wait), ...(explanation ? reasons(wait, explanation) : [])].join("\n");
+  const { dashboardUrl, label } = wait.inbox;
+  const story = dashboardLine(dashboardUrl, label);
+  const text = [opening(wait), ...(explanation ? reasons(wait, explanation) : []), story].join("\n");
   return new WaitTimeoutError(text, { filters, waited, explanation });
+}
+
+/** The line of an error that links to the inbox in the dashboard. */
+export function dashboardLine(url: string, label?: string): string {
+  return `Dashboard: ${url}${label === undefined ? "" : ` (${label})`}`;
+}
+
+/** The page of an inbox in the dashboard of a server. */
+export function dashboardUrl(server: string, inboxId: string): string {
+  return `${server}/inboxes/${encodeURIComponent(inboxId)}`;
 }
 
 function opening({ inbox, filters, waited, asked, wanted, found }: FailedWait): string {

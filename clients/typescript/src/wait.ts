@@ -1,6 +1,6 @@
 /** Waits for the next message after a cursor until a deadline, despite connection errors and limits. */
 
-import { passes, serverQuery, type Filters } from "./filters.js";
+import { passes, passesTexts, serverQuery, type Filters } from "./filters.js";
 import { isSuccess, wordsOf, type Http, type Outcome, type Request } from "./http.js";
 import { Message } from "./message.js";
 import type { MessageFields } from "./types.js";
@@ -27,9 +27,10 @@ export async function nextMessage(http: Http, wait: Wait): Promise<Message | und
   for (;;) {
     const fields = await askUntilDeadline(http, wait, after);
     if (fields === undefined) return undefined;
-    const message = new Message(http, fields);
+    after = fields.id;
+    if (!passesTexts(fields, wait.filters)) continue;
+    const message = await Message.read(http, fields);
     if (passes(message, wait.filters) && wait.take(message)) return message;
-    after = message.id;
   }
 }
 

@@ -98,6 +98,23 @@ export interface Otp {
   line: string;
 }
 
+/** A labelled code in any form, and how it was recognised. */
+export interface Code {
+  /** As a person would type it: digits without spaces, or letters and digits with their hyphens. */
+  code: string;
+  /** The rule that recognised it. */
+  rule:
+    | "domain_bound"
+    | "label_before"
+    | "label_after"
+    | "alone_below_label"
+    | "same_sentence"
+    | "alone_above_label"
+    | "six_digits";
+  /** Its line. */
+  line: string;
+}
+
 /** A link with its text. */
 export interface Link {
   /** Its target. */
@@ -160,8 +177,15 @@ export interface MessageDetails {
   inReplyTo: string | null;
   /** The date in the header. */
   date: string | null;
-  /** The one-time code. */
+  /** The one-time code as in the field `otp` of the message: labelled digits, or the first six-digit number. */
   otp: Otp | null;
+  /**
+   * The code that a person would type, in any form: `otp` if it is labelled, or else a labelled code with letters or
+   * with 9 or 10 digits. The first of `codes`.
+   */
+  code: Code | null;
+  /** The labelled codes, each once. If there are several, the message has several labels with different codes. */
+  codes: Code[];
   /** The links, with their texts. */
   links: Link[];
   /** The attachments. */

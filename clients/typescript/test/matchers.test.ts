@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Http } from "../src/http.js";
 import { Message, Restante, type LinkMatch, type WaitOptions } from "../src/index.js";
 import { expect as ofPlaywright, matchers } from "../src/playwright/matchers.js";
-import { fromWire, type MessageFields } from "../src/types.js";
+import { fromWire, type MessageDetails, type MessageFields } from "../src/types.js";
 import { MESSAGE } from "./scripted.js";
 
 let restante: Restante;
@@ -17,9 +17,17 @@ beforeAll(async () => {
 
 afterAll(() => restante.close());
 
-function message(fields: { otp?: string; links?: string[] }): Message {
-  const all = fromWire({ ...MESSAGE, ...fields }) as MessageFields;
-  return new Message(new Http("http://127.0.0.1:9", "key", 0), all);
+const TEXTS = ["Confirm", "Confirm your account", "Help"];
+
+/** A message whose first link has the first text, and so on. */
+function message({ codes = [], links = [] }: { codes?: string[]; links?: string[] }): Message {
+  const order = { text: "Order 482913 shipped.", otp: "482913" };
+  const fields = fromWire({ ...MESSAGE, ...order, links }) as MessageFields;
+  const details = {
+    codes: codes.map((code) => ({ code, rule: "label_before", line: `Your code is ${code}.` })),
+    links: links.map((url, index) => ({ url, text: TEXTS[index] ?? null, source: "html" })),
+  };
+  return new Message(new Http("http://127.0.0.1:9", "key", 0), fields, details as unknown as MessageDetails);
 }
 
 interface Assertions {
@@ -58,6 +66,10 @@ test.for<[string, string[], LinkMatch | undefined, boolean]>([
   ["several, a text", SEVERAL, "/track", true],
   ["several, a pattern", SEVERAL, /track/g, true],
   ["several, a function", SEVERAL, () => true, true],
+  ["none, words", NONE, { text: "Confirm" }, false],
+  ["others, words", ONE, { text: "Reset" }, false],
+  ["one, words", ONE, { text: /^confirm your/i }, true],
+  ["several, words", SEVERAL, { text: "confirm" }, true],
 ])("toHaveLink: %s", async ([, links, match, holds]) => {
   const found = await both(
     (matchers) => matchers.toHaveLink(match),
@@ -66,19 +78,60 @@ test.for<[string, string[], LinkMatch | undefined, boolean]>([
   expect(found).toEqual([holds, !holds]);
 });
 
-test.for<[string, string, string | undefined, boolean]>([
-  ["none, any", "", undefined, false],
-  ["none, a code", "", "482913", false],
-  ["none, an empty code", "", "", false],
-  ["one, any", "482913", undefined, true],
-  ["one, this one", "482913", "482913", true],
-  ["one, another", "482913", "111111", false],
-])("toHaveCode: %s", async ([, otp, code, holds]) => {
+test.for<[string, string[], string | undefined, boolean]>([
+  ["a number of an order, any", [], undefined, false],
+  ["a number of an order, this one", [], "482913", false],
+  ["none, an empty code", [], "", false],
+  ["one, any", ["7710"], undefined, true],
+  ["one, this one", ["7710"], "7710", true],
+  ["one, another", ["7710"], "111111", false],
+  ["letters", ["LZDG-RMHF"], "LZDG-RMHF", true],
+  ["several, any", ["7710", "4821"], undefined, true],
+  ["several, the second", ["7710", "4821"], "4821", true],
+  ["several, another", ["7710", "4821"], "482913", false],
+])("toHaveCode: %s", async ([, codes, code, holds]) => {
   const found = await both(
     (matchers) => matchers.toHaveCode(code),
-    () => message({ otp }),
+    () => message({ codes }),
   );
   expect(found).toEqual([holds, !holds]);
+});
+
+test.for<[string, string[], string | RegExp | undefined, string | RegExp]>([
+  ["none", [], undefined, /has no code\. Its numbers are not labelled as a code: 482913\. Its text:/],
+  ["none, a pattern", [], /\d+/, /has no code/],
+  ["one", ["LZDG-RMHF"], undefined, "LZDG-RMHF"],
+  ["one, another is wanted", ["7710"], /^Z/, /no code that matches \/\^Z\/, but:\n +7710 in the line/],
+  ["several", ["7710", "4821"], undefined, /has 2 codes\. .*:\n +7710 in .*\n +4821 in/],
+  ["several, one matches", ["7710", "LZDG-RMHF"], /^[A-Z-]+$/, "LZDG-RMHF"],
+  ["several, a part of one", ["7710", "4821"], "77", "7710"],
+  ["several, all match", ["7710", "4821"], "your CODE", /has 2 codes/],
+])("code(): %s", ([, codes, matching, expected]) => {
+  const read = () => message({ codes }).code(matching === undefined ? {} : { matching });
+  if (typeof expected === "string") expect(read()).toBe(expected);
+  else expect(read).toThrow(expected);
+});
+
+test("a link is selected by its words", () => {
+  const links = ["https://a.example/a", "https://a.example/b", "https://a.example/c"];
+  expect(message({ links }).link({ text: "help" })).toBe(links[2]);
+  expect(() => message({ links }).link({ text: "confirm" })).toThrow(
+    /has 2 links that match the text "confirm".*\n +https:\/\/a\.example\/a \(Confirm\)/,
+  );
+});
+
+test("an attachment is selected by its name", async () => {
+  const inbox = await restante.createInbox();
+  const transport = nodemailer.createTransport({ ...restante.smtp, ignoreTLS: true });
+  const attachments = ["invoice (1).pdf", "terms.PDF", "logo.png"].map((filename) => ({ filename, content: filename }));
+  await transport.sendMail({ from: "a@app.example", to: inbox.address, subject: "Invoice", attachments });
+  const mail = await inbox.waitForMessage();
+  expect((await mail.attachment("invoice*.pdf")).content.toString()).toBe("invoice (1).pdf");
+  expect((await mail.attachment(/png$/)).filename).toBe("logo.png");
+  await expect(mail.attachment("*.pdf")).rejects.toThrow(
+    /has 2 attachments that match "\*\.pdf".*\n +invoice \(1\)\.pdf \(application\/pdf\)/,
+  );
+  await expect(mail.attachment("*.zip")).rejects.toThrow(/has no attachments that match/);
 });
 
 async function inboxWith(...subjects: string[]) {

@@ -22,6 +22,12 @@ export function scripted(...answers: Scripted[]): Promise<{ url: string; receive
 export async function scriptedAt(port: number, ...answers: Scripted[]): Promise<{ url: string; received: Received[] }> {
   const received: Received[] = [];
   const server = createServer((request: IncomingMessage, response) => {
+    if (request.url?.endsWith("/details")) {
+      // A message without its details still arrives.
+      response.writeHead(404);
+      response.end(JSON.stringify({ error: "message not found" }));
+      return;
+    }
     const answer = answers[Math.min(received.length, answers.length - 1)] ?? "cut";
     received.push({ method: request.method ?? "", url: new URL(request.url ?? "", "http://localhost") });
     if (answer === "cut") {

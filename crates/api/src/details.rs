@@ -38,8 +38,13 @@ pub struct MessageDetails {
     /// The date in the header.
     #[schemars(extend("format" = "date-time"))]
     pub date: Option<String>,
-    /// The one-time code.
+    /// The one-time code as in the field `otp` of the message: labelled digits, or the first six-digit number.
     pub otp: Option<Otp>,
+    /// The code that a person would type, in any form: `otp` if it is labelled, or else a labelled code with letters or
+    /// with 9 or 10 digits. The first of `codes`.
+    pub code: Option<Code>,
+    /// The labelled codes, each once. If there are several, the message has several labels with different codes.
+    pub codes: Vec<Code>,
     /// The links, with their texts.
     pub links: Vec<Link>,
     /// The attachments.
@@ -93,6 +98,19 @@ pub struct Mailbox {
 pub struct Otp {
     /// The digits.
     #[schemars(extend("pattern" = "^[0-9]{4,8}$"))]
+    pub code: String,
+    /// The rule that recognised it.
+    pub rule: OtpRule,
+    /// Its line.
+    pub line: String,
+}
+
+/// A labelled code in any form, and how it was recognised.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct Code {
+    /// As a person would type it: digits without spaces, or letters and digits with their hyphens.
+    #[schemars(extend("pattern" = "^[0-9A-Za-z-]{4,32}$"))]
     pub code: String,
     /// The rule that recognised it.
     pub rule: OtpRule,
@@ -173,6 +191,8 @@ pub struct ListUnsubscribe {
 impl Example for MessageDetails {
     fn example() -> Self {
         let Message { id, inbox_id, to, subject, links, otp, .. } = Message::example();
+        let line = format!("Your code is {otp}.");
+        let code = Code { code: otp.clone(), rule: OtpRule::LabelBefore, line: line.clone() };
         Self {
             id,
             inbox_id,
@@ -194,7 +214,9 @@ impl Example for MessageDetails {
             message_id: Some("<1@app.example>".to_owned()),
             in_reply_to: None,
             date: Some("2026-11-20T09:30:01Z".to_owned()),
-            otp: Some(Otp { line: format!("Your code is {otp}."), code: otp, rule: OtpRule::LabelBefore }),
+            otp: Some(Otp { code: otp.clone(), rule: OtpRule::LabelBefore, line: line.clone() }),
+            code: Some(code.clone()),
+            codes: vec![code],
             links: links
                 .into_iter()
                 .map(|url| Link { url, text: Some(subject.clone()), source: LinkSource::Html })

@@ -16,7 +16,7 @@ mod service;
 mod word;
 
 pub use details::{
-    AttachmentInfo, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails, Otp, OtpRule,
+    AttachmentInfo, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails, Otp, OtpRule,
 };
 pub use explanation::{Arrived, ArrivedMessages, EndReason, Ended, Explanation, MissedBy, Refused, Similar, SmtpUse};
 pub use fault::{

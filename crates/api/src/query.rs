@@ -20,9 +20,9 @@ pub struct MessageQuery {
     /// Extension. Only messages whose `from` contains this text, without regard to case.
     #[schemars(extend("x-extension" = true))]
     pub from: String,
-    /// Extension. Only messages that have a one-time code (`otp`), a link (`link`), or both (`otp,link`). Empty: all
-    /// messages.
-    #[schemars(extend("x-extension" = true, "enum" = ["", "otp", "link", "otp,link", "link,otp"]))]
+    /// Extension. Only messages that have a labelled code in any form (`code`), a one-time code as in the field `otp`
+    /// (`otp`), a link (`link`), or several of these, separated by commas (`code,link`). Empty: all messages.
+    #[schemars(extend("x-extension" = true, "pattern" = "^((otp|code|link)(,(otp|code|link))*)?$"))]
     pub has: String,
     /// The id of a message in this inbox: only messages that arrived after it. Empty counts as absent.
     #[schemars(extend("anyOf" = [{"format": "uuid"}, {"maxLength": 0}]))]

@@ -7,7 +7,7 @@ use mail_parser::{Address, HeaderValue};
 use crate::body::{self, Body};
 use crate::header::{self, Field};
 use crate::links::{self, Origin};
-use crate::otp::{self, Recognised};
+use crate::otp::{self, Codes};
 use crate::structure::{Kind, Part, Structure};
 use crate::threading::ids;
 use crate::{charset, encoded_word};
@@ -36,8 +36,8 @@ pub struct Details {
     pub in_reply_to: Option<String>,
     /// The Date field in the form of RFC 3339.
     pub date: Option<String>,
-    /// The one-time code and how it was recognised.
-    pub code: Option<Recognised>,
+    /// The codes and how they were recognised.
+    pub codes: Codes,
     /// The links, in the order of [`crate::ParsedMessage::links`].
     pub links: Vec<Link>,
     /// The parts that are not the text or the HTML of the message.
@@ -115,7 +115,7 @@ pub(crate) fn of(structure: &Structure<'_>, body: &Body) -> Details {
         message_id: first_id("message-id"),
         in_reply_to: first_id("in-reply-to"),
         date: field("date").and_then(date),
-        code: otp::recognise(&subject, own_text, page_text),
+        codes: otp::recognise(&subject, own_text, page_text),
         links: all_links(body, own_text, page_text),
         attachments: all_attachments(structure),
         list_unsubscribe: list_unsubscribe(field("list-unsubscribe"), field("list-unsubscribe-post")),
@@ -289,7 +289,7 @@ mod tests {
             [("https://app.example/confirm", Some("Confirm your account")), ("https://app.example/help", None)];
         assert_eq!(links, expected);
         assert!(details.links.iter().all(|link| link.is_in_html));
-        assert_eq!(details.code.unwrap().line, "Your code is 482913.");
+        assert_eq!(details.codes.labelled[0].line, "Your code is 482913.");
     }
 
     #[test]

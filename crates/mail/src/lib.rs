@@ -42,7 +42,7 @@ pub mod view;
 
 pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use budget::{Budget, working_memory};
-pub use otp::{Recognised, Rule};
+pub use otp::{Codes, Recognised, Rule};
 pub use submission::{Submission, submission};
 pub use threading::{Threading, threading};
 
@@ -66,6 +66,9 @@ pub struct ParsedMessage {
     /// The one-time code, 4 to 8 ASCII digits; empty if there is none. Only the first 256 KiB of the visible text are
     /// searched.
     pub otp: String,
+    /// The code that a person would type: `otp` if it is labelled, or else a labelled code of another form, with
+    /// letters or with 9 or 10 digits; empty if there is none.
+    pub code: String,
     /// The number of attachments, without images that the HTML shows.
     pub attachments: usize,
     /// Whether it has a Message-ID that a reply can refer to.
@@ -85,9 +88,9 @@ pub fn parse(raw: &[u8]) -> ParsedMessage {
     let body = body::choose(&structure);
     let (own_text, page_text) = details::texts(&body);
     let links = links::collect(&body.page, page_text, own_text);
-    let otp = otp::find(&subject, own_text, page_text);
+    let (otp, code) = otp::find(&subject, own_text, page_text);
     let over_budget = structure.over_budget.or(body.over_budget);
     let attachments = details::count_attachments(&structure);
     let (text, html) = (body.text, body.html);
-    ParsedMessage { from, subject, links, otp, text, html, attachments, has_message_id, over_budget }
+    ParsedMessage { from, subject, links, otp, code, text, html, attachments, has_message_id, over_budget }
 }

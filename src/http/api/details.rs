@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use restante_api::{
-    AttachmentInfo, AttachmentPath, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails,
+    AttachmentInfo, AttachmentPath, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails,
     MessagePath, Otp, OtpRule,
 };
 use restante_mail::details::{self, Attachment, Details};
@@ -114,7 +114,9 @@ fn message_details(message: Everything, size: usize, details: Details, mail_doma
         message_id: details.message_id,
         in_reply_to: details.in_reply_to,
         date: details.date,
-        otp: details.code.map(otp),
+        otp: details.codes.otp.map(otp),
+        code: details.codes.labelled.first().cloned().map(code),
+        codes: details.codes.labelled.into_iter().map(code).collect(),
         links: details.links.into_iter().map(link).collect(),
         attachments: details.attachments.into_iter().enumerate().map(attachment_info).collect(),
         list_unsubscribe: details.list_unsubscribe.map(unsubscribe),
@@ -125,8 +127,18 @@ fn mailboxes(mailboxes: Vec<details::Mailbox>) -> Vec<Mailbox> {
     mailboxes.into_iter().map(|details::Mailbox { name, address }| Mailbox { name, address }).collect()
 }
 
-fn otp(code: Recognised) -> Otp {
-    let rule = match code.rule {
+fn code(found: Recognised) -> Code {
+    let rule = rule(found.rule);
+    Code { code: found.code, rule, line: found.line }
+}
+
+fn otp(found: Recognised) -> Otp {
+    let rule = rule(found.rule);
+    Otp { code: found.code, rule, line: found.line }
+}
+
+fn rule(rule: Rule) -> OtpRule {
+    match rule {
         Rule::DomainBound => OtpRule::DomainBound,
         Rule::LabelBefore => OtpRule::LabelBefore,
         Rule::LabelAfter => OtpRule::LabelAfter,
@@ -134,8 +146,7 @@ fn otp(code: Recognised) -> Otp {
         Rule::SameSentence => OtpRule::SameSentence,
         Rule::AloneAboveLabel => OtpRule::AloneAboveLabel,
         Rule::SixDigits => OtpRule::SixDigits,
-    };
-    Otp { code: code.code, rule, line: code.line }
+    }
 }
 
 fn attachment_info((index, attachment): (usize, Attachment)) -> AttachmentInfo {

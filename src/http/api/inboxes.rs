@@ -14,6 +14,7 @@ use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
 use crate::http::body::{parse, read};
 use crate::http::describe::{Describe, INBOX_NOT_FOUND};
 use crate::http::error::Error;
+use crate::http::label::LabelHeader;
 use crate::http::query::{Parameters, given};
 use crate::http::response::json;
 use crate::wire;
@@ -21,20 +22,22 @@ use crate::wire;
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
+    LabelHeader(label): LabelHeader,
     body: Body,
 ) -> Result<Response, Error> {
     let (body, _room) = read(body, app.limits.body, app.service.budget(), caller.key.0).await?;
     if !body.is_empty() {
         parse::<CreateInboxBody>(&body)?;
     }
-    let inbox = app.service.create_inbox(&caller).await?;
+    let inbox = app.service.create_labelled_inbox(&caller, label.as_deref()).await?;
     Ok(json(StatusCode::CREATED, &wire::inbox(&inbox, app.service.mail_domain()))?)
 }
 
 pub(super) fn describe_create(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let id = || ("id", "$response.body#/id".into());
     let description = "Creates a temporary inbox with a generated address. The body is optional and must be an empty \
-                       JSON object: you cannot choose the address.";
+                       JSON object: you cannot choose the address. Extension: the header X-Restante-Label, \
+                       percent-encoded UTF-8, is a label that the dashboard shows, such as the title of a test.";
     operation
         .named("createInbox", "inboxes", "Create an inbox", description)
         .body::<CreateInboxBody>(false, "The body is not an empty JSON object.")

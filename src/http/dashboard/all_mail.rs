@@ -79,7 +79,7 @@ impl Filters {
         MailFilter {
             inbox: None,
             text: local_part(self.search.as_deref().unwrap_or_default(), mail_domain).to_owned(),
-            has_otp: self.has_code,
+            has_code: self.has_code,
             has_attachment: self.has_attachment,
             since: minutes.map(|minutes| now.before(Duration::from_secs(minutes * 60))),
             before: self.before,
@@ -125,7 +125,7 @@ fn row(message: MessageStart, page: &ProjectPage, mail_domain: &Domain, now: Tim
         from: message.from,
         subject: subject(&message.subject).to_owned(),
         snippet: snippet(&message.text),
-        code: given(message.otp),
+        code: given(message.code),
         attachments: message.attachments,
         received: When::new(message.received_at, now),
     }

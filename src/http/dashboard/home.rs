@@ -1,12 +1,18 @@
-//! `/`: sends every visitor to their first page.
+//! `/` sends every visitor to their first page, and `/inboxes/{inbox}` to an inbox, so that a client that knows only
+//! the id of an inbox can link to it.
 
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::extract::State;
 use axum::response::Response;
 
+use super::failure::PageError;
 use super::page::see;
-use super::visit::Visit;
+use super::visit::{Params, SignedIn, Visit};
+use crate::http::App;
+use crate::http::download::path_segment;
+use crate::http::error::Error;
 use crate::service::Viewer;
 
 pub(super) async fn home(Extension(visit): Extension<Arc<Visit>>) -> Response {
@@ -15,4 +21,16 @@ pub(super) async fn home(Extension(visit): Extension<Arc<Visit>>) -> Response {
         Some(Viewer::Administrator) => see("/projects"),
         Some(Viewer::Project(project)) => see(&format!("/projects/{project}/inboxes")),
     }
+}
+
+pub(super) async fn inbox(
+    State(app): State<Arc<App>>,
+    SignedIn(session): SignedIn,
+    Params(inbox): Params<String>,
+) -> Result<Response, PageError> {
+    let project = match session.viewer {
+        Viewer::Administrator => app.service.project_of_inbox(&inbox).await.map_err(Error::from)?,
+        Viewer::Project(project) => project,
+    };
+    Ok(see(&format!("/projects/{project}/inboxes/{}", path_segment(&inbox))))
 }

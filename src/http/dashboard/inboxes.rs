@@ -58,6 +58,7 @@ struct Kind {
 struct InboxRow {
     id: String,
     address: String,
+    label: Option<String>,
     is_permanent: bool,
     messages: i64,
     last: Option<LastMessage>,
@@ -210,6 +211,7 @@ fn row(summary: InboxSummary, mail_domain: &Domain, now: Timestamp) -> InboxRow 
     InboxRow {
         id: path_segment(summary.inbox.id.as_str()),
         address: summary.inbox.address(mail_domain),
+        label: summary.label,
         is_permanent: summary.inbox.kind == InboxKind::Permanent,
         messages: summary.messages,
         last: received_at.map(|(received_at, text)| LastMessage {

@@ -61,6 +61,7 @@ enum Pane {
 
 struct InboxPanel {
     address: String,
+    label: Option<String>,
     is_permanent: bool,
     expires: Option<When>,
     retention_days: Option<i64>,
@@ -160,7 +161,8 @@ async fn inbox_panel(app: &App, page: &InboxPage, address: String, now: Timestam
     let expires = page.inbox.expires_at.map(|expires_at| When::new(expires_at, now));
     let is_permanent = page.inbox.kind == InboxKind::Permanent;
     let retention_days = if is_permanent { app.service.retention_days(&page.inbox).await? } else { None };
-    Ok(InboxPanel { address, is_permanent, expires, retention_days })
+    let label = app.service.label(&page.inbox).await?;
+    Ok(InboxPanel { address, label, is_permanent, expires, retention_days })
 }
 
 /// The progress of a search that was stopped before the oldest message.
@@ -189,7 +191,7 @@ fn row(
         from: message.from,
         subject: subject(&message.subject).to_owned(),
         snippet: snippet(&message.text),
-        code: given(message.otp),
+        code: given(message.code),
         attachments: message.attachments,
         received: When::new(message.received_at, now),
     }

@@ -78,6 +78,7 @@ pub fn routes() -> Vec<Route> {
         get("/projects", Administrator, projects::list),
         post("/projects", Administrator, projects::create),
         get("/find", Administrator, find::everywhere),
+        get("/inboxes/{inbox}", SignedIn, home::inbox),
         get("/refused", Administrator, refused::all),
         get("/refused/events", Administrator, live::all_refused),
         get("/projects/{project}/settings", Administrator, projects::settings),

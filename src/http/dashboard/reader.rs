@@ -16,7 +16,7 @@ use crate::model::{Everything, Timestamp};
 use crate::service::Found;
 use restante_mail::details::Link;
 use restante_mail::view::{self, SHOWN_BYTES};
-use restante_mail::{Recognised, Rule, anatomy, display};
+use restante_mail::{Codes, Recognised, Rule, anatomy, display};
 
 /// The maximum number of links that a page shows.
 const MAX_LINKS: usize = 1_000;
@@ -156,7 +156,7 @@ enum View {
         links: Vec<LinkRow>,
         is_cut: bool,
     },
-    Code(Option<CodeView>),
+    Code(Vec<CodeView>),
     Headers {
         fields: Vec<(String, String)>,
         more: usize,
@@ -230,7 +230,7 @@ impl MessageView {
             eml_url: format!("{}/eml", opened.parts_url),
             delete_url: format!("{}/delete", opened.url),
             csrf: page.of.session.csrf_token.clone(),
-            code: opened.shown.details.code.as_ref().map(|found| found.code.clone()),
+            code: opened.shown.details.codes.labelled.first().map(|found| found.code.clone()),
             over_budget: opened.shown.anatomy.over_budget.map(|budget| budget.to_string()),
             tabs: opened.tabs(tab, has_html, query.search.as_deref()),
             view: opened.view(tab, query),
@@ -279,7 +279,7 @@ impl Opened {
             Tab::Html | Tab::HtmlSource => View::HtmlSource { is_cut: html.is_cut(), pieces: pieces(&html.start) },
             Tab::Text => View::Text { is_cut: text.is_cut(), text: given(text.start) },
             Tab::Links => links_view(details.links),
-            Tab::Code => View::Code(details.code.map(CodeView::new)),
+            Tab::Code => View::Code(found_codes(details.codes)),
             Tab::Headers => {
                 // The fields that this server has added come first.
                 let mut fields = anatomy::dissect(self.everything.trace.as_bytes()).fields;
@@ -348,6 +348,13 @@ fn links_view(links: Vec<Link>) -> View {
     View::Links { is_cut: links.len() < count, links }
 }
 
+/// The labelled codes; if there is none, the one-time code that has no label.
+fn found_codes(codes: Codes) -> Vec<CodeView> {
+    let Codes { otp, labelled } = codes;
+    let shown = if labelled.is_empty() { otp.into_iter().collect() } else { labelled };
+    shown.into_iter().map(CodeView::new).collect()
+}
+
 fn explanation(rule: Rule) -> &'static str {
     match rule {
         Rule::DomainBound => "The last line binds the code to a domain.",
@@ -356,6 +363,6 @@ fn explanation(rule: Rule) -> &'static str {
         Rule::AloneBelowLabel => "The code is alone on its line, and a label is a few lines above it.",
         Rule::SameSentence => "A label is in the same sentence as the code.",
         Rule::AloneAboveLabel => "The code is alone on its line, and a label is on the next line.",
-        Rule::SixDigits => "No label was found; this is the first six-digit number.",
+        Rule::SixDigits => "No label was found; this is the first six-digit number. It is only the otp field.",
     }
 }

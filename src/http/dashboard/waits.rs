@@ -154,7 +154,7 @@ pub(super) async fn open_waits(app: &App, page: &ProjectPage) -> Result<Vec<Open
 }
 
 fn filters(wait: &WaitRecord) -> Vec<Filter> {
-    let has = [("code", wait.has.otp), ("link", wait.has.link)];
+    let has = [("otp", wait.has.otp), ("code", wait.has.code), ("link", wait.has.link)];
     let has: Vec<&str> = has.into_iter().filter_map(|(word, wanted)| wanted.then_some(word)).collect();
     let has = Some(has.join(", ")).filter(|has| !has.is_empty());
     let after = wait.after.as_ref().map(|_| "an earlier message".to_owned());

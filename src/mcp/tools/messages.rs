@@ -152,6 +152,7 @@ fn view(message: Everything, shown: Shown) -> output::Message {
         received_at: message.received_at.to_string(),
         from: message.from,
         subject: message.subject,
+        code: parts.code,
         otp: parts.otp,
         links_left: all_links - links.len(),
         links,

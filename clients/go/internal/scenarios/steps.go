@@ -65,8 +65,20 @@ func (r *run) doClient(client *restante.Client, step map[string]any) (any, error
 func (r *run) doMessage(message *restante.Message, step map[string]any) (any, error) {
 	switch step["do"] {
 	case "code":
-		return message.Code(r.ctx)
+		if step["matching"] == nil {
+			return message.Code(r.ctx)
+		}
+		match, words := regex(step["matching"]), strings.ToLower(text(step, "matching"))
+		return message.CodeFunc(r.ctx, func(code restante.Code) bool {
+			if match != nil {
+				return match.MatchString(code.Code) || match.MatchString(code.Line)
+			}
+			return strings.Contains(strings.ToLower(code.Code+"\n"+code.Line), words)
+		})
 	case "link":
+		if words := text(step, "text"); words != "" {
+			return message.LinkText(r.ctx, words)
+		}
 		if match := regex(step["match"]); match != nil {
 			return message.LinkFunc(match.MatchString)
 		}
@@ -155,7 +167,9 @@ func options(step map[string]any) []restante.Option {
 			add(restante.Where(func(message *restante.Message) bool { return matches(jsonOf(message), value) }))
 		case name == "has":
 			for _, part := range list(value) {
-				add(map[string]restante.Option{"otp": restante.HasOTP(), "link": restante.HasLink()}[part.(string)])
+				add(map[string]restante.Option{
+					"code": restante.HasCode(), "otp": restante.HasOTP(), "link": restante.HasLink(),
+				}[part.(string)])
 			}
 		}
 	}

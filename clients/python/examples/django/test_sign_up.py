@@ -5,13 +5,8 @@ import re
 import pytest
 from django.contrib.auth.models import User
 
-
-@pytest.fixture(autouse=True)
-def mail_over_smtp(settings, restante):
-    # pytest-django replaces the back end by one that keeps mail in memory.
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST = restante.smtp.host
-    settings.EMAIL_PORT = restante.smtp.port
+# Django's test environment keeps mail in memory; `restante_django` sends it over SMTP.
+pytestmark = pytest.mark.usefixtures("restante_django")
 
 
 @pytest.mark.django_db

@@ -1,15 +1,20 @@
-"""`python -m restante` is the command `restante`."""
+"""`python -m restante` is the command `restante`, with one more: `init`."""
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from ._binary import find_binary
+from ._init import init
 from .errors import RestanteError
 
 
 def main() -> int:
-    """Runs the program with the same arguments."""
+    """Runs the program with the same arguments, or `init`."""
+    if sys.argv[1:2] == ["init"]:
+        print(init(Path.cwd()))
+        return 0
     try:
         command = [find_binary(), *sys.argv[1:]]
     except RestanteError as error:

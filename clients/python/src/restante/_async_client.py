@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,9 +13,10 @@ from typing import Any
 from ._connection import Connection, connect
 from ._core import Core, inbox_path, message_path
 from ._decode import fields_of
-from ._filters import After, AfterOrGoOn, Filters, Text, checked_seconds, id_of
+from ._filters import After, AfterOrGoOn, Filters, Has, Text, checked_seconds, id_of
 from ._position import Position
 from ._protocol import Steps, T
+from ._texts import dashboard_url
 from ._waits import Wait
 from .errors import NotFoundError
 from .model import (
@@ -29,6 +31,11 @@ from .model import (
     Sent,
     Smtp,
 )
+
+PAGE_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'"
+"""Blocks what a mail client blocks: scripts and remote content."""
+LINK_WITHOUT_TARGET = re.compile(r' href="#" title="(https?:[^"]*)"')
+"""The form of links in the server's page, which cannot be followed in the dashboard."""
 
 __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
@@ -48,9 +55,9 @@ class AsyncSession:
         """Runs one operation."""
         return await self.transport.run(steps)
 
-    def read(self, data: Mapping[str, Any]) -> AsyncMessage:
-        """Creates a message from its JSON."""
-        return AsyncMessage(**fields_of(MessageData, data), _session=self)
+    def read(self, data: Mapping[str, Any], details: Details | None) -> AsyncMessage:
+        """Creates a message from its JSON and its details."""
+        return AsyncMessage(**fields_of(MessageData, data), _session=self, _details=details)
 
     async def aclose(self) -> None:
         """Cancels the waits and closes the connections."""
@@ -95,9 +102,13 @@ class AsyncRestante:
         """Returns if the server answers."""
         return await self._session.run(self._session.core.health())
 
-    async def create_inbox(self, *, timeout: float | None = None) -> AsyncInbox:
-        """Creates an inbox with its own address. `timeout`: how long its waits last, in seconds."""
-        return AsyncInbox(self._session, await self._session.run(self._session.core.create_inbox()), timeout=timeout)
+    async def create_inbox(self, *, timeout: float | None = None, label: str | None = None) -> AsyncInbox:
+        """Creates an inbox with its own address. `timeout`: how long its waits last, in seconds.
+
+        `label` is shown in the dashboard, for example the title of a test.
+        """
+        data = await self._session.run(self._session.core.create_inbox(label))
+        return AsyncInbox(self._session, data, timeout=timeout, label=label)
 
     async def inbox(self, id_or_address: str) -> AsyncInbox:
         """Finds an inbox by its id or its address."""
@@ -139,6 +150,10 @@ class AsyncMessage(MessageData):
         """The attachments with their bytes."""
         return await self._session.run(self._session.core.attachments(self.id))
 
+    async def attachment(self, name: str | re.Pattern[str] | None = None) -> Attachment:
+        """The only attachment, or the only one with this name, where `*` stands for any characters."""
+        return await self._session.run(self._session.core.attachment(self.id, name, self._named(), self._story()))
+
     async def raw(self) -> bytes:
         """The bytes of the message as received."""
         return await self._session.run(self._session.core.content(self.id, "raw"))
@@ -147,6 +162,21 @@ class AsyncMessage(MessageData):
         """The message as a page: its HTML with embedded images, or its text."""
         page = await self._session.run(self._session.core.content(self.id, "page"))
         return page.decode()
+
+    async def open_in(self, page: Any) -> None:
+        """Shows the message in a page of Playwright as a mail client would: no scripts, no remote images, but links."""
+        body = LINK_WITHOUT_TARGET.sub(r' href="\1"', await self.page())
+        url = f"{self._session.connection.url}{message_path(self.id)}/page"
+
+        async def answer(route: Any) -> None:
+            headers = {"Content-Security-Policy": PAGE_POLICY}
+            await route.fulfill(content_type="text/html; charset=utf-8", headers=headers, body=body)
+
+        await page.route(url, answer, times=1)
+        await page.goto(url)
+
+    def _story(self) -> str:
+        return f"\nDashboard: {dashboard_url(self._session.connection.url, self.inbox_id)}"
 
     async def reply(self, text: str, *, html: str | None = None) -> Sent:
         """Replies to the sender, from the inbox of the message."""
@@ -160,8 +190,11 @@ class AsyncMessage(MessageData):
 class AsyncInbox:
     """An inbox. It remembers which messages its waits have returned. Usable with `async with`, which deletes it."""
 
-    def __init__(self, session: AsyncSession, data: InboxData, *, timeout: float | None = None) -> None:
+    def __init__(
+        self, session: AsyncSession, data: InboxData, *, timeout: float | None = None, label: str | None = None
+    ) -> None:
         self._session = session
+        self._label = label
         self._data = data
         self._timeout = session.core.timeout if timeout is None else checked_seconds(timeout, "timeout")
         self._position = Position()
@@ -182,6 +215,11 @@ class AsyncInbox:
         return self._data.expires_at
 
     @property
+    def dashboard_url(self) -> str:
+        """The page of this inbox in the dashboard."""
+        return dashboard_url(self._session.connection.url, self.id)
+
+    @property
     def data(self) -> InboxData:
         """All fields."""
         return self._data
@@ -191,14 +229,15 @@ class AsyncInbox:
         subject: Text | None = None,
         *,
         from_: Text | None = None,
-        has: str | Sequence[str] | None = None,
+        has: Has | Sequence[Has] | None = None,
         where: Callable[[AsyncMessage], bool] | None = None,
         after: AfterOrGoOn = ...,
         timeout: float | None = None,
     ) -> AsyncMessage:
         """The next message that matches, oldest first; never one that this object has returned before.
 
-        `has` is "otp", "link" or both. `after=None` starts over; a message or its id goes on after that one.
+        `has` is "code", "link", "otp" or several of these. `after=None` starts over; a message or its id goes on after
+        that one.
         """
         filters = Filters(subject, from_, has, where)
         [message] = await self._session.run(self._wait(filters, after, timeout).messages(1))
@@ -210,7 +249,7 @@ class AsyncInbox:
         *,
         subject: Text | None = None,
         from_: Text | None = None,
-        has: str | Sequence[str] | None = None,
+        has: Has | Sequence[Has] | None = None,
         where: Callable[[AsyncMessage], bool] | None = None,
         after: AfterOrGoOn = ...,
         timeout: float | None = None,
@@ -225,7 +264,7 @@ class AsyncInbox:
         *,
         subject: Text | None = None,
         from_: Text | None = None,
-        has: str | Sequence[str] | None = None,
+        has: Has | Sequence[Has] | None = None,
         where: Callable[[AsyncMessage], bool] | None = None,
         after: AfterOrGoOn = ...,
     ) -> None:
@@ -238,7 +277,7 @@ class AsyncInbox:
         *,
         subject: Text | None = None,
         from_: Text | None = None,
-        has: str | Sequence[str] | None = None,
+        has: Has | Sequence[Has] | None = None,
         where: Callable[[AsyncMessage], bool] | None = None,
         after: After = None,
     ) -> list[AsyncMessage]:
@@ -251,7 +290,7 @@ class AsyncInbox:
         *,
         subject: str | None = None,
         from_: str | None = None,
-        has: str | Sequence[str] | None = None,
+        has: Has | Sequence[Has] | None = None,
         after: After = None,
     ) -> Explanation:
         """Explains why no matching message arrived."""
@@ -285,7 +324,8 @@ class AsyncInbox:
 
     def _wait(self, filters: Filters[AsyncMessage], after: AfterOrGoOn, timeout: float | None) -> Wait[AsyncMessage]:
         seconds = self._timeout if timeout is None else timeout
-        return Wait(self._session.core, self._data, self._position, filters, after, seconds, self._session.read)
+        core, read = self._session.core, self._session.read
+        return Wait(core, self._data, self._position, filters, after, seconds, read, label=self._label)
 
     async def __aenter__(self) -> AsyncInbox:
         return self

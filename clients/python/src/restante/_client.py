@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,9 +14,10 @@ from typing import Any
 from ._connection import Connection, connect
 from ._core import Core, inbox_path, message_path
 from ._decode import fields_of
-from ._filters import After, AfterOrGoOn, Filters, Text, checked_seconds, id_of
+from ._filters import After, AfterOrGoOn, Filters, Has, Text, checked_seconds, id_of
 from ._position import Position
 from ._protocol import Steps, T
+from ._texts import dashboard_url
 from ._waits import Wait
 from .errors import NotFoundError
 from .model import (
@@ -30,6 +32,11 @@ from .model import (
     Sent,
     Smtp,
 )
+
+PAGE_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'"
+"""Blocks what a mail client blocks: scripts and remote content."""
+LINK_WITHOUT_TARGET = re.compile(r' href="#" title="(https?:[^"]*)"')
+"""The form of links in the server's page, which cannot be followed in the dashboard."""
 
 __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
@@ -49,9 +56,9 @@ class Session:
         """Runs one operation."""
         return self.transport.run(steps)
 
-    def read(self, data: Mapping[str, Any]) -> Message:
-        """Creates a message from its JSON."""
-        return Message(**fields_of(MessageData, data), _session=self)
+    def read(self, data: Mapping[str, Any], details: Details | None) -> Message:
+        """Creates a message from its JSON and its details."""
+        return Message(**fields_of(MessageData, data), _session=self, _details=details)
 
     def close(self) -> None:
         """Cancels the waits and closes the connections."""
@@ -96,9 +103,13 @@ class Restante:
         """Returns if the server answers."""
         return self._session.run(self._session.core.health())
 
-    def create_inbox(self, *, timeout: float | None = None) -> Inbox:
-        """Creates an inbox with its own address. `timeout`: how long its waits last, in seconds."""
-        return Inbox(self._session, self._session.run(self._session.core.create_inbox()), timeout=timeout)
+    def create_inbox(self, *, timeout: float | None = None, label: str | None = None) -> Inbox:
+        """Creates an inbox with its own address. `timeout`: how long its waits last, in seconds.
+
+        `label` is shown in the dashboard, for example the title of a test.
+        """
+        data = self._session.run(self._session.core.create_inbox(label))
+        return Inbox(self._session, data, timeout=timeout, label=label)
 
     def inbox(self, id_or_address: str) -> Inbox:
         """Finds an inbox by its id or its address."""
@@ -140,6 +151,10 @@ class Message(MessageData):
         """The attachments with their bytes."""
         return self._session.run(self._session.core.attachments(self.id))
 
+    def attachment(self, name: str | re.Pattern[str] | None = None) -> Attachment:
+        """The only attachment, or the only one with this name, where `*` stands for any characters."""
+        return self._session.run(self._session.core.attachment(self.id, name, self._named(), self._story()))
+
     def raw(self) -> bytes:
         """The bytes of the message as received."""
         return self._session.run(self._session.core.content(self.id, "raw"))
@@ -148,6 +163,21 @@ class Message(MessageData):
         """The message as a page: its HTML with embedded images, or its text."""
         page = self._session.run(self._session.core.content(self.id, "page"))
         return page.decode()
+
+    def open_in(self, page: Any) -> None:
+        """Shows the message in a page of Playwright as a mail client would: no scripts, no remote images, but links."""
+        body = LINK_WITHOUT_TARGET.sub(r' href="\1"', self.page())
+        url = f"{self._session.connection.url}{message_path(self.id)}/page"
+
+        def answer(route: Any) -> None:
+            headers = {"Content-Security-Policy": PAGE_POLICY}
+            route.fulfill(content_type="text/html; charset=utf-8", headers=headers, body=body)
+
+        page.route(url, answer, times=1)
+        page.goto(url)
+
+    def _story(self) -> str:
+        return f"\nDashboard: {dashboard_url(self._session.connection.url, self.inbox_id)}"
 
     def reply(self, text: str, *, html: str | None = None) -> Sent:
         """Replies to the sender, from the inbox of the message."""
@@ -161,8 +191,11 @@ class Message(MessageData):
 class Inbox:
     """An inbox. It remembers which messages its waits have returned. Usable with `with`, which deletes it."""
 
-    def __init__(self, session: Session, data: InboxData, *, timeout: float | None = None) -> None:
+    def __init__(
+        self, session: Session, data: InboxData, *, timeout: float | None = None, label: str | None = None
+    ) -> None:
         self._session = session
+        self._label = label
         self._data = data
         self._timeout = session.core.timeout if timeout is None else checked_seconds(timeout, "timeout")
         self._position = Position()
@@ -183,6 +216,11 @@ class Inbox:
         return self._data.expires_at
 
     @property
+    def dashboard_url(self) -> str:
+        """The page of this inbox in the dashboard."""
+        return dashboard_url(self._session.connection.url, self.id)
+
+    @property
     def data(self) -> InboxData:
         """All fields."""
         return self._data
@@ -192,14 +230,15 @@ class Inbox:
         subject: Text | None = None,
         *,
         from_: Text | None = None,
-        has: str | Sequence[str] | None = None,
+        has: Has | Sequence[Has] | None = None,
         where: Callable[[Message], bool] | None = None,
         after: AfterOrGoOn = ...,
         timeout: float | None = None,
     ) -> Message:
         """The next message that matches, oldest first; never one that this object has returned before.
 
-        `has` is "otp", "link" or both. `after=None` starts over; a message or its id goes on after that one.
+        `has` is "code", "link", "otp" or several of these. `after=None` starts over; a message or its id goes on after
+        that one.
         """
         filters = Filters(subject, from_, has, where)
         [message] = self._session.run(self._wait(filters, after, timeout).messages(1))
@@ -211,7 +250,7 @@ class Inbox:
         *,
         subject: Text | None = None,
         from_: Text | None = None,
-        has: str | Sequence[str] | None = None,
+        has: Has | Sequence[Has] | None = None,
         where: Callable[[Message], bool] | None = None,
         after: AfterOrGoOn = ...,
         timeout: float | None = None,
@@ -226,7 +265,7 @@ class Inbox:
         *,
         subject: Text | None = None,
         from_: Text | None = None,
-        has: str | Sequence[str] | None = None,
+        has: Has | Sequence[Has] | None = None,
         where: Callable[[Message], bool] | None = None,
         after: AfterOrGoOn = ...,
     ) -> None:
@@ -239,7 +278,7 @@ class Inbox:
         *,
         subject: Text | None = None,
         from_: Text | None = None,
-        has: str | Sequence[str] | None = None,
+        has: Has | Sequence[Has] | None = None,
         where: Callable[[Message], bool] | None = None,
         after: After = None,
     ) -> list[Message]:
@@ -252,7 +291,7 @@ class Inbox:
         *,
         subject: str | None = None,
         from_: str | None = None,
-        has: str | Sequence[str] | None = None,
+        has: Has | Sequence[Has] | None = None,
         after: After = None,
     ) -> Explanation:
         """Explains why no matching message arrived."""
@@ -286,7 +325,8 @@ class Inbox:
 
     def _wait(self, filters: Filters[Message], after: AfterOrGoOn, timeout: float | None) -> Wait[Message]:
         seconds = self._timeout if timeout is None else timeout
-        return Wait(self._session.core, self._data, self._position, filters, after, seconds, self._session.read)
+        core, read = self._session.core, self._session.read
+        return Wait(core, self._data, self._position, filters, after, seconds, read, label=self._label)
 
     def __enter__(self) -> Inbox:
         return self

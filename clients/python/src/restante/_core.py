@@ -5,7 +5,10 @@ The methods are generators (see `_protocol`). `Restante` and `AsyncRestante` run
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import random
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -16,19 +19,21 @@ from . import _texts
 from ._decode import decode, encode
 from ._filters import Filters, M
 from ._protocol import Broken, Outcome, Pause, Reply, Request, Steps
-from .errors import InvalidRequestError, NotFoundError, RestanteError, UnauthorizedError, UnreachableError
-from .model import Attachment, Details, Explanation, Fault, FaultState, Health, InboxData, Sent
+from .errors import ContentError, InvalidRequestError, NotFoundError, RestanteError, UnauthorizedError, UnreachableError
+from .model import Attachment, Details, Explanation, Fault, FaultState, Health, InboxData, MessageFields, Sent, describe
 
 __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
 LONGEST_RETRY = 10.0
 """Seconds for which a request that is not a wait is repeated."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+LONGEST_LABEL = 200
+"""The characters of a label that the server keeps."""
 OF_PROXIES = (413, 429, 502, 503, 504)
 """Statuses that a proxy in front of the server gives with a text of its own."""
 R = TypeVar("R")
-Read = Callable[[Mapping[str, Any]], M]
-"""Makes a message of its JSON."""
+Read = Callable[[Mapping[str, Any], Details | None], M]
+"""Makes a message of its JSON and its details."""
 
 
 class Core:
@@ -97,9 +102,11 @@ class Core:
         """Returns if the server answers."""
         return (yield from self.fetch(Request("GET", "/v1/health"), partial(decode, Health)))
 
-    def create_inbox(self) -> Steps[InboxData]:
-        """Creates an inbox."""
-        request = Request("POST", "/v1/inboxes", repeatable=False)
+    def create_inbox(self, label: str | None = None) -> Steps[InboxData]:
+        """Creates an inbox, with a label that the dashboard shows."""
+        # A header has only ASCII.
+        headers = {"X-Restante-Label": quote(label[:LONGEST_LABEL], errors="replace")} if label else {}
+        request = Request("POST", "/v1/inboxes", repeatable=False, headers=headers)
         return (yield from self.fetch(request, partial(decode, InboxData)))
 
     def find_inbox(self, id_or_address: str) -> Steps[InboxData]:
@@ -146,13 +153,28 @@ class Core:
 
     def find_message(self, message: str, read: Read[M]) -> Steps[M]:
         """A message by its id."""
-        return (yield from self.fetch(Request("GET", message_path(message)), read))
+        data = yield from self.fetch(Request("GET", message_path(message)), message_json)
+        return (yield from self.with_details(data, read))
+
+    def with_details(self, data: Mapping[str, Any], read: Read[M]) -> Steps[M]:
+        """A message with its details, which `code` and the texts of links need."""
+        details: Details | None = None
+        with contextlib.suppress(RestanteError):
+            details = yield from self.details(data["id"])
+        return read(data, details)
 
     def messages(self, inbox: str, filters: Filters[M], after: str | None, read: Read[M]) -> Steps[list[M]]:
         """The messages that match, newest first."""
         request = Request("GET", f"{inbox_path(inbox)}/messages", filters.query(after))
-        messages = yield from self.fetch(request, lambda data: [read(message) for message in data["messages"]])
-        return [message for message in messages if not filters.missed_by(message)]
+        listed = yield from self.fetch(request, lambda data: [message_json(message) for message in data["messages"]])
+        messages: list[M] = []
+        for data in listed:
+            if filters.missed_texts(data["subject"], data["from"]):
+                continue
+            message = yield from self.with_details(data, read)
+            if not filters.missed_by(message):
+                messages.append(message)
+        return messages
 
     def details(self, message: str) -> Steps[Details]:
         """All details of a message."""
@@ -168,6 +190,19 @@ class Core:
             attachments.append(Attachment(**vars(info), content=content))
         return attachments
 
+    def attachment(self, message: str, name: str | re.Pattern[str] | None, named: str, story: str) -> Steps[Attachment]:
+        """The only attachment whose name matches, with its bytes. `named`: the message in an error, `story` its end."""
+        details = yield from self.details(message)
+        pattern = re.compile(fnmatch.translate(name), re.IGNORECASE) if isinstance(name, str) else name
+        found = [one for one in details.attachments if pattern is None or pattern.search(one.filename or "")]
+        if len(found) == 1:
+            content = yield from self.content(message, f"attachments/{found[0].index}")
+            return Attachment(**vars(found[0]), content=content)
+        wanted = "" if name is None else f" that match {describe(name)}"
+        listed = "".join(f"\n  {one.filename or 'without a name'} ({one.content_type})" for one in details.attachments)
+        text = f"{named} has {len(found)} attachments{wanted}, not one. Its attachments:{listed or ' none'}{story}"
+        raise ContentError(text)
+
     def content(self, message: str, part: str) -> Steps[bytes]:
         """The bytes of `raw`, `page` or `attachments/N`."""
         reply = yield from self.call(Request("GET", f"{message_path(message)}/{part}"))
@@ -177,6 +212,12 @@ class Core:
         """Explains why no message arrived that matches the filters which the server applies."""
         request = Request("GET", f"{inbox_path(inbox)}/explain", filters.query(after))
         return (yield from self.fetch(request, partial(decode, Explanation)))
+
+
+def message_json(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The JSON of a message; another server has other fields."""
+    decode(MessageFields, data)
+    return data
 
 
 def pause_before_repeat(request: Request, outcome: Outcome, waited: float) -> float | None:

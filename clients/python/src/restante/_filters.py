@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import EllipsisType
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from .errors import RestanteError
 from .model import Arrived, ArrivedMessages, Explanation, MessageData, describe
@@ -18,6 +18,8 @@ After = MessageData | str | None
 """A message or its id: only later ones. None: starting with the first one."""
 AfterOrGoOn = After | EllipsisType
 """Like After; the default `...` continues after the last message that the inbox object returned."""
+Has = Literal["code", "link", "otp"]
+"""A labelled code, a link, or an `otp`, which may be a number without a label."""
 NAMED = 3
 
 
@@ -27,7 +29,7 @@ class Filters(Generic[M]):
 
     subject: Text | None = None
     from_: Text | None = None
-    has: str | Sequence[str] | None = None
+    has: Has | Sequence[Has] | None = None
     where: Callable[[M], bool] | None = None
 
     def query(self, after: str | None) -> dict[str, str]:
@@ -38,11 +40,15 @@ class Filters(Generic[M]):
 
     def missed_by(self, message: M) -> tuple[str, ...]:
         """The filters applied by the client that exclude a message."""
-        patterns = (("subject", self.subject, message.subject), ("from", self.from_, message.from_))
-        missed = [name for name, want, has in patterns if isinstance(want, re.Pattern) and not want.search(has)]
+        missed = self.missed_texts(message.subject, message.from_)
         if self.where is not None and not missed and not self.where(message):
-            missed.append("where")
-        return tuple(missed)
+            return ("where",)
+        return missed
+
+    def missed_texts(self, subject: str, sender: str) -> tuple[str, ...]:
+        """The regular expressions that exclude a message, for which its details are not needed."""
+        patterns = (("subject", self.subject, subject), ("from", self.from_, sender))
+        return tuple(name for name, want, has in patterns if isinstance(want, re.Pattern) and not want.search(has))
 
     def as_given(self, after: str | None) -> Mapping[str, object]:
         """The filters that are set, by their names in the API."""

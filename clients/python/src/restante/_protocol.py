@@ -23,6 +23,9 @@ class Request:
     body: Mapping[str, Any] | None = None
     seconds: float = REQUEST_SECONDS
     repeatable: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_wait: bool = False
+    """Whether the server may keep it open, so that a thread that sends it is blocked for long."""
 
 
 @dataclass(frozen=True)

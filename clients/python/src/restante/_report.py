@@ -11,6 +11,7 @@ from typing import Any
 from . import _texts
 from ._client import Inbox, Message, Restante
 from ._connection import Connection
+from ._django import django_hint
 from .errors import RestanteError, WaitTimeoutError
 
 SECONDS = 3.0
@@ -54,16 +55,17 @@ class MailReport:
 
     def _lines(self) -> Iterator[str]:
         for inbox, messages in self._mail:
-            yield f"{inbox.address}: {_texts.numbered(len(messages), 'message')}"
+            yield f"{inbox.address}: {_texts.numbered(len(messages), 'message')}, {inbox.dashboard_url}"
             for message in messages[:MOST_MESSAGES]:
                 yield f'  "{message.subject}" from {message.from_} at {message.received_at:%H:%M:%S.%f}'[:-3]
-                if message.otp:
-                    yield f"    code {message.otp}"
+                yield from (f"    code {code}" for code in message.labelled_codes())
                 yield from (f"    link {link}" for link in message.links)
             if len(messages) > MOST_MESSAGES:
                 yield f"  and {len(messages) - MOST_MESSAGES} older ones"
             if not messages and not self._timed_out():
                 yield from (f"  {line}" for line in self._why(inbox))
+                if hint := django_hint(inbox.address):
+                    yield f"  {hint}"
         if timed_out := self._timed_out():
             yield from _texts.explained(timed_out.explanation, came=False)
         if self._lost:
@@ -83,19 +85,27 @@ class MailReport:
         return error
 
     def attachments(self) -> Iterator[Attachment]:
-        """Each message as a page and as received, and its code and links."""
+        """Each message as a page and as received, and its codes and links."""
         try:
             for _, messages in self._mail:
                 for message in messages[:MOST_MESSAGES]:
                     name = message.subject or "message without a subject"
                     facts = {"subject": message.subject, "from": message.from_, "to": message.to}
-                    found = {**facts, "code": message.otp or None, "links": list(message.links)}
+                    found = {**facts, "codes": message.labelled_codes(), "links": list(message.links)}
                     yield Attachment(name, "html", f"{NOTHING_REMOTE}{message.page()}")
-                    yield Attachment(f"{name}: code and links", "json", json.dumps(found, indent=2, ensure_ascii=False))
+                    yield Attachment(
+                        f"{name}: codes and links", "json", json.dumps(found, indent=2, ensure_ascii=False)
+                    )
                     yield Attachment(f"{name}.eml", "eml", message.raw().decode(errors="replace"))
         except RestanteError:
             # The report must not hide the failure of the test.
             return
+
+    def causes(self) -> list[str]:
+        """Why no mail came: the summary of the server, for each inbox without mail or for the wait that timed out."""
+        if timed_out := self._timed_out():
+            return [timed_out.explanation.summary] if timed_out.explanation else []
+        return [why[0] for inbox, messages in self._mail if not messages and (why := self._why(inbox))]
 
     def close(self) -> None:
         """Closes the connection."""

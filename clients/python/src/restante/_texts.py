@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from ._django import django_hint
 from ._filters import Filters
 from ._protocol import Reply
-from .model import Explanation, MessageData
+from .model import Explanation, InboxData, MessageData
 
 CLOSED = "The client was closed."
 LOG_TAIL = 2_000
@@ -67,20 +69,34 @@ def unauthorized(url: str, reason: str) -> str:
 
 
 def timed_out(
-    address: str,
+    inbox: InboxData,
     filters: Filters[Any],
     seconds: float,
     explanation: Explanation | None,
     found: Sequence[MessageData],
     count: int,
+    story: str,
 ) -> str:
-    """The text for a wait that timed out."""
+    """The text for a wait that timed out. `story` is its last line."""
+    address = inbox.address
     if count == 1:
         head = f"No message{filters} arrived at {address} within {seconds:g} s."
     else:
         named = "".join(f' "{message.subject}"' for message in found)
         head = f"{len(found)} of {count} messages{filters} arrived at {address} within {seconds:g} s.{named}"
-    return "\n".join([head, *explained(explanation, counted=[message.id for message in found])])
+    lines = explained(explanation, counted=[message.id for message in found])
+    hint = django_hint(address)
+    return "\n".join([head, *lines, *([hint] if hint else []), story])
+
+
+def dashboard_line(url: str, inbox: str, label: str | None) -> str:
+    """The line of an error that links to the inbox in the dashboard."""
+    return f"Dashboard: {dashboard_url(url, inbox)}{f' ({label})' if label else ''}"
+
+
+def dashboard_url(url: str, inbox: str) -> str:
+    """The page of an inbox in the dashboard."""
+    return f"{url}/inboxes/{quote(inbox, safe='')}"
 
 
 def explained(explanation: Explanation | None, came: bool = True, counted: Sequence[str] = ()) -> Iterator[str]:

@@ -16,6 +16,7 @@ import anyio.lowlevel
 import httpx
 
 from . import _texts
+from ._loops import warn_in_event_loop
 from ._protocol import Broken, Effect, Outcome, Pause, Reply, Request, Steps
 from .errors import RestanteError, UnreachableError
 
@@ -65,6 +66,8 @@ class Transport:
             self._closed.wait(effect.seconds)
             return None
         self._check()
+        if effect.is_wait:
+            warn_in_event_loop()
         try:
             request = _request(self._http, effect)
             request.extensions["trace"] = self._connected
@@ -156,7 +159,10 @@ def _options(url: str, api_key: str) -> dict[str, Any]:
 def _request(http: httpx.Client | httpx.AsyncClient, request: Request) -> httpx.Request:
     query: Mapping[str, str] | None = request.query or None
     limits = httpx.Timeout(request.seconds, connect=CONNECT_SECONDS, pool=None)
-    return http.build_request(request.method, request.path, params=query, json=request.body, timeout=limits)
+    headers: Mapping[str, str] | None = request.headers or None
+    return http.build_request(
+        request.method, request.path, params=query, json=request.body, headers=headers, timeout=limits
+    )
 
 
 def _reply(response: httpx.Response) -> Reply:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Generic
 
 from . import _texts
-from ._core import Core, Read, inbox_path, pause_before_repeat
+from ._core import Core, Read, inbox_path, message_json, pause_before_repeat
 from ._filters import AfterOrGoOn, Filters, M, checked_seconds, with_rejected
 from ._position import Position, Walk
 from ._protocol import REQUEST_SECONDS, Pause, Reply, Request, Steps
@@ -32,8 +32,10 @@ class Wait(Generic[M]):
         after: AfterOrGoOn,
         seconds: float,
         read: Read[M],
+        label: str | None = None,
     ) -> None:
         self._core = core
+        self._label = label
         self._inbox = inbox
         self._walk = Walk(position, after)
         self._filters = filters
@@ -68,7 +70,7 @@ class Wait(Generic[M]):
             message = yield from self._next(message.id)
         if message is not None:
             text = _texts.unexpected(self._inbox.address, self._filters, self._seconds, message)
-            raise UnexpectedMessageError(text, message)
+            raise UnexpectedMessageError(f"{text}\n{self._story()}", message)
 
     def _next(self, after: str | None) -> Steps[M | None]:
         """The oldest message that matches, or None after a last check at the deadline."""
@@ -78,10 +80,14 @@ class Wait(Generic[M]):
             outcome = yield request
             if isinstance(outcome, Reply):
                 if outcome.status == 200:
-                    message = self._core.read(request, outcome, self._read)
-                    if self._accepts(message):
+                    data = self._core.read(request, outcome, message_json)
+                    after = str(data["id"])
+                    missed = self._filters.missed_texts(data["subject"], data["from"])
+                    message = None if missed else (yield from self._core.with_details(data, self._read))
+                    missed = self._filters.missed_by(message) if message else missed
+                    if message and not missed:
                         return message
-                    after = message.id
+                    self._rejected[after] = missed
                     continue
                 # 429: all waits of the key are in use. The server checks for a message before it counts.
                 if outcome.status in (408, 429) and left == 0:
@@ -105,13 +111,7 @@ class Wait(Generic[M]):
         milliseconds = max(1, math.ceil(seconds * 1000))
         query = {**self._filters.query(after), "timeout": str(milliseconds)}
         path = f"{inbox_path(self._inbox.id)}/messages/wait"
-        return Request("GET", path, query, seconds=seconds + REQUEST_SECONDS)
-
-    def _accepts(self, message: M) -> bool:
-        missed = self._filters.missed_by(message)
-        if missed:
-            self._rejected[message.id] = missed
-        return not missed
+        return Request("GET", path, query, seconds=seconds + REQUEST_SECONDS, is_wait=True)
 
     def _ended(self, reply: Reply) -> Steps[NotFoundError]:
         """Raises the error for an inbox that has ended; the server's explanation has the time and the reason."""
@@ -122,10 +122,13 @@ class Wait(Generic[M]):
     def _timed_out(self, found: Sequence[M], count: int) -> Steps[WaitTimeoutError]:
         counted = [message.id for message in found]
         explanation = yield from self._explanation(self._walk.start, counted)
-        text = _texts.timed_out(self._inbox.address, self._filters, self._seconds, explanation, found, count)
+        text = _texts.timed_out(self._inbox, self._filters, self._seconds, explanation, found, count, self._story())
         given = self._filters.as_given(self._walk.start)
         waited = self._core.clock() - self._started
         return WaitTimeoutError(text, filters=given, waited=waited, explanation=explanation)
+
+    def _story(self) -> str:
+        return _texts.dashboard_line(self._core.url, self._inbox.id, self._label)
 
     def _explanation(self, after: str | None = None, counted: Sequence[str] = ()) -> Steps[Explanation | None]:
         """The server's explanation; None if it cannot be read, so that the original error is still raised."""

@@ -10,6 +10,7 @@ __all__ = [
     "Arrived",
     "ArrivedMessages",
     "AttachmentInfo",
+    "Code",
     "Details",
     "Ended",
     "Envelope",
@@ -111,6 +112,23 @@ class Otp:
 
 
 @dataclass(frozen=True)
+class Code:
+    """A labelled code in any form, and how it was recognised."""
+
+    code: str
+    rule: Literal[
+        "domain_bound",
+        "label_before",
+        "label_after",
+        "alone_below_label",
+        "same_sentence",
+        "alone_above_label",
+        "six_digits",
+    ]
+    line: str
+
+
+@dataclass(frozen=True)
 class Link:
     """A link with its text."""
 
@@ -157,6 +175,8 @@ class Details:
     in_reply_to: str | None
     date: datetime | None
     otp: Otp | None
+    code: Code | None
+    codes: tuple[Code, ...]
     links: tuple[Link, ...]
     attachments: tuple[AttachmentInfo, ...]
     list_unsubscribe: ListUnsubscribe | None

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from ._wire import *  # noqa: F403
-from ._wire import AttachmentInfo, MessageFields
+from ._wire import AttachmentInfo, Code, Details, MessageFields
 from .errors import ContentError
 
 __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
 LinkMatch = str | re.Pattern[str] | Callable[[str], bool]
 """Selects a link: a text that it contains, a regular expression that is found in it, or a predicate."""
+TextMatch = str | re.Pattern[str]
+"""A text that is contained, without regard to case, or a regular expression that is found."""
+MOST_NUMBERS = 5
+"""The most numbers that an error shows."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +33,60 @@ class Smtp:
 class MessageData(MessageFields):
     """The parsed parts of a message."""
 
-    def code(self) -> str:
-        """The one-time code. If there is none, the error contains the text."""
-        if not self.otp:
-            raise ContentError(f"{self._named()} has no one-time code. Its text:\n{self.text or self.html}")
-        return self.otp
+    _details: Details | None = field(default=None, kw_only=True, repr=False, compare=False)
+    """None if they could not be read."""
 
-    def link(self, match: LinkMatch | None = None) -> str:
-        """The only matching link, or the only link. If there is not exactly one, the error lists the links."""
-        found = [link for link in self.links if _fits(link, match)]
+    def code(self, matching: TextMatch | None = None) -> str:
+        """The code that a person would type: labelled digits, or a labelled code with letters such as LZDG-RMHF.
+
+        If there are several, `matching` chooses: a text or a regular expression for the code or its line. Otherwise
+        the error contains all codes; if there is none, the text and its numbers.
+        """
+        codes = self._details.codes if self._details else ()
+        found = [code for code in codes if matching is None or _has(code.code, matching) or _has(code.line, matching)]
+        if len(found) == 1:
+            return found[0].code
+        raise ContentError(self._code_problem(codes, found, matching) + self._story())
+
+    def labelled_codes(self) -> tuple[str, ...]:
+        """The labelled codes, of which `code` returns the only one."""
+        return tuple(code.code for code in self._details.codes) if self._details else ()
+
+    def link(self, match: LinkMatch | None = None, *, text: TextMatch | None = None) -> str:
+        """The only matching link, or the only link. If there is not exactly one, the error lists the links.
+
+        `text` selects it by the words that are shown for it.
+        """
+        texts = {link.url: link.text or "" for link in self._details.links} if self._details else {}
+        found = [
+            link for link in self.links if _fits(link, match) and (text is None or _has(texts.get(link, ""), text))
+        ]
         if len(found) == 1:
             return found[0]
-        wanted = "" if match is None else f" that match {describe(match)}"
-        listed = "".join(f"\n  {link}" for link in self.links) or " none"
-        raise ContentError(f"{self._named()} has {len(found)} links{wanted}, not one. Its links:{listed}")
+        given = [describe(match)] if match is not None else []
+        given += [f"the text {describe(text)}"] if text is not None else []
+        wanted = f" that match {' and '.join(given)}" if given else ""
+        shown = (f"\n  {link} ({texts[link]})" if texts.get(link) else f"\n  {link}" for link in self.links)
+        listed = "".join(shown) or " none"
+        raise ContentError(
+            f"{self._named()} has {len(found)} links{wanted}, not one. Its links:{listed}{self._story()}"
+        )
+
+    def _code_problem(self, codes: tuple[Code, ...], found: list[Code], matching: TextMatch | None) -> str:
+        if self._details is None:
+            return f"{self._named()} was deleted before its codes could be read, or the server is too old."
+        listed = "".join(f"\n  {code.code} in the line: {code.line}" for code in codes)
+        if len(found) > 1:
+            return f"{self._named()} has {len(found)} codes. Choose one with code(matching=...):{listed}"
+        if codes:
+            return f"{self._named()} has no code that matches {describe(matching)}, but:{listed}"
+        numbers = list(dict.fromkeys(re.findall(r"\b\d{4,10}\b", self.text)))[:MOST_NUMBERS]
+        seen = f" Its numbers are not labelled as a code: {', '.join(numbers)}." if numbers else ""
+        return f"{self._named()} has no code.{seen} Its text:\n{self.text or self.html}"
+
+    def _story(self) -> str:
+        """The line of an error that links to the inbox in the dashboard, if the server is known."""
+        return ""
 
     def _named(self) -> str:
         return f'The message "{self.subject}" from {self.from_}'
@@ -54,6 +98,10 @@ def _fits(link: str, match: LinkMatch | None) -> bool:
     if isinstance(match, str):
         return match in link
     return bool(match.search(link)) if isinstance(match, re.Pattern) else match(link)
+
+
+def _has(text: str, match: TextMatch) -> bool:
+    return bool(match.search(text)) if isinstance(match, re.Pattern) else match.lower() in text.lower()
 
 
 def describe(match: object) -> str:

@@ -12,6 +12,8 @@ import pytest
 
 from ._async_client import AsyncInbox, AsyncSession
 from ._client import Inbox, Restante
+from ._django import smtp_settings
+from ._job_summary import note_in_job_summary
 from ._report import MailReport, attach_to_allure, html_extras
 from ._run import Desk, Options, Run, WorkerRun
 from .errors import RestanteError
@@ -27,6 +29,7 @@ class TestMail:
 
     inboxes: list[Inbox] = field(default_factory=list[Inbox])
     has_failed: bool = False
+    properties: list[tuple[str, object]] = field(default_factory=list[tuple[str, object]])
 
 
 class Worker(Protocol):
@@ -104,6 +107,10 @@ def _add_mail(config: pytest.Config, report: pytest.TestReport, mail: TestMail, 
     addresses = [inbox.address for inbox in mail.inboxes]
     with contextlib.closing(MailReport(config.stash[RUN].connection(), addresses, error)) as found:
         report.sections.append(("mail of this test", found.text()))
+        for cause in found.causes():
+            # A property of the test in JUnit's XML.
+            mail.properties.append(("why no mail came", cause))
+            note_in_job_summary(report.nodeid, cause, found.text())
         has_html, has_allure = config.getoption("htmlpath", None), config.getoption("allure_report_dir", None)
         attachments = list(found.attachments()) if has_html or has_allure else []
     if has_html:
@@ -125,10 +132,10 @@ def restante(pytestconfig: pytest.Config) -> Iterator[Restante]:
 @pytest.fixture
 def restante_new_inbox(request: pytest.FixtureRequest, restante: Restante) -> Iterator[Callable[[], Inbox]]:
     """Creates inboxes: `restante_new_inbox()`. They are deleted when the test has passed."""
-    mail = request.node.stash[MAIL] = TestMail()
+    mail = request.node.stash[MAIL] = TestMail(properties=request.node.user_properties)
 
     def new_inbox() -> Inbox:
-        inbox = restante.create_inbox(timeout=_timeout(request))
+        inbox = restante.create_inbox(timeout=_timeout(request), label=request.node.nodeid)
         mail.inboxes.append(inbox)
         return inbox
 
@@ -144,6 +151,15 @@ def restante_new_inbox(request: pytest.FixtureRequest, restante: Restante) -> It
 def restante_inbox(restante_new_inbox: Callable[[], Inbox]) -> Inbox:
     """An inbox for this test."""
     return restante_new_inbox()
+
+
+@pytest.fixture
+def restante_django(restante: Restante) -> Iterator[None]:
+    """Lets Django send its mail to Restante, although its test environment keeps mail in memory."""
+    from django.test import override_settings  # type: ignore[import-untyped]  # pyright: ignore
+
+    with override_settings(**smtp_settings(restante.smtp.host, restante.smtp.port)):
+        yield
 
 
 @pytest.fixture

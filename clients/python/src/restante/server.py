@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from ._abandoned import prefix, remove_abandoned
 from ._binary import find_binary
 from ._decode import decode
 from .errors import UnreachableError
@@ -54,7 +55,8 @@ class Server:
 
     def __init__(self, *flags: str, api_key: str | None = None) -> None:
         binary = find_binary()
-        directory = Path(tempfile.mkdtemp(prefix="restante-"))
+        remove_abandoned()
+        directory = Path(tempfile.mkdtemp(prefix=f"{prefix()}{os.getpid()}-"))
         self._log = directory / "server.log"
         try:
             process = self._start([binary, "serve", "--print-json", "--exit-with-stdin", *flags], directory, api_key)

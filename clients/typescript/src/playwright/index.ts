@@ -15,6 +15,9 @@ import { runnerHooks, startClock } from "./runner.js";
 
 export { expect, matchers } from "./matchers.js";
 
+/** How many inboxes of tests that have passed a worker keeps for later tests. */
+const KEPT = 100;
+
 /** The process id of the runner, the parent of all workers. */
 const RUNNER = process.ppid;
 
@@ -47,11 +50,16 @@ export interface RestanteTestOptions {
 export interface RestanteWorkerFixtures {
   /** The client. Its server is the same for all workers of the run. */
   restante: Restante;
+  /**
+   * An inbox for all tests of this worker, for `test.describe.serial`: a later test reads the mail that an earlier one
+   * caused. Each wait goes on after the last message that was returned.
+   */
+  workerInbox: Inbox;
 }
 
 /** The fixtures of each test. */
 export interface RestanteTestFixtures {
-  /** An inbox for this test. It is deleted when the test has passed. */
+  /** An inbox for this test. If the test has passed, it is deleted when the worker ends. */
   inbox: Inbox;
   /** Creates additional inboxes, which are handled like `inbox`. */
   newInbox: () => Promise<Inbox>;
@@ -63,6 +71,8 @@ interface TestInternals {
 
 interface WorkerInternals {
   _restanteBrowser: PictureBrowser;
+  _restanteShared: { inboxes: Inbox[]; hasFailed: boolean };
+  _restantePassed: Inbox[];
 }
 
 /** Playwright's `test` with inboxes. */
@@ -87,6 +97,32 @@ export const test = base.extend<
     { scope: "worker" },
   ],
 
+  _restanteShared: [
+    async ({}, use) => {
+      await use({ inboxes: [], hasFailed: false });
+    },
+    { scope: "worker", box: true },
+  ],
+
+  _restantePassed: [
+    async ({ restante: _restante }, use) => {
+      const inboxes: Inbox[] = [];
+      await use(inboxes);
+      await Promise.all(inboxes.map((inbox) => inbox[Symbol.asyncDispose]()));
+    },
+    { scope: "worker", box: true },
+  ],
+
+  workerInbox: [
+    async ({ restante, _restanteShared }, use, { workerIndex }) => {
+      const inbox = await restante.createInbox({ label: `worker ${workerIndex}` });
+      _restanteShared.inboxes.push(inbox);
+      await use(inbox);
+      if (!_restanteShared.hasFailed) await inbox[Symbol.asyncDispose]();
+    },
+    { scope: "worker" },
+  ],
+
   _restanteBrowser: [
     async ({ browserName, launchOptions, headless, channel, connectOptions }, use) => {
       const launch = { ...launchOptions, ...(channel === undefined ? {} : { channel }), headless };
@@ -95,10 +131,11 @@ export const test = base.extend<
     { scope: "worker", box: true },
   ],
 
-  newInbox: async ({ restante, restanteAttach, _restanteBrowser }, use, testInfo) => {
+  newInbox: async ({ restante, restanteAttach, _restanteBrowser, _restantePassed }, use, testInfo) => {
     const inboxes: Inbox[] = [];
+    const label = testInfo.titlePath.slice(1).join(" › ");
     await use(async () => {
-      const inbox = await restante.createInbox();
+      const inbox = await restante.createInbox({ label });
       inboxes.push(inbox);
       return inbox;
     });
@@ -106,7 +143,12 @@ export const test = base.extend<
     if (restanteAttach === "always" || (restanteAttach === "on-failure" && !hasPassed)) {
       await attachMail(testInfo, inboxes, _restanteBrowser);
     }
-    if (hasPassed) await Promise.all(inboxes.map((inbox) => inbox[Symbol.asyncDispose]()));
+    if (!hasPassed) return;
+    // Later tests of `test.describe.serial` may use them, so they are deleted when the worker ends.
+    _restantePassed.push(...inboxes);
+    await Promise.all(
+      _restantePassed.splice(0, _restantePassed.length - KEPT).map((inbox) => inbox[Symbol.asyncDispose]()),
+    );
   },
 
   inbox: async ({ newInbox }, use) => {
@@ -114,9 +156,14 @@ export const test = base.extend<
   },
 
   _restanteClock: [
-    async ({}, use, testInfo) => {
+    async ({ _restanteShared, _restanteBrowser, restanteAttach }, use, testInfo) => {
       startClock(testInfo);
       await use(undefined);
+      const hasPassed = testInfo.status === testInfo.expectedStatus;
+      _restanteShared.hasFailed ||= !hasPassed;
+      if (_restanteShared.inboxes.length > 0 && !hasPassed && restanteAttach !== "off") {
+        await attachMail(testInfo, _restanteShared.inboxes, _restanteBrowser);
+      }
     },
     { auto: true, box: true },
   ],

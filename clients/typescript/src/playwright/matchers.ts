@@ -5,31 +5,33 @@ import { expect as base, type ExpectMatcherState, type MatcherReturnType } from 
 import { ContentError, UnexpectedMessageError, WaitTimeoutError } from "../errors.js";
 import type { WaitOptions } from "../filters.js";
 import type { Inbox } from "../inbox.js";
-import { isMatch, type LinkMatch, type Message } from "../message.js";
+import type { LinkMatch, Message } from "../message.js";
 
 /** How long `expect(inbox).not.toReceive()` waits in Jest and Vitest, whose `expect` has no timeout. */
 const DEFAULT_TIMEOUT = 5_000;
 
 /** The matchers, for `expect.extend` of another `expect`. */
 export const matchers = {
-  /** A message has a one-time code, and exactly this one if it is given. */
+  /**
+   * A message has a labelled code, or exactly this one. {@link Message.code} fails for several, and this matcher does
+   * not.
+   */
   toHaveCode(message: Message, code?: string): MatcherReturnType {
     return asked(() => {
-      const actual = message.code();
-      const pass = code === undefined || actual === code;
-      return {
-        pass,
-        message: () => `The code is ${actual}${pass ? "" : `, not ${code}`}.`,
-        actual,
-        expected: code,
-      };
+      const codes = message.labelledCodes();
+      // Fails, with the message's text.
+      if (codes.length === 0) message.code();
+      const pass = code === undefined || codes.includes(code);
+      const actual = codes.join(" and ");
+      const text = codes.length === 1 ? `The code is ${actual}` : `The codes are ${actual}`;
+      return { pass, message: () => `${text}${pass ? "" : `, not ${code}`}.`, actual, expected: code };
     });
   },
 
   /** A message has a link, or one that matches. {@link Message.link} fails for several, and this matcher does not. */
   toHaveLink(message: Message, match?: LinkMatch): MatcherReturnType {
     return asked(() => {
-      const found = message.links.filter((url) => isMatch(url, match));
+      const found = message.matchingLinks(match);
       // Fails, with the message's links.
       if (found.length === 0) message.link(match);
       const links = found.length === 1 ? `the link ${found.join()}` : `${found.length} links: ${found.join(", ")}`;

@@ -31,10 +31,15 @@ interface Page {
 /** Attaches the messages of all inboxes, oldest first, and why waits timed out. Never fails the test. */
 export async function attachMail(testInfo: TestInfo, inboxes: Inbox[], browser: PictureBrowser): Promise<void> {
   for (const { explanation } of timedOutWaits(testInfo)) {
-    if (explanation) await attachJson(testInfo, "why no mail came", explanation);
+    if (!explanation) continue;
+    await attachJson(testInfo, "why no mail came", explanation);
+    // Reporters write annotations too: the JUnit reporter as properties of the test.
+    testInfo.annotations.push({ type: "why no mail came", description: explanation.summary });
   }
   const lists = await Promise.all(inboxes.map((inbox) => inbox.messages().catch(() => [])));
   const messages = lists.flatMap((list) => list.reverse());
+  const urls = inboxes.map(({ dashboardUrl }) => dashboardUrl);
+  if (urls.length > 0) testInfo.annotations.push({ type: "mail in the dashboard", description: urls.join(" ") });
   if (messages.length === 0) return;
   const folder = await mkdtemp(join(tmpdir(), "restante-report-"));
   try {
@@ -76,8 +81,9 @@ async function attachMessage(testInfo: TestInfo, { message, html, picture }: Pag
   // Attached as a file, because reporters print the text of other attachments.
   await testInfo.attach(`${name} (page)`, { path: html, contentType: "text/html" });
   await testInfo.attach(`${name} (as received)`, { body: await message.raw(), contentType: "message/rfc822" });
-  const { from, to, subject, otp, links, text, receivedAt } = message;
-  await attachJson(testInfo, `${name} (code and links)`, { from, to, subject, receivedAt, code: otp, links, text });
+  const { from, to, subject, links, text, receivedAt } = message;
+  const codes = message.labelledCodes();
+  await attachJson(testInfo, `${name} (codes and links)`, { from, to, subject, receivedAt, codes, links, text });
 }
 
 async function attachJson(testInfo: TestInfo, name: string, value: unknown): Promise<void> {

@@ -42,8 +42,8 @@ test("a mail with another subject is in the error and in the report", () => {
   expect(contentOf(failed, `${mail} (page)`)).toContain("default-src 'none'");
   expect(contentOf(failed, `${mail} (page)`)).toContain("Welcome!</h1>");
   expect(contentOf(failed, `${mail} (as received)`)).toContain("Subject: Welcome to the shop\r\n");
-  const read = JSON.parse(contentOf(failed, `${mail} (code and links)`)) as unknown;
-  expect(read).toMatchObject({ code: "482913", links: ["https://app.example/start"] });
+  const read = JSON.parse(contentOf(failed, `${mail} (codes and links)`)) as unknown;
+  expect(read).toMatchObject({ codes: ["482913"], links: ["https://app.example/start"] });
   const why = JSON.parse(contentOf(failed, "why no mail came")) as unknown;
   expect(why).toMatchObject({ messages: { count: 1, latest: [{ missedBy: ["subject"] }] } });
 });
@@ -54,6 +54,9 @@ test("without mail, the error has the server's explanation", () => {
     /No message for .* within 0\.5 s\.\n(Nothing has connected over SMTP|Clients use SMTP)/,
   );
   expect(contentOf(failed, "why no mail came")).toContain('"summary"');
+  expect(failed.errors).toMatch(/Dashboard: http:\/\/127\.0\.0\.1:\d+\/inboxes\/\w+/);
+  // Reporters write them: JUnit's as properties.
+  expect(failed.annotations.map(({ type }) => type)).toEqual(["why no mail came", "mail in the dashboard"]);
 });
 
 test("a wait ends before the time-out of its test", () => {
@@ -63,7 +66,7 @@ test("a wait ends before the time-out of its test", () => {
 
 test("the mail is attached when something else fails", () => {
   const failed = find("an expectation fails after the mail came");
-  expect(failed.errors).toContain("has no one-time code");
+  expect(failed.errors).toContain("has no code");
   expect(contentOf(failed, "mail 1: Hello")).toMatch(/^\x89PNG/);
 });
 
@@ -91,4 +94,9 @@ test("the inbox of a failed test stays, that of another is deleted", async () =>
   expect((await restante.inbox(inbox.address)).address).toBe(inbox.address);
   const [noted] = find("a success that attaches its mail", "passed").annotations;
   await expect(restante.inbox(noted?.description ?? "")).rejects.toBeInstanceOf(NotFoundError);
+});
+
+test("the inboxes of a serial test's first step are there in the second", () => {
+  find("the first step gets mail", "passed");
+  find("the second step reads the mail of the first", "passed");
 });

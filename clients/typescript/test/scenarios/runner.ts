@@ -4,7 +4,7 @@ import { setMaxListeners } from "node:events";
 import { inspect } from "node:util";
 
 import * as restante from "../../src/index.js";
-import type { Fault, Filters, Inbox, Message } from "../../src/index.js";
+import type { Content, Fault, Filters, Inbox, Message } from "../../src/index.js";
 import { camelCase, type ExpectedError, type Pattern, type Step } from "./format.js";
 import { sendMail, type Mail } from "./mail.js";
 import { difference } from "./match.js";
@@ -136,7 +136,7 @@ class StepRun {
     return {
       ...(subject === undefined ? {} : { subject: pattern(subject as Pattern) }),
       ...(from === undefined ? {} : { from: pattern(from as Pattern) }),
-      ...(has === undefined ? {} : { has: has as ("otp" | "link")[] }),
+      ...(has === undefined ? {} : { has: has as Content[] }),
       ...(after === undefined ? {} : { after: after as string | null }),
       ...(where === undefined ? {} : { where: (message: Message) => difference(message, where) === undefined }),
       ...(timeout === undefined ? {} : { timeout: Number(timeout) * 1000 }),
@@ -163,8 +163,15 @@ const ACTIONS: Record<string, (run: StepRun) => unknown> = {
   expect_no_message: (run) => run.inbox.expectNoMessage(run.options),
   messages: (run) => run.inbox.messages(run.options),
   message: (run) => run.client.message(run.step.id as string),
-  code: (run) => run.message.code(),
-  link: (run) => run.message.link(run.step.match === undefined ? undefined : pattern(run.step.match as Pattern)),
+  code: (run) => {
+    const { matching } = run.step;
+    return run.message.code(matching === undefined ? {} : { matching: pattern(matching as Pattern) });
+  },
+  link: (run) => {
+    const { match, text } = run.step;
+    if (text !== undefined) return run.message.link({ text: text as string });
+    return run.message.link(match === undefined ? undefined : pattern(match as Pattern));
+  },
   details: (run) => run.message.details(),
   attachments: (run) => run.message.attachments(),
   raw: (run) => run.message.raw(),

@@ -1,5 +1,5 @@
-//! Finds the one-time code of a message: a labelled code of 4 to 8 digits, or else the first standalone six-digit
-//! number.
+//! Finds the code of a message. `otp` is a labelled code of 4 to 8 digits, or else the first standalone six-digit
+//! number. `code` is what a person would type: the labelled digits, or else a labelled code of another form.
 //!
 //! The search reads three texts: the subject, the plain text, and the visible text of the HTML. Its steps are:
 //!
@@ -31,17 +31,24 @@
 //! 6. **Fallback.** If nothing is labelled, the first standalone six-digit number of the text is used, then that of the
 //!    HTML.
 //!
+//! 7. **Other forms** ([`other`]). If no digits are labelled, words with the form of a code ([`forms`]) are paired with
+//!    labels by the same rules. A word in a text about vouchers, licences or bookings is accepted only with a label
+//!    that those do not have, such as "verification code".
+//!
 //! To support the wording of a new sender, add words to `languages.txt` and a line to `tests/otp`. Every step takes
 //! linear time.
 
+mod forms;
 mod normalize;
 mod numbers;
+mod other;
 mod pairing;
 mod vocabulary;
 
 use std::ops::Range;
 
 use super::budget::CODE_SEARCH_BYTES;
+use numbers::Number;
 use pairing::{Labelled, Pairing};
 use vocabulary::VOCABULARY;
 
@@ -70,7 +77,7 @@ pub enum Rule {
 /// A code, and how it was recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recognised {
-    /// The digits.
+    /// The digits; a code of another form as it is written.
     pub code: String,
     /// How it was recognised.
     pub rule: Rule,
@@ -78,37 +85,70 @@ pub struct Recognised {
     pub line: String,
 }
 
+/// The codes of a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Codes {
+    /// A labelled code of 4 to 8 digits, or else the first standalone six-digit number.
+    pub otp: Option<Recognised>,
+    /// The labelled codes, each once: `otp` if it is labelled, or else the best code of another form; then the others
+    /// whose label is directly before or after them.
+    pub labelled: Vec<Recognised>,
+}
+
+/// The index of a text: subject, text, visible text of the HTML.
+type Source = usize;
+
 /// A code and the place where it was found.
 struct FoundCode {
     code: String,
     rule: Rule,
-    /// The index of the text that contains it.
-    source: usize,
+    source: Source,
     /// Its first and last line in that text.
     lines: (usize, usize),
 }
 
-/// Finds the code in the subject, the text and the visible text of the HTML; empty if there is none.
-pub(super) fn find(subject: &str, text: &str, page_text: &str) -> String {
-    search([subject, text, page_text]).map(|found| found.code).unwrap_or_default()
+/// Finds the `otp` and the `code` in the subject, the text and the visible text of the HTML; empty if there is none.
+pub(super) fn find(subject: &str, text: &str, page_text: &str) -> (String, String) {
+    let sources = [subject, text, page_text].map(searched);
+    let otp = search(sources);
+    let labelled = otp.as_ref().filter(|found| found.rule != Rule::SixDigits).map(|found| found.code.clone());
+    let code = labelled.or_else(|| Some(other::find(sources).into_iter().next()?.1.code));
+    (otp.map(|found| found.code).unwrap_or_default(), code.unwrap_or_default())
 }
 
-/// Like [`find`], but also returns the rule and the line.
-pub(super) fn recognise(subject: &str, text: &str, page_text: &str) -> Option<Recognised> {
+/// All codes, with their rules and lines.
+pub(super) fn recognise(subject: &str, text: &str, page_text: &str) -> Codes {
     let sources = [subject, text, page_text];
-    let FoundCode { code, rule, source, lines: (first, last) } = search(sources)?;
-    // Normalising keeps the number of lines.
-    let lines = sources[source].split(normalize::LINE_ENDS).skip(first).take(last + 1 - first);
-    let line = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
-    Some(Recognised { code, rule, line })
+    let otp = search(sources.map(searched)).map(|found| found.recognised(sources));
+    let mut labelled: Vec<Recognised> = Vec::new();
+    labelled.extend(otp.clone().filter(|otp| otp.rule != Rule::SixDigits));
+    if labelled.iter().all(|otp| otp.rule != Rule::DomainBound) {
+        for (pairing, found) in all_labelled(sources.map(searched)) {
+            let is_sure = matches!(pairing, Pairing::Adjacent | Pairing::Named);
+            // "G-384920" is the same code as 384920.
+            let is_known = labelled.iter().any(|known| found.code.to_lowercase().ends_with(&known.code.to_lowercase()));
+            if labelled.is_empty() || is_sure && !is_known {
+                labelled.push(found.recognised(sources));
+            }
+        }
+    }
+    without_quoted(&mut labelled);
+    Codes { otp, labelled }
+}
+
+/// An older code in a quoted line does not count if there is another one.
+fn without_quoted(labelled: &mut Vec<Recognised>) {
+    let is_quoted = |code: &Recognised| code.line.starts_with('>');
+    if labelled.iter().any(|code| !is_quoted(code)) {
+        labelled.retain(|code| !is_quoted(code));
+    }
 }
 
 fn search(sources: [&str; 3]) -> Option<FoundCode> {
-    let sources = sources.map(searched);
     if let Some(found) = domain_bound(sources) {
         return Some(found);
     }
-    let sources = sources.map(|text| if may_have_digits(text) { normalize::normalized(text) } else { String::new() });
+    let sources = sources.map(with_digits);
     labelled(&sources).or_else(|| six_digits(&sources))
 }
 
@@ -121,24 +161,52 @@ fn domain_bound(sources: [&str; 3]) -> Option<FoundCode> {
 
 /// The best labelled code of all sources; of equal ones, the one in the earlier source.
 fn labelled(sources: &[String; 3]) -> Option<FoundCode> {
-    let best = |text: &String| Labelled::new(text, &VOCABULARY, numbers::candidates(text)).best();
+    let best = |text: &String| labelled_numbers(text).min_by_key(|(pairing, number)| (*pairing, number.start));
     let found = sources.iter().enumerate().filter_map(|(source, text)| Some((source, best(text)?)));
     let (source, (pairing, number)) = found.min_by_key(|&(_, (pairing, _))| pairing)?;
-    Some(FoundCode::at(sources, source, number.start..number.end, rule(pairing)))
+    Some(FoundCode::at(&sources[source], source, number.start..number.end, rule(pairing)))
+}
+
+/// All labelled codes, the digits first.
+fn all_labelled(sources: [&str; 3]) -> Vec<(Pairing, FoundCode)> {
+    let mut all = Vec::new();
+    for (source, text) in sources.map(with_digits).iter().enumerate() {
+        all.extend(
+            labelled_numbers(text).map(|(pairing, number)| {
+                (pairing, FoundCode::at(text, source, number.start..number.end, rule(pairing)))
+            }),
+        );
+    }
+    all.extend(other::find(sources));
+    all
+}
+
+fn labelled_numbers(text: &str) -> impl Iterator<Item = (Pairing, Number)> {
+    let labelled = Labelled::new(text, &VOCABULARY, numbers::candidates(text));
+    let pairings: Vec<_> = labelled.pairings().map(|(pairing, _, number)| (pairing, number)).collect();
+    pairings.into_iter()
 }
 
 /// The first standalone six-digit number of the text; if there is none, that of the HTML.
 fn six_digits(sources: &[String; 3]) -> Option<FoundCode> {
-    let word = |source: usize| Some((source, numbers::first_six_digit_word(&sources[source])?));
+    let word = |source: Source| Some((source, numbers::first_six_digit_word(&sources[source])?));
     let (source, place) = (1..3).find_map(word)?;
-    Some(FoundCode::at(sources, source, place, Rule::SixDigits))
+    Some(FoundCode::at(&sources[source], source, place, Rule::SixDigits))
 }
 
 impl FoundCode {
-    fn at(sources: &[String; 3], source: usize, place: Range<usize>, rule: Rule) -> Self {
-        let text = &sources[source];
+    /// The digits at a place of a normalised text.
+    fn at(text: &str, source: Source, place: Range<usize>, rule: Rule) -> Self {
         let line = |place: usize| text[..place].matches('\n').count();
         Self { code: numbers::digits(&text[place.clone()]), rule, source, lines: (line(place.start), line(place.end)) }
+    }
+
+    fn recognised(self, sources: [&str; 3]) -> Recognised {
+        let Self { code, rule, source, lines: (first, last) } = self;
+        // Normalising keeps the number of lines.
+        let lines = sources[source].split(normalize::LINE_ENDS).skip(first).take(last + 1 - first);
+        let line = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
+        Recognised { code, rule, line }
     }
 }
 
@@ -152,9 +220,10 @@ fn rule(pairing: Pairing) -> Rule {
     }
 }
 
-/// Whether the text may contain a digit, in any script.
-fn may_have_digits(text: &str) -> bool {
-    text.bytes().any(|byte| !byte.is_ascii() || byte.is_ascii_digit())
+/// The normalised text if it may contain a digit, in any script.
+fn with_digits(text: &str) -> String {
+    let may_have_digits = text.bytes().any(|byte| !byte.is_ascii() || byte.is_ascii_digit());
+    if may_have_digits { normalize::normalized(text) } else { String::new() }
 }
 
 /// The part of a text that is searched.

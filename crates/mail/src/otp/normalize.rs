@@ -20,10 +20,25 @@ const STRETCH: usize = 16 * PIECE;
 
 /// Normalises visible text: collapses spaces, and keeps line breaks and tabs (table cells).
 pub(super) fn normalized(text: &str) -> String {
+    normalized_in(text, Case::Lower)
+}
+
+/// Like [`normalized`], with the letters as they are.
+pub(super) fn normalized_with_capitals(text: &str) -> String {
+    normalized_in(text, Case::Kept)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Case {
+    Lower,
+    Kept,
+}
+
+fn normalized_in(text: &str, case: Case) -> String {
     let mut normalized = String::with_capacity(text.len());
     let mut rest = text;
     loop {
-        rest = rest.split_at(push_plain(rest, &mut normalized)).1;
+        rest = rest.split_at(push_plain(rest, case, &mut normalized)).1;
         let mut characters = rest.chars();
         let Some(character) = characters.next() else { break };
         rest = characters.as_str();
@@ -37,6 +52,7 @@ pub(super) fn normalized(text: &str) -> String {
             _ if character.is_whitespace() || character.is_control() => push_separator(&mut normalized, ' '),
             '\u{2010}'..='\u{2012}' | '\u{2212}' | '\u{ff0d}' => normalized.push('-'),
             '\u{2019}' => normalized.push('\''),
+            _ if case == Case::Kept => normalized.push(ascii_digit(character).unwrap_or(character)),
             _ => normalized.push(ascii_digit(character).unwrap_or_else(|| lower_case(character))),
         }
     }
@@ -46,7 +62,7 @@ pub(super) fn normalized(text: &str) -> String {
 
 /// Copies the words at the start of `text` that need only lower-casing, which is true for most text. Returns the number
 /// of bytes copied.
-fn push_plain(text: &str, normalized: &mut String) -> usize {
+fn push_plain(text: &str, case: Case, normalized: &mut String) -> usize {
     let stretch = &text.as_bytes()[..text.len().min(STRETCH)];
     let printable = &text[..printable(stretch)];
     // Checking whether there are two spaces is faster than finding them, and most text has none.
@@ -58,7 +74,9 @@ fn push_plain(text: &str, normalized: &mut String) -> usize {
     };
     let start = normalized.len();
     normalized.push_str(&text[..plain]);
-    normalized[start..].make_ascii_lowercase();
+    if case == Case::Lower {
+        normalized[start..].make_ascii_lowercase();
+    }
     plain
 }
 
@@ -94,7 +112,7 @@ fn is_invisible(character: char) -> bool {
         | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{20e3}')
 }
 
-fn lower_case(character: char) -> char {
+pub(super) fn lower_case(character: char) -> char {
     // If a character becomes several, only the first one is the letter.
     character.to_lowercase().next().unwrap_or(character)
 }

@@ -32,6 +32,9 @@ const SENTENCE: usize = 90;
 /// A line of at least this length may have been wrapped, so that its sentence continues on the next line.
 const WRAPPED: usize = 50;
 
+/// The bytes before and after a code with letters that are searched for words about vouchers.
+const WINDOW: usize = 300;
+
 /// How far from a number the phrases about it may start, before and after it. `BEFORE` is larger than every distance
 /// before a number plus the longest phrase; `AFTER` is larger than every distance after it.
 const BEFORE: usize = 700;
@@ -43,18 +46,55 @@ pub(super) struct Labelled<'a> {
     vocabulary: &'a Vocabulary,
     numbers: Vec<Number>,
     phrases: Vec<Phrase>,
+    /// The most lines with text between a label and a number that is alone.
+    lines: usize,
 }
 
 impl<'a> Labelled<'a> {
     pub(super) fn new(text: &'a str, vocabulary: &'a Vocabulary, numbers: Vec<Number>) -> Self {
         let phrases = near(text, &numbers).into_iter().flat_map(|near| vocabulary.phrases(text, near)).collect();
-        Self { text, vocabulary, numbers, phrases }
+        Self { text, vocabulary, numbers, phrases, lines: LINES }
     }
 
-    /// The number with the best label; of equal ones, the first.
-    pub(super) fn best(&self) -> Option<(Pairing, Number)> {
-        let labelled = self.numbers.iter().filter_map(|&number| Some((self.pairing(number)?, number)));
-        labelled.min_by_key(|(pairing, number)| (*pairing, number.start))
+    /// Changes how many lines of text may be between a label and a number that is alone.
+    pub(super) fn with_lines_between(self, lines: usize) -> Self {
+        Self { lines, ..self }
+    }
+
+    /// The numbers that have a label, each with its index.
+    pub(super) fn pairings(&self) -> impl Iterator<Item = (Pairing, usize, Number)> + '_ {
+        self.numbers.iter().enumerate().filter_map(|(index, &number)| Some((self.pairing(number)?, index, number)))
+    }
+
+    /// Whether the lines around the number are about vouchers, licences or bookings, and have no label that those do
+    /// not have. `subject` is read too, in lower case.
+    pub(super) fn is_in_trade(&self, number: Number, subject: &str) -> bool {
+        let lines = self.lines_around(number);
+        let is_about_trade = |text| self.vocabulary.is_about_trade(text);
+        (is_about_trade(&self.text[lines.clone()]) || is_about_trade(subject)) && !self.has_own_label(lines)
+    }
+
+    /// Whether the lines around the number have a label that vouchers, licences and bookings do not have.
+    pub(super) fn is_surely_labelled(&self, number: Number) -> bool {
+        self.has_own_label(self.lines_around(number))
+    }
+
+    fn has_own_label(&self, lines: Range<usize>) -> bool {
+        let first = self.phrases.partition_point(|phrase| phrase.start < lines.start);
+        let within = self.phrases[first..].iter().take_while(|phrase| phrase.end <= lines.end);
+        let mut labels = within.filter(|phrase| phrase.meaning == Meaning::Label);
+        labels.any(|label| !self.vocabulary.is_plain(&self.text[label.start..label.end]))
+    }
+
+    /// The lines from three above the number to two below it, with text.
+    fn lines_around(&self, number: Number) -> Range<usize> {
+        let start = self.text.ceil_char_boundary(number.start.saturating_sub(WINDOW));
+        let end = self.text.floor_char_boundary(number.end + WINDOW);
+        let before = self.text[start..number.start].rmatch_indices('\n').map(|(index, _)| start + index + 1);
+        let after = self.text[number.end..end].match_indices('\n').map(|(index, _)| number.end + index);
+        let first = before.filter(|&line| !self.text[line..].starts_with('\n')).nth(3).unwrap_or(start);
+        let last = after.filter(|&line| !self.text[..line].ends_with('\n')).nth(2).unwrap_or(end);
+        first..last
     }
 
     fn pairing(&self, number: Number) -> Option<Pairing> {
@@ -196,17 +236,19 @@ impl<'a> Labelled<'a> {
         self.is_alone(number)
             && slice(self.text, label.end, number.start, ALONE).is_some_and(|between| {
                 let lines = between.split('\n').skip(1).filter(|line| !line.trim().is_empty()).count();
-                between.contains(['\n', '\t']) && lines <= LINES
+                between.contains(['\n', '\t']) && lines <= self.lines
             })
     }
 
     /// Whether the number is alone on its line or in its cell, except for punctuation or a remark in brackets.
     fn is_alone(&self, number: Number) -> bool {
-        let is_word =
-            |text: &str| text.contains(|character: char| character.is_alphanumeric() || character == '\u{fffc}');
-        let before = self.text[..number.start].rsplit(['\n', '\t']).next().unwrap_or_default();
-        let after = self.text[number.end..].split(['\n', '\t']).next().unwrap_or_default();
-        !is_word(before) && (!is_word(after) || after.trim_start().starts_with(['(', '（', '[']))
+        let is_word = |character: char| character.is_alphanumeric() || character == '\u{fffc}';
+        // Reading stops at the first word, because a line can be very long.
+        let on_line = |character: &char| !matches!(character, '\n' | '\t');
+        let after = &self.text[number.end..];
+        !self.text[..number.start].chars().rev().take_while(on_line).any(is_word)
+            && (!after.chars().take_while(on_line).any(is_word)
+                || after.trim_start_matches(' ').starts_with(['(', '（', '[']))
     }
 
     fn is_one_sentence(&self, start: usize, end: usize) -> bool {

@@ -44,6 +44,8 @@ pub(super) struct Vocabulary {
     between: HashSet<&'static str>,
     after: Words,
     units: Words,
+    plain: HashSet<&'static str>,
+    trade: HashSet<&'static str>,
 }
 
 /// The vocabulary, built when the first message is parsed.
@@ -65,6 +67,8 @@ impl Vocabulary {
             between: words("between").collect(),
             after: words("after").collect(),
             units: words("units").collect(),
+            plain: words("plain").collect(),
+            trade: words("trade").collect(),
         }
     }
 
@@ -110,6 +114,18 @@ impl Vocabulary {
         let text = text.trim_start_matches([' ', '-', '+']);
         let is_outside = |character: char| !is_word(character) && character != '"';
         self.units.has(&text[..text.find(is_outside).unwrap_or(text.len())])
+    }
+}
+
+impl Vocabulary {
+    /// Whether vouchers, licences and bookings have this label too.
+    pub(super) fn is_plain(&self, label: &str) -> bool {
+        self.plain.contains(label.replace(['-', '\n'], " ").as_str())
+    }
+
+    /// Whether the text is about vouchers, licences, bookings or deliveries.
+    pub(super) fn is_about_trade(&self, text: &str) -> bool {
+        text.split(|character: char| !is_word(character)).any(|word| self.trade.contains(word))
     }
 }
 
@@ -258,7 +274,8 @@ mod tests {
     #[test]
     fn the_table_has_only_rows_that_are_read() {
         for (row, phrase) in entries() {
-            assert!(meaning(row).is_some() || ["between", "after", "units"].contains(&row), "{row}: {phrase}");
+            let is_read = meaning(row).is_some() || ["between", "after", "units", "plain", "trade"].contains(&row);
+            assert!(is_read, "{row}: {phrase}");
             assert!(!phrase.contains(['-', '\u{2019}', ':']), "no text that is searched has this: {phrase}");
         }
     }

@@ -1,5 +1,6 @@
-//! The corpus of one-time codes: every line of `tests/otp/*.jsonl` is a message and the code that a human reader would
-//! find in it. A new case is a new line.
+//! The corpus of codes: every line of `tests/otp/*.jsonl` is a message and the one-time code that a human reader would
+//! find in it; a line of `tests/codes/*.jsonl` is the same for codes of other forms, such as `LZDG-RMHF`. A new case is
+//! a new line.
 
 use serde::Deserialize;
 
@@ -12,7 +13,12 @@ struct Case {
     subject: String,
     text: String,
     html: String,
+    /// In `tests/otp`.
+    #[serde(default)]
     otp: String,
+    /// In `tests/codes`.
+    #[serde(default)]
+    code: String,
 }
 
 impl Case {
@@ -47,6 +53,37 @@ fn every_code_of_the_corpus_is_found() {
         .collect();
     println!("one-time codes: {} of {} cases are right", cases.len() - wrong.len(), cases.len());
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_code_of_another_form_is_found() {
+    let cases: Vec<Case> = files::json_lines("tests/codes");
+    let found = |case: &Case| restante_mail::parse(case.message().as_bytes()).code;
+    let wrong: Vec<String> = cases
+        .iter()
+        .map(|case| (case, found(case)))
+        .filter(|(case, found)| *found != case.code)
+        .map(|(case, found)| format!("{} {}: expected {:?}, found {found:?}", case.language, case.name, case.code))
+        .collect();
+    println!("codes of other forms: {} of {} cases are right", cases.len() - wrong.len(), cases.len());
+    let traps = cases.iter().filter(|case| case.code.is_empty()).count();
+    assert!(traps >= 120 && cases.len() - traps >= 60, "{traps} of {} are traps", cases.len());
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// A labelled one-time code is the code, and the only one: no other word in these messages is taken for a code.
+#[test]
+fn a_labelled_one_time_code_is_the_code() {
+    let several: Vec<String> = cases()
+        .iter()
+        .map(|case| (case, restante_mail::details::details(case.message().as_bytes()).codes))
+        .filter(|(_, codes)| {
+            let otp = codes.otp.as_ref().filter(|otp| otp.rule != restante_mail::Rule::SixDigits);
+            otp.is_some() && (codes.labelled.first() != otp || codes.labelled.len() > 1)
+        })
+        .map(|(case, codes)| format!("{} {}: {codes:?}", case.language, case.name))
+        .collect();
+    assert!(several.is_empty(), "\n{}", several.join("\n"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
 import nodemailer from "nodemailer";
-import { Restante } from "restante";
+import { Inbox, Restante } from "restante";
 import { expect, test } from "restante/playwright";
 
 async function mail({ smtp }: Restante, to: string, subject: string): Promise<void> {
@@ -74,5 +74,21 @@ test.describe("with attachments", () => {
     await mail(restante, inbox.address, "Hello");
 
     await inbox.waitForMessage();
+  });
+});
+
+test.describe.serial("steps", () => {
+  let first: Inbox;
+
+  test("the first step gets mail", async ({ restante, inbox, workerInbox }) => {
+    first = inbox;
+    await mail(restante, inbox.address, "One");
+    await mail(restante, workerInbox.address, "Two");
+    await workerInbox.waitForMessage();
+  });
+
+  test("the second step reads the mail of the first", async ({ workerInbox }) => {
+    expect(await first.waitForMessage()).toMatchObject({ subject: "One" });
+    expect(await workerInbox.messages()).toHaveLength(1);
   });
 });

@@ -1,0 +1,100 @@
+"""What a failed wait says, and where: Django's memory, the summary of a CI job, JUnit, a blocked event loop."""
+
+import asyncio
+import warnings
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from mail import mail
+
+from restante import Restante, WaitTimeoutError
+
+DJANGO = """
+import django
+import pytest
+from django.conf import settings
+from django.core import mail
+from django.test.utils import setup_test_environment
+
+settings.configure(DEFAULT_FROM_EMAIL="shop@app.example")
+django.setup()
+setup_test_environment()
+
+def send(inbox):
+    mail.send_mail("Confirm", "Your code is 482913.", None, [inbox.address])
+
+def test_in_memory(restante_inbox):
+    send(restante_inbox)
+    restante_inbox.wait_for_message(timeout=0.2)
+
+def test_over_smtp(restante_django, restante_inbox):
+    send(restante_inbox)
+    assert restante_inbox.wait_for_message().code() == "482913"
+
+def test_in_memory_again():
+    assert "locmem" in settings.EMAIL_BACKEND
+"""
+NOTHING = """
+def test_nothing_comes(restante_inbox):
+    restante_inbox.wait_for_message("*confirm*", timeout=0.2)
+"""
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+    def run(test: str, *options: str) -> pytest.RunResult:
+        pytester.makepyfile(test)
+        return pytester.runpytest_subprocess("-p", "restante.pytest_plugin", *options, timeout=300)
+
+    return run
+
+
+def test_django_keeps_mail_in_memory_without_the_fixture(run) -> None:  # type: ignore[no-untyped-def]
+    result = run(DJANGO)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["E *Django keeps its mail in memory * It keeps 1 to this address * restante_django*"])
+
+
+def test_a_ci_job_and_junit_have_the_reason(  # type: ignore[no-untyped-def]
+    run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = pytester.path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    run(NOTHING, "--junit-xml=junit.xml").assert_outcomes(failed=1)
+    [found] = ElementTree.parse(pytester.path / "junit.xml").iter("property")
+    assert found.get("name") == "why no mail came"
+    assert str(found.get("value")).startswith("Nothing has connected over SMTP")
+    section = summary.read_text()
+    assert "### No mail: test&#95;a&#95;ci&#95;job" in section
+    assert "Nothing has connected over SMTP" in section
+    assert "/inboxes/" in section
+
+
+def test_without_a_ci_job_nothing_is_written(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
+    run(NOTHING).assert_outcomes(failed=1)
+    assert [path.name for path in pytester.path.iterdir() if path.suffix in (".md", ".xml")] == []
+
+
+def test_a_synchronous_wait_in_an_event_loop_warns(client: Restante) -> None:
+    inbox = client.create_inbox()
+    mail(client.smtp, inbox.address, "Hello")
+
+    async def blocked() -> None:
+        inbox.wait_for_message()
+
+    with pytest.warns(RuntimeWarning, match="blocks the event loop") as found:
+        asyncio.run(blocked())
+    assert Path(found[0].filename).name == Path(__file__).name, "the line of the test"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        inbox.wait_for_message(after=None)
+
+
+def test_an_error_links_to_the_dashboard(client: Restante) -> None:
+    inbox = client.create_inbox(label="a test: äöü with a title")
+    with pytest.raises(WaitTimeoutError) as error:
+        inbox.wait_for_message(timeout=0)
+    assert f"Dashboard: {client.url}/inboxes/{inbox.id}" in str(error.value)

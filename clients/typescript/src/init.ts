@@ -1,0 +1,122 @@
+/**
+ * `npx restante init`: lets the configuration of Playwright, Vitest or Jest start a server for each run, and tells its
+ * address to the application under test. It changes nothing in a configuration that uses Restante already.
+ */
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** A test runner: its package, the names of its configuration without their endings, and a new configuration. */
+interface Runner {
+  name: string;
+  dependency: string;
+  files: string[];
+  body: (isModule: boolean) => string;
+}
+
+const TIMEOUT = "// Longer than a wait (30 s), so that a test shows why no message came.";
+const RUNNERS: Runner[] = [
+  {
+    name: "Playwright",
+    dependency: "@playwright/test",
+    files: ["playwright.config"],
+    body: (isModule) => `${exported(isModule)} {\n  ${TIMEOUT}\n  timeout: 40_000,\n};\n`,
+  },
+  {
+    name: "Vitest",
+    dependency: "vitest",
+    files: ["vitest.config", "vite.config"],
+    body: (isModule) => `${exported(isModule)} {\n  ${TIMEOUT}\n  test: { testTimeout: 40_000 },\n};\n`,
+  },
+  {
+    name: "Jest",
+    dependency: "jest",
+    files: ["jest.config"],
+    body: (isModule) => `${exported(isModule)} {\n  ${TIMEOUT}\n  testTimeout: 40_000,\n};\n`,
+  },
+];
+const ENDINGS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
+const ENVIRONMENT_FILES = [".env", ".env.example", ".env.test", ".env.local", ".env.sample"];
+const HOST = /^(?:export )?(?<host>(?:\w*_)?(?:SMTP|E?MAIL)_(?:HOST|SERVER|SMTP_HOST))=/m;
+
+/** What the package.json of the project says. */
+interface Project {
+  type?: string;
+  jest?: unknown;
+  dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
+}
+
+/** Writes the configuration in a directory. Returns what was done, a line for each runner. */
+export function init(directory: string): string[] {
+  const project = JSON.parse(read(join(directory, "package.json")) || "{}") as Project;
+  const dependencies = { ...project.dependencies, ...project.devDependencies };
+  const found = RUNNERS.filter(({ dependency }) => dependency in dependencies);
+  if (found.length === 0) {
+    const names = RUNNERS.map(({ dependency }) => dependency).join(", ");
+    return [`package.json has none of ${names}. For node:test, no configuration is needed: see Restante.connect().`];
+  }
+  return found.map((runner) => configure(directory, runner, project));
+}
+
+function configure(directory: string, runner: Runner, project: Project): string {
+  const names = runner.files.flatMap((file) => ENDINGS.map((ending) => file + ending));
+  const existing = names.find((name) => existsSync(join(directory, name)));
+  if (existing === undefined && runner.dependency === "jest" && project.jest !== undefined) {
+    return "Jest: its configuration is in package.json. Move it to jest.config.js, and run this again.";
+  }
+  const name = existing ?? `${runner.files[0]}.${existsSync(join(directory, "tsconfig.json")) ? "ts" : "js"}`;
+  const path = join(directory, name);
+  const text = read(path);
+  if (/["']restante["']/.test(text)) return `${runner.name}: ${name} uses Restante already. Nothing was changed.`;
+  const isModule = isModuleFile(name, text, project, existing !== undefined);
+  const [host, port] = variables(directory);
+  writeFileSync(
+    path,
+    block(isModule, host, port) + (existing === undefined ? `\n${runner.body(isModule)}` : `\n${text}`),
+  );
+  return (
+    `${runner.name}: ${name} starts a server for each run. The application under test finds its SMTP server in ` +
+    `${host} and ${port}: change them to the names that it reads.`
+  );
+}
+
+/** Whether the file has `import`, and not `require`. */
+function isModuleFile(name: string, text: string, project: Project, exists: boolean): boolean {
+  if (/\.c[jt]s$/.test(name)) return false;
+  if (/\.m?ts$|\.mjs$/.test(name)) return true;
+  if (exists && /^\s*(?:import\s|export\s)/m.test(text)) return true;
+  return project.type === "module";
+}
+
+function exported(isModule: boolean): string {
+  return isModule ? "export default" : "module.exports =";
+}
+
+function block(isModule: boolean, host: string, port: string): string {
+  const imported = isModule
+    ? 'import { serverForRun } from "restante";'
+    : 'const { serverForRun } = require("restante");';
+  return [
+    imported,
+    "",
+    "// Each run has a mail server of its own. The application under test finds its address in these variables.",
+    "const restante = serverForRun();",
+    `process.env.${host} = restante.smtp.host;`,
+    `process.env.${port} = String(restante.smtp.port);`,
+    "",
+  ].join("\n");
+}
+
+/** The variables of the project for the host and the port of the SMTP server. */
+function variables(directory: string): [string, string] {
+  for (const name of ENVIRONMENT_FILES) {
+    const host = HOST.exec(read(join(directory, name)))?.groups?.host;
+    if (host !== undefined) return [host, host.replace(/(?:HOST|SERVER)$/, "PORT")];
+  }
+  return ["SMTP_HOST", "SMTP_PORT"];
+}
+
+function read(path: string): string {
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
+}

@@ -1,0 +1,47 @@
+//! The header `X-Restante-Label`: a label for a new inbox, such as the title of its test.
+
+use std::convert::Infallible;
+
+use aide::OperationInput;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use percent_encoding::percent_decode;
+
+/// The most characters of a label; the rest is cut off.
+const CHARACTERS: usize = 200;
+const NAME: &str = "x-restante-label";
+
+/// The label of the request, if it has one. It never makes a request fail.
+pub(super) struct LabelHeader(pub(super) Option<String>);
+
+impl<S: Sync> FromRequestParts<S> for LabelHeader {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        Ok(Self(parts.headers.get(NAME).and_then(|value| label(value.as_bytes()))))
+    }
+}
+
+// The description of the operation names the header.
+impl OperationInput for LabelHeader {}
+
+/// The decoded label on one line; `None` if it is empty.
+fn label(value: &[u8]) -> Option<String> {
+    let text = percent_decode(value).decode_utf8_lossy();
+    let line = text.split(|character: char| character.is_whitespace() || character.is_control());
+    let line = line.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    Some(line.chars().take(CHARACTERS).collect()).filter(|label: &String| !label.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_one_line_of_limited_length() {
+        assert_eq!(label(b"sign%20up%20%E2%80%BA works").as_deref(), Some("sign up \u{203a} works"));
+        assert_eq!(label(b"a%0d%0A%00b%zz").as_deref(), Some("a b%zz"));
+        assert_eq!(label("x".repeat(500).as_bytes()).map(|label| label.len()), Some(CHARACTERS));
+        assert_eq!((label(b""), label(b"%20")), (None, None));
+    }
+}
