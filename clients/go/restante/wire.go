@@ -65,6 +65,9 @@ type Envelope struct {
 	TLS string `json:"tls"`
 	// Whether the client authenticated.
 	Authenticated *bool `json:"authenticated"`
+	// The way by which it arrived; null for a report of this service. One of smtp, api, ses, resend, sendgrid, postmark,
+	// mailgun.
+	Via string `json:"via"`
 }
 
 // Header: A header field.
@@ -258,7 +261,7 @@ type ArrivedMessages struct {
 	Latest []Arrived `json:"latest"`
 }
 
-// Refused: Mail that was rejected over SMTP.
+// Refused: Mail that was rejected.
 type Refused struct {
 	// When it was rejected.
 	At time.Time `json:"at"`
@@ -268,7 +271,7 @@ type Refused struct {
 	Sender string `json:"sender"`
 	// The recipient.
 	Recipient string `json:"recipient"`
-	// The SMTP reply.
+	// The reply to the client.
 	Reply string `json:"reply"`
 }
 
@@ -302,10 +305,12 @@ type Explanation struct {
 	Ended *Ended `json:"ended"`
 	// The messages in it.
 	Messages ArrivedMessages `json:"messages"`
-	// What was rejected over SMTP since the inbox was created, newest first.
+	// What was rejected since the inbox was created, newest first.
 	Refused []Refused `json:"refused"`
 	// Similar addresses that received mail.
 	Similar []Similar `json:"similar"`
 	// The use of SMTP at the whole installation.
 	SMTP SMTPUse `json:"smtp"`
+	// When each API for sending was last used at the whole installation.
+	SendApis SendApisUse `json:"send_apis"`
 }

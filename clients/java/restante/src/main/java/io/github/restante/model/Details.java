@@ -19,7 +19,12 @@ import java.util.List;
  * @param messageId The Message-ID, with angle brackets.
  * @param inReplyTo The Message-ID of the message to which it replies.
  * @param date The date in the header.
- * @param otp The one-time code.
+ * @param otp The one-time code as in the field {@code otp} of the message: labelled digits, or the
+ *     first six-digit number.
+ * @param code The code that a person would type, in any form: {@code otp} if it is labelled, or
+ *     else a labelled code with letters or with 9 or 10 digits. The first of {@code codes}.
+ * @param codes The labelled codes, each once. If there are several, the message has several labels
+ *     with different codes.
  * @param links The links, with their texts.
  * @param attachments The attachments.
  * @param listUnsubscribe The List-Unsubscribe header.
@@ -39,6 +44,8 @@ public record Details(
     String inReplyTo,
     Instant date,
     Otp otp,
+    Code code,
+    List<Code> codes,
     List<Link> links,
     List<AttachmentInfo> attachments,
     ListUnsubscribe listUnsubscribe) {}

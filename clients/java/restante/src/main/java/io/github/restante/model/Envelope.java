@@ -9,6 +9,14 @@ package io.github.restante.model;
  * @param client The client's address; null if this service composed the message.
  * @param tls The TLS version; null without TLS. One of TLSv1.2, TLSv1.3.
  * @param authenticated Whether the client authenticated.
+ * @param via The way by which it arrived; null for a report of this service. One of smtp, api, ses,
+ *     resend, sendgrid, postmark, mailgun.
  */
 public record Envelope(
-    String from, String to, String helo, String client, String tls, Boolean authenticated) {}
+    String from,
+    String to,
+    String helo,
+    String client,
+    String tls,
+    Boolean authenticated,
+    String via) {}

@@ -9,9 +9,10 @@ import java.util.List;
  * @param inbox The inbox; null if it has ended.
  * @param ended How it ended, if it has.
  * @param messages The messages in it.
- * @param refused What was rejected over SMTP since the inbox was created, newest first.
+ * @param refused What was rejected since the inbox was created, newest first.
  * @param similar Similar addresses that received mail.
  * @param smtp The use of SMTP at the whole installation.
+ * @param sendApis When each API for sending was last used at the whole installation.
  */
 public record Explanation(
     String summary,
@@ -20,4 +21,5 @@ public record Explanation(
     ArrivedMessages messages,
     List<Refused> refused,
     List<Similar> similar,
-    SmtpUse smtp) {}
+    SmtpUse smtp,
+    SendApisUse sendApis) {}
