@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Writes the clients' types of the server's responses from docs/openapi.json; with --check, only compares them."""
 
+import html
 import json
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -10,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TYPESCRIPT = ROOT / "clients/typescript/src/wire.ts"
 PYTHON = ROOT / "clients/python/src/restante/_wire.py"
 GO = ROOT / "clients/go/restante/wire.go"
+JAVA = ROOT / "clients/java/restante/src/main/java/io/github/restante/model"
 WIDTH = 120
 NOTE = "Written by clients/generate.py."
 
@@ -26,6 +29,12 @@ GO_NAMES = {
     "SendAccepted": "Sent", "SmtpUse": "SMTPUse",
 }  # fmt: skip
 GO_WORDS = {"id": "ID", "url": "URL", "urls": "URLs", "otp": "OTP", "html": "HTML", "tls": "TLS", "smtp": "SMTP"}
+JAVA_NAMES = {
+    "Inbox": "InboxFields", "Message": "MessageFields", "MessageDetails": "Details", "SendAccepted": "Sent",
+}  # fmt: skip
+JAVA_WORDS = {"do": "action"}
+"""Words of the language, and what is written instead."""
+JAVA_WIDTH = 100
 PYTHON_NAMES = {"Inbox": "InboxData", "Message": "MessageFields", "MessageDetails": "Details", "SendAccepted": "Sent"}
 
 
@@ -208,12 +217,69 @@ def go(schemas):
     return "\n".join(lines) + "\n"
 
 
+def java_type(field, required):
+    """An object for what may be null or absent."""
+    field, null = parts(field)
+    if "$ref" in field:
+        name = field["$ref"].rsplit("/", 1)[1]
+        return JAVA_NAMES.get(name, name)
+    if kind_of(field) == "array":
+        return f"List<{java_type(field['items'], False)}>"
+    if field.get("format") == "date-time":
+        return "Instant"
+    kind = {"integer": "int", "string": "String", "boolean": "boolean", None: "String"}[kind_of(field)]
+    return kind if required and not null else {"int": "Integer", "boolean": "Boolean"}.get(kind, kind)
+
+
+def java_name(field):
+    return JAVA_WORDS.get(field, camel(field))
+
+
+def java_comment(text, first=" * ", rest=" * "):
+    text = re.sub("`([^`]*)`", r"{@code \1}", html.escape(text, quote=False)).replace("\n", " ")
+    return textwrap.wrap(text, JAVA_WIDTH, initial_indent=first, subsequent_indent=rest,
+                         break_on_hyphens=False, break_long_words=False)  # fmt: skip
+
+
+def java_head(own, parameters):
+    """The head of a record, broken into lines as google-java-format does."""
+    head, joined = f"public record {own}(", ", ".join(parameters)
+    if len(f"{head}{joined}) {{}}") <= JAVA_WIDTH:
+        return [f"{head}{joined}) {{}}"]
+    if len(f"    {joined}) {{}}") <= JAVA_WIDTH:
+        return [head, f"    {joined}) {{}}"]
+    return [head, *(f"    {one}," for one in parameters[:-1]), f"    {parameters[-1]}) {{}}"]
+
+
+def java(name, schema):
+    """The file of one record."""
+    own = JAVA_NAMES.get(name, name)
+    lines, parameters = ["/**", *java_comment(f"{schema.get('description', 'The server answers.')} {NOTE}"), " *"], []
+    for field, (found, required) in fields(schema).items():
+        text = found.get("description", "")
+        if chosen := words(parts(found)[0]):
+            text = f"{text} One of {', '.join(chosen)}.".strip()
+        lines += java_comment(f"@param {java_name(field)} {text}", rest=" *     ")
+        annotation = f'@JsonProperty("{field}") ' if field in JAVA_WORDS else ""
+        parameters.append(f"{annotation}{java_type(found, required)} {java_name(field)}")
+    body = [*lines, " */", *java_head(own, parameters)]
+    used = [("@JsonProperty", "import com.fasterxml.jackson.annotation.JsonProperty;")]
+    used += [("Instant", "import java.time.Instant;"), ("List<", "import java.util.List;")]
+    imports = [line for kind, line in used if any(kind in parameter for parameter in parameters)]
+    package = ["package io.github.restante.model;", ""]
+    return JAVA / f"{own}.java", "\n".join([*package, *imports, *([""] if imports else []), *body]) + "\n"
+
+
 def main():
     """Writes or checks all files."""
     schemas = json.loads((ROOT / "docs/openapi.json").read_text())["components"]["schemas"]
+    java_files = [java(name, schemas[name]) for name in TYPES]
     outdated = []
-    for path, text in ((TYPESCRIPT, typescript(schemas)), (PYTHON, python(schemas)), (GO, go(schemas))):
+    for path, text in (
+        (TYPESCRIPT, typescript(schemas)), (PYTHON, python(schemas)), (GO, go(schemas)), *java_files
+    ):  # fmt: skip
         if "--check" not in sys.argv[1:]:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:
             outdated.append(str(path.relative_to(ROOT)))

@@ -14,8 +14,9 @@ use clap::builder::Resettable;
 use clap::{Args, Command};
 use ipnet::IpNet;
 
-use crate::model::{ApiKey, Domain};
+use crate::model::{AcceptedDomains, ApiKey, Domain};
 
+pub use byte_size::byte_size;
 pub use data::Data;
 pub use database_url::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
 pub use limits::Limits;
@@ -23,7 +24,7 @@ pub use listeners::{Listeners, SmtpAuth};
 pub use process::{LogFormat, Process};
 pub use sending::{Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
 pub use tls::{Tls, TlsFiles};
-pub use values::{api_key, boolean, database_url, http_url, secret};
+pub use values::{HostAndPort, api_key, boolean, database_url, http_url, secret};
 
 /// The mail domain without a setting: validators of addresses accept it.
 pub const DEFAULT_MAIL_DOMAIN: &str = "restante.example.com";
@@ -36,12 +37,24 @@ pub struct Settings {
     /// The addresses on which the service listens, and what it offers there.
     #[command(flatten)]
     pub listeners: Listeners,
-    /// The domain of every inbox; mail for other domains is rejected
+    /// The domain of generated addresses; mail for other domains is rejected unless `--accept-domains` has them
     #[arg(
         long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = DEFAULT_MAIL_DOMAIN,
         value_parser = values::domain
     )]
     pub mail_domain: Domain,
+    /// Further domains for which mail is accepted: `example.com`, `*.shop.test` (every subdomain), `*` (every domain).
+    ///
+    /// Commas separate them. Nothing is ever sent out to an accepted domain, so `*` turns sending to other domains off.
+    /// [default: none]
+    #[arg(
+        long = "accept-domains",
+        env = "RESTANTE_ACCEPT_DOMAINS",
+        value_name = "LIST",
+        default_value_t,
+        hide_default_value = true
+    )]
+    pub accepted: AcceptedDomains,
     // Without a slash at its end.
     /// The URL at which clients reach the service [default: `http://` and the HTTP address]
     #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL", value_parser = http_url)]
@@ -90,7 +103,7 @@ impl Settings {
     /// [`SettingsError`] for the first that does not fit the others.
     pub fn check(&self) -> Result<(), SettingsError> {
         self.tls.check()?;
-        self.sending.check()?;
+        self.sending.check(&self.accepted)?;
         self.limits.check()
     }
 }

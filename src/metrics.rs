@@ -47,6 +47,11 @@ metrics! {
     MESSAGES: Counter, "restante_smtp_messages_total",
         "Messages that were received completely, by outcome: stored or refused";
     MESSAGE_BYTES: Counter, "restante_smtp_message_bytes_total", "Bytes of the messages that were stored";
+    FAILED_SESSIONS: Counter, "restante_smtp_failed_sessions_total",
+        "SMTP sessions that ended before MAIL, by kind: unknown_authority, certificate_rejected, no_common_tls, \
+         handshake_failed, left_in_handshake and left_after_handshake (the client possibly rejected the \
+         certificate), tls_without_starttls, \
+         auth_not_offered, starttls_not_offered, neither_offered, rejected, no_mail or no_command";
     REFUSALS: Counter, "restante_smtp_refusals_total",
         "Senders, recipients and messages that were rejected, by reason";
     DELIVERY_SECONDS: Histogram(SECONDS), "restante_delivery_seconds",
@@ -263,6 +268,11 @@ pub fn message_stored(bytes: u64, elapsed: Duration) {
 pub fn message_refused(reason: &'static str) {
     counter!(MESSAGES, "outcome" => "refused").increment(1);
     refused(reason);
+}
+
+/// A session ended before MAIL.
+pub fn session_failed(kind: &'static str) {
+    counter!(FAILED_SESSIONS, "kind" => kind).increment(1);
 }
 
 /// A sender, a recipient or a message was rejected.

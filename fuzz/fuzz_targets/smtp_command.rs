@@ -15,7 +15,7 @@ fuzz_target!(|line: &[u8]| {
         Command::Mail(mail) => assert!(mail.reverse_path.is_null() || mail.reverse_path.as_str().contains('@')),
         Command::Rcpt(path, _) => {
             let mail_domain = Domain::parse("restante.example.com").expect("a domain");
-            if let Ok(address) = path.into_address(&mail_domain) {
+            if let Ok(address) = path.into_address(&mail_domain, &Default::default()) {
                 assert_eq!(EmailAddress::parse(&address.to_string()), Ok(address));
             }
         }

@@ -36,6 +36,7 @@ fn play(bytes: &[u8], piece: usize) -> Vec<String> {
 fn session() -> Session {
     let config = SessionConfig {
         mail_domain: Domain::parse("restante.example.com").expect("a domain"),
+        accepted: Default::default(),
         host_name: "mx.restante.example.com".to_owned(),
         message_size: 200,
         recipients: RECIPIENTS,

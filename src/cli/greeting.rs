@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::model::{ApiKey, Domain};
+use crate::model::{AcceptedDomains, ApiKey, Domain};
 
 /// The data of a server that has just started.
 pub(super) struct Greeting<'a> {
@@ -18,6 +18,7 @@ pub(super) struct Greeting<'a> {
     pub(super) plaintext_auth: bool,
     pub(super) metrics: Option<SocketAddr>,
     pub(super) mail_domain: &'a Domain,
+    pub(super) accepted: &'a AcceptedDomains,
     pub(super) data_dir: &'a Path,
     /// The key of the default project, if this start generated one.
     pub(super) made_key: Option<&'a ApiKey>,
@@ -30,6 +31,9 @@ impl fmt::Display for Greeting<'_> {
         writeln!(formatter, "Restante is ready.")?;
         writeln!(formatter, "  HTTP       {} (base URL {})", self.http, self.base_url)?;
         writeln!(formatter, "  SMTP       {} (accepts mail for any address @{})", self.smtp, self.mail_domain)?;
+        if !self.accepted.is_empty() {
+            writeln!(formatter, "             Also accepts mail for {} (--accept-domains)", domains(self.accepted))?;
+        }
         if self.plaintext_auth {
             writeln!(formatter, "             Warning: AUTH without TLS is enabled; passwords are sent in clear text")?;
         }
@@ -59,6 +63,10 @@ impl fmt::Display for Greeting<'_> {
             }
         }
     }
+}
+
+fn domains(accepted: &AcceptedDomains) -> String {
+    if accepted.are_all() { "every domain".to_owned() } else { accepted.to_string() }
 }
 
 fn create_inbox(base_url: &str, key: &str) -> String {
@@ -101,6 +109,7 @@ mod tests {
 
     #[test]
     fn a_key_is_shown_only_by_the_start_that_made_it() {
+        let accepted: AcceptedDomains = "*.shop.test".parse().unwrap();
         let (key, mail_domain) = (ApiKey::generate(), Domain::parse("restante.example.com").unwrap());
         let greeting = |made_key| Greeting {
             metrics: None,
@@ -110,6 +119,7 @@ mod tests {
             smtps: None,
             plaintext_auth: false,
             mail_domain: &mail_domain,
+            accepted: &accepted,
             data_dir: Path::new("./restante-data"),
             made_key,
             made_admin_token: made_key.map(|_| "rst_admin_secret"),

@@ -196,6 +196,7 @@ mod tests {
             leased_until: None,
             last_reply: "mx answered RCPT with 450 later".to_owned(),
             is_report: false,
+            shared: None,
         }
     }
 

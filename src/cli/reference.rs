@@ -55,7 +55,7 @@ fn row(flag: &Arg) -> String {
     };
     let default = match flag.get_default_values() {
         [] if !has_value => "`false`".to_owned(),
-        [] => stated,
+        values if values.iter().all(|value| value.is_empty()) => stated,
         values => format!("`{}`", values[0].to_str().unwrap()),
     };
     let choices = if has_value { choices(flag) } else { String::new() };

@@ -14,7 +14,7 @@ use super::greeting::{Greeting, JsonGreeting, JsonListener};
 use super::stop::StopRequests;
 use super::{descriptors, logging, output};
 use crate::clock::Clock;
-use crate::config::{DatabaseUrl, Settings};
+use crate::config::{DatabaseUrl, Settings, SmtpAuth};
 use crate::db::{Database, DatabaseError};
 use crate::http;
 use crate::http::server::ConnectionLimits;
@@ -87,9 +87,22 @@ async fn serve(settings: &Settings) -> Result<(), CliError> {
     data_dir::lock_database(&settings.data.url()).map_err(ServeError::DataDir)?;
     let stop_requests = StopRequests::listen(settings.process.exit_with_stdin).map_err(ServeError::Runtime)?;
     let server = Server::start(settings).await?;
+    warn_of_strangers(settings);
     if settings.process.print_json { server.greet_in_json(settings) } else { server.greet(settings) }?;
     server.run(stop_requests).await?;
     Ok(())
+}
+
+/// Other hosts can fill the disk with mail for any address.
+fn warn_of_strangers(settings: &Settings) {
+    let listeners = &settings.listeners;
+    let mut addresses = [Some(listeners.smtp_listen), listeners.smtps_listen].into_iter().flatten();
+    if settings.accepted.are_all() && addresses.any(|address| !address.ip().is_loopback()) {
+        tracing::warn!(
+            "--accept-domains * accepts mail for every domain from every host that can reach the SMTP listener: \
+             listen on loopback, or list the domains"
+        );
+    }
 }
 
 /// The service with its two listeners bound.
@@ -130,9 +143,15 @@ impl Server {
             limits: settings.limits.clone(),
             base_url: base_url.clone(),
             smtp_port: receiver.local_addr().port(),
+            smtp_public_address: settings.listeners.smtp_public_address.clone(),
+            smtp_starttls: settings.listeners.smtp_starttls,
+            smtp_login_required: settings.listeners.smtp_auth == SmtpAuth::Required,
             smtps_port: receiver.tls_addr().map(|address| address.port()),
             self_signed: settings.tls.files().is_none(),
             mcp: settings.listeners.mcp,
+            send_apis: settings.listeners.send_apis,
+            smtp_auth: settings.listeners.smtp_auth,
+            data_dir: settings.data.data_dir.clone(),
             trusted_proxies: settings.trusted_proxies.clone(),
         };
         let router = http::router(app);
@@ -153,6 +172,7 @@ impl Server {
             plaintext_auth: settings.listeners.smtp_plaintext_auth,
             metrics: self.monitor.as_ref().map(|monitor| monitor.address),
             mail_domain: &settings.mail_domain,
+            accepted: &settings.accepted,
             data_dir: &settings.data.data_dir,
             made_key: self.made.key.as_ref(),
             made_admin_token: self.made.admin_token.as_deref(),
@@ -238,7 +258,11 @@ impl Monitor {
 async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
     let url = &settings.data.url();
     let database = Database::open(url).await.map_err(|source| ServeError::Open { url: url.clone(), source })?;
-    let options = Options { mail_domain: settings.mail_domain.clone(), limits: settings.limits.clone() };
+    let options = Options {
+        mail_domain: settings.mail_domain.clone(),
+        accepted: settings.accepted.clone(),
+        limits: settings.limits.clone(),
+    };
     let started = Service::start(database, Clock::system(), options).await;
     started.map_err(|source| ServeError::Start { url: url.clone(), source })
 }

@@ -15,6 +15,12 @@ pub(super) struct ByteSize(pub(super) u64);
 #[error("expected a whole number of bytes, or a number with KiB, MiB or GiB, for example 25MiB")]
 pub(super) struct InvalidByteSize;
 
+/// A size as it is written on the command line: `25MiB`.
+#[must_use]
+pub fn byte_size(bytes: u64) -> String {
+    ByteSize(bytes).to_string()
+}
+
 impl FromStr for ByteSize {
     type Err = InvalidByteSize;
 

@@ -2,10 +2,9 @@
 
 use std::net::SocketAddr;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::values::boolean;
+use super::values::{HostAndPort, boolean, host_and_port, on_or_off};
 
 /// The addresses on which the service listens, and what it offers there.
 #[derive(Args, Clone, Debug)]
@@ -19,6 +18,19 @@ pub struct Listeners {
     /// Address for SMTP with implicit TLS (usually port 465) [default: off]
     #[arg(long, env = "RESTANTE_SMTPS_LISTEN", value_name = "ADDRESS:PORT")]
     pub smtps_listen: Option<SocketAddr>,
+    /// The SMTP server as applications reach it, shown by `explain`, the guide and MCP [default: the host of the
+    /// request, and the SMTP port]
+    #[arg(long, env = "RESTANTE_SMTP_PUBLIC_ADDRESS", value_name = "HOST:PORT", value_parser = host_and_port)]
+    pub smtp_public_address: Option<HostAndPort>,
+    /// Whether STARTTLS is offered: on or off.
+    ///
+    /// Some mailers use STARTTLS whenever it is offered, and then reject the self-signed certificate; `off` is for
+    /// applications under test on this machine or in a private network.
+    #[arg(
+        long, env = "RESTANTE_SMTP_STARTTLS", value_name = "ON/OFF", default_value = "on", action = ArgAction::Set,
+        value_parser = on_or_off()
+    )]
+    pub smtp_starttls: bool,
     /// Accepted SMTP credentials
     #[arg(long, env = "RESTANTE_SMTP_AUTH", value_name = "WHICH", default_value = "any")]
     pub smtp_auth: SmtpAuth,
@@ -31,9 +43,15 @@ pub struct Listeners {
     /// Whether coding agents can use `/mcp`, and `restante mcp` as a client of this server: on or off
     #[arg(
         long, env = "RESTANTE_MCP", value_name = "ON/OFF", default_value = "on", action = ArgAction::Set,
-        value_parser = PossibleValuesParser::new(["on", "off"]).map(|value| value == "on")
+        value_parser = on_or_off()
     )]
     pub mcp: bool,
+    /// Whether applications can send over the APIs of mail providers, under `/send`: on or off
+    #[arg(
+        long, env = "RESTANTE_SEND_APIS", value_name = "ON/OFF", default_value = "on", action = ArgAction::Set,
+        value_parser = on_or_off()
+    )]
+    pub send_apis: bool,
 }
 
 impl Default for Listeners {
@@ -50,4 +68,6 @@ pub enum SmtpAuth {
     Any,
     /// credentials other than API keys are rejected; mail without a login is still accepted
     Keys,
+    /// as `keys`, and mail without a login is rejected, for a server that the internet can reach
+    Required,
 }

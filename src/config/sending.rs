@@ -11,7 +11,7 @@ use url::Url;
 
 use super::values::{boolean, domain, readable_file, secret};
 use super::{SettingsError, both_or_neither, defaults};
-use crate::model::Domain;
+use crate::model::{AcceptedDomains, Domain};
 
 /// The default port for submission (RFC 6409).
 const SUBMISSION_PORT: u16 = 587;
@@ -27,9 +27,9 @@ const DNS_PORT: u16 = 53;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Sending to other domains")]
 pub struct Sending {
-    /// How mail is sent to other domains; `off` overrides `--relay`
-    #[arg(long, env = "RESTANTE_OUTBOUND", value_name = "MODE", default_value = "direct")]
-    pub outbound: Outbound,
+    /// How mail is sent to other domains; `off` overrides `--relay` [default: direct, or off with `--accept-domains *`]
+    #[arg(long, env = "RESTANTE_OUTBOUND", value_name = "MODE")]
+    pub outbound: Option<Outbound>,
     /// Relay (smarthost) for all mail to other domains, `smtp://USER:PASSWORD@HOST:587` or `smtps://…`
     #[arg(long, env = "RESTANTE_RELAY", value_name = "URL", hide_env_values = true, value_parser = secret(relay))]
     pub relay: Option<Relay>,
@@ -73,7 +73,21 @@ impl Sending {
         Some(Dkim { key: self.dkim_key.clone()?, selector: self.dkim_selector.clone()? })
     }
 
-    pub(super) fn check(&self) -> Result<(), SettingsError> {
+    /// How mail is sent by a server that accepts these domains: if it accepts all, there is no other domain.
+    #[must_use]
+    pub fn mode(&self, accepted: &AcceptedDomains) -> Outbound {
+        self.outbound.unwrap_or(if accepted.are_all() { Outbound::Off } else { Outbound::Direct })
+    }
+
+    pub(super) fn check(&self, accepted: &AcceptedDomains) -> Result<(), SettingsError> {
+        let is_wanted = self.outbound.map_or(self.relay.is_some(), |outbound| outbound == Outbound::Direct);
+        if accepted.are_all() && is_wanted {
+            return Err(SettingsError::new(
+                "--accept-domains",
+                "every domain is accepted, so no mail can be sent to other domains",
+                "Leave out --relay and --outbound, or list the accepted domains",
+            ));
+        }
         both_or_neither(("--dkim-key", self.dkim_key.as_ref()), ("--dkim-selector", self.dkim_selector.as_ref()))
     }
 }

@@ -58,13 +58,36 @@ fn flags_are_taken_over() {
 fn mail_is_sent_directly_unless_there_is_a_relay_or_sending_is_off() {
     let sending = |line: &str| resolve_line(line).unwrap().sending;
     let direct = sending("--dns-server 192.0.2.53 --allow-private-targets");
-    assert_eq!((direct.outbound, direct.relay), (Outbound::Direct, None));
+    assert_eq!((direct.outbound, direct.relay), (None, None));
     assert_eq!(direct.dns_server, Some("192.0.2.53:53".parse().unwrap()));
     assert!(direct.allow_private_targets && !sending("").allow_private_targets);
     let file = tempfile::NamedTempFile::new().unwrap();
     let relayed = sending(&format!("--relay smtp://mail.example --relay-ca {}", file.path().display()));
     assert_eq!((relayed.relay.unwrap().port, relayed.relay_ca.as_deref()), (587, Some(file.path())));
-    assert_eq!(sending("--relay smtp://mail.example --outbound off").outbound, Outbound::Off);
+    assert_eq!(sending("--relay smtp://mail.example --outbound off").outbound, Some(Outbound::Off));
+}
+
+#[test]
+fn a_server_that_accepts_every_domain_sends_nothing() {
+    let outbound = |line: &str| resolve_line(line).map(|settings| settings.sending.mode(&settings.accepted));
+    assert_eq!(outbound("--accept-domains *"), Ok(Outbound::Off));
+    assert_eq!(outbound("--accept-domains a.test,* --outbound off --relay smtp://mail.example"), Ok(Outbound::Off));
+    assert_eq!(outbound("--accept-domains example.com,*.shop.test"), Ok(Outbound::Direct));
+    assert_eq!(outbound("--accept-domains= --outbound direct"), Ok(Outbound::Direct));
+    for line in ["--accept-domains * --outbound direct", "--accept-domains * --relay smtp://mail.example"] {
+        let problem = outbound(line).unwrap_err();
+        assert!(problem.starts_with("--accept-domains: every domain is accepted"), "{problem}");
+    }
+}
+
+#[test]
+fn accepted_domains_are_a_list() {
+    let accepted = |line: &str| resolve_line(line).unwrap().accepted.to_string();
+    assert_eq!(accepted(""), "");
+    assert_eq!(accepted("--accept-domains Example.com,*.shop.test"), "example.com, *.shop.test");
+    assert_eq!(accepted("--accept-domains *"), "*");
+    let problem = resolve_line("--accept-domains user@example.com").unwrap_err();
+    assert!(problem.contains("--accept-domains") && problem.contains("*.shop.test"), "{problem}");
 }
 
 #[test]
@@ -108,6 +131,12 @@ fn an_error_names_its_flag() {
         ("--smtp-hello a..b", "--smtp-hello"),
         ("--dkim-key k.pem", "--dkim-key"),
         ("--dkim-selector s", "--dkim-selector"),
+        ("--tls-names restante,", "--tls-names"),
+        ("--tls-names a/b", "--tls-names"),
+        ("--smtp-starttls maybe", "--smtp-starttls"),
+        ("--smtp-public-address mail.example", "--smtp-public-address"),
+        ("--smtp-public-address mail.example:0", "--smtp-public-address"),
+        ("--smtp-public-address a@mail.example:25", "--smtp-public-address"),
     ] {
         let error = resolve_line(line).unwrap_err();
         let named = error.starts_with(&format!("{flag}:")) || error.contains(&format!("for '{flag} "));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::values::certificate_name;
 use super::{SettingsError, both_or_neither, defaults};
 
 /// The certificate for STARTTLS and implicit TLS.
@@ -16,6 +17,15 @@ pub struct Tls {
     /// The private key of the certificate, PEM; if the files change, the server reads them again without a restart
     #[arg(long, env = "RESTANTE_TLS_KEY", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
+    /// Further names of the generated certificate, separated by commas.
+    ///
+    /// It is valid for the mail domain, `restante`, the names of this host and of `--base-url`, `localhost`,
+    /// `127.0.0.1`, `::1`, and for these. If a name is missing in an earlier certificate, it is generated again.
+    /// [default: none]
+    #[arg(
+        long, env = "RESTANTE_TLS_NAMES", value_name = "NAMES", value_delimiter = ',', value_parser = certificate_name
+    )]
+    pub tls_names: Vec<String>,
 }
 
 /// A certificate chain and its private key, both PEM files.

@@ -1,14 +1,15 @@
 //! Parsers for the values of flags and variables.
 
 use std::ffi::OsStr;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::fs::File;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::http::Uri;
-use clap::builder::TypedValueParser;
+use axum::http::uri::Authority;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use ipnet::IpNet;
@@ -101,6 +102,48 @@ pub(super) fn admin_token(text: &str) -> Result<String, String> {
 /// What to write instead.
 pub fn database_url(text: &str) -> Result<DatabaseUrl, &'static str> {
     text.parse().map_err(|_| "write sqlite:PATH or postgres://USER@HOST/DATABASE")
+}
+
+/// A parser of a setting that is `on` or `off`.
+pub(super) fn on_or_off() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(["on", "off"]).map(|value| value == "on")
+}
+
+/// A host name or an IP address, and a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostAndPort {
+    /// The host; an IPv6 address has brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl Display for HostAndPort {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.host, self.port)
+    }
+}
+
+pub(super) fn host_and_port(text: &str) -> Result<HostAndPort, &'static str> {
+    let authority: Option<Authority> = text.parse().ok().filter(|_| !text.contains('@'));
+    let parts = authority.as_ref().and_then(|authority| Some((authority.host(), authority.port_u16()?)));
+    match parts {
+        Some((host, port @ 1..)) if !host.is_empty() => Ok(HostAndPort { host: host.to_owned(), port }),
+        _ => Err("write it like mail.example:1025 or 192.0.2.7:25"),
+    }
+}
+
+/// A name or an address in a certificate.
+pub(super) fn certificate_name(text: &str) -> Result<String, &'static str> {
+    let text = text.trim();
+    let is_label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_*".contains(&byte))
+    };
+    let is_name = text.len() <= 253 && text.split('.').all(is_label);
+    if is_name || text.parse::<IpAddr>().is_ok() {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err("write host names or IP addresses, like restante,mail.internal,10.0.0.7")
 }
 
 /// A parser whose error does not contain the value, because it is secret or may contain a password.

@@ -1,8 +1,12 @@
 //! The state that the handlers share.
 
-use axum::http::Uri;
+use axum::http::header::HOST;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Uri};
 
-use crate::config::Limits;
+use std::path::PathBuf;
+
+use crate::config::{HostAndPort, Limits, SmtpAuth};
 use crate::service::Service;
 
 /// The state that the handlers share.
@@ -16,21 +20,41 @@ pub struct App {
     pub base_url: String,
     /// The SMTP port, on the same host.
     pub smtp_port: u16,
+    /// The SMTP server for clients, if it is not on the same host.
+    pub smtp_public_address: Option<HostAndPort>,
+    /// Whether STARTTLS is offered.
+    pub smtp_starttls: bool,
+    /// Whether mail without a login is rejected.
+    pub smtp_login_required: bool,
     /// The port of SMTP with implicit TLS, if it is enabled.
     pub smtps_port: Option<u16>,
     /// Whether the certificate of SMTP is self-signed.
     pub self_signed: bool,
     /// Whether `/mcp` is served.
     pub mcp: bool,
+    /// Whether the APIs for sending are served.
+    pub send_apis: bool,
+    /// Which credentials SMTP accepts, and so do the APIs for sending.
+    pub smtp_auth: SmtpAuth,
+    /// The directory of the data, whose disk must have room for a message.
+    pub data_dir: PathBuf,
     /// Proxies whose information about the client's address is trusted.
     pub trusted_proxies: Vec<ipnet::IpNet>,
 }
 
 impl App {
-    /// The SMTP host for clients: that of HTTP.
-    pub(super) fn smtp_host(&self) -> String {
+    /// The SMTP server as the client of a request with these headers reaches it: the public address if one is set,
+    /// otherwise the host that the client asked, otherwise that of the base URL.
+    pub(super) fn smtp(&self, headers: &HeaderMap) -> HostAndPort {
+        if let Some(address) = &self.smtp_public_address {
+            return address.clone();
+        }
+        let asked = headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| !host.contains('@'));
+        let asked: Option<Authority> = asked.and_then(|host| host.parse().ok());
         let base: Option<Uri> = self.base_url.parse().ok();
-        base.as_ref().and_then(Uri::host).unwrap_or(self.service.mail_domain().as_str()).to_owned()
+        let host = asked.as_ref().map(Authority::host).or_else(|| base.as_ref().and_then(Uri::host));
+        let host = host.filter(|host| !host.is_empty()).unwrap_or(self.service.mail_domain().as_str());
+        HostAndPort { host: host.to_owned(), port: self.smtp_port }
     }
 
     /// A published document with this installation's limits.
@@ -38,10 +62,5 @@ impl App {
         let Limits { waits_per_key, sends_per_key, .. } = &self.limits;
         let document = document.replace("{waits_per_key}", &waits_per_key.to_string());
         document.replace("{sends_per_key}", &sends_per_key.to_string())
-    }
-
-    /// The SMTP address for clients.
-    pub(super) fn smtp_address(&self) -> String {
-        format!("{}:{}", self.smtp_host(), self.smtp_port)
     }
 }

@@ -12,7 +12,7 @@ use restante_mail::compose::ComposeError;
 use super::response::json;
 use crate::memory::NoMemory;
 use crate::model::FieldError;
-use crate::service::{ClaimError, OutboxError, ProjectError, RetentionError, ServiceError, StoreError};
+use crate::service::{AddressError, ClaimError, OutboxError, ProjectError, RetentionError, ServiceError, StoreError};
 
 /// An error response; its `Display` is the text of the response.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +29,10 @@ pub(super) enum Error {
     AddressRequired,
     #[error("invalid {0}")]
     InvalidParameter(&'static str),
+    #[error("domain not accepted")]
+    DomainNotAccepted,
+    #[error("address belongs to another project")]
+    AddressTaken,
     #[error("a request must have exactly one Host header")]
     HostHeader,
     #[error("unauthorized")]
@@ -108,6 +112,7 @@ impl Error {
             | Self::InvalidField(_)
             | Self::AddressRequired
             | Self::InvalidParameter(_)
+            | Self::DomainNotAccepted
             | Self::HostHeader => StatusCode::BAD_REQUEST,
             Self::Unauthorized | Self::SignInFailed => StatusCode::UNAUTHORIZED,
             Self::PermanentInbox | Self::ForeignOrigin | Self::StaleForm => StatusCode::FORBIDDEN,
@@ -120,6 +125,7 @@ impl Error {
             | Self::OutgoingNotFound
             | Self::RecipientNotFound
             | Self::NoMatchingMessage => StatusCode::NOT_FOUND,
+            Self::AddressTaken => StatusCode::CONFLICT,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Timeout | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge | Self::BodyOverMemory(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -229,6 +235,17 @@ impl From<ClaimError> for Error {
         match error {
             ClaimError::Store(error) => error.into(),
             refused => Self::Refused(refused.to_string()),
+        }
+    }
+}
+
+impl From<AddressError> for Error {
+    fn from(error: AddressError) -> Self {
+        match error {
+            AddressError::Invalid => Self::InvalidParameter("address"),
+            AddressError::NotAccepted => Self::DomainNotAccepted,
+            AddressError::Taken => Self::AddressTaken,
+            AddressError::Store(error) => error.into(),
         }
     }
 }

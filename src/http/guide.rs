@@ -6,12 +6,15 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use aide::transform::TransformOperation;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
 use super::app::App;
 use super::describe::Describe;
 use super::error::Error;
+use crate::config::{HostAndPort, Limits, byte_size};
+use crate::model::AcceptedDomains;
 
 const GUIDE: &str = include_str!("../../docs/guide.md");
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
@@ -20,10 +23,39 @@ pub(super) fn router() -> ApiRouter<Arc<App>> {
     ApiRouter::new().api_route("/llm", get_with(show, describe)).api_route("/llms.txt", get_with(show, describe_alias))
 }
 
-async fn show(State(app): State<Arc<App>>) -> Result<Response, Error> {
-    let guide = app.filled_in(GUIDE);
-    let guide = guide.replace("{base_url}", &app.base_url).replace("{mail_domain}", app.service.mail_domain().as_str());
+async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Error> {
+    let guide = filled_in(&app, &app.smtp(&headers), app.filled_in(GUIDE));
     Ok(([(CONTENT_TYPE, MARKDOWN), (CACHE_CONTROL, "no-cache")], guide).into_response())
+}
+
+/// The guide with the addresses, the domains and the limits of this installation.
+fn filled_in(app: &App, smtp: &HostAndPort, guide: String) -> String {
+    let Limits { inbox_lifetime, message_size, inbox_messages, body, send_body, .. } = app.limits;
+    let bytes = |size: usize| byte_size(size.try_into().unwrap_or(u64::MAX));
+    let values = [
+        ("{base_url}", app.base_url.clone()),
+        ("{mail_domain}", app.service.mail_domain().to_string()),
+        ("{accepted_domains}", accepted(app.service.accepted())),
+        ("{smtp_host}", smtp.host.clone()),
+        ("{smtp_port}", smtp.port.to_string()),
+        ("{inbox_lifetime}", humantime::format_duration(inbox_lifetime).to_string()),
+        ("{message_size}", byte_size(message_size)),
+        ("{inbox_messages}", inbox_messages.to_string()),
+        ("{body_size}", bytes(body)),
+        ("{send_body_size}", bytes(send_body)),
+    ];
+    values.into_iter().fold(guide, |guide, (name, value)| guide.replace(name, &value))
+}
+
+/// The sentence about further domains.
+fn accepted(domains: &AcceptedDomains) -> String {
+    if domains.is_empty() {
+        "No other domain is accepted".to_owned()
+    } else if domains.are_all() {
+        "Every other domain is accepted too".to_owned()
+    } else {
+        format!("These domains are accepted too (`*` stands for any subdomain): `{domains}`")
+    }
 }
 
 fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {

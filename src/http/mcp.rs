@@ -8,6 +8,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
+use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
 use axum::response::Response;
 use axum::routing::post;
@@ -28,12 +29,13 @@ pub(super) fn router(app: &App) -> Router<Arc<App>> {
     }
     let installation = Installation {
         base_url: app.base_url.clone(),
-        smtp_host: app.smtp_host(),
-        smtp_port: app.smtp_port,
+        starttls: app.smtp_starttls,
+        login_required: app.smtp_login_required,
         smtps_port: app.smtps_port,
         self_signed: app.self_signed,
     };
-    let endpoint = Endpoint::new(Tools::new(app.service.clone(), installation), largest_body(app));
+    let endpoint =
+        Endpoint::new(Tools::new(app.service.clone(), installation, app.smtp(&HeaderMap::new())), largest_body(app));
     let answer = move |State(app): State<Arc<App>>, request: Request| answer(endpoint, app, request);
     Router::new().route(PATH, post(answer))
 }
@@ -49,6 +51,7 @@ async fn answer(endpoint: Endpoint, app: Arc<App>, request: Request<Body>) -> Re
         return Err(Error::ForeignOrigin);
     }
     let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &app).await?;
+    parts.extensions.insert(app.smtp(&parts.headers));
     let (body, room) = read(body, largest_body(&app), app.service.budget(), caller.key.0).await?;
     Ok(endpoint.handle(caller, room, Request::from_parts(parts, body)).await?)
 }

@@ -33,10 +33,10 @@ fn inbox_tools() -> Vec<Tool> {
              domain, and the settings of common frameworks.",
             Effect::Reads,
         ),
-        tool::<input::Nothing, restante_api::Inbox>(
+        tool::<input::CreateInbox, restante_api::Inbox>(
             "create_inbox",
             "Create an inbox",
-            "Creates a temporary inbox with an address that was never used. Use a new one for each test.",
+            "Creates a temporary inbox with a new address; use one for each test. With `address`, it gets that inbox.",
             Effect::Adds,
         ),
         tool::<input::InboxName, output::Deleted>(

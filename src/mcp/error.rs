@@ -4,7 +4,7 @@ use restante_mail::compose::ComposeError;
 
 use crate::memory::NoMemory;
 use crate::model::FieldError;
-use crate::service::{ServiceError, StoreError};
+use crate::service::{AddressError, ServiceError, StoreError};
 
 /// The failure of a tool.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +29,8 @@ pub(super) enum ToolError {
     OverMemory(NoMemory),
     #[error("service is stopping")]
     Stopping,
+    #[error(transparent)]
+    Address(AddressError),
     #[error(transparent)]
     Service(ServiceError),
     #[error("internal error")]
@@ -61,6 +63,11 @@ impl ToolError {
             Self::Busy => "Try again in a few seconds.",
             Self::OverMemory(_) => "Download it with the project's key: GET /v1/messages/{id}/raw",
             Self::Stopping => "Try again when the server is running again.",
+            Self::Address(AddressError::NotAccepted) => {
+                "Use an address on a domain that setup lists, or start the server with --accept-domains and the domain."
+            }
+            Self::Address(AddressError::Taken) => "Use another address, or leave `address` out for a new one.",
+            Self::Address(_) => "Write it like ada@example.com, or leave `address` out for a new one.",
             Self::Service(error) => service_remedy(error),
             Self::Internal(_) => "The server's log has the cause. Try again, or ask the administrator of the server.",
         };
@@ -101,6 +108,15 @@ impl From<ServiceError> for ToolError {
             ServiceError::Store(error) => error.into(),
             ServiceError::Compose(_) => Self::internal(error),
             error => Self::Service(error),
+        }
+    }
+}
+
+impl From<AddressError> for ToolError {
+    fn from(error: AddressError) -> Self {
+        match error {
+            AddressError::Store(error) => error.into(),
+            error => Self::Address(error),
         }
     }
 }

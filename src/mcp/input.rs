@@ -36,6 +36,14 @@ pub(super) fn read<I: DeserializeOwned + JsonSchema + 'static>(arguments: JsonOb
 pub(super) struct Nothing {}
 
 #[derive(Deserialize, JsonSchema)]
+pub(super) struct CreateInbox {
+    /// The whole address, for a user that the application already has, such as ada@example.com. Its domain must be one
+    /// that the server accepts; setup lists them. Leave it out for a new address.
+    #[serde(default)]
+    pub(super) address: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct InboxName {
     /// The id or the address of the inbox.
     pub(super) inbox: String,

@@ -18,6 +18,9 @@ pub(super) struct Setup {
     pub(super) smtps: Option<Listener>,
     /// The mail domain: every address on it receives mail on this server.
     pub(super) mail_domain: String,
+    /// Further domains for which mail is received, separated by commas: `*.shop.test` means every subdomain, `*` every
+    /// domain. Empty if there is none.
+    pub(super) accepted_domains: String,
     /// The address of the HTTP API.
     pub(super) base_url: String,
     /// The documentation of the HTTP API.

@@ -1,16 +1,18 @@
 //! How an application is configured to use this installation.
 
 use super::output::{Framework, Listener, Setup, Smtp};
+use crate::config::HostAndPort;
+use crate::model::{AcceptedDomains, Domain};
 
 /// Data about the installation that callers need in addition to the service.
 #[derive(Clone, Debug)]
 pub struct Installation {
     /// The URL at which clients reach the service, without a slash at the end.
     pub base_url: String,
-    /// The SMTP host for clients.
-    pub smtp_host: String,
-    /// The port of SMTP.
-    pub smtp_port: u16,
+    /// Whether STARTTLS is offered.
+    pub starttls: bool,
+    /// Whether mail without a login is rejected.
+    pub login_required: bool,
     /// The port of SMTP with implicit TLS, if it is enabled.
     pub smtps_port: Option<u16>,
     /// Whether the certificate is self-signed, so that clients do not trust it automatically.
@@ -18,22 +20,31 @@ pub struct Installation {
 }
 
 impl Installation {
-    pub(super) fn setup(&self, mail_domain: &str) -> Setup {
-        let Self { base_url, smtp_host, smtp_port, smtps_port, .. } = self;
-        let tls = if self.self_signed {
+    pub(super) fn setup(&self, mail_domain: &Domain, accepted: &AcceptedDomains, smtp: &HostAndPort) -> Setup {
+        let Self { base_url, smtps_port, .. } = self;
+        let HostAndPort { host: smtp_host, port: smtp_port } = smtp;
+        let tls = if !self.starttls {
+            "STARTTLS is not offered: turn TLS off in the client."
+        } else if self.self_signed {
             "STARTTLS is offered with a self-signed certificate: a client that uses it must not verify the certificate."
         } else {
             "STARTTLS is offered."
+        };
+        let credentials = if self.login_required {
+            "Any user name, and the project's API key as the password."
+        } else {
+            "No user name and password are needed."
         };
         Setup {
             smtp: Smtp {
                 host: smtp_host.clone(),
                 port: *smtp_port,
                 tls: tls.to_owned(),
-                credentials: "No user name and password are needed.".to_owned(),
+                credentials: credentials.to_owned(),
             },
             smtps: smtps_port.map(|port| Listener { host: smtp_host.clone(), port }),
-            mail_domain: mail_domain.to_owned(),
+            mail_domain: mail_domain.to_string(),
+            accepted_domains: accepted.to_string(),
             base_url: base_url.clone(),
             guide: format!("{base_url}/llm"),
             frameworks: frameworks(smtp_host, *smtp_port),

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use rand::random;
-use restante_api::{Arrived, FaultList, FaultState, MissedBy};
+use restante_api::{Arrived, FaultList, FaultState, MissedBy, SendApisUse, Via};
 
 use super::output::{Attachment, Explanation, Message, Messages, Outgoing, Setup, Summary};
 
@@ -139,7 +139,15 @@ pub(super) fn explanation(Explanation { explanation, summary, .. }: &Explanation
         smtp.connections_open,
         last(&smtp.last_connection_at),
         last(&smtp.last_message_at)
-    )
+    ) + &send_apis(&explanation.send_apis)
+}
+
+/// The APIs for sending that were used.
+fn send_apis(used: &SendApisUse) -> String {
+    let SendApisUse { ses, resend, sendgrid, postmark, mailgun } = used;
+    let each = Via::SEND_APIS.into_iter().zip([ses, resend, sendgrid, postmark, mailgun]);
+    let used = each.filter_map(|(via, at)| Some(format!(" {}: last used {}.", via.title(), at.as_ref()?)));
+    used.collect()
 }
 
 pub(super) fn faults(faults: &FaultList, inbox: &str) -> String {
@@ -172,12 +180,19 @@ pub(super) fn outgoing(Outgoing { outgoing, .. }: &Outgoing) -> String {
 }
 
 pub(super) fn setup(setup: &Setup) -> String {
-    let Setup { smtp, smtps, mail_domain, base_url, guide, frameworks } = setup;
+    let Setup { smtp, smtps, mail_domain, accepted_domains, base_url, guide, frameworks } = setup;
     let mut text = format!(
         "Let the application under test send its mail to the SMTP server {}:{}. {} {}\nMail for every address on \
          {mail_domain} is received here; create_inbox makes one.\n",
         smtp.host, smtp.port, smtp.tls, smtp.credentials
     );
+    if !accepted_domains.is_empty() {
+        let _ = writeln!(
+            text,
+            "Mail for these domains is received too: {accepted_domains} (* stands for any); create_inbox takes an \
+             address on them."
+        );
+    }
     if let Some(smtps) = smtps {
         let _ = writeln!(text, "SMTP with implicit TLS: {}:{}.", smtps.host, smtps.port);
     }

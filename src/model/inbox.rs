@@ -3,7 +3,7 @@
 use rand::RngExt;
 pub use restante_api::InboxKind;
 
-use super::{Domain, InboxId, ProjectId, Timestamp};
+use super::{Domain, InboxId, ProjectId, SharedAddress, Timestamp};
 
 /// Crockford's base32 in lower case, without `i`, `l`, `o` and `u`, which are easily misread.
 const ID_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -26,8 +26,10 @@ pub fn generate_inbox_id() -> InboxId {
 /// A live inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inbox {
-    /// The local part of its address.
+    /// Identifies it; on the mail domain, the local part of its address.
     pub id: InboxId,
+    /// Its address, if that is not on the mail domain.
+    pub shared: Option<SharedAddress>,
     /// The project to which it belongs.
     pub project: ProjectId,
     /// How long it exists.
@@ -42,8 +44,14 @@ impl Inbox {
     /// The recipient address.
     #[must_use]
     pub fn address(&self, mail_domain: &Domain) -> String {
-        self.id.at(mail_domain)
+        address_of(&self.id, self.shared.as_ref(), mail_domain)
     }
+}
+
+/// The address of the inbox `id`: `shared`, or if there is none, the id at the mail domain.
+#[must_use]
+pub fn address_of(id: &InboxId, shared: Option<&SharedAddress>, mail_domain: &Domain) -> String {
+    shared.map_or_else(|| id.at(mail_domain), SharedAddress::to_string)
 }
 
 /// A live inbox with the columns of a list.

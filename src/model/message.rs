@@ -4,7 +4,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use super::{InboxId, InvalidId, Timestamp, parse_id};
+use super::{InboxId, InvalidId, SharedAddress, Timestamp, parse_id};
 
 /// Identifies a message; a UUID of version 7, opaque to callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +58,8 @@ pub struct MessageStart {
     pub id: MessageId,
     /// The inbox in which it is.
     pub inbox_id: InboxId,
+    /// The address of the inbox, if that is not on the mail domain.
+    pub shared: Option<SharedAddress>,
     /// The sender's address; empty if there is none.
     pub from: String,
     /// The subject, decoded; empty if there is none.

@@ -18,22 +18,23 @@ mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use change::Change;
-pub use explanation::{InboxEnd, Latest, Similar, SmtpUse};
+pub use explanation::{InboxEnd, Latest, SendApisUse, Similar, SmtpUse};
 pub use fault::FaultState;
-pub use inbox::{Inbox, InboxKind, InboxSummary, generate_inbox_id};
+pub use inbox::{Inbox, InboxKind, InboxSummary, address_of, generate_inbox_id};
 pub use list::{Holdings, InboxFilter, InboxTotals, ListPart, MailFilter, OutgoingFilter, RefusalFilter, Watched};
 pub use message::{Features, MessageId, MessageStart};
 pub use original::Everything;
 pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::Project;
-pub use reception::{Envelope, Reception};
-pub use refused::{RefusalReason, RefusedMail};
+pub use reception::{Envelope, Reception, Via};
+pub use refused::{RefusalReason, RefusedMail, accepting_flag};
 pub use summary::{Summary, quoted};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 
 pub use restante_delivery::{
-    Fault, FaultAction, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, ProjectId, parse_id,
+    Fault, FaultAction, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, ProjectId, Recipient,
+    SharedAddress, parse_id,
 };
-pub use restante_mail::{Domain, EmailAddress, InvalidAddress};
-pub use restante_smtp::{Refusal, RequestedReply};
+pub use restante_mail::{AcceptedDomains, Domain, EmailAddress, InvalidAddress};
+pub use restante_smtp::{Refusal, RequestedReply, SessionFailure};

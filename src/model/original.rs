@@ -1,6 +1,6 @@
 //! A message with its bytes as received.
 
-use super::{Envelope, InboxId, MessageId, Timestamp};
+use super::{Envelope, InboxId, MessageId, SharedAddress, Timestamp};
 
 /// A message with all its stored data.
 #[derive(Debug)]
@@ -9,6 +9,8 @@ pub struct Everything {
     pub id: MessageId,
     /// The inbox in which it is.
     pub inbox_id: InboxId,
+    /// The address of the inbox, if that is not on the mail domain.
+    pub shared: Option<SharedAddress>,
     /// The sender's address; empty if there is none.
     pub from: String,
     /// The subject, decoded; empty if there is none.

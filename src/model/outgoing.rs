@@ -5,7 +5,7 @@ use std::fmt;
 pub use restante_api::OutgoingStatus;
 use uuid::Uuid;
 
-use super::{InboxId, InvalidId, ProjectId, Timestamp, parse_id};
+use super::{InboxId, InvalidId, ProjectId, SharedAddress, Timestamp, parse_id};
 
 /// Identifies an outgoing item; a UUID of version 7, opaque to callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -91,4 +91,6 @@ pub struct Outgoing {
     pub last_reply: String,
     /// Whether it is a delivery status notification: it has the null reverse-path, and its failure is not reported.
     pub is_report: bool,
+    /// The address of the sending inbox, if that is not on the mail domain.
+    pub shared: Option<SharedAddress>,
 }

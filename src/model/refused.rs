@@ -1,16 +1,20 @@
-//! A rejection over SMTP, stored so that users can find out why a message did not arrive.
+//! A rejection over SMTP or over an API for sending, stored so that users can find out why a message did not arrive.
 
 use std::net::{IpAddr, SocketAddr};
 
-use restante_smtp::Refusal;
+use restante_smtp::{Refusal, SessionFailure};
 
-use super::{InboxId, Timestamp};
+use super::{EmailAddress, InboxId, Timestamp};
 
 /// Why mail was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusalReason {
-    /// The reason of an SMTP reply.
+    /// The reason of an SMTP reply, or of the same rejection over HTTP.
     Smtp(Refusal),
+    /// A request to an API for sending is not valid.
+    InvalidRequest,
+    /// A session ended before MAIL.
+    Session(SessionFailure),
     /// A fault closed the connection without a reply.
     DisconnectedOnRequest,
     /// A fault accepted the message and bounced it.
@@ -25,17 +29,44 @@ impl RefusalReason {
     pub fn label(&self) -> &str {
         match self {
             Self::Smtp(refusal) => refusal.label(),
+            Self::InvalidRequest => "invalid_request",
+            Self::Session(failure) => failure.label(),
             Self::DisconnectedOnRequest => "disconnected_on_request",
             Self::BouncedOnRequest => "bounced_on_request",
             Self::Unknown(label) => label,
         }
     }
 
+    /// Whether it concerns a session before it can have a recipient: TLS or AUTH failed.
+    #[must_use]
+    pub fn ends_session(&self) -> bool {
+        match self {
+            Self::Session(failure) => !matches!(failure, SessionFailure::NoMail | SessionFailure::NoCommand),
+            Self::Smtp(refusal) => matches!(
+                refusal,
+                Refusal::StartTlsOff
+                    | Refusal::EncryptionRequired
+                    | Refusal::UnknownMechanism
+                    | Refusal::MalformedAuthentication
+                    | Refusal::AuthenticationTooLong
+                    | Refusal::AuthenticationCancelled
+                    | Refusal::AuthenticationFailed
+                    | Refusal::AuthenticationRequired
+                    | Refusal::LoginRequired
+                    | Refusal::TooManyFailedAuthentications
+                    | Refusal::HttpRequest
+            ),
+            Self::InvalidRequest | Self::DisconnectedOnRequest | Self::BouncedOnRequest | Self::Unknown(_) => false,
+        }
+    }
+
     /// The reason with this label.
     #[must_use]
     pub fn from_label(label: String) -> Self {
-        match Refusal::from_label(&label) {
-            Some(refusal) => Self::Smtp(refusal),
+        let session = || SessionFailure::from_label(&label).map(Self::Session);
+        match Refusal::from_label(&label).map(Self::Smtp).or_else(session) {
+            Some(reason) => reason,
+            None if label == Self::InvalidRequest.label() => Self::InvalidRequest,
             None if label == Self::DisconnectedOnRequest.label() => Self::DisconnectedOnRequest,
             None if label == Self::BouncedOnRequest.label() => Self::BouncedOnRequest,
             None => Self::Unknown(label),
@@ -43,7 +74,14 @@ impl RefusalReason {
     }
 }
 
-/// One SMTP reply that rejected something.
+/// The flag with which the server accepts mail to this recipient; `None` if its domain is no domain name.
+#[must_use]
+pub fn accepting_flag(recipient: &str) -> Option<String> {
+    let address = EmailAddress::parse(recipient.trim_matches(['<', '>'])).ok()?;
+    Some(format!("--accept-domains {}", address.domain()))
+}
+
+/// One reply that rejected something, or a session that ended before MAIL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedMail {
     /// The client's address and port. Without a port, it stands for all refusals of the client that have this reason:
@@ -53,13 +91,13 @@ pub struct RefusedMail {
     pub sender: String,
     /// The recipient as the client sent it; empty if there was none yet.
     pub recipient: String,
-    /// The inbox with the recipient's local part; `None` if no recipient is known.
+    /// The inbox with the recipient's address, or its local part; `None` if no recipient is known.
     pub inbox: Option<InboxId>,
     /// Whether the client had authenticated with a key.
     pub authenticated: bool,
     /// The reason.
     pub reason: RefusalReason,
-    /// The reply to the client.
+    /// The reply to the client; for a session that ended before MAIL, what happened.
     pub reply: String,
     /// The time of the reply.
     pub refused_at: Timestamp,
@@ -83,6 +121,13 @@ impl RefusedMail {
     #[must_use]
     pub fn sender_address(&self) -> &str {
         self.sender.trim_matches(['<', '>'])
+    }
+
+    /// The flag with which the server would accept the mail, if it was refused because of the domain of its recipient.
+    #[must_use]
+    pub fn accepting_flag(&self) -> Option<String> {
+        let is_relay = self.reason == RefusalReason::Smtp(Refusal::RelayNotPermitted);
+        accepting_flag(&self.recipient).filter(|_| is_relay)
     }
 
     /// The recipient without the brackets of the path.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::{Features, InboxId, MessageId, ProjectId, Timestamp};
+use super::{Features, InboxId, MessageId, ProjectId, SharedAddress, Timestamp};
 
 /// A wait, open or ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct WaitRecord {
     pub project: ProjectId,
     /// The inbox.
     pub inbox: InboxId,
+    /// Its address, if that is not on the mail domain.
+    pub shared: Option<SharedAddress>,
     /// When that inbox was created, because another inbox may get the address later.
     pub inbox_created_at: Timestamp,
     /// The filter for the subject, as the caller gave it.

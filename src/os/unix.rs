@@ -48,6 +48,11 @@ pub(crate) fn flush_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+/// The name of this host.
+pub(crate) fn host_name() -> Option<String> {
+    rustix::system::uname().nodename().to_str().ok().map(str::to_owned)
+}
+
 /// Raises the limit on open files to `wanted`, or as far as the system allows, and returns the new limit.
 pub(crate) fn raise_open_files(wanted: u64) -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

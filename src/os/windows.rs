@@ -56,6 +56,11 @@ pub(crate) fn database_host(host: &Host) -> Cow<'_, str> {
     Cow::Borrowed(name)
 }
 
+/// The name of this host.
+pub(crate) fn host_name() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
+}
+
 /// Ctrl-C, Ctrl-Break, closing the console, and system shutdown.
 pub(crate) struct StopSignals {
     interrupt: CtrlC,

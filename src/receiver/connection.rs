@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
-use restante_smtp::{Event, Refusal, Reply, Session, Transport};
+use restante_smtp::{Event, Refusal, Reply, Session, SessionFailure, Transport};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
@@ -45,8 +45,13 @@ pub(super) async fn serve(
     let transport = Transport { encrypted: implicit_tls, loopback: peer.ip().to_canonical().is_loopback() };
     let mut connection = Connection::new(peer, transport, admitted, context);
     let served = if implicit_tls { connection.run_encrypted(stream).await } else { connection.run_plain(stream).await };
-    if let Err(error) = served {
+    if let Err(error) = &served {
         tracing::debug!(%peer, %error, "connection lost");
+    }
+    let Connection { handler, session, unfinished_handshake, .. } = connection;
+    let failure = unfinished_handshake.or_else(|| Some((session.failure()?, None)));
+    if let Some((failure, detail)) = failure {
+        handler.failed(failure, detail);
     }
 }
 
@@ -79,6 +84,8 @@ struct Connection {
     idle_until: Instant,
     alarm: Alarm,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Why the TLS handshake was not completed, and the error.
+    unfinished_handshake: Option<(SessionFailure, Option<String>)>,
 }
 
 impl Connection {
@@ -91,6 +98,7 @@ impl Connection {
             idle_until: Instant::default(),
             alarm: Alarm::new(context.clock().clone()),
             stopped: Box::pin(context.stop.clone().cancelled_owned()),
+            unfinished_handshake: None,
             context,
         }
     }
@@ -158,7 +166,10 @@ impl Connection {
             shaken = handshake => shaken,
             () = self.context.clock().sleep(self.context.limits.idle_timeout) => Err(io::ErrorKind::TimedOut.into()),
         };
-        let stream = shaken.inspect_err(|error| metrics::tls_failed(tls::failure(error)))?;
+        let stream = shaken.inspect_err(|error| {
+            metrics::tls_failed(tls::reason(error));
+            self.unfinished_handshake = Some((tls::failure(error), Some(error.to_string())));
+        })?;
         // Has no effect if the session was encrypted from the start.
         self.session.tls_started();
         self.handler.encrypted(stream.get_ref().1.protocol_version().and_then(tls::version_name));

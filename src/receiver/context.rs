@@ -6,12 +6,12 @@ use restante_smtp::SessionConfig;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::disk::Disk;
 use super::memory::MessageMemory;
 use super::refusal_log::RefusalLog;
 use super::tls::Certificate;
 use crate::clock::Clock;
 use crate::config::{Limits, Settings, SmtpAuth};
+use crate::disk::Disk;
 use crate::service::Service;
 
 pub(super) struct Context {
@@ -38,13 +38,15 @@ impl Context {
             disk: Disk::new(settings.data.data_dir.clone(), limits.free_disk, service.clock().clone()),
             session: Arc::new(SessionConfig {
                 mail_domain: settings.mail_domain.clone(),
+                accepted: settings.accepted.clone(),
                 host_name: settings.mail_domain.as_str().to_owned(),
                 message_size: limits.message_size,
                 recipients: limits.recipients,
                 command_line: limits.command_line,
                 data_line: limits.data_line,
-                start_tls: true,
+                start_tls: settings.listeners.smtp_starttls,
                 plaintext_auth: settings.listeners.smtp_plaintext_auth,
+                login_required: settings.listeners.smtp_auth == SmtpAuth::Required,
             }),
             refusal_log: RefusalLog::new(service.clock().clone()),
             certificate,

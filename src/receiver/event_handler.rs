@@ -14,12 +14,12 @@ use crate::admission::Admitted;
 use crate::config::SmtpAuth;
 use crate::metrics;
 use crate::model::{
-    ApiKey, EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, RefusalReason, RefusedMail,
+    ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, Recipient, RefusalReason, RefusedMail, Via,
+    accepting_flag,
 };
-use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection, prepare};
-use restante_delivery as delivery;
+use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection};
 use restante_smtp::reply::RefusedPath;
-use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session};
+use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session, SessionFailure};
 
 /// How long the client waits for the service. After that, the reply tells it to try again later.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -208,7 +208,7 @@ impl EventHandler {
         let held = (arrival.map(Arrival::into_share), Arc::clone(&self.admitted));
         async move {
             let workspace = memory.workspace(incoming.raw.len()).await;
-            let prepared = prepare(incoming).await;
+            let prepared = service.prepare(incoming).await;
             // Another large message may now be parsed, while this one is written.
             drop(workspace);
             service.store(prepared?.holding(held)).await
@@ -230,9 +230,10 @@ impl EventHandler {
         let _ = write!(trace, "{fields}");
         let reception = Reception {
             client: self.peer.ip().to_canonical(),
-            helo: Arc::clone(&envelope.client_name),
+            helo: Some(Arc::clone(&envelope.client_name)),
             tls: self.tls,
             authenticated: envelope.authenticated,
+            via: Via::Smtp,
         };
         Incoming {
             reverse_path: envelope.reverse_path.as_str().to_owned(),
@@ -245,20 +246,10 @@ impl EventHandler {
     }
 
     fn refusal(&self, error: &DeliverError) -> Refusal {
-        match error {
-            DeliverError::Refused(delivery::Refusal::Full(_)) => Refusal::InboxFull,
-            DeliverError::Refused(
-                delivery::Refusal::Disabled(_) | delivery::Refusal::Foreign(_) | delivery::Refusal::NoInbox(_),
-            ) => Refusal::MailboxDisabled,
-            // Not 421, which ends the session. If the receiver stops, the connection sends 421.
-            DeliverError::Refused(delivery::Refusal::TooManyBounces(_))
-            | DeliverError::Stopping
-            | DeliverError::Unavailable => Refusal::StoreFailure,
-            DeliverError::Store(error) => {
-                tracing::error!(peer = %self.peer, %error, "the store failed");
-                Refusal::StoreFailure
-            }
+        if let DeliverError::Store(error) = error {
+            tracing::error!(peer = %self.peer, %error, "the store failed");
         }
+        error.refusal()
     }
 
     fn log_message(&self, size: u64, outcome: Result<&Receipt, &Refusal>) {
@@ -290,7 +281,11 @@ impl EventHandler {
         if let Some(RefusedPath::Sender(path) | RefusedPath::Recipient(path)) = reply.path() {
             metrics::refused(refusal.label());
             if self.context.refusal_log.admits(self.peer.ip()) {
-                tracing::info!(peer = %self.peer, path, outcome = refusal.label(), "path refused");
+                let outcome = refusal.label();
+                match accepting_flag(path).filter(|_| refusal == Refusal::RelayNotPermitted) {
+                    Some(remedy) => tracing::info!(peer = %self.peer, path, outcome, remedy, "path refused"),
+                    None => tracing::info!(peer = %self.peer, path, outcome, "path refused"),
+                }
             }
         }
     }
@@ -315,11 +310,35 @@ impl EventHandler {
         );
     }
 
+    /// The session ended before MAIL. Logs and counts it, and stores it among the refusals, unless one of them is the
+    /// reason: one row for each client and kind.
+    pub(super) fn failed(&self, failure: SessionFailure, detail: Option<String>) {
+        metrics::session_failed(failure.label());
+        let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
+        match failure {
+            // Health checks often connect like this.
+            SessionFailure::NoCommand => {
+                tracing::debug!(peer = %self.peer, outcome = failure.label(), "session without mail");
+            }
+            _ if self.context.refusal_log.admits(self.peer.ip()) => {
+                tracing::info!(peer = %self.peer, outcome = failure.label(), "session without mail{detail}");
+            }
+            _ => {}
+        }
+        if failure != SessionFailure::Rejected {
+            let peer = self.peer.ip().to_canonical().to_string();
+            let what = format!("{}{detail}", failure.description());
+            self.record(&peer, "", vec![""], &RefusalReason::Session(failure), &what);
+        }
+    }
+
     /// Stores the faults of a message among the refusals if the message is not stored and no reply shows that.
     fn store_faults(&self, receipt: &Receipt) {
         receipt.reply.iter().for_each(|action| self.store_disconnection(action));
         let is_bounced = |recipient: &&str| {
-            EmailAddress::parse(recipient).is_ok_and(|address| receipt.bounced.contains(&InboxId::of(&address)))
+            let mail_domain = self.context.service.mail_domain();
+            EmailAddress::parse(recipient)
+                .is_ok_and(|address| receipt.bounced.contains(&Recipient::of(&address, mail_domain)))
         };
         if !receipt.bounced.is_empty() {
             let bounced = self.recipients.split(' ').filter(is_bounced).collect();

@@ -13,7 +13,6 @@ mod alarm;
 mod arrival;
 mod connection;
 mod context;
-mod disk;
 mod event_handler;
 mod listener;
 mod memory;
@@ -126,11 +125,11 @@ fn bind(address: SocketAddr, implicit_tls: bool) -> Result<Listener, ReceiverErr
 
 async fn load_certificate(settings: &Settings, service: &Service) -> Result<Certificate, ReceiverError> {
     let (given, data_dir) = (settings.tls.files(), settings.data.data_dir.clone());
-    let (mail_domain, clock) = (settings.mail_domain.clone(), service.clock().clone());
+    let (names, clock) = (tls::names(settings), service.clock().clone());
     let loaded = tokio::task::spawn_blocking(move || {
         let files = match given {
             Some(files) => files,
-            None => tls::self_signed(&data_dir, &mail_domain)?,
+            None => tls::self_signed(&data_dir, &names)?,
         };
         Certificate::load(files, clock)
     });

@@ -1,12 +1,15 @@
 //! The certificate for STARTTLS and implicit TLS. If the settings contain none, the first start creates one. If its
 //! files change, they are read again.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use axum::http::Uri;
+use restante_smtp::SessionFailure;
 use tokio::sync::Mutex;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
@@ -16,12 +19,14 @@ use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{self, AlertDescription, ProtocolVersion, ServerConfig};
 
 use crate::clock::{Clock, Instant};
-use crate::config::TlsFiles;
-use crate::model::Domain;
+use crate::config::{Settings, TlsFiles};
 use crate::os;
 
 /// How often a handshake checks whether the files have changed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The line before a generated certificate, with its names.
+const NAMES: &str = "Names: ";
 
 /// Why there is no usable certificate.
 #[derive(Debug, thiserror::Error)]
@@ -157,19 +162,67 @@ fn read_config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     Ok(config)
 }
 
-/// Returns the files of the self-signed certificate for `mail_domain` in `data_dir`, and creates them if they are
-/// missing. Blocks on the disk. The certificate is also valid for this machine, so that a client that trusts the file
-/// can connect locally.
-pub(super) fn self_signed(data_dir: &Path, mail_domain: &Domain) -> Result<TlsFiles, TlsError> {
+/// The names for which a generated certificate is valid. The first ones are required; the last one is the name of the
+/// host, which is another one whenever a container is replaced.
+pub(super) fn names(settings: &Settings) -> Vec<String> {
+    let base_url: Option<Uri> = settings.base_url.as_ref().and_then(|url| url.parse().ok());
+    let hosts = [
+        base_url.as_ref().and_then(Uri::host),
+        settings.listeners.smtp_public_address.as_ref().map(|address| address.host.as_str()),
+    ];
+    let own = [settings.mail_domain.as_str(), "restante", "localhost", "127.0.0.1", "::1"];
+    let mut names: Vec<String> = own.into_iter().map(str::to_owned).collect();
+    names.extend(hosts.into_iter().flatten().map(|host| host.trim_matches(['[', ']']).to_ascii_lowercase()));
+    names.extend(settings.tls.tls_names.iter().cloned());
+    names.extend(os::host_name().map(|name| name.to_ascii_lowercase()).filter(|name| name.is_ascii()));
+    let mut seen = HashSet::new();
+    names.retain(|name| !name.is_empty() && seen.insert(name.clone()));
+    names
+}
+
+/// Returns the files of the self-signed certificate for `names` in `data_dir`. Creates them if they are missing, or if
+/// the certificate lacks a name that is required. Blocks on the disk.
+pub(super) fn self_signed(data_dir: &Path, names: &[String]) -> Result<TlsFiles, TlsError> {
     let files = TlsFiles { certificate: data_dir.join("tls-cert.pem"), key: data_dir.join("tls-key.pem") };
-    if files.certificate.exists() && files.key.exists() {
+    let header = fs::read_to_string(&files.certificate).unwrap_or_default();
+    let known: HashSet<&str> =
+        header.lines().next().and_then(|line| line.strip_prefix(NAMES)).unwrap_or_default().split(' ').collect();
+    let host_name = os::host_name().unwrap_or_default().to_ascii_lowercase();
+    if files.key.exists() && names.iter().all(|name| known.contains(name.as_str()) || *name == host_name) {
         return Ok(files);
     }
-    let names = [mail_domain.as_str(), "localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let made = rcgen::generate_simple_self_signed(names)?;
     write_whole(&files.key, &made.signing_key.serialize_pem())?;
-    write_whole(&files.certificate, &made.cert.pem())?;
+    // Text before the PEM has no meaning for its readers.
+    write_whole(&files.certificate, &format!("{NAMES}{}\n{}", names.join(" "), made.cert.pem()))?;
     Ok(files)
+}
+
+/// Why a client and the server did not complete a handshake.
+pub(super) fn failure(error: &io::Error) -> SessionFailure {
+    use AlertDescription as Alert;
+    if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) {
+        return SessionFailure::LeftInHandshake;
+    }
+    match error.get_ref().and_then(|error| error.downcast_ref()) {
+        Some(rustls::Error::AlertReceived(Alert::UnknownCA)) => SessionFailure::UnknownAuthority,
+        Some(rustls::Error::AlertReceived(
+            Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnrecognisedName
+            | Alert::AccessDenied,
+        )) => SessionFailure::CertificateRejected,
+        Some(
+            rustls::Error::AlertReceived(
+                Alert::ProtocolVersion | Alert::HandshakeFailure | Alert::InsufficientSecurity,
+            )
+            | rustls::Error::PeerIncompatible(_),
+        ) => SessionFailure::NoCommonTls,
+        _ => SessionFailure::HandshakeFailed,
+    }
 }
 
 /// Writes a new file and renames it, so that a crash never leaves an incomplete file. Only its owner may read it.
@@ -189,7 +242,7 @@ fn write_whole(path: &Path, text: &str) -> Result<(), TlsError> {
 }
 
 /// Why a handshake failed, in a word for the metrics.
-pub(super) fn failure(error: &io::Error) -> &'static str {
+pub(super) fn reason(error: &io::Error) -> &'static str {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match (cause, error.kind()) {
         (Some(rustls::Error::AlertReceived(alert)), _) => alert_name(*alert),
@@ -232,8 +285,8 @@ mod tests {
     use super::*;
     use crate::model::Timestamp;
 
-    fn domain() -> Domain {
-        Domain::parse("restante.example.com").unwrap()
+    fn domain() -> Vec<String> {
+        vec!["restante.example.com".to_owned(), "restante".to_owned()]
     }
 
     #[test]
@@ -245,6 +298,32 @@ mod tests {
         assert_eq!(self_signed(dir.path(), &domain()).unwrap(), files);
         assert_eq!((fs::read(&files.certificate).unwrap(), fs::read(&files.key).unwrap()), made);
         assert!(Certificate::load(files, Clock::system()).is_ok());
+    }
+
+    #[test]
+    fn a_certificate_without_a_required_name_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = |names: &[String]| fs::read(self_signed(dir.path(), names).unwrap().certificate).unwrap();
+        let first = made(&domain());
+        // A container has another name after each replacement.
+        let host = os::host_name().unwrap().to_ascii_lowercase();
+        assert_eq!(made(&[domain(), vec![host]].concat()), first);
+        assert_eq!(made(&domain()[1..]), first);
+        assert_ne!(made(&[domain(), vec!["mail.internal".to_owned()]].concat()), first);
+    }
+
+    #[test]
+    fn the_names_come_from_the_settings() {
+        let base_url = Some("https://Mail.example:8443/x".to_owned());
+        let mut settings = Settings { base_url, ..Settings::default() };
+        settings.tls.tls_names = vec!["mail.internal".to_owned(), "localhost".to_owned()];
+        let names = names(&settings);
+        assert_eq!(
+            names[..7].join(" "),
+            "restante.example.com restante localhost 127.0.0.1 ::1 mail.example mail.internal"
+        );
+        let directory = tempfile::tempdir().unwrap();
+        Certificate::load(self_signed(directory.path(), &names).unwrap(), Clock::system()).unwrap();
     }
 
     #[test]

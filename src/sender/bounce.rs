@@ -115,6 +115,7 @@ mod tests {
             leased_until: None,
             last_reply: String::new(),
             is_report: false,
+            shared: None,
         };
         let peer = Peer { name: "mx".to_owned(), address: ([192, 0, 2, 1], 25).into() };
         let failure = Failure { text: "mx: refused".to_owned(), ..Failure::transient(4, 1, "refused").at(&peer) };

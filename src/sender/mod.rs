@@ -52,7 +52,7 @@ impl Sender {
     /// # Errors
     /// [`SenderError`] for the first file that cannot be used.
     pub fn new(settings: &Sending, service: Service) -> Result<Self, SenderError> {
-        let transport = transport::Transport::new(settings, service.mail_domain(), service.clock().clone())?;
+        let transport = transport::Transport::new(settings, &service)?;
         Ok(Self(worker::Worker::new(service, Arc::new(transport))))
     }
 

@@ -10,7 +10,7 @@ use super::mail::Message;
 use super::retry;
 use super::transport::Taken;
 use crate::metrics;
-use crate::model::{EmailAddress, Outgoing, OutgoingStatus, Timestamp, WorkerId};
+use crate::model::{EmailAddress, Outgoing, OutgoingStatus, Timestamp, WorkerId, address_of};
 use crate::service::{DeliverError, Service};
 use crate::store::{Claimed, Settlement, StoreError};
 
@@ -76,7 +76,7 @@ impl Settler {
         }
     }
 
-    /// Delivers a report to a local inbox and settles it as sent, or as failed if the inbox does not accept it.
+    /// Delivers an item to a local inbox and settles it as sent, or as failed if the inbox does not accept it.
     pub(super) async fn deliver_here(&self, claimed: &Claimed, recipient: &EmailAddress) {
         let item = &claimed.item;
         loop {
@@ -87,7 +87,7 @@ impl Settler {
                     return self.settle(claimed, Err(Failure::permanent(1, 1, refusal.to_string()))).await;
                 }
                 Err(error) => {
-                    tracing::warn!(outgoing = %item.id, %error, "cannot deliver a report; trying again");
+                    tracing::warn!(outgoing = %item.id, %error, "cannot deliver to a local inbox; trying again");
                     self.service.clock().sleep(WRITE_AGAIN).await;
                 }
             }
@@ -103,13 +103,14 @@ impl Settler {
             Err(StoreError::Removed) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        self.service.deliver_report(recipient.clone(), raw, sent).await
+        self.service.deliver_queued(item.project, self.reverse_path(item), recipient.clone(), raw, sent).await
     }
 
-    /// The address of a report for a local inbox, which needs no other server.
+    /// The address of an item for a local inbox, which needs no other server: a report, or a message that was queued
+    /// before its domain was accepted.
     pub(super) fn local_recipient(&self, item: &Outgoing) -> Option<EmailAddress> {
-        let recipient = EmailAddress::parse(&item.recipient).ok().filter(|_| item.is_report)?;
-        (recipient.domain() == self.service.mail_domain()).then_some(recipient)
+        let recipient = EmailAddress::parse(&item.recipient).ok()?;
+        self.service.is_local(recipient.domain()).then_some(recipient)
     }
 
     fn settlement(
@@ -164,7 +165,7 @@ impl Settler {
     }
 
     fn sender(&self, item: &Outgoing) -> String {
-        item.inbox.at(self.service.mail_domain())
+        address_of(&item.inbox, item.shared.as_ref(), self.service.mail_domain())
     }
 
     fn now(&self) -> Timestamp {

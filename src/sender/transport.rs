@@ -11,9 +11,9 @@ use super::peer::Peer;
 use super::reply::Reply;
 use super::route::{ADDRESSES, Router};
 use super::tls;
-use crate::clock::Clock;
 use crate::config::{Outbound, Relay, RelayHost, Sending};
 use crate::model::Domain;
+use crate::service::Service;
 
 /// Sends messages according to the settings.
 pub(super) struct Transport {
@@ -32,9 +32,10 @@ impl Transport {
     ///
     /// # Errors
     /// [`SenderError`] for the first of them that cannot be used.
-    pub(super) fn new(settings: &Sending, mail_domain: &Domain, clock: Clock) -> Result<Self, SenderError> {
+    pub(super) fn new(settings: &Sending, service: &Service) -> Result<Self, SenderError> {
+        let (mail_domain, clock) = (service.mail_domain(), service.clock().clone());
         let hello = settings.smtp_hello.as_ref().unwrap_or(mail_domain).to_string();
-        let mode = match (settings.outbound, &settings.relay) {
+        let mode = match (settings.mode(service.accepted()), &settings.relay) {
             (Outbound::Off, _) => Mode::Off,
             (Outbound::Direct, None) => {
                 let router = Router::new(settings.clone()).map_err(|error| SenderError::Resolver(error.to_string()))?;

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use restante_delivery::{Verdict, decide};
+use restante_delivery::{NewIds, Verdict, decide};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::model::generate_inbox_id;
 use crate::store::{Delivery, Locking, Policy, Store, StoreError, apply, load};
 
 /// How a batch is tried again. What is not listed here is not tried again.
@@ -76,8 +77,9 @@ async fn write_once(
     let (batch, policy) = (Arc::clone(batch), policy.clone());
     let work = async move |mut transaction| {
         let loaded = load(&mut transaction, &batch, &policy, locking).await?;
+        let new_ids = NewIds { uuid: &mut Uuid::now_v7, inbox: &mut generate_inbox_id };
         let requests = batch.iter().map(|delivery| &delivery.request);
-        let decision = decide(&loaded.facts, requests, &mut Uuid::now_v7);
+        let decision = decide(&loaded.facts, requests, new_ids);
         apply(&mut transaction, &batch, loaded, &decision, &policy).await?;
         transaction.commit().await?;
         Ok(decision.verdicts)

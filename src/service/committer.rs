@@ -112,9 +112,9 @@ impl BatchWriter {
     fn select(&self, jobs: Vec<Job>) -> Vec<Job> {
         let wanted = jobs.into_iter().filter(|job| !job.reply.is_abandoned());
         let selected = wanted.filter_map(|job| {
-            let Some(inbox) = self.lanes.busy_inbox(&job.delivery) else { return Some(job) };
+            let Some(recipient) = self.lanes.busy_recipient(&job.delivery) else { return Some(job) };
             let policy = Policy { now: self.clock.now(), ..self.policy.clone() };
-            self.lanes.write(inbox, job.delivery, policy, job.reply);
+            self.lanes.write(recipient, job.delivery, policy, job.reply);
             None
         });
         selected.collect()
@@ -145,8 +145,8 @@ impl BatchWriter {
             Err(error) => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed; trying its deliveries one by one");
                 for (delivery, reply) in deliveries.iter().zip(replies) {
-                    let Some(inbox) = delivery.request.recipients.first() else { continue };
-                    self.lanes.write(inbox.clone(), delivery.clone(), policy.clone(), reply);
+                    let Some(recipient) = delivery.request.recipients.first() else { continue };
+                    self.lanes.write(recipient.clone(), delivery.clone(), policy.clone(), reply);
                 }
                 true
             }
@@ -157,7 +157,7 @@ impl BatchWriter {
     fn answer(&self, deliveries: &[Delivery], policy: &Policy, replies: Vec<Responder>, verdicts: Vec<Verdict>) {
         for ((delivery, reply), verdict) in deliveries.iter().zip(replies).zip(verdicts) {
             match verdict {
-                Verdict::Conflict(inbox) => self.lanes.write(inbox, delivery.clone(), policy.clone(), reply),
+                Verdict::Conflict(recipient) => self.lanes.write(recipient, delivery.clone(), policy.clone(), reply),
                 verdict => reply.send(Ok(verdict)),
             }
         }
@@ -200,7 +200,7 @@ mod tests {
     fn delivery(inbox: &str) -> Delivery {
         let source = Source::Client { project: None, reverse_path: String::new() };
         let content = Content::encode(ParsedMessage::default(), String::new(), crate::store::Origin::default(), b"x");
-        let request = Request { recipients: vec![InboxId::parse(inbox).unwrap()], source };
+        let request = Request { recipients: vec![InboxId::parse(inbox).unwrap().into()], source };
         Delivery { request, content, outgoing: None }
     }
 

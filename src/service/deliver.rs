@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::responder::Held;
 use super::{DeliverError, Service};
-use crate::model::{EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception};
+use crate::model::{EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, Recipient, Via};
 use crate::store::{Content, Delivery, Origin, OutgoingChange, RecipientFault, StoreError, on_blocking_thread};
 
 /// Larger messages are parsed on a blocking thread, so that they do not delay other connections.
@@ -16,7 +16,7 @@ const PARSED_IN_PLACE: usize = 256 * 1024;
 pub struct Incoming {
     /// Where failures are reported, as the client gave it: not every path is an [`EmailAddress`]. Empty for `<>`.
     pub reverse_path: String,
-    /// At least one, all on the mail domain. If two recipients have the same inbox, it gets one message.
+    /// At least one, all on the mail domain or an accepted one. If two have the same inbox, it gets one message.
     pub recipients: Vec<EmailAddress>,
     /// The project whose key the client authenticated with.
     pub project: Option<ProjectId>,
@@ -50,7 +50,7 @@ pub struct Receipt {
     /// The fault that changes the reply.
     pub reply: Option<FaultAction>,
     /// The recipients whose copies bounced because of a fault.
-    pub bounced: Vec<InboxId>,
+    pub bounced: Vec<Recipient>,
     /// The names of all faults that were used.
     pub faults: Vec<&'static str>,
 }
@@ -66,23 +66,38 @@ impl Service {
         recipient: &EmailAddress,
         project: Option<ProjectId>,
     ) -> Result<Option<FaultAction>, DeliverError> {
-        let id = InboxId::of(recipient);
+        let recipient = Recipient::of(recipient, self.mail_domain());
         let exceptions = &self.0.exceptions;
-        // An address with a tag may belong to another project.
-        if exceptions.may_concern(&id) || (project.is_some() && id.without_tag().is_some()) {
-            let checked = self.0.store.check_recipient(&id, project, &self.policy()).await?;
-            if checked.is_ok() {
-                exceptions.inbox_has_room(&id);
+        let (id, may_be_refused) = match &recipient {
+            // An address with a tag may belong to another project.
+            Recipient::Inbox(id) => {
+                (Some(id.clone()), exceptions.may_concern(id) || (project.is_some() && id.without_tag().is_some()))
             }
-            checked.map_err(DeliverError::Refused)?;
-        }
+            // Whose inbox it is depends on all projects.
+            Recipient::Shared(_) => (None, true),
+        };
+        let id = if may_be_refused { self.check_recipient(&recipient, project).await?.or(id) } else { id };
+        let Some(id) = id else { return Ok(None) };
         let Some(known) = exceptions.faults_of(&id) else { return Ok(None) };
-        match self.0.store.use_recipient_fault(&id, self.0.clock.now()).await? {
+        let is_shared = matches!(recipient, Recipient::Shared(_));
+        match self.0.store.use_recipient_fault(&id, is_shared, self.0.clock.now()).await? {
             RecipientFault::Now(action) => return Ok(Some(action)),
             RecipientFault::Later => {}
             RecipientFault::None(inbox) => exceptions.forget_faults(&inbox, known),
         }
         Ok(None)
+    }
+
+    /// The inbox that would get mail to `recipient`, if it is known.
+    async fn check_recipient(
+        &self,
+        recipient: &Recipient,
+        project: Option<ProjectId>,
+    ) -> Result<Option<InboxId>, DeliverError> {
+        let inbox = self.0.store.check_recipient(recipient, project, &self.policy()).await?;
+        let inbox = inbox.map_err(DeliverError::Refused)?;
+        inbox.iter().for_each(|id| self.0.exceptions.inbox_has_room(id));
+        Ok(inbox)
     }
 
     /// Stores a message in the inboxes of all its recipients, and creates inboxes that do not exist. When this returns,
@@ -91,7 +106,19 @@ impl Service {
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
     pub async fn deliver(&self, incoming: Incoming) -> Result<Vec<MessageId>, DeliverError> {
-        Ok(self.store(prepare(incoming).await?).await?.messages)
+        Ok(self.store(self.prepare(incoming).await?).await?.messages)
+    }
+
+    /// Parses and compresses a message.
+    ///
+    /// # Errors
+    /// [`DeliverError::Store`]; the cause is never the message.
+    pub async fn prepare(&self, incoming: Incoming) -> Result<Prepared, DeliverError> {
+        let recipients = incoming.recipients.iter().map(|address| Recipient::of(address, self.mail_domain())).collect();
+        let (project, reverse_path) = (incoming.project, incoming.reverse_path.clone());
+        let content = encode_on_some_thread(incoming).await?;
+        let request = Request { recipients, source: Source::Client { project, reverse_path } };
+        Ok(Prepared { delivery: Delivery { request, content, outgoing: None }, held: None })
     }
 
     /// Stores a prepared message, as [`Service::deliver`] does. A fault of an inbox may keep it from being stored.
@@ -99,24 +126,31 @@ impl Service {
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
     pub async fn store(&self, Prepared { delivery, held }: Prepared) -> Result<Receipt, DeliverError> {
+        let is_smtp = delivery.content.origin().reception.as_ref().is_none_or(|reception| reception.via == Via::Smtp);
         let receipt = match self.commit(delivery, held).await? {
             Verdict::Refused(refusal) => return Err(self.refused(refusal)),
             // Only reports of the mail worker have a lease, and a delivery in a lane waits for its inbox.
             Verdict::LeaseLost | Verdict::Conflict(_) => return Err(DeliverError::Unavailable),
             verdict => Receipt::of(&verdict),
         };
-        if !receipt.messages.is_empty() {
+        if is_smtp && !receipt.messages.is_empty() {
             self.0.activity.message_stored();
         }
         Ok(receipt)
     }
 
-    /// Delivers a message that this service composed, and changes its outgoing item in the same transaction. Creates no
-    /// inbox. Returns `false` if the mail worker has lost its lease on the item; then nothing was written.
-    pub(super) async fn deliver_own(&self, incoming: Incoming, change: OutgoingChange) -> Result<bool, DeliverError> {
+    /// Delivers a message that this service composed for an inbox of `project`, and changes its outgoing item in the
+    /// same transaction. Creates no inbox. Returns `false` if the mail worker has lost its lease on the item; then
+    /// nothing was written.
+    pub(super) async fn deliver_own(
+        &self,
+        incoming: Incoming,
+        project: ProjectId,
+        change: OutgoingChange,
+    ) -> Result<bool, DeliverError> {
         let lease = if let OutgoingChange::Settle(settlement) = &change { Some(settlement.id.0) } else { None };
-        let Prepared { mut delivery, .. } = prepare(incoming).await?;
-        delivery.request.source = Source::Service { lease };
+        let Prepared { mut delivery, .. } = self.prepare(incoming).await?;
+        delivery.request.source = Source::Service { project, lease };
         delivery.outgoing = Some(change);
         match self.commit(delivery, None).await? {
             Verdict::Accepted { .. } => Ok(true),
@@ -165,18 +199,6 @@ impl Receipt {
         receipt.faults.extend(receipt.reply.as_ref().map(FaultAction::as_str));
         receipt
     }
-}
-
-/// Parses and compresses a message.
-///
-/// # Errors
-/// [`DeliverError::Store`]; the cause is never the message.
-pub async fn prepare(incoming: Incoming) -> Result<Prepared, DeliverError> {
-    let recipients = incoming.recipients.iter().map(InboxId::of).collect();
-    let (project, reverse_path) = (incoming.project, incoming.reverse_path.clone());
-    let content = encode_on_some_thread(incoming).await?;
-    let request = Request { recipients, source: Source::Client { project, reverse_path } };
-    Ok(Prepared { delivery: Delivery { request, content, outgoing: None }, held: None })
 }
 
 async fn encode_on_some_thread(incoming: Incoming) -> Result<Content, StoreError> {

@@ -2,7 +2,9 @@
 
 use super::summary::Facts;
 use super::{Caller, MessageFilter, Service, ServiceError};
-use crate::model::{Inbox, InboxEnd, InboxId, Latest, RefusedMail, Similar, SmtpUse, Summary};
+use crate::model::{
+    Inbox, InboxEnd, InboxId, Latest, RefusedMail, SendApisUse, SharedAddress, Similar, SmtpUse, Summary,
+};
 use crate::store::Selection;
 
 /// Messages and refusals that are shown.
@@ -31,6 +33,8 @@ pub struct Explanation {
     pub similar: Vec<Similar>,
     /// The use of SMTP.
     pub smtp: SmtpUse,
+    /// The use of the APIs for sending.
+    pub send_apis: SendApisUse,
 }
 
 impl Service {
@@ -59,7 +63,7 @@ impl Service {
         let latest = store.latest_messages(&inbox, &selection, SHOWN, now).await?;
         let messages = if ended.is_none() { store.message_count(&inbox).await? } else { 0 };
         let refused = store.refusals_of(caller.project, &id, self.0.default_project, since, SHOWN).await?;
-        let similar = most_similar(&id, store.inboxes_with_mail(caller.project, since, now).await?);
+        let similar = most_similar(&inbox, store.inboxes_with_mail(caller.project, since, now).await?);
         let watched = self.0.activity.at_all_nodes(store).await?;
         let last_refusal = store.last_refusal(caller.project, since).await?;
         let facts = Facts {
@@ -77,16 +81,20 @@ impl Service {
         };
         let summary = facts.summary();
         let similar = similar.into_iter().map(|(_, similar)| similar).collect();
-        Ok(Explanation { summary, inbox, ended, messages, latest, refused, similar, smtp: watched.used })
+        let (smtp, send_apis) = (watched.used, watched.send_apis);
+        Ok(Explanation { summary, inbox, ended, messages, latest, refused, similar, smtp, send_apis })
     }
 }
 
 /// The inboxes whose address was possibly meant, each with its distance: at most two edits, or any distance if incoming
 /// mail created the inbox.
-fn most_similar(id: &InboxId, others: Vec<Similar>) -> Vec<(usize, Similar)> {
-    let others = others.into_iter().filter(|other| other.id != *id);
+fn most_similar(inbox: &Inbox, others: Vec<Similar>) -> Vec<(usize, Similar)> {
+    let address =
+        |id: &InboxId, shared: Option<&SharedAddress>| shared.map_or_else(|| id.to_string(), SharedAddress::to_string);
+    let own = address(&inbox.id, inbox.shared.as_ref());
+    let others = others.into_iter().filter(|other| other.id != inbox.id);
     let mut similar: Vec<(usize, Similar)> = others
-        .map(|other| (edits(id.as_str(), other.id.as_str()).min(EDITS + 1), other))
+        .map(|other| (edits(&own, &address(&other.id, other.shared.as_ref())).min(EDITS + 1), other))
         .filter(|(distance, other)| *distance <= EDITS || other.opened_by_mail)
         .collect();
     // A stable sort: of inboxes with the same distance, those with the newest mail stay first.

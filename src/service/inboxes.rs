@@ -1,25 +1,10 @@
-//! Creates, finds, lists and deletes inboxes.
+//! Creates, finds, lists and deletes inboxes. `addresses.rs` has those with chosen addresses.
 
 use super::{Caller, Service, ServiceError};
 use crate::model::{
-    EmailAddress, Inbox, InboxEnd, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ProjectId,
-    generate_inbox_id,
+    Inbox, InboxEnd, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ProjectId, generate_inbox_id,
 };
 use crate::store::StoreError;
-
-/// Why a permanent inbox was not created.
-#[derive(Debug, thiserror::Error)]
-pub enum ClaimError {
-    /// The name cannot be the local part of an address.
-    #[error("a name may contain letters, digits, dots, hyphens and underscores, 64 characters at most")]
-    InvalidName,
-    /// The address is in use, or reserved for another project.
-    #[error("this address is taken")]
-    Taken,
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 impl Service {
     /// Creates a temporary inbox with an address that was never used before.
@@ -39,6 +24,7 @@ impl Service {
             let created_at = self.0.clock.now();
             let inbox = Inbox {
                 id: generate_inbox_id(),
+                shared: None,
                 project: caller.project,
                 kind: InboxKind::Temporary,
                 created_at,
@@ -79,23 +65,6 @@ impl Service {
         self.own_inbox(caller, &id).await
     }
 
-    /// Returns the caller's live inbox with this address (case-insensitive).
-    ///
-    /// # Errors
-    /// [`ServiceError::InboxNotFound`], even for an invalid address or another domain.
-    pub async fn inbox_by_address(&self, caller: &Caller, address: &str) -> Result<Inbox, ServiceError> {
-        self.own_inbox(caller, &self.id_of_address(address)?).await
-    }
-
-    /// The inbox id in an address, case-insensitively.
-    ///
-    /// # Errors
-    /// [`ServiceError::InboxNotFound`] for an invalid address or another domain.
-    pub fn id_of_address(&self, address: &str) -> Result<InboxId, ServiceError> {
-        let address = EmailAddress::parse(address.trim()).ok().filter(|address| address.domain() == self.mail_domain());
-        address.map(|address| InboxId::of(&address)).ok_or(ServiceError::InboxNotFound)
-    }
-
     /// At most `limit` live inboxes of a project, those with the latest activity first.
     ///
     /// # Errors
@@ -127,21 +96,6 @@ impl Service {
         Ok(found.and_then(|(_, end)| end))
     }
 
-    /// Creates a permanent inbox with a chosen name.
-    ///
-    /// # Errors
-    /// [`ClaimError`].
-    pub async fn create_permanent_inbox(&self, project: ProjectId, name: &str) -> Result<Inbox, ClaimError> {
-        let plain = |character: char| character.is_ascii_alphanumeric() || ".-_+".contains(character);
-        if !name.chars().all(plain) {
-            return Err(ClaimError::InvalidName);
-        }
-        let id = InboxId::parse(name).map_err(|_| ClaimError::InvalidName)?;
-        let created_at = self.0.clock.now();
-        let inbox = Inbox { id, project, kind: InboxKind::Permanent, created_at, expires_at: None };
-        if self.0.store.claim_inbox(&inbox).await? { Ok(inbox) } else { Err(ClaimError::Taken) }
-    }
-
     /// Deletes a temporary inbox of the caller. When this returns, its messages are deleted and its waits have been
     /// woken.
     ///
@@ -157,7 +111,7 @@ impl Service {
         if ended { Ok(()) } else { Err(ServiceError::InboxNotFound) }
     }
 
-    async fn own_inbox(&self, caller: &Caller, id: &InboxId) -> Result<Inbox, ServiceError> {
+    pub(super) async fn own_inbox(&self, caller: &Caller, id: &InboxId) -> Result<Inbox, ServiceError> {
         let found = self.0.store.inbox(caller.project, id, self.0.clock.now()).await?;
         found.ok_or(ServiceError::InboxNotFound)
     }

@@ -2,7 +2,7 @@
 //! failed as a whole.
 //!
 //! Each inbox has its own lane, in which one delivery at a time is written. So an inbox that is locked for long delays
-//! only its own mail.
+//! only its own mail. The inboxes with one shared address have one lane.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use super::DeliverError;
 use super::attempt::{Retry, write};
 use super::responder::{Answer, Responder};
-use crate::model::InboxId;
+use crate::model::Recipient;
 use crate::store::{Delivery, Policy, Store};
 
 /// Maximum number of deliveries that wait in the database at the same time. Each uses a connection.
@@ -26,12 +26,12 @@ pub(super) struct Lanes {
     store: Store,
     tasks: TaskTracker,
     places: Arc<Semaphore>,
-    lanes: ByInbox,
+    lanes: ByRecipient,
 }
 
-type ByInbox = Arc<Mutex<HashMap<InboxId, Lane>>>;
+type ByRecipient = Arc<Mutex<HashMap<Recipient, Lane>>>;
 
-/// The deliveries for one inbox.
+/// The deliveries for one recipient.
 #[derive(Debug)]
 struct Lane {
     length: usize,
@@ -41,8 +41,8 @@ struct Lane {
 
 /// A delivery in a lane. Dropping this removes the delivery from the lane.
 struct Queued {
-    lanes: ByInbox,
-    inbox: InboxId,
+    lanes: ByRecipient,
+    recipient: Recipient,
     turn: Arc<Semaphore>,
 }
 
@@ -51,21 +51,21 @@ impl Lanes {
         Self { store, tasks, places: Arc::new(Semaphore::new(MAX_WRITING)), lanes: Arc::default() }
     }
 
-    /// Returns an inbox of this delivery that has a lane.
-    pub(super) fn busy_inbox(&self, delivery: &Delivery) -> Option<InboxId> {
+    /// Returns a recipient of this delivery that has a lane.
+    pub(super) fn busy_recipient(&self, delivery: &Delivery) -> Option<Recipient> {
         let lanes = lock(&self.lanes);
         if lanes.is_empty() {
             return None;
         }
-        let mut inboxes = delivery.request.recipients.iter().flat_map(InboxId::meant);
-        inboxes.find(|id| lanes.contains_key(id))
+        let mut recipients = delivery.request.recipients.iter().flat_map(Recipient::meant);
+        recipients.find(|recipient| lanes.contains_key(recipient))
     }
 
     /// Writes a delivery in its own transaction, after those that wait for the same inbox. If its caller stops waiting
     /// before the commit, the transaction is rolled back.
-    pub(super) fn write(&self, inbox: InboxId, delivery: Delivery, policy: Policy, mut reply: Responder) {
+    pub(super) fn write(&self, recipient: Recipient, delivery: Delivery, policy: Policy, mut reply: Responder) {
         let (store, places) = (self.store.clone(), Arc::clone(&self.places));
-        let queued = Queued::new(&self.lanes, inbox);
+        let queued = Queued::new(&self.lanes, recipient);
         self.tasks.spawn(async move {
             let written_alone = async {
                 let _turn = queued.turn.acquire().await;
@@ -87,28 +87,28 @@ impl Lanes {
 }
 
 impl Queued {
-    fn new(lanes: &ByInbox, inbox: InboxId) -> Self {
+    fn new(lanes: &ByRecipient, recipient: Recipient) -> Self {
         let mut locked = lock(lanes);
         let new = || Lane { length: 0, turn: Arc::new(Semaphore::new(1)) };
-        let lane = locked.entry(inbox.clone()).or_insert_with(new);
+        let lane = locked.entry(recipient.clone()).or_insert_with(new);
         lane.length += 1;
-        Self { lanes: Arc::clone(lanes), inbox, turn: Arc::clone(&lane.turn) }
+        Self { lanes: Arc::clone(lanes), recipient, turn: Arc::clone(&lane.turn) }
     }
 }
 
 impl Drop for Queued {
     fn drop(&mut self) {
         let mut lanes = lock(&self.lanes);
-        if let Some(lane) = lanes.get_mut(&self.inbox) {
+        if let Some(lane) = lanes.get_mut(&self.recipient) {
             lane.length -= 1;
             if lane.length == 0 {
-                lanes.remove(&self.inbox);
+                lanes.remove(&self.recipient);
             }
         }
     }
 }
 
-fn lock(lanes: &ByInbox) -> MutexGuard<'_, HashMap<InboxId, Lane>> {
+fn lock(lanes: &ByRecipient) -> MutexGuard<'_, HashMap<Recipient, Lane>> {
     // The mutex is not poisoned: no code panics while it is locked.
     lanes.lock().unwrap_or_else(PoisonError::into_inner)
 }

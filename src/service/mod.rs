@@ -5,6 +5,7 @@
 //! that started it until [`Service::stop`].
 
 mod activity;
+mod addresses;
 mod attempt;
 mod committer;
 mod contents;
@@ -27,6 +28,7 @@ mod queue;
 mod recipients;
 mod refusals;
 mod refused_waits;
+mod remedy;
 mod responder;
 mod retention;
 mod search;
@@ -49,23 +51,24 @@ use crate::clock::Clock;
 use crate::config::Limits;
 use crate::db::{Database, DatabaseError};
 use crate::memory::{Budget, Room};
-use crate::model::{Domain, ProjectId, Timestamp};
+use crate::model::{AcceptedDomains, Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
 
 pub use crate::store::{Found, PartsReader, Pieces, StoredMessage};
 pub use activity::SmtpConnection;
+pub use addresses::{AddressError, ClaimError};
 pub use attempt::{Retry, write};
 pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
-pub use deliver::{Incoming, Prepared, Receipt, prepare};
+pub use deliver::{Incoming, Prepared, Receipt};
 pub use error::{DeliverError, ProjectError, ServiceError};
 pub use explain::Explanation;
 pub use follow::{Follower, News};
-pub use inboxes::ClaimError;
 pub use messages::{ListFilter, MessageFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
 pub use pulse::{MINUTES, Pulse};
 pub use refusals::REFUSALS_OF_INBOX;
+pub use remedy::remedy;
 pub use retention::RetentionError;
 pub use search::FoundMail;
 pub use send::{Draft, SendPlace};
@@ -82,6 +85,8 @@ const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
 pub struct Options {
     /// The domain of every inbox.
     pub mail_domain: Domain,
+    /// Further domains for which mail is accepted.
+    pub accepted: AcceptedDomains,
     /// The limits; the service enforces those on inboxes, messages, requests and keys.
     pub limits: Limits,
 }
@@ -150,7 +155,8 @@ impl Service {
         let committer = committer::Committer::start(store.clone(), clock.clone(), policy, &tasks);
         // The tracker does not include this task: it ends when the last clone of the service is dropped, and a shutdown
         // does not wait for that.
-        let refusals = refusals::Recorder::start(store.clone(), default_project, options.mail_domain.clone());
+        let refusals =
+            refusals::Recorder::start(store.clone(), clock.clone(), default_project, options.mail_domain.clone());
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
         let wait_log = wait_log::WaitLog::new(hub.clone(), clock.clone(), store.is_shared());
         if store.is_shared() {
@@ -188,6 +194,18 @@ impl Service {
     #[must_use]
     pub fn mail_domain(&self) -> &Domain {
         &self.0.options.mail_domain
+    }
+
+    /// Further domains for which mail is accepted.
+    #[must_use]
+    pub fn accepted(&self) -> &AcceptedDomains {
+        &self.0.options.accepted
+    }
+
+    /// Whether mail for this domain is accepted.
+    #[must_use]
+    pub fn is_local(&self, domain: &Domain) -> bool {
+        domain == self.mail_domain() || self.accepted().accept(domain)
     }
 
     /// The source of time.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::{DeliverError, Incoming, Outbox, Service};
-use crate::model::{EmailAddress, Outgoing, OutgoingId, Timestamp, WorkerId};
+use crate::model::{EmailAddress, Outgoing, OutgoingId, ProjectId, Timestamp, WorkerId};
 use crate::store::{Change, Claim, Claimed, Due, OutgoingChange, Settlement, StoreError};
 
 /// How long a lease lasts unless it is renewed.
@@ -104,7 +104,7 @@ impl Service {
         let Some(sender) = self.live_sender(item).await? else {
             return Ok(self.0.store.settle_outgoing(&settlement).await?);
         };
-        match self.deliver_report(sender, bounce, settlement.clone()).await {
+        match self.deliver_queued(item.project, String::new(), sender, bounce, settlement.clone()).await {
             Err(DeliverError::Refused(refusal)) => {
                 tracing::warn!(outgoing = %item.id, %refusal, "the bounce was not delivered");
                 Ok(self.0.store.settle_outgoing(&settlement).await?)
@@ -113,28 +113,27 @@ impl Service {
         }
     }
 
-    /// Delivers a delivery status notification to a live inbox and settles its item, in one transaction. Returns
-    /// `false` if the lease was lost; then nothing was written.
+    /// Delivers a queued message to a live inbox, of `project` if its address is shared, and settles its item, in one
+    /// transaction. Returns `false` if the lease was lost; then nothing was written.
     ///
     /// # Errors
     /// [`DeliverError`]; then nothing was written.
-    pub async fn deliver_report(
+    pub async fn deliver_queued(
         &self,
+        project: ProjectId,
+        reverse_path: String,
         recipient: EmailAddress,
-        report: Vec<u8>,
+        raw: Vec<u8>,
         settlement: Settlement,
     ) -> Result<bool, DeliverError> {
-        let trace =
-            format!("Return-Path: <>\r\nReceived: by {}; {}\r\n", self.mail_domain(), self.0.clock.now().to_rfc5322());
-        let incoming = Incoming {
-            reverse_path: String::new(),
-            recipients: vec![recipient],
-            project: None,
-            trace,
-            reception: None,
-            raw: report,
-        };
-        self.deliver_own(incoming, OutgoingChange::Settle(settlement)).await
+        let trace = format!(
+            "Return-Path: <{reverse_path}>\r\nReceived: by {}; {}\r\n",
+            self.mail_domain(),
+            self.0.clock.now().to_rfc5322()
+        );
+        let incoming =
+            Incoming { reverse_path, recipients: vec![recipient], project: None, trace, reception: None, raw };
+        self.deliver_own(incoming, project, OutgoingChange::Settle(settlement)).await
     }
 
     /// The address of the inbox that sent an item, unless the inbox has ended since.

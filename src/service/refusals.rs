@@ -10,7 +10,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::Service;
-use crate::model::{Domain, EmailAddress, Inbox, InboxId, ProjectId, RefusalFilter, RefusedMail};
+use crate::clock::Clock;
+use crate::model::{Domain, EmailAddress, Inbox, InboxId, ProjectId, RefusalFilter, RefusedMail, SharedAddress};
 use crate::store::{Store, StoreError};
 
 /// The most refusals in the queue.
@@ -46,11 +47,11 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn start(store: Store, default_project: ProjectId, mail_domain: Domain) -> Self {
+    pub(super) fn start(store: Store, clock: Clock, default_project: ProjectId, mail_domain: Domain) -> Self {
         let (queue, reports) = mpsc::channel(QUEUE);
         let (progress, done) = watch::channel(0);
         let (readers, waiting) = watch::channel(0);
-        let owners = Owners { store, default_project, mail_domain };
+        let owners = Owners { store, clock, default_project, mail_domain };
         tokio::spawn(run(owners, reports, progress, waiting));
         Self { queue, queued: AtomicU64::new(0), done, readers }
     }
@@ -75,6 +76,7 @@ impl Recorder {
 /// Finds the project of a refusal.
 struct Owners {
     store: Store,
+    clock: Clock,
     default_project: ProjectId,
     mail_domain: Domain,
 }
@@ -97,7 +99,8 @@ impl Drop for Reader<'_> {
 
 impl Service {
     /// Stores a refusal. It belongs to `project`, whose key the client authenticated with; if `None`, to the owner of
-    /// the recipient's address; if that is not on the mail domain or has no owner, to the default project.
+    /// the recipient's address, or to each project with a live inbox if the address is shared; otherwise to the default
+    /// project.
     pub fn record_refusal(&self, refused: RefusedMail, project: Option<ProjectId>) {
         self.0.refusals.add(Report { refused, project });
     }
@@ -143,17 +146,55 @@ impl Owners {
     async fn write(&self, batch: Vec<Report>) -> Result<(), StoreError> {
         let mut refusals = Vec::with_capacity(batch.len());
         for Report { refused, project } in batch {
-            let (inbox, owner) = self.addressed_inbox(refused.recipient_address()).await?;
-            refusals.push((project.or(owner).unwrap_or(self.default_project), RefusedMail { inbox, ..refused }));
+            for (inbox, owner) in self.concerned(refused.recipient_address(), project).await? {
+                let refused = RefusedMail { inbox, ..refused.clone() };
+                refusals.push((project.or(owner).unwrap_or(self.default_project), refused));
+            }
         }
         self.store.add_refusals(&refusals).await
     }
 
+    /// The inboxes that a refusal concerns, each with the owner of its address; at least one entry. A client with a key
+    /// concerns only its own project.
+    async fn concerned(
+        &self,
+        recipient: &str,
+        project: Option<ProjectId>,
+    ) -> Result<Vec<(Option<InboxId>, Option<ProjectId>)>, StoreError> {
+        let Ok(address) = EmailAddress::parse(recipient) else { return Ok(vec![(None, None)]) };
+        if *address.domain() != self.mail_domain {
+            let sharing = self.sharing(&SharedAddress::of(&address), project).await?;
+            if !sharing.is_empty() {
+                return Ok(sharing.into_iter().map(|(inbox, owner)| (Some(inbox), Some(owner))).collect());
+            }
+        }
+        Ok(vec![self.addressed_inbox(&address).await?])
+    }
+
+    /// The inboxes with a shared address: all live ones, or if there is none, the only one that has ended.
+    async fn sharing(
+        &self,
+        address: &SharedAddress,
+        project: Option<ProjectId>,
+    ) -> Result<Vec<(InboxId, ProjectId)>, StoreError> {
+        for meant in address.meant() {
+            let holders = self.store.holders_of_address(&meant, project, self.clock.now()).await?;
+            let (live, ended): (Vec<_>, Vec<_>) = holders.into_iter().partition(|holder| holder.is_live);
+            let concerned = if live.is_empty() && ended.len() == 1 { ended } else { live };
+            if !concerned.is_empty() {
+                return Ok(concerned.into_iter().map(|holder| (holder.inbox, holder.project)).collect());
+            }
+        }
+        Ok(Vec::new())
+    }
+
     /// The inbox with the local part of a recipient, and the owner of the address. A tag counts only if an inbox has
     /// it.
-    async fn addressed_inbox(&self, recipient: &str) -> Result<(Option<InboxId>, Option<ProjectId>), StoreError> {
-        let Ok(address) = EmailAddress::parse(recipient) else { return Ok((None, None)) };
-        let inbox = InboxId::of(&address);
+    async fn addressed_inbox(
+        &self,
+        address: &EmailAddress,
+    ) -> Result<(Option<InboxId>, Option<ProjectId>), StoreError> {
+        let inbox = InboxId::of(address);
         for id in inbox.meant() {
             if let Some(owner) = self.store.owner_of_address(&id).await? {
                 return Ok((Some(id), Some(owner).filter(|_| *address.domain() == self.mail_domain)));

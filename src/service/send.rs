@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::slots::Slot;
 use super::{Caller, Incoming, QUEUE_LIFETIME, Service, ServiceError};
-use crate::model::{EmailAddress, FieldError, Inbox, InboxId, OutgoingId, Timestamp};
+use crate::model::{EmailAddress, FieldError, Inbox, OutgoingId, ProjectId, Recipient, Timestamp};
 use crate::store::{NewOutgoing, OutgoingChange, StoreError};
 
 /// What is read of a message at most to find the end of its header.
@@ -92,9 +92,9 @@ impl Service {
             Some(id) => Some(self.threading(caller, id).await?),
             None => None,
         };
-        let local = draft.to.domain() == self.mail_domain();
-        if local {
-            self.check_local_recipient(&draft.to).await?;
+        let local = self.recipient(&draft.to);
+        if let Some(recipient) = &local {
+            self.check_local_recipient(recipient, caller.project).await?;
         }
         let recipient = draft.to.clone();
         let (subject, composed) = self.compose(inbox, draft, parent).await?;
@@ -107,8 +107,8 @@ impl Service {
             composed.message_id.clone(),
         );
         let id = item.id;
-        if local {
-            self.deliver_own(self.incoming(composed, recipient), OutgoingChange::Add(item)).await?;
+        if local.is_some() {
+            self.deliver_own(self.incoming(composed, recipient), caller.project, OutgoingChange::Add(item)).await?;
         } else {
             let now = self.0.clock.now();
             self.0.store.add_outgoing(&item.queued(&composed.raw, now.after(QUEUE_LIFETIME)), now).await?;
@@ -134,10 +134,17 @@ impl Service {
         Ok(threading)
     }
 
-    /// Checks that the recipient is a live inbox. It may belong to any project.
-    async fn check_local_recipient(&self, recipient: &EmailAddress) -> Result<(), ServiceError> {
-        for id in InboxId::of(recipient).meant() {
-            if self.0.store.live_inbox(&id, self.0.clock.now()).await?.is_some() {
+    /// Checks that the recipient is a live inbox. On the mail domain it may belong to any project.
+    async fn check_local_recipient(&self, recipient: &Recipient, project: ProjectId) -> Result<(), ServiceError> {
+        for meant in recipient.meant() {
+            let found = match meant {
+                Recipient::Inbox(id) => {
+                    let found = self.0.store.live_inbox(&id, self.0.clock.now()).await?;
+                    found.filter(|inbox| inbox.shared.is_none())
+                }
+                Recipient::Shared(address) => self.own_shared_inbox(project, &address).await?,
+            };
+            if found.is_some() {
                 return Ok(());
             }
         }

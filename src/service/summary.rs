@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::activity::TotalSmtpUse;
+use super::activity::TotalUse;
+use super::remedy;
 use crate::config::DEFAULT_MAIL_DOMAIN;
-use crate::model::{Domain, Inbox, InboxEnd, Latest, RefusedMail, Similar, Summary, Timestamp, quoted};
+use crate::model::{Domain, Inbox, InboxEnd, Latest, RefusalReason, RefusedMail, Similar, Summary, Timestamp, quoted};
 
 /// The most messages that the sentence lists.
 const NAMED: usize = 3;
@@ -25,7 +26,7 @@ pub(super) struct Facts<'a> {
     pub(super) similar: Option<(bool, &'a Similar)>,
     /// The newest refusal in the project, for any recipient.
     pub(super) last_refusal: Option<&'a RefusedMail>,
-    pub(super) watched: TotalSmtpUse,
+    pub(super) watched: TotalUse,
     pub(super) smtp_address: &'a str,
     pub(super) now: Timestamp,
 }
@@ -34,9 +35,12 @@ impl Facts<'_> {
     pub(super) fn summary(&self) -> Summary {
         let text = self
             .end()
+            .or_else(|| self.later_refusal())
             .or_else(|| self.messages())
             .or_else(|| self.refusal())
             .or_else(|| self.neighbour())
+            .or_else(|| self.failed_session())
+            .or_else(|| self.session_without_mail())
             .or_else(|| self.other_mail())
             .unwrap_or_else(|| self.silence());
         Summary::new(&text)
@@ -72,15 +76,27 @@ impl Facts<'_> {
         Some(format!("{arrived} the filters ({filters}): {messages}{more}."))
     }
 
+    /// A rejection after the message of the cursor, which excludes all messages.
+    fn later_refusal(&self) -> Option<String> {
+        let newest = self.latest.first().filter(|newest| newest.missed_by.contains(&"after"))?;
+        self.refusal_since(newest.received_at)
+    }
+
     fn refusal(&self) -> Option<String> {
-        let refused = self.refused.iter().find(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))?;
+        self.refusal_since(self.inbox.created_at)
+    }
+
+    fn refusal_since(&self, since: Timestamp) -> Option<String> {
+        let mut refused = self.refused.iter().filter(|refused| refused.refused_at >= since);
+        let refused = refused.find(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))?;
         let recipient = quoted(refused.recipient_address());
-        Some(format!("Mail to {recipient} was rejected {} ago: {}", self.ago(refused.refused_at), refused.reply))
+        let (ago, reply, flag) = (self.ago(refused.refused_at), &refused.reply, missing_flag(refused));
+        Some(format!("Mail to {recipient} was rejected {ago} ago: {reply}{flag}"))
     }
 
     fn neighbour(&self) -> Option<String> {
         let (is_close, similar) = self.similar?;
-        let other = quoted(&similar.id.at(self.mail_domain));
+        let other = quoted(&similar.address(self.mail_domain));
         let (address, ago) = (&self.address, self.ago(similar.last_received_at));
         Some(if is_close {
             format!("No message arrived for {address}, but one arrived for {other} {ago} ago. Is the address mistyped?")
@@ -92,22 +108,61 @@ impl Facts<'_> {
         })
     }
 
+    /// A session that failed before its client could name a recipient, unless mail was rejected after it.
+    fn failed_session(&self) -> Option<String> {
+        let failed = self.refused.iter().find(|refused| refused.inbox.is_none() && refused.reason.ends_session())?;
+        let is_last =
+            self.last_refusal.is_none_or(|last| last.recipient.is_empty() || last.refused_at < failed.refused_at);
+        is_last.then(|| self.session(failed))
+    }
+
+    /// A session without mail and without an error, if there was no mail at all.
+    fn session_without_mail(&self) -> Option<String> {
+        let was_mail = self.watched.used.last_message_at.is_some_and(|at| at >= self.inbox.created_at);
+        let was_rejected = self.last_refusal.is_some_and(|refused| !refused.recipient.is_empty());
+        let is_idle = |refused: &&RefusedMail| matches!(refused.reason, RefusalReason::Session(_));
+        let session = self.refused.iter().find(is_idle).filter(|_| !was_mail && !was_rejected)?;
+        Some(self.session(session))
+    }
+
+    fn session(&self, refused: &RefusedMail) -> String {
+        let RefusedMail { reply, refused_at, .. } = refused;
+        let (client, ago, address) = (refused.client(), self.ago(*refused_at), &self.address);
+        let remedy = remedy(refused, self.mail_domain);
+        format!(
+            "Nothing was sent to {address}, but {ago} ago a session of {client} ended without mail: {reply}. {remedy}"
+        )
+    }
+
     fn other_mail(&self) -> Option<String> {
-        let used = self.watched.used;
-        let last = used.last_connection_at.max(used.last_message_at);
-        let is_used = used.connections_open > 0 || last.is_some_and(|at| at >= self.inbox.created_at);
-        if !is_used {
+        let used = self.used_ways();
+        if used.is_empty() {
             return None;
         }
+        let used = used.join(" and ");
         let refusal = self.last_refusal.map_or_else(String::new, |refused| {
             let recipient = refused.recipient_address();
             let of = if recipient.is_empty() { String::new() } else { format!(" of mail to {}", quoted(recipient)) };
-            format!(" The last rejection{of}: {}", refused.reply)
+            format!(" The last rejection{of}: {}{}", refused.reply, missing_flag(refused))
         });
         let (address, ago) = (&self.address, self.ago(self.inbox.created_at));
         Some(format!(
-            "Clients use SMTP, but sent nothing to {address} since this inbox was created {ago} ago.{refusal}"
+            "Clients use {used}, but sent nothing to {address} since this inbox was created {ago} ago.{refusal}"
         ))
+    }
+
+    /// The ways by which clients sent something, or may have, since the inbox was created.
+    fn used_ways(&self) -> Vec<String> {
+        let smtp = self.watched.used;
+        let is_used = |last: Option<Timestamp>| last.is_some_and(|at| at >= self.inbox.created_at);
+        let is_smtp_used = smtp.connections_open > 0 || is_used(smtp.last_connection_at.max(smtp.last_message_at));
+        let apis = self
+            .watched
+            .send_apis
+            .each()
+            .filter(|(_, last)| is_used(*last))
+            .map(|(via, _)| format!("the {}", via.title()));
+        is_smtp_used.then(|| "SMTP".to_owned()).into_iter().chain(apis).collect()
     }
 
     fn silence(&self) -> String {
@@ -134,6 +189,11 @@ impl Facts<'_> {
     fn ago(&self, at: Timestamp) -> String {
         spoken(self.now.since(at))
     }
+}
+
+/// What to do about a refusal because of the recipient's domain.
+fn missing_flag(refused: &RefusedMail) -> String {
+    refused.accepting_flag().map_or_else(String::new, |flag| format!(". Start the server with {flag} to accept it."))
 }
 
 fn named(message: &Latest) -> String {

@@ -15,7 +15,7 @@ use super::refused_waits::RefusedWaits;
 use super::{Caller, MessageFilter, Service, ServiceError};
 use crate::clock::Instant;
 use crate::metrics;
-use crate::model::{Inbox, WaitEnd};
+use crate::model::{Inbox, Timestamp, WaitEnd};
 use crate::store::{Search, StoredMessage};
 
 /// The longest wait. For a longer one, callers send several requests.
@@ -69,7 +69,8 @@ impl Service {
         let mut search = Search::new(self.selection(inbox, filter).await?);
         let deadline = self.0.clock.instant().after(timeout);
         let interest = self.0.hub.register(&inbox.id);
-        let looked = match self.look(inbox, &mut search).await {
+        let mut expires_at = inbox.expires_at;
+        let looked = match self.look(inbox, &mut search, &mut expires_at).await {
             Ok(Some(message)) => return Ok(message),
             Ok(None) if timeout.is_zero() => return Err(ServiceError::NoMatchingMessage),
             looked => looked,
@@ -78,30 +79,31 @@ impl Service {
             return Err(ServiceError::TooManyWaits);
         };
         let _open = metrics::WaitGauge::begin();
-        let mut waiter = Waiter { service: self, caller, inbox, search, interest, deadline };
+        let mut waiter = Waiter { service: self, caller, inbox, expires_at, search, interest, deadline };
         let result = waiter.wait(looked).await;
         // Freed before the response, so that the caller can start another wait on any node immediately.
         slot.release().await;
         result
     }
 
-    async fn look(&self, inbox: &Inbox, search: &mut Search) -> Looked {
+    /// Reads once. If there is no match, `expires_at` becomes the current end of the inbox, which may have changed.
+    async fn look(&self, inbox: &Inbox, search: &mut Search, expires_at: &mut Option<Timestamp>) -> Looked {
         let before = search.compared();
         // Boxed, so that an open wait takes no memory for it.
         let found = Box::pin(self.0.store.oldest_match(inbox, search, self.0.clock.now())).await;
         metrics::wait_compared(search.compared() - before);
         let found = found?;
         if found.is_none() {
-            self.check_same_life(inbox).await?;
+            *expires_at = self.end_of(inbox).await?;
         }
         Ok(found)
     }
 
-    /// Fails if the inbox has ended, or was deleted and created again: then it is another inbox.
-    async fn check_same_life(&self, inbox: &Inbox) -> Result<(), ServiceError> {
+    /// When the inbox expires. Fails if it has ended, or was deleted and created again: then it is another inbox.
+    async fn end_of(&self, inbox: &Inbox) -> Result<Option<Timestamp>, ServiceError> {
         let present = self.0.store.live_inbox(&inbox.id, self.0.clock.now()).await?;
-        let same = present.is_some_and(|present| present.created_at == inbox.created_at);
-        if same { Ok(()) } else { Err(ServiceError::InboxNotFound) }
+        let same = present.filter(|present| present.created_at == inbox.created_at);
+        same.map(|present| present.expires_at).ok_or(ServiceError::InboxNotFound)
     }
 }
 
@@ -110,6 +112,7 @@ struct Waiter<'a> {
     service: &'a Service,
     caller: &'a Caller,
     inbox: &'a Inbox,
+    expires_at: Option<Timestamp>,
     search: Search,
     interest: Interest,
     deadline: Instant,
@@ -124,7 +127,7 @@ impl Waiter<'_> {
             let until = match looked {
                 Ok(Some(message)) => return Ok(message),
                 Ok(None) if is_over => return Err(ServiceError::Timeout),
-                Ok(None) => self.inbox.expires_at.map_or(self.deadline, |at| clock.instant_of(at).min(self.deadline)),
+                Ok(None) => self.expires_at.map_or(self.deadline, |at| clock.instant_of(at).min(self.deadline)),
                 // A wait continues while the database is unavailable.
                 Err(ServiceError::Store(error)) if !is_over && error.is_unavailable() => {
                     clock.instant().after(UNAVAILABLE_PAUSE).min(self.deadline)
@@ -152,7 +155,7 @@ impl Waiter<'_> {
         if self.interest.restored() {
             self.search.restart();
         }
-        self.service.look(self.inbox, &mut self.search).await
+        self.service.look(self.inbox, &mut self.search, &mut self.expires_at).await
     }
 }
 

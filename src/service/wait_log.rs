@@ -81,6 +81,7 @@ impl WaitLog {
             id: Uuid::now_v7(),
             project: caller.project,
             inbox: inbox.id.clone(),
+            shared: inbox.shared.clone(),
             inbox_created_at: inbox.created_at,
             subject: filter.subject.clone(),
             from: filter.from.clone(),

@@ -115,7 +115,7 @@ mod tests {
     fn inbox(id: &str) -> Inbox {
         let project = ProjectId(Uuid::nil());
         let id = InboxId::parse(id).unwrap();
-        Inbox { id, project, kind: InboxKind::Temporary, created_at: START, expires_at: None }
+        Inbox { id, shared: None, project, kind: InboxKind::Temporary, created_at: START, expires_at: None }
     }
 
     fn wait(memory: &mut WaitMemory, inbox: &Inbox, end: Option<WaitEnd>) -> WaitRecord {
@@ -123,6 +123,7 @@ mod tests {
             id: Uuid::now_v7(),
             project: inbox.project,
             inbox: inbox.id.clone(),
+            shared: None,
             inbox_created_at: inbox.created_at,
             subject: None,
             from: None,

@@ -94,8 +94,8 @@ const TABLES: &[Table] = &[
         500,
         "number, id, project_id, kind, created_at, expires_at, deleted_at, opened_by_mail, closed, message_count,
          last_sequence, emptied_sequence, swept_sequence, retention_days, last_received_at, faults_left,
-         changes, label",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18",
+         changes, address, label",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19",
         &[(0, Numbered::Inboxes)]
     ),
     table!(
@@ -120,9 +120,9 @@ const TABLES: &[Table] = &[
         "contents",
         "number",
         least_number,
-        8,
-        "number, trace, reverse_path, client, helo, tls, authenticated, data",
-        "$1, $2, $3, $4, $5, $6, $7, $8",
+        9,
+        "number, trace, reverse_path, client, helo, tls, authenticated, via, data",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9",
         &[(0, Numbered::Contents)]
     ),
     table!(

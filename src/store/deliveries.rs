@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use restante_delivery::{
-    Address, Change as Arrival, Decision, Facts, Inbox, NewMessage, Opening, Original, Refusal, Request, Reservation,
-    Verdict, check,
+    Address, Change as Arrival, Decision, Facts, Inbox, NewMessage, Opening, Original, Recipient, Refusal, Request,
+    Reservation, Verdict, check,
 };
 
 use super::content::insert_contents;
@@ -17,7 +17,7 @@ use super::outgoing::{self, NewOutgoing, QUEUE_LIFETIME};
 use super::queue::{self, Settlement};
 use super::{Change, Content, Store, StoreError, faults, live};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{Domain, FaultAction, InboxId, MessageId, OutgoingId, ProjectId, Timestamp};
+use crate::model::{Domain, FaultAction, InboxId, MessageId, OutgoingId, ProjectId, SharedAddress, Timestamp};
 
 /// The notifications of bounces are limited for this time.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -76,43 +76,67 @@ pub struct Loaded {
     numbers: BTreeMap<InboxId, i64>,
 }
 
-/// The state of the inbox `$1` at `$2`.
+/// The state at `$2` of the inboxes of a condition.
 macro_rules! inbox_state {
-    ($lock:literal) => {
+    ($condition:literal, $lock:literal) => {
         concat!(
-            "SELECT number, project_id, message_count, last_sequence, COALESCE(faults_left, 0), is_live,
+            "SELECT id, number, project_id, message_count, last_sequence, COALESCE(faults_left, 0), is_live,
                 -- The inboxes of a project end with it.
                 CASE WHEN is_live = 1 THEN 0
                     ELSE (SELECT COUNT(*) FROM projects WHERE id = project_id AND deleted_at IS NOT NULL) END
+                AS is_deleted, address
              FROM (SELECT inboxes.*, CASE WHEN ",
             live!("$2"),
-            " THEN 1 ELSE 0 END AS is_live FROM inboxes WHERE id = $1 ",
+            " THEN 1 ELSE 0 END AS is_live FROM inboxes WHERE ",
+            $condition,
+            " ",
             $lock,
             ") AS inbox"
         )
     };
 }
 
+/// The inboxes with the address `$1`, of one project or of all. Of all, the first few are enough: the live ones, that
+/// of the default project `$3`, and two others.
+const SHARED_BY_PROJECT: &str = inbox_state!("address = $1 AND project_id = $3", "");
+const SHARED_BY_ALL: &str = concat!(
+    inbox_state!("address = $1", ""),
+    " ORDER BY is_live DESC, CASE WHEN project_id = $3 THEN 0 ELSE 1 END, is_deleted LIMIT 4"
+);
+
 impl Store {
-    /// Whether mail to `recipient` would be accepted now, from a sender that authenticated with a key of `sender`.
+    /// The inbox that would get mail to `recipient` now, from a sender that authenticated with a key of `sender`;
+    /// `None` if the mail would create one with a shared address.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn check_recipient(
         &self,
-        recipient: &InboxId,
+        recipient: &Recipient,
         sender: Option<ProjectId>,
         policy: &Policy,
-    ) -> Result<Result<(), Refusal>, StoreError> {
-        const STATE: &str = inbox_state!("");
-        let mut facts = policy.facts();
-        for id in recipient.meant() {
-            if let Some(row) = self.database.look_up(STATE, values![&id, policy.now]).await?.into_iter().next() {
-                facts.addresses.insert(id, read_address(row)?.address);
+    ) -> Result<Result<Option<InboxId>, Refusal>, StoreError> {
+        const STATE: &str = inbox_state!("id = $1", "");
+        let mut loaded = Loaded { facts: policy.facts(), numbers: BTreeMap::new() };
+        for meant in recipient.meant() {
+            let rows = match meant {
+                Recipient::Inbox(id) => self.database.look_up(STATE, values![&id, policy.now]).await?,
+                Recipient::Shared(address) => {
+                    let (sql, parameters) = shared_lookup(&address, sender, policy);
+                    self.database.look_up(sql, parameters).await?
+                }
+            };
+            for row in rows {
+                loaded.add(read_address(row)?);
             }
         }
-        Ok(check(&facts, recipient, sender))
+        Ok(check(&loaded.facts, recipient, sender))
     }
+}
+
+fn shared_lookup(address: &SharedAddress, project: Option<ProjectId>, policy: &Policy) -> (&'static str, Vec<Value>) {
+    let sql = if project.is_some() { SHARED_BY_PROJECT } else { SHARED_BY_ALL };
+    (sql, values![address, policy.now, project.unwrap_or(policy.default_project)])
 }
 
 /// Locks the inboxes of a batch in the order of their ids, and reads what decides about its deliveries.
@@ -125,33 +149,55 @@ pub async fn load(
     policy: &Policy,
     locking: Locking,
 ) -> Result<Loaded, StoreError> {
-    const FREE: &str = inbox_state!("{skip_locked}");
-    const ANY: &str = inbox_state!("{for_update}");
+    const FREE: &str = inbox_state!("id = $1", "{skip_locked}");
+    const ANY: &str = inbox_state!("id = $1", "{for_update}");
     if locking != Locking::Wait {
         transaction.wait_briefly().await?;
     }
     let sql = if locking == Locking::Skip { FREE } else { ANY };
-    let ids = Request::addresses(deliveries.iter().map(|delivery| &delivery.request));
+    let requests = || deliveries.iter().map(|delivery| &delivery.request);
+    let mut loaded = find_shared(transaction, requests(), policy).await?;
+    let ids = loaded.facts.inboxes(requests());
     let found = transaction.query_many(sql, ids.iter().map(|id| values![id, policy.now]).collect()).await?;
-    let mut loaded = Loaded { facts: policy.facts(), numbers: BTreeMap::new() };
     let (mut missing, mut faulty) = (Vec::new(), Vec::new());
     for (id, rows) in ids.into_iter().zip(found) {
         let Some(row) = rows.into_iter().next() else {
+            loaded.facts.addresses.remove(&id);
             missing.push(id);
             continue;
         };
-        let AddressRow { number, address, has_faults } = read_address(row)?;
-        if has_faults {
-            faulty.push((id.clone(), number));
+        let row = read_address(row)?;
+        if row.has_faults {
+            faulty.push((id.clone(), row.number));
         }
-        loaded.numbers.insert(id.clone(), number);
-        loaded.facts.addresses.insert(id, address);
+        loaded.numbers.insert(id, row.number);
+        loaded.add(row);
     }
     if locking == Locking::Skip {
         find_locked(transaction, missing, &mut loaded.facts).await?;
     }
     load_faults(transaction, faulty, &mut loaded.facts, policy.now).await?;
     loaded.facts.held_leases = queue::held_leases(transaction, settlements(deliveries)).await?;
+    Ok(loaded)
+}
+
+/// Reads the inboxes with the shared addresses of a batch, without locks. If it has none, this needs no statement.
+async fn find_shared<'a>(
+    transaction: &mut Transaction,
+    requests: impl Iterator<Item = &'a Request>,
+    policy: &Policy,
+) -> Result<Loaded, StoreError> {
+    let mut loaded = Loaded { facts: policy.facts(), numbers: BTreeMap::new() };
+    let mut lookups: BTreeMap<&'static str, Vec<Vec<Value>>> = BTreeMap::new();
+    for (address, project) in Request::shared_addresses(requests) {
+        let (sql, parameters) = shared_lookup(&address, project, policy);
+        lookups.entry(sql).or_default().push(parameters);
+    }
+    for (sql, parameters) in lookups {
+        for row in transaction.query_many(sql, parameters).await?.into_iter().flatten() {
+            loaded.add(read_address(row)?);
+        }
+    }
     Ok(loaded)
 }
 
@@ -189,24 +235,39 @@ impl Policy {
     }
 }
 
+impl Loaded {
+    fn add(&mut self, row: AddressRow) {
+        if let Some(shared) = row.shared {
+            self.facts.shared.insert(shared, row.owner, row.id.clone());
+        }
+        self.facts.addresses.insert(row.id, row.address);
+    }
+}
+
 struct AddressRow {
+    id: InboxId,
     number: i64,
+    owner: ProjectId,
+    /// Its address, if that is not on the mail domain.
+    shared: Option<SharedAddress>,
     address: Address,
     has_faults: bool,
 }
 
 fn read_address(mut row: Row) -> Result<AddressRow, DatabaseError> {
+    let id = InboxId::from_stored(row.text()?);
     let (number, owner) = (row.integer()?, ProjectId(row.uuid()?));
     let messages = u64::try_from(row.integer()?).unwrap_or(0);
     let last_sequence = row.integer()?;
     let (faults_left, is_live) = (row.integer()?, row.integer()? == 1);
     let owner_is_deleted = row.integer()? == 1;
+    let shared = row.optional_text()?.map(SharedAddress::from_stored);
     let address = if is_live {
         Address::Live(Inbox::new(owner, messages, last_sequence))
     } else {
         Address::Reserved(Reservation { owner, owner_is_deleted, last_sequence })
     };
-    Ok(AddressRow { number, address, has_faults: is_live && faults_left > 0 })
+    Ok(AddressRow { id, number, owner, shared, address, has_faults: is_live && faults_left > 0 })
 }
 
 /// Of the addresses that were not found, those that exist are locked by other transactions.
@@ -254,7 +315,7 @@ fn settlements(deliveries: &[Delivery]) -> impl Iterator<Item = &Settlement> {
     })
 }
 
-/// Creates or reopens inboxes, in the order of their ids, which avoids deadlocks.
+/// Creates or reopens inboxes, in the order of their addresses, which avoids deadlocks.
 async fn open_inboxes(
     transaction: &mut Transaction,
     openings: &[Opening],
@@ -262,22 +323,28 @@ async fn open_inboxes(
     policy: &Policy,
 ) -> Result<(), StoreError> {
     const CREATE: &str = "
-        INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, opened_by_mail)
-        VALUES ($1, $2, 'temporary', $3, $4, 1)
-        ON CONFLICT (id) DO NOTHING RETURNING number";
+        INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, opened_by_mail, address)
+        VALUES ($1, $2, 'temporary', $3, $4, 1, $5)
+        ON CONFLICT DO NOTHING RETURNING number";
     const REOPEN: &str = "
         UPDATE inboxes SET project_id = $2, kind = 'temporary', created_at = $3, expires_at = $4, deleted_at = NULL,
             opened_by_mail = 1, label = NULL, closed = 0, message_count = 0, emptied_sequence = last_sequence,
             faults_left = CASE WHEN faults_left IS NULL THEN NULL ELSE -1 END
         WHERE id = $1";
-    let sorted: BTreeMap<&InboxId, &Opening> = openings.iter().map(|opening| (&opening.inbox, opening)).collect();
+    let mut sorted: Vec<&Opening> = openings.iter().collect();
+    sorted.sort_by_key(|opening| {
+        let shared = opening.address.as_ref().map(|address| (address, opening.owner));
+        (shared, &opening.inbox)
+    });
     let expires_at = policy.now.after(policy.lifetime);
     let (mut create, mut created, mut reopen) = (Vec::new(), Vec::new(), Vec::new());
-    for (id, opening) in sorted {
-        let row = values![id, opening.owner, policy.now, expires_at];
+    for opening in sorted {
+        let id = &opening.inbox;
+        let mut row = values![id, opening.owner, policy.now, expires_at];
         if opening.was_reserved {
             reopen.push(row);
         } else {
+            row.extend(values![opening.address.as_ref()]);
             create.push(row);
             created.push(id);
         }

@@ -4,7 +4,7 @@
 use super::inboxes::read_inbox;
 use super::{Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
-use crate::model::{Inbox, InboxEnd, InboxId, Latest, ProjectId, Similar, Timestamp};
+use crate::model::{Inbox, InboxEnd, InboxId, Latest, ProjectId, SharedAddress, Similar, Timestamp};
 
 /// How many of the newest messages of the project are examined; their inboxes are compared with the address.
 const MESSAGES: i64 = 2_000;
@@ -21,7 +21,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<(Inbox, Option<InboxEnd>)>, StoreError> {
         const FIND: &str = "
-            SELECT id, project_id, kind, created_at, expires_at, closed, deleted_at FROM inboxes
+            SELECT id, address, project_id, kind, created_at, expires_at, closed, deleted_at FROM inboxes
             WHERE id = $1 AND project_id = $2";
         let rows = self.database.look_up(FIND, values![id, project]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
@@ -77,14 +77,14 @@ impl Store {
     ) -> Result<Vec<Similar>, StoreError> {
         const WITH_MAIL: &str = concat!(
             "
-            SELECT i.id, MAX(i.message_count), MAX(m.received_at), MAX(i.opened_by_mail)
+            SELECT i.id, i.address, MAX(i.message_count), MAX(m.received_at), MAX(i.opened_by_mail)
             FROM (SELECT inbox_number, sequence, received_at FROM messages WHERE project_id = $1
                 ORDER BY number DESC LIMIT $4) m
             JOIN inboxes i ON i.number = m.inbox_number
             WHERE m.received_at >= $2 AND i.project_id = $1 AND ",
             live!("i.", "$3"),
             " AND i.message_count > 0 AND m.sequence > i.emptied_sequence
-            GROUP BY i.id"
+            GROUP BY i.id, i.address"
         );
         let found = self.database.query(WITH_MAIL, values![project, since, now, MESSAGES]).await?;
         let mut found: Vec<Similar> = found.into_iter().map(read_similar).collect::<Result<_, _>>()?;
@@ -96,6 +96,7 @@ impl Store {
 fn read_similar(mut row: Row) -> Result<Similar, DatabaseError> {
     Ok(Similar {
         id: InboxId::from_stored(row.text()?),
+        shared: row.optional_text()?.map(SharedAddress::from_stored),
         messages: row.integer()?,
         last_received_at: Timestamp::from_millis(row.integer()?),
         opened_by_mail: row.integer()? == 1,

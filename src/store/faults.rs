@@ -91,12 +91,18 @@ impl Store {
         Ok(rows.into_iter().map(|mut row| row.text().map(InboxId::from_stored)).collect::<Result<_, _>>()?)
     }
 
-    /// Uses the fault that applies to `recipient` at RCPT TO. When this returns, the use is on stable storage.
+    /// Uses the fault that applies to `recipient` at RCPT TO: an address on the mail domain, or, with `is_shared`, the
+    /// inbox with a shared address. When this returns, the use is on stable storage.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn use_recipient_fault(&self, recipient: &InboxId, now: Timestamp) -> Result<RecipientFault, StoreError> {
-        let Some((inbox, number, left)) = self.inbox_of_recipient(recipient, now).await? else {
+    pub async fn use_recipient_fault(
+        &self,
+        recipient: &InboxId,
+        is_shared: bool,
+        now: Timestamp,
+    ) -> Result<RecipientFault, StoreError> {
+        let Some((inbox, number, left)) = self.inbox_of_recipient(recipient, is_shared, now).await? else {
             return Ok(RecipientFault::None(recipient.clone()));
         };
         if left <= 0 {
@@ -114,16 +120,17 @@ impl Store {
     async fn inbox_of_recipient(
         &self,
         recipient: &InboxId,
+        is_shared: bool,
         now: Timestamp,
     ) -> Result<Option<(InboxId, i64, i64)>, StoreError> {
         const LEFT: &str = concat!(
             "
             SELECT number, COALESCE(faults_left, 0) FROM inboxes
-            WHERE id = $1 AND ",
+            WHERE id = $1 AND ($3 = 1) = (address IS NOT NULL) AND ",
             live!("$2")
         );
         for id in recipient.meant() {
-            let rows = self.database.look_up(LEFT, values![&id, now]).await?;
+            let rows = self.database.look_up(LEFT, values![&id, now, is_shared]).await?;
             if let Some(mut row) = rows.into_iter().next() {
                 return Ok(Some((id, row.integer()?, row.integer()?)));
             }

@@ -11,7 +11,7 @@ use crate::model::{InboxFilter, InboxKind, InboxSummary, InboxTotals, ListPart, 
 macro_rules! list {
     ($side:literal, $order:literal) => {
         concat!(
-            "SELECT i.id, i.project_id, i.kind, i.created_at, i.expires_at, i.message_count, i.activity,
+            "SELECT i.id, i.address, i.project_id, i.kind, i.created_at, i.expires_at, i.message_count, i.activity,
                 m.sender, m.subject, m.received_at, i.label
              FROM (SELECT * FROM (
                     SELECT *, CASE WHEN last_received_at > created_at THEN last_received_at ELSE created_at END
@@ -20,7 +20,8 @@ macro_rules! list {
                     WHERE project_id = $1 AND ",
             live!("$2"),
             "
-                        AND id LIKE $3 ESCAPE '\\' AND ($4 = '' OR kind = $4) AND message_count >= $7) AS live
+                        AND (id LIKE $3 ESCAPE '\\' OR address LIKE $3 ESCAPE '\\')
+                        AND ($4 = '' OR kind = $4) AND message_count >= $7) AS live
                 WHERE activity ",
             $side,
             " $5 OR (activity = $5 AND id ",

@@ -1,8 +1,8 @@
 //! Creates, finds and ends inboxes.
 
-use super::{Change, Store, StoreError, live};
+use super::{Change, Store, StoreError, live, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{Inbox, InboxId, InboxKind, ProjectId, Timestamp};
+use crate::model::{Inbox, InboxId, InboxKind, ProjectId, SharedAddress, Timestamp};
 
 impl Store {
     /// Creates an inbox; `false` if its id is in use or reserved.
@@ -19,8 +19,8 @@ impl Store {
     /// If the database fails.
     pub async fn create_labelled_inbox(&self, inbox: &Inbox, label: Option<&str>) -> Result<bool, StoreError> {
         const CREATE: &str = "
-            INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, label) VALUES ($1, $2, $3, $4, $5, $6)
-            ON CONFLICT (id) DO NOTHING";
+            INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, address, label)
+            VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
         let mut parameters = with_all_fields(inbox);
         parameters.extend(values![label]);
         self.change_inbox(CREATE, &inbox.id, parameters).await
@@ -36,39 +36,59 @@ impl Store {
         Ok(rows.into_iter().next().map(|mut row| row.optional_text()).transpose()?.flatten())
     }
 
-    /// Creates `inbox`, empty, even if its address is reserved for its own project. `false` if the address is a live
-    /// inbox or belongs to another project. An address with a tag belongs to the owner of the address without it.
+    /// Creates `wanted`, empty, even if its address is reserved for its own project. Returns the inbox, which keeps its
+    /// former id; `None` if the address is a live inbox or belongs to another project. On the mail domain, an address
+    /// with a tag belongs to the owner of the address without it.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn claim_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
-        const CLAIM: &str = "
-            INSERT INTO inboxes (id, project_id, kind, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
-            ON CONFLICT (id) DO UPDATE SET project_id = $2, kind = $3, created_at = $4, expires_at = $5,
-                deleted_at = NULL, opened_by_mail = 0, label = NULL, closed = 0, message_count = 0,
-                emptied_sequence = inboxes.last_sequence,
-                faults_left = CASE WHEN inboxes.faults_left IS NULL THEN NULL ELSE -1 END
-            WHERE ($6 = 1 OR inboxes.project_id = $2) AND (inboxes.closed = 1 OR inboxes.expires_at <= $4)";
-        const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1 {for_update}";
-        let inbox = inbox.clone();
+    pub async fn claim_inbox(&self, wanted: &Inbox) -> Result<Option<Inbox>, StoreError> {
+        let wanted = wanted.clone();
         let claim = async move |mut transaction: Transaction| {
-            let mut owns_base = false;
-            if let Some(base) = inbox.id.without_tag() {
-                let rows = transaction.query(OWNER, values![&base]).await?;
-                let owner = rows.into_iter().next().map(|mut row| row.uuid()).transpose()?.map(ProjectId);
-                if owner.is_some_and(|owner| owner != inbox.project) {
-                    return Ok(false);
-                }
-                owns_base = owner.is_some();
-            }
-            let mut parameters = with_all_fields(&inbox);
-            parameters.extend(values![owns_base]);
-            let claimed = transaction.execute(CLAIM, parameters).await? == 1;
-            transaction.notify(Change::Inbox(inbox.id));
+            let claimed = claim(&mut transaction, &wanted).await?;
             transaction.commit().await?;
             Ok(claimed)
         };
         self.database.transact(claim).await
+    }
+
+    /// Returns the live inbox of the project with the address of `wanted`, and `false`: if it is temporary, it ends
+    /// when `wanted` would. If there is none, it is created as by [`Self::claim_inbox`]. `None` if the address
+    /// belongs to another project.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn ensure_inbox(&self, wanted: &Inbox) -> Result<Option<(Inbox, bool)>, StoreError> {
+        until_undisturbed(|| {
+            let wanted = wanted.clone();
+            self.database.transact(async move |mut transaction: Transaction| {
+                let mut ensured = extend(&mut transaction, &wanted).await?.map(|inbox| (inbox, false));
+                if ensured.is_none() {
+                    ensured = claim(&mut transaction, &wanted).await?.map(|inbox| (inbox, true));
+                }
+                if ensured.is_none() {
+                    // Another request of the project may have created it in the meantime.
+                    ensured = extend(&mut transaction, &wanted).await?.map(|inbox| (inbox, false));
+                }
+                transaction.commit().await?;
+                Ok(ensured)
+            })
+        })
+        .await
+    }
+
+    /// The id of the inbox of `project` with a shared address, live or not.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn id_of_shared(
+        &self,
+        project: ProjectId,
+        address: &SharedAddress,
+    ) -> Result<Option<InboxId>, StoreError> {
+        const ID: &str = "SELECT id FROM inboxes WHERE address = $1 AND project_id = $2";
+        let rows = self.database.look_up(ID, values![address, project]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.text().map(InboxId::from_stored)).transpose()?)
     }
 
     /// The live inbox `id` of any project.
@@ -78,7 +98,7 @@ impl Store {
     pub async fn live_inbox(&self, id: &InboxId, now: Timestamp) -> Result<Option<Inbox>, StoreError> {
         const LIVE: &str = concat!(
             "
-            SELECT id, project_id, kind, created_at, expires_at FROM inboxes
+            SELECT id, address, project_id, kind, created_at, expires_at FROM inboxes
             WHERE id = $1 AND ",
             live!("$2")
         );
@@ -116,14 +136,94 @@ impl Store {
     }
 }
 
-fn with_all_fields(inbox: &Inbox) -> Vec<Value> {
-    values![&inbox.id, inbox.project, inbox.kind, inbox.created_at, inbox.expires_at]
+/// Lets a live inbox of the project with the address of `wanted` end when `wanted` would, if it is temporary.
+async fn extend(transaction: &mut Transaction, wanted: &Inbox) -> Result<Option<Inbox>, DatabaseError> {
+    macro_rules! extend {
+        ($address:literal) => {
+            concat!(
+                "UPDATE inboxes SET changes = changes + 1,
+                    expires_at = CASE WHEN kind = 'temporary' THEN $4 ELSE expires_at END
+                 WHERE project_id = $2 AND ",
+                $address,
+                " AND ",
+                live!("$3"),
+                " RETURNING id, address, project_id, kind, created_at, expires_at"
+            )
+        };
+    }
+    const BY_ID: &str = extend!("id = $1 AND address IS NULL");
+    const BY_ADDRESS: &str = extend!("address = $1");
+    let (sql, key) = match &wanted.shared {
+        None => (BY_ID, wanted.id.as_str()),
+        Some(address) => (BY_ADDRESS, address.as_str()),
+    };
+    let parameters = values![key, wanted.project, wanted.created_at, wanted.expires_at];
+    changed(transaction, sql, parameters).await
 }
 
-/// Reads the columns `id, project_id, kind, created_at, expires_at`.
+/// See [`Store::claim_inbox`].
+async fn claim(transaction: &mut Transaction, wanted: &Inbox) -> Result<Option<Inbox>, DatabaseError> {
+    macro_rules! claim {
+        ($conflict:literal, $owns:literal) => {
+            concat!(
+                "INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, address)
+                 VALUES ($1, $2, $3, $4, $5, $6)
+                 ON CONFLICT ",
+                $conflict,
+                " DO UPDATE SET project_id = $2, kind = $3, created_at = $4, expires_at = $5,
+                    deleted_at = NULL, opened_by_mail = 0, label = NULL, closed = 0, message_count = 0,
+                    emptied_sequence = inboxes.last_sequence,
+                    faults_left = CASE WHEN inboxes.faults_left IS NULL THEN NULL ELSE -1 END
+                 WHERE ",
+                $owns,
+                " AND (inboxes.closed = 1 OR inboxes.expires_at <= $4)
+                 RETURNING id, address, project_id, kind, created_at, expires_at"
+            )
+        };
+    }
+    const BY_ID: &str = claim!("(id)", "inboxes.address IS NULL AND ($7 = 1 OR inboxes.project_id = $2)");
+    const BY_ADDRESS: &str = claim!("(address, project_id) WHERE address IS NOT NULL", "inboxes.address = $6");
+    const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1 AND address IS NULL {for_update}";
+    let mut parameters = with_all_fields(wanted);
+    if wanted.shared.is_some() {
+        return changed(transaction, BY_ADDRESS, parameters).await;
+    }
+    let mut owns_base = false;
+    if let Some(base) = wanted.id.without_tag() {
+        let rows = transaction.query(OWNER, values![&base]).await?;
+        let owner = rows.into_iter().next().map(|mut row| row.uuid()).transpose()?.map(ProjectId);
+        if owner.is_some_and(|owner| owner != wanted.project) {
+            return Ok(None);
+        }
+        owns_base = owner.is_some();
+    }
+    parameters.extend(values![owns_base]);
+    changed(transaction, BY_ID, parameters).await
+}
+
+/// Runs a statement that changes at most one inbox and returns it, and announces the change.
+async fn changed(
+    transaction: &mut Transaction,
+    sql: &'static str,
+    parameters: Vec<Value>,
+) -> Result<Option<Inbox>, DatabaseError> {
+    let rows = transaction.query(sql, parameters).await?;
+    let inbox = rows.into_iter().next().map(|mut row| read_inbox(&mut row)).transpose()?;
+    if let Some(inbox) = &inbox {
+        transaction.notify(Change::Inbox(inbox.id.clone()));
+    }
+    Ok(inbox)
+}
+
+fn with_all_fields(inbox: &Inbox) -> Vec<Value> {
+    values![&inbox.id, inbox.project, inbox.kind, inbox.created_at, inbox.expires_at, inbox.shared.as_ref()]
+}
+
+/// Reads the columns `id, address, project_id, kind, created_at, expires_at`.
 pub(super) fn read_inbox(row: &mut Row) -> Result<Inbox, DatabaseError> {
     Ok(Inbox {
         id: InboxId::from_stored(row.text()?),
+        shared: row.optional_text()?.map(SharedAddress::from_stored),
         project: ProjectId(row.uuid()?),
         kind: InboxKind::of_word(&row.text()?).unwrap_or(InboxKind::Temporary),
         created_at: Timestamp::from_millis(row.integer()?),

@@ -14,7 +14,7 @@ use super::content::{ORDINARY, decode, fold_case, on_blocking_thread};
 use super::messages::{CONTENTS_AT_ONCE, Head};
 use super::{ContentForm, Store, StoreError, StoredMessage, live, parts};
 use crate::db::{DatabaseError, Row, Value, values};
-use crate::model::{MailFilter, ProjectId, Timestamp};
+use crate::model::{MailFilter, ProjectId, SharedAddress, Timestamp};
 
 /// The time limit of a search for one page.
 const PATIENCE: Duration = Duration::from_millis(60);
@@ -72,7 +72,7 @@ macro_rules! candidates {
             $position,
             ", ",
             $data,
-            ", m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded,
+            ", m.id, i.id, i.address, m.sequence, m.sender, m.subject, m.subject_folded,
                 m.received_at, m.has_otp, m.has_link, m.code, m.attachments, COALESCE(m.content_number, 0),
                 m.parsed_size, m.raw_size,
                 CASE WHEN ",
@@ -219,7 +219,8 @@ impl Candidate {
         let finder = memmem::Finder::new(wanted.as_bytes());
         let has = |text: &str| finder.find(fold_case(text).as_bytes()).is_some();
         let head = &self.head;
-        let has_address = by_address && has(head.inbox_id.as_str());
+        let address = head.shared.as_ref().map_or(head.inbox_id.as_str(), SharedAddress::as_str);
+        let has_address = by_address && has(address);
         if has_address || finder.find(head.subject_folded.as_bytes()).is_some() || has(&head.sender) {
             return true;
         }

@@ -10,7 +10,7 @@ use super::content::ORDINARY;
 use super::reading::Pieces;
 use super::{ContentForm, PartsReader, Search, Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Value, values};
-use crate::model::{Features, Inbox, InboxId, MessageId, MessageStart, ProjectId, Timestamp};
+use crate::model::{Features, Inbox, InboxId, MessageId, MessageStart, ProjectId, SharedAddress, Timestamp};
 
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
@@ -30,6 +30,8 @@ pub struct StoredMessage {
     pub id: MessageId,
     /// The inbox in which it is.
     pub inbox_id: InboxId,
+    /// The address of the inbox, if that is not on the mail domain.
+    pub shared: Option<SharedAddress>,
     /// Its position in the inbox.
     pub sequence: i64,
     /// The sender's address; empty if there is none.
@@ -60,6 +62,7 @@ pub struct Page {
 pub(super) struct Head {
     pub(super) id: MessageId,
     pub(super) inbox_id: InboxId,
+    pub(super) shared: Option<SharedAddress>,
     pub(super) sequence: i64,
     pub(super) sender: String,
     pub(super) subject: String,
@@ -77,7 +80,7 @@ pub(super) struct Head {
 macro_rules! live_heads {
     ($conditions:literal) => {
         concat!(
-            "SELECT m.id, i.id, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp,
+            "SELECT m.id, i.id, i.address, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp,
                 m.has_link, m.code, m.attachments, m.content_number, m.parsed_size, m.raw_size
              FROM messages m JOIN inboxes i ON i.number = m.inbox_number
              WHERE ",
@@ -286,8 +289,8 @@ impl Store {
             let Some(parsed) = self.read_form(&head, ContentForm::Parsed).await? else { return Ok(None) };
             Pieces::whole(parsed)
         };
-        let Head { id, inbox_id, sequence, sender: from, subject, received_at, code, attachments, .. } = head;
-        Ok(Some(StoredMessage { id, inbox_id, sequence, from, subject, received_at, code, attachments, parts }))
+        let Head { id, inbox_id, shared, sequence, sender: from, subject, received_at, code, attachments, .. } = head;
+        Ok(Some(StoredMessage { id, inbox_id, shared, sequence, from, subject, received_at, code, attachments, parts }))
     }
 }
 
@@ -298,13 +301,13 @@ impl StoredMessage {
     /// # Errors
     /// See [`PartsReader::open`] and [`PartsReader::text`].
     pub async fn start(self, most: usize) -> Result<Option<MessageStart>, StoreError> {
-        let Self { id, inbox_id, from, subject, received_at, code, attachments, parts, .. } = self;
+        let Self { id, inbox_id, shared, from, subject, received_at, code, attachments, parts, .. } = self;
         let Some(mut parts) = PartsReader::open(parts).await? else { return Ok(None) };
         let text = match parts.start_of_text(most).await {
             Err(StoreError::Removed) => return Ok(None),
             text => text?,
         };
-        Ok(Some(MessageStart { id, inbox_id, from, subject, text, code, received_at, attachments }))
+        Ok(Some(MessageStart { id, inbox_id, shared, from, subject, text, code, received_at, attachments }))
     }
 }
 
@@ -314,12 +317,13 @@ impl Head {
     }
 
     pub(super) fn read_from(row: &mut Row) -> Result<Self, DatabaseError> {
-        let (id, inbox_id, sequence) = (row.uuid()?, row.text()?, row.integer()?);
+        let (id, inbox_id, shared, sequence) = (row.uuid()?, row.text()?, row.optional_text()?, row.integer()?);
         let (sender, subject, subject_folded) = (row.text()?, row.text()?, row.text()?);
         let (received_at, has_otp, has_link, code) = (row.integer()?, row.integer()?, row.integer()?, row.text()?);
         Ok(Self {
             id: MessageId(id),
             inbox_id: InboxId::from_stored(inbox_id),
+            shared: shared.map(SharedAddress::from_stored),
             sequence,
             sender,
             subject,
@@ -362,7 +366,7 @@ mod tests {
     use crate::config::DatabaseUrl;
     use crate::db::Database;
     use crate::store::{Content, Delivery, Locking, Origin, Policy, apply, load};
-    use restante_delivery::{Request, Source, decide};
+    use restante_delivery::{NewIds, Request, Source, decide};
     use restante_mail::ParsedMessage;
 
     /// Counts the rows that are read, because a query that reads too many still gives the right result, only slowly.
@@ -377,13 +381,14 @@ mod tests {
         let mail_domain = crate::model::Domain::parse("restante.example.com").unwrap();
         let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project, mail_domain };
         let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x");
-        let recipients = vec![InboxId::parse("box").unwrap()];
+        let recipients = vec![InboxId::parse("box").unwrap().into()];
         let request = Request { recipients, source: Source::Client { project: None, reverse_path: String::new() } };
         let batch = vec![Delivery { request, content, outgoing: None }; 1_000];
         let write = async move |mut transaction| {
             let loaded = load(&mut transaction, &batch, &policy, Locking::Wait).await?;
+            let new_ids = NewIds { uuid: &mut uuid::Uuid::now_v7, inbox: &mut crate::model::generate_inbox_id };
             let requests = batch.iter().map(|delivery| &delivery.request);
-            let decision = decide(&loaded.facts, requests, &mut uuid::Uuid::now_v7);
+            let decision = decide(&loaded.facts, requests, new_ids);
             apply(&mut transaction, &batch, loaded, &decision, &policy).await?;
             Ok(transaction.commit().await?)
         };

@@ -53,6 +53,7 @@ pub use parts::PartsReader;
 pub use pulse::Minutes;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
+pub use refusals::Holder;
 pub use selection::{Search, Selection};
 pub use sweep::Swept;
 pub use trash::Rubbish;

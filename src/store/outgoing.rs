@@ -8,7 +8,9 @@ use uuid::Uuid;
 use super::content::compress;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
-use crate::model::{InboxId, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, Timestamp};
+use crate::model::{
+    InboxId, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, SharedAddress, Timestamp,
+};
 
 /// Bytes in one piece of a message that waits to be sent. A worker has one piece of each attempt in memory.
 pub const OUTGOING_PIECE: usize = 64 * 1024;
@@ -20,7 +22,8 @@ pub(super) const REMOVE_CHUNKS_OF_OUTGOING: &str = "DELETE FROM outgoing_chunks 
 macro_rules! item_columns {
     () => {
         "id, project_id, inbox_id, recipient, subject, message_id, status, created_at, attempts, attempted_at, due_at,
-         expires_at, leased_until, last_reply, is_report"
+         expires_at, leased_until, last_reply, is_report,
+         (SELECT address FROM inboxes WHERE inboxes.id = inbox_id)"
     };
 }
 pub(super) use item_columns;
@@ -257,5 +260,6 @@ pub(super) fn read_item(row: &mut Row) -> Result<Outgoing, DatabaseError> {
         leased_until: row.optional_integer()?.map(Timestamp::from_millis),
         last_reply: row.text()?,
         is_report: row.integer()? == 1,
+        shared: row.optional_text()?.map(SharedAddress::from_stored),
     })
 }

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use uuid::Uuid;
 
 use super::content::fold_case;
-use super::{Change, Store, StoreError};
+use super::{Change, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Transaction, values};
-use crate::model::{InboxId, ProjectId, RefusalFilter, RefusalReason, RefusedMail, Timestamp};
+use crate::model::{InboxId, ProjectId, RefusalFilter, RefusalReason, RefusedMail, SharedAddress, Timestamp};
 
 /// The most refusals that are kept for each project.
 const KEPT: i64 = 1_000;
@@ -163,15 +163,51 @@ impl Store {
         self.database.transact(add).await
     }
 
-    /// The project that owns the address, whether it is a live inbox or reserved.
+    /// The project that owns an address on the mail domain, whether it is a live inbox or reserved.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn owner_of_address(&self, inbox: &InboxId) -> Result<Option<ProjectId>, StoreError> {
-        const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1";
+        const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1 AND address IS NULL";
         let rows = self.database.look_up(OWNER, values![inbox]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
     }
+
+    /// The inboxes with a shared address that have not ended, and at least two that have: of one project, or of all.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn holders_of_address(
+        &self,
+        address: &SharedAddress,
+        project: Option<ProjectId>,
+        now: Timestamp,
+    ) -> Result<Vec<Holder>, StoreError> {
+        const HOLDERS: &str = concat!(
+            "SELECT id, project_id, CASE WHEN ",
+            live!("$2"),
+            " THEN 1 ELSE 0 END AS is_live FROM inboxes WHERE address = $1 AND ($3 = 0 OR project_id = $4)
+             ORDER BY is_live DESC LIMIT 100"
+        );
+        let one = project.unwrap_or(ProjectId(Uuid::nil()));
+        let rows = self.database.query(HOLDERS, values![address, now, project.is_some(), one]).await?;
+        let holders = rows.into_iter().map(|mut row| {
+            let (inbox, project) = (InboxId::from_stored(row.text()?), ProjectId(row.uuid()?));
+            Ok(Holder { inbox, project, is_live: row.integer()? == 1 })
+        });
+        Ok(holders.collect::<Result<_, DatabaseError>>()?)
+    }
+}
+
+/// An inbox with a shared address.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    /// The inbox.
+    pub inbox: InboxId,
+    /// The project that has it.
+    pub project: ProjectId,
+    /// Whether it has not ended.
+    pub is_live: bool,
 }
 
 /// Whether one of its fields contains `wanted`, which is folded.

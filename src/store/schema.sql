@@ -22,7 +22,8 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_by_project ON api_keys (project_id);
 
--- An inbox is live until expires_at or until it is closed. After that, the row reserves its address for its project.
+-- An inbox is live until expires_at or until it is closed. After that, the row reserves its address for its project, or
+-- shows that the project had the address, if that is not on the mail domain.
 CREATE TABLE inboxes (
     number {numbered},
     id TEXT NOT NULL,
@@ -56,9 +57,13 @@ CREATE TABLE inboxes (
     faults_left BIGINT,
     -- How often something other than new mail has changed it: deletions, restored messages, faults and their uses.
     -- Together with last_sequence it shows whether a page is out of date.
-    changes BIGINT NOT NULL DEFAULT 0
+    changes BIGINT NOT NULL DEFAULT 0,
+    -- The whole address in lower case, if it is not on the mail domain. Each project can have an inbox with it. Null:
+    -- the id is the local part of the address.
+    address TEXT
 );
 CREATE UNIQUE INDEX inboxes_by_id ON inboxes (id);
+CREATE UNIQUE INDEX inboxes_by_address ON inboxes (address, project_id) WHERE address IS NOT NULL;
 CREATE INDEX inboxes_by_expiry ON inboxes (closed, expires_at);
 CREATE INDEX inboxes_to_sweep ON inboxes (number) WHERE swept_sequence < emptied_sequence;
 CREATE INDEX inboxes_with_retention ON inboxes (number) WHERE retention_days IS NOT NULL;
@@ -100,6 +105,8 @@ CREATE TABLE contents (
     helo TEXT,
     tls TEXT,
     authenticated BIGINT,
+    -- The provider whose API was used; null for SMTP.
+    via TEXT,
     -- The parsed parts followed by the message, compressed. Empty for a large message: its chunks have them.
     data {bytes} NOT NULL
 );
@@ -232,6 +239,12 @@ CREATE TABLE nodes (
     connections_open BIGINT NOT NULL,
     last_connection_at BIGINT,
     last_message_at BIGINT,
+    -- The last use of each API for sending.
+    last_ses_at BIGINT,
+    last_resend_at BIGINT,
+    last_sendgrid_at BIGINT,
+    last_postmark_at BIGINT,
+    last_mailgun_at BIGINT,
     reported_at BIGINT NOT NULL
 );
 
@@ -252,7 +265,9 @@ CREATE {unlogged} TABLE waits (
     -- Null while the wait is open.
     ended_at BIGINT,
     outcome TEXT,
-    message_id {bytes}
+    message_id {bytes},
+    -- The address of the inbox, if it is not on the mail domain.
+    inbox_address TEXT
 );
 CREATE INDEX waits_by_inbox ON waits (inbox_id, id);
 CREATE INDEX waits_open ON waits (project_id) WHERE ended_at IS NULL;

@@ -128,6 +128,7 @@ mod tests {
         Head {
             id: MessageId::generate(),
             inbox_id: generate_inbox_id(),
+            shared: None,
             sequence: 1,
             sender: sender.to_owned(),
             subject: subject.to_owned(),

@@ -3,7 +3,7 @@
 use super::content::ContentForm;
 use crate::db::Value;
 use crate::model::{
-    InboxId, InboxKind, KeyHash, MessageId, OutgoingId, OutgoingStatus, ProjectId, Timestamp, WorkerId,
+    InboxId, InboxKind, KeyHash, MessageId, OutgoingId, OutgoingStatus, ProjectId, SharedAddress, Timestamp, WorkerId,
 };
 
 impl From<ProjectId> for Value {
@@ -33,6 +33,12 @@ impl From<WorkerId> for Value {
 impl From<KeyHash> for Value {
     fn from(hash: KeyHash) -> Self {
         Self::from(hash.0.as_slice())
+    }
+}
+
+impl From<&SharedAddress> for Value {
+    fn from(address: &SharedAddress) -> Self {
+        Self::from(address.as_str())
     }
 }
 

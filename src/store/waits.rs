@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{Features, Inbox, InboxId, MessageId, ProjectId, Timestamp, WaitEnd, WaitRecord};
+use crate::model::{Features, Inbox, InboxId, MessageId, ProjectId, SharedAddress, Timestamp, WaitEnd, WaitRecord};
 
 /// The most waits that are kept.
 const KEPT: i64 = 20_000;
@@ -15,7 +15,7 @@ macro_rules! waits {
     ($conditions:literal) => {
         concat!(
             "SELECT id, project_id, inbox_id, inbox_created_at, subject, sender, has_otp, has_code, has_link, after,
-                started_at, timeout_millis, ended_at, outcome, message_id
+                started_at, timeout_millis, ended_at, outcome, message_id, inbox_address
              FROM waits WHERE ",
             $conditions
         )
@@ -31,8 +31,8 @@ impl Store {
     pub async fn record_waits(&self, waits: &[WaitRecord]) -> Result<(), StoreError> {
         const RECORD: &str = "
             INSERT INTO waits (id, project_id, inbox_id, inbox_created_at, subject, sender, has_otp, has_code, has_link,
-                after, started_at, timeout_millis, ended_at, outcome, message_id)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+                after, started_at, timeout_millis, ended_at, outcome, message_id, inbox_address)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
             ON CONFLICT (id) DO UPDATE SET ended_at = $13, outcome = $14, message_id = $15";
         const FORGET_REFUSED: &str = "
             DELETE FROM waits WHERE inbox_id = $1 AND inbox_created_at = $2 AND outcome = $3 AND id < $4";
@@ -134,6 +134,7 @@ fn row(wait: &WaitRecord) -> Vec<Value> {
         wait.end.map(|(at, _)| at),
         wait.end.map(|(_, end)| end.as_str()),
         message,
+        wait.shared.as_ref(),
     ]
 }
 
@@ -150,10 +151,12 @@ fn read(mut row: Row) -> Result<WaitRecord, DatabaseError> {
         started_at: Timestamp::from_millis(row.integer()?),
         timeout: Duration::from_millis(u64::try_from(row.integer()?).unwrap_or_default()),
         end: None,
+        shared: None,
     };
     let ended_at = row.optional_integer()?.map(Timestamp::from_millis);
     let outcome = row.optional_text()?.unwrap_or_default();
     let message = row.optional_bytes()?.and_then(|id| uuid::Uuid::from_slice(&id).ok()).map(MessageId);
+    wait.shared = row.optional_text()?.map(SharedAddress::from_stored);
     wait.end = ended_at.map(|at| (at, WaitEnd::of_word(&outcome, message)));
     Ok(wait)
 }

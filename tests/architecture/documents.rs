@@ -42,6 +42,7 @@ fn the_readmes_quote_the_examples_as_they_are() {
         ("clients/typescript/README.md", playwright),
         ("README.md", pytest),
         ("clients/python/README.md", pytest),
+        ("clients/java/README.md", "clients/java/examples/spring-boot/src/test/java/shop/SignUpTest.java"),
         ("clients/go/README.md", "clients/go/examples/signup/shop_test.go"),
     ] {
         let [shown, text] = [readme, example].map(|path| fs::read_to_string(root().join(path)).unwrap());

@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod action;
+mod addresses;
 mod backup;
 mod client;
 mod commands;
 mod crowd;
 mod durability;
 mod examples;
+mod failed_sessions;
 mod failure;
 mod faults;
 mod files;
@@ -25,6 +27,7 @@ mod outgoing;
 mod postfix;
 mod power;
 mod project;
+mod senders;
 mod sending;
 mod sendmail;
 mod shapes;

@@ -37,3 +37,18 @@ fn a_node_explains_what_happened_at_another() {
     assert!(smtp.send(&format!("{inbox}@restante.example.com"), "Welcome", "text").unwrap().starts_with("250"));
     assert!(says(&inbox, "A message arrived, but it does not match the filters (subject): \"Welcome\""));
 }
+
+#[test]
+fn a_session_that_failed_at_another_node_is_explained() {
+    let database = TestDatabase::create();
+    let (one, other) = (Node::start(&database.text()), Node::start(&database.text()));
+    let client = one.client();
+    let inbox = client.create_inbox();
+    let mut smtp = Smtp::connect(&other.smtp()).unwrap();
+    assert!(smtp.say("QUIT").unwrap().starts_with("221"));
+    let summary = || {
+        let (_, explained): (_, Value) = client.get(&format!("/v1/inboxes/{inbox}/explain"));
+        explained["summary"].as_str().unwrap().to_owned()
+    };
+    eventually("the session is known", || summary().contains("the client greeted the server and left"));
+}

@@ -82,7 +82,7 @@ fn copy(from: &str, to: &str) -> String {
 /// Creates an installation with rows in every table.
 fn fill(data_dir: &Path) {
     // Nothing listens at the relay's address, so the first attempt fails, and its result is stored.
-    let relay = ["--relay", "smtp://127.0.0.1:1"];
+    let relay = ["--relay", "smtp://127.0.0.1:1", "--accept-domains", "example.com"];
     let flags = [&["--api-key", KEY, "--admin-token", "token-of-the-administrator"][..], &relay].concat();
     let server = Server::start(data_dir, &flags);
     let data_dir = data_dir.to_str().unwrap();
@@ -95,6 +95,8 @@ fn fill(data_dir: &Path) {
     assert!(
         sender.send("box", &format!("large\r\n\r\n{}", "some text\r\n".repeat(20_000))).unwrap().starts_with("250")
     );
+    let url = format!("{}/v1/inboxes/ada@example.com", server.url);
+    assert_eq!(ureq::put(url).header("x-api-key", KEY).send_empty().unwrap().status(), 201);
     refuse_one(&server, Path::new(data_dir));
     use_a_fault(&server);
     let mail = serde_json::json!({"to": "someone@elsewhere.example", "subject": "queued"}).to_string();

@@ -49,7 +49,7 @@ async fn deliver(store: &Store, project: ProjectId, inbox: &InboxId, subject: &s
     let raw = format!("Subject: {subject}\r\n\r\ntext\r\n").into_bytes();
     let content = Content::encode(restante_mail::parse(&raw), String::new(), Origin::default(), &raw);
     let source = Source::Client { project: None, reverse_path: String::new() };
-    let request = Request { recipients: vec![inbox.clone()], source };
+    let request = Request { recipients: vec![inbox.clone().into()], source };
     let delivery = Delivery { request, content, outgoing: None };
     let (lifetime, mail_domain) = (Duration::from_secs(3_600), Domain::parse("restante.example.com").unwrap());
     let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project: project, mail_domain };

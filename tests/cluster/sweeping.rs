@@ -43,12 +43,13 @@ async fn fill(store: &Store) {
     let project = store.default_project("default", START).await.unwrap();
     let id = InboxId::parse("a").unwrap();
     let expires_at = Some(START.after(HOUR));
-    let inbox = Inbox { id: id.clone(), project, kind: InboxKind::Temporary, created_at: START, expires_at };
+    let inbox =
+        Inbox { id: id.clone(), shared: None, project, kind: InboxKind::Temporary, created_at: START, expires_at };
     assert!(store.create_inbox(&inbox).await.unwrap());
     let raw = b"Subject: Hello\r\n\r\nHello\r\n";
     let content = Content::encode(restante_mail::parse(raw), String::new(), Origin::default(), raw);
     let source = Source::Client { project: None, reverse_path: String::new() };
-    let delivery = Delivery { request: Request { recipients: vec![id], source }, content, outgoing: None };
+    let delivery = Delivery { request: Request { recipients: vec![id.into()], source }, content, outgoing: None };
     let mail_domain = Domain::parse("restante.example.com").unwrap();
     let policy = Policy { now: START, lifetime: HOUR, inbox_messages: 1_000, default_project: project, mail_domain };
     let batch = Arc::new(vec![delivery; MESSAGES]);

@@ -23,7 +23,14 @@ async fn the_guide_names_this_installation_and_the_version(engine: Engine) {
     let api = Harness::on(engine).await;
     let guide = api.get("/llm").await.body;
     assert!(!guide.contains("{base_url}") && !guide.contains("{mail_domain}") && !guide.contains("_per_key}"));
+    assert!(!guide.contains("_size}") && !guide.contains("{inbox_") && !guide.contains("{smtp_"));
     for part in [
+        "host `restante.example.com`, port `1025`",
+        "No other domain is accepted.",
+        "| temporary inbox lifetime | 1h |",
+        "| JSON body | 10MiB to send, 64KiB elsewhere |",
+        "| received message | 25MiB |",
+        "| messages in one inbox | 10000; ",
         "Contract version 0.1.0",
         "curl -sS --fail-with-body -X POST -H \"$key\" \"$api/inboxes\"",
         "api=\"http://restante.example.com:8025/v1\"",
@@ -33,6 +40,20 @@ async fn the_guide_names_this_installation_and_the_version(engine: Engine) {
     ] {
         let part = part.replace("`@restante.example.com`", "@restante.example.com");
         assert!(guide.contains(&part), "{part}");
+    }
+}
+
+#[testkit::each_engine]
+async fn the_guide_names_the_accepted_domains(engine: Engine) {
+    for (domains, sentence) in [
+        (
+            "example.com,*.shop.test",
+            "These domains are accepted too (`*` stands for any subdomain): `example.com, *.shop.test`.",
+        ),
+        ("*", "Every other domain is accepted too."),
+    ] {
+        let guide = Harness::accepting(engine, domains).await.get("/llm").await.body;
+        assert!(guide.contains(sentence), "{domains}");
     }
 }
 

@@ -3,12 +3,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod addresses;
 mod authentication;
 mod bodies;
 mod clock;
 mod documents;
 mod everything;
 mod explain;
+mod failed_sessions;
 mod faults;
 mod hang_ups;
 mod inboxes;
@@ -19,6 +21,7 @@ mod openapi;
 mod outgoing;
 mod project;
 mod refusals;
+mod senders;
 mod server;
 mod smtp;
 mod wait;

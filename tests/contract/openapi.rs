@@ -144,6 +144,8 @@ struct World {
     permanent: String,
     doomed_message: String,
     outgoing: String,
+    /// An inbox of another project.
+    foreign: String,
 }
 
 async fn world(api: &Harness) -> World {
@@ -158,6 +160,7 @@ async fn world(api: &Harness) -> World {
         doomed_message: api.deliver(&inbox, "Hello").await,
         outgoing: sent.text("id"),
         doomed: api.create_inbox().await,
+        foreign: api.create_inbox_with(&api.other_key).await,
         inbox,
         permanent,
     }
@@ -179,7 +182,8 @@ const EXPLAIN: &str = "/v1/inboxes/{id}/explain";
 const FAULTS: &str = "/v1/inboxes/{id}/faults";
 
 fn cases(world: &World) -> Vec<Case> {
-    let World { inbox, message, doomed, permanent, doomed_message, outgoing } = world;
+    let World { inbox, message, doomed, permanent, doomed_message, outgoing, foreign } = world;
+    let at = |name: &str| format!("/v1/inboxes/{name}@restante.example.com");
     let of_message = |id: &str, rest: &str| format!("/v1/messages/{id}{rest}");
     let of = |inbox: &str, rest: &str| format!("/v1/inboxes/{inbox}{rest}");
     let send = |to: &str| json!({"to": to, "subject": "s", "in_reply_to": message}).to_string();
@@ -188,6 +192,12 @@ fn cases(world: &World) -> Vec<Case> {
         case("GET", "/v1/health", "/v1/health", "", 200),
         case("GET", "/health", "/health", "", 200),
         case("GET", "/openapi.json", "/openapi.json", "", 200),
+        case("PUT", INBOX, at("ada"), "", 201),
+        case("PUT", INBOX, at("ada"), "{}", 200),
+        case("PUT", INBOX, at("ada"), "[]", 400),
+        case("PUT", INBOX, "/v1/inboxes/ada@example.com", "", 400),
+        case("PUT", INBOX, at(foreign), "", 409),
+        case("PUT", INBOX, at("ada"), large(64 * 1024), 413),
         case("POST", INBOXES, INBOXES, "{}", 201),
         case("POST", INBOXES, INBOXES, "[]", 400),
         case("POST", INBOXES, INBOXES, r#"{"a":1}"#, 400),

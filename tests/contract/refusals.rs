@@ -38,7 +38,7 @@ async fn a_method_that_a_path_does_not_have_is_refused_with_those_it_has(engine:
         ("/llms.txt", "GET,HEAD"),
         ("/openapi.json", "GET,HEAD"),
         ("/v1/inboxes", "GET,HEAD,POST"),
-        ("/v1/inboxes/a", "GET,HEAD,DELETE"),
+        ("/v1/inboxes/a", "GET,HEAD,PUT,DELETE"),
         ("/v1/inboxes/a/messages", "GET,HEAD,POST"),
         ("/api/v1/inboxes/a/messages/wait", "GET,HEAD"),
         ("/v1/messages/a", "GET,HEAD,DELETE"),

@@ -3,7 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use restante::config::{Limits, Settings};
+use restante::model::ApiKey;
 use restante::receiver::Receiver;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -19,19 +22,41 @@ pub struct Smtp {
 
 impl Smtp {
     pub async fn start(api: &Harness) -> Self {
+        Self::start_with(api, |_| {}).await
+    }
+
+    /// Starts with settings that a test changes.
+    pub async fn start_with(api: &Harness, change: impl FnOnce(&mut Settings)) -> Self {
         let limits = Limits { message_size: 100_000, free_disk: 0, recipients: 2, ..Limits::default() };
-        let settings = Settings { limits, ..testkit::settings(api.directory.path()) };
+        let accepted = api.service.accepted().clone();
+        let mut settings = Settings { limits, accepted, ..testkit::settings(api.directory.path()) };
+        change(&mut settings);
         let receiver = Receiver::bind(&settings, api.service.clone()).await.unwrap();
         let (address, stop) = (receiver.local_addr(), CancellationToken::new());
         tokio::spawn(receiver.run(stop.clone(), Duration::from_secs(1)));
         Self { address, stop }
     }
 
-    /// A client that has sent EHLO.
-    pub async fn client(&self) -> Client {
+    /// A connection that has not sent anything.
+    pub async fn connect(&self) -> Client {
         let mut client = Client(BufReader::new(TcpStream::connect(self.address).await.unwrap()));
         client.reply().await;
+        client
+    }
+
+    /// A client that has sent EHLO.
+    pub async fn client(&self) -> Client {
+        let mut client = self.connect().await;
         client.say("EHLO app.example").await;
+        client
+    }
+
+    /// A client that has logged in with an API key.
+    pub async fn client_of(&self, key: &ApiKey) -> Client {
+        let mut client = self.client().await;
+        let login = BASE64_STANDARD.encode(format!("\0app\0{}", key.as_str()));
+        let reply = client.say(&format!("AUTH PLAIN {login}")).await;
+        assert!(reply.starts_with("235"), "{reply}");
         client
     }
 
@@ -54,6 +79,10 @@ impl Client {
     pub async fn say(&mut self, line: &str) -> String {
         self.0.write_all(format!("{line}\r\n").as_bytes()).await.unwrap();
         self.reply().await
+    }
+
+    pub async fn write(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).await.unwrap();
     }
 
     pub async fn send(&mut self, recipients: &[&str], message: &str) -> String {

@@ -52,7 +52,7 @@ impl Bed {
 
     /// Sends nothing.
     pub async fn off() -> Self {
-        Self::with(Sending { outbound: Outbound::Off, ..sending() }).await
+        Self::with(Sending { outbound: Some(Outbound::Off), ..sending() }).await
     }
 
     pub async fn with(settings: Sending) -> Self {
@@ -71,7 +71,7 @@ impl Bed {
         let project = self.api.service.authenticate(self.api.key.as_str()).await.unwrap().unwrap().project;
         let (id, created_at) = (generate_inbox_id(), self.api.clock.now());
         self.inbox = id.to_string();
-        let inbox = Inbox { id, project, kind: InboxKind::Permanent, created_at, expires_at: None };
+        let inbox = Inbox { id, shared: None, project, kind: InboxKind::Permanent, created_at, expires_at: None };
         assert!(store.create_inbox(&inbox).await.unwrap());
     }
 

@@ -44,7 +44,7 @@ async fn play_all(encrypted: bool, form: fn(&Dialog) -> Dialog) {
 /// Whether the dialog fits a service that works and a client on this machine.
 fn applies(dialog: &Dialog, encrypted: bool) -> bool {
     let mut conditions = dialog.conditions.clone();
-    if !conditions.refused.is_empty() || !conditions.start_tls || (conditions.encrypted && !encrypted) {
+    if !conditions.refused.is_empty() || (encrypted && !conditions.start_tls) || (conditions.encrypted && !encrypted) {
         return false;
     }
     if names_a_recipient_twice(dialog) || (encrypted && refuses_connection(dialog)) {
@@ -71,8 +71,9 @@ fn apply_conditions(settings: &mut Settings, dialog: &Dialog) {
     limits.recipients = conditions.recipients;
     limits.command_line = conditions.command_line;
     limits.data_line = conditions.data_line;
+    settings.listeners.smtp_starttls = conditions.start_tls;
     if conditions.keys_only {
-        settings.listeners.smtp_auth = SmtpAuth::Keys;
+        settings.listeners.smtp_auth = if conditions.login_required { SmtpAuth::Required } else { SmtpAuth::Keys };
     }
     if refuses_connection(dialog) {
         limits.smtp_connections = 0;

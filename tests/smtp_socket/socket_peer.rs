@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use restante::model::{EmailAddress, InboxId};
+use restante::model::{EmailAddress, InboxId, RefusalFilter, RefusalReason, SessionFailure};
 use tokio::runtime::Handle;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::version::TLS13;
@@ -171,6 +171,19 @@ impl Peer for SocketPeer<'_> {
             // The server was started without room for this connection.
             ServerEvent::RefusesConnection => {}
         }
+    }
+
+    fn leave(&mut self, expected: Option<SessionFailure>) -> Result<(), String> {
+        self.connection = Connection::None;
+        let Some(failure) = expected.filter(|failure| *failure != SessionFailure::Rejected) else { return Ok(()) };
+        let filter = RefusalFilter { reason: Some(RefusalReason::Session(failure)), ..RefusalFilter::default() };
+        let recorded = async {
+            while self.server.service.refusals(&filter).await.unwrap().is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let recorded = self.runtime.block_on(async { tokio::time::timeout(AT_MOST, recorded).await });
+        recorded.map_err(|_| format!("{failure:?} was not recorded"))
     }
 
     fn deliveries(&self) -> Vec<Delivery> {

@@ -6,9 +6,13 @@ use std::time::Duration;
 
 use restante::config::DatabaseUrl;
 use restante::db::Database;
-use restante::model::{ApiKey, Domain, Inbox, InboxId, InboxKind, MessageId, OutgoingId, ProjectId, Timestamp};
+use restante::model::{
+    ApiKey, Domain, Inbox, InboxId, InboxKind, MessageId, OutgoingId, ProjectId, SharedAddress, Timestamp,
+    generate_inbox_id,
+};
 use restante::service::{Retry, write};
 use restante::store::{Change, Content, Delivery, Origin, Policy, Selection, Store, Swept};
+use restante_deliveries::recipient;
 use restante_delivery::{Request, Source, Verdict};
 
 use tokio::sync::mpsc;
@@ -116,11 +120,23 @@ impl Bed {
     pub async fn inbox(&self, project: ProjectId, name: &str) -> Inbox {
         let inbox = Inbox {
             id: id(name),
+            shared: None,
             project,
             kind: InboxKind::Temporary,
             created_at: START,
             expires_at: Some(START.after(HOUR)),
         };
+        assert!(self.store.create_inbox(&inbox).await.unwrap());
+        inbox
+    }
+
+    /// A live inbox with a shared address made at `START`.
+    pub async fn shared(&self, project: ProjectId, address: &str) -> Inbox {
+        let inbox = Inbox {
+            shared: Some(SharedAddress::from_stored(address.to_owned())),
+            ..permanent(project, generate_inbox_id().as_str())
+        };
+        let inbox = Inbox { kind: InboxKind::Temporary, expires_at: Some(START.after(HOUR)), ..inbox };
         assert!(self.store.create_inbox(&inbox).await.unwrap());
         inbox
     }
@@ -148,6 +164,14 @@ impl Bed {
     /// Delivers one message at `now` and returns its ids, in the order of the recipients.
     pub async fn mail(&self, recipients: &[&str], subject: &str, now: Timestamp) -> Vec<MessageId> {
         self.store(&[delivery(recipients, subject)], now).await.remove(0)
+    }
+
+    /// Delivers a message without a key to a shared address, and returns the projects that have a live inbox with it.
+    pub async fn mail_to_shared(&self, address: &str, now: Timestamp) -> Vec<ProjectId> {
+        self.mail(&[address], "shared", now).await;
+        let address = SharedAddress::from_stored(address.to_owned());
+        let holders = self.store.holders_of_address(&address, None, now).await.unwrap();
+        holders.into_iter().filter(|holder| holder.is_live).map(|holder| holder.project).collect()
     }
 
     /// The bytes of a message as received, if `project` owns it.
@@ -191,7 +215,7 @@ pub fn id(name: &str) -> InboxId {
 pub fn delivery(recipients: &[&str], subject: &str) -> Delivery {
     let raw = format!("From: Sender <sender@else.example>\r\nSubject: {subject}\r\n\r\nThe text of {subject}.\r\n");
     let source = Source::Client { project: None, reverse_path: SENDER.to_owned() };
-    let recipients = recipients.iter().map(|name| id(name)).collect();
+    let recipients = recipients.iter().map(|text| recipient(text)).collect();
     Delivery { request: Request { recipients, source }, content: content(raw.as_bytes()), outgoing: None }
 }
 
@@ -201,9 +225,9 @@ pub fn by(project: ProjectId, mut delivery: Delivery) -> Delivery {
     delivery
 }
 
-/// The same delivery from the service itself, with the lease that it needs.
-pub fn own(lease: Option<OutgoingId>, mut delivery: Delivery) -> Delivery {
-    delivery.request.source = Source::Service { lease: lease.map(|item| item.0) };
+/// The same delivery from the service itself for this project, with the lease that it needs.
+pub fn own(project: ProjectId, lease: Option<OutgoingId>, mut delivery: Delivery) -> Delivery {
+    delivery.request.source = Source::Service { project, lease: lease.map(|item| item.0) };
     delivery
 }
 

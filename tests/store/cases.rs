@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use restante::db::{Row, Value};
-use restante::model::{EmailAddress, Inbox, OutgoingId, OutgoingStatus, ProjectId, WorkerId};
+use restante::model::{EmailAddress, Inbox, InboxId, OutgoingId, OutgoingStatus, ProjectId, WorkerId};
 use restante::service::{Retry, write};
 use restante::store::{Delivery, NewOutgoing, OutgoingChange, Policy};
-use restante_deliveries::{Case, DEFAULT, GivenInbox, GivenState, Mail, MailFrom, Ownership, World, shown};
+use restante_deliveries::{
+    Case, DEFAULT, GivenInbox, GivenState, Mail, MailFrom, Ownership, World, shared_name, shown,
+};
 use restante_delivery::Source;
 
 use super::bed::{Bed, START, delivery, id, own};
@@ -49,8 +51,12 @@ impl<'a> Database<'a> {
 
     async fn create(&mut self, given: &GivenInbox) {
         let project = self.project(&given.project).await;
-        let inbox = self.bed.inbox(project, &given.id).await;
-        let messages = vec![own(None, delivery(&[&given.id], "given")); usize::try_from(given.messages).unwrap()];
+        let (inbox, address) = match shared_name(&given.name) {
+            Some((address, _)) => (self.bed.shared(project, address).await, address),
+            None => (self.bed.inbox(project, &given.name).await, given.name.as_str()),
+        };
+        let message = own(project, None, delivery(&[address], "given"));
+        let messages = vec![message; usize::try_from(given.messages).unwrap()];
         if !messages.is_empty() {
             write(&self.bed.store, &Arc::new(messages), &self.policy, Retry::ALONE).await.unwrap();
         }
@@ -87,20 +93,41 @@ impl<'a> Database<'a> {
                 delivery.request.source = Source::Client { project, reverse_path: reverse_path.clone() };
                 delivery
             }
-            MailFrom::Service { report: false } => {
+            MailFrom::Service { report: false, project } => {
                 let to = EmailAddress::parse("a@restante.example.com").unwrap();
-                let (item, project) = (OutgoingId::generate(), self.bed.default_project);
+                let (item, project) = (OutgoingId::generate(), self.project(project).await);
                 let sent = NewOutgoing::new(item, project, id("sender"), to.to_string(), String::new(), String::new());
-                Delivery { outgoing: Some(OutgoingChange::Add(sent)), ..own(None, plain) }
+                Delivery { outgoing: Some(OutgoingChange::Add(sent)), ..own(project, None, plain) }
             }
-            MailFrom::Service { report: true } => {
+            MailFrom::Service { report: true, project } => {
+                let project = self.project(project).await;
                 let (worker, item) = (WorkerId::generate(), queue(self.bed, "a@b.example").await);
                 claim(&self.bed.store, worker, item, START).await;
                 let attempt = if self.lease_lost { 2 } else { 1 };
                 let settled = settlement(item, worker, attempt, OutgoingStatus::Failed);
-                Delivery { outgoing: Some(OutgoingChange::Settle(settled)), ..own(Some(item), plain) }
+                Delivery { outgoing: Some(OutgoingChange::Settle(settled)), ..own(project, Some(item), plain) }
             }
         }
+    }
+
+    /// The names of the inboxes with shared addresses, by id.
+    async fn names(&self) -> BTreeMap<String, String> {
+        const SHARED: &str = "SELECT id, address, project_id FROM inboxes WHERE address <> $1";
+        let rows = self.query(SHARED, "").await.into_iter().map(|mut row| {
+            let (id, address) = (row.text().unwrap(), row.text().unwrap());
+            (id, format!("{address}/{}", self.name_of(ProjectId(row.uuid().unwrap()))))
+        });
+        rows.collect()
+    }
+
+    /// The id of the inbox with this name; the name itself if there is none.
+    async fn id(&self, name: &str) -> String {
+        let names = self.names().await;
+        names.into_iter().find(|(_, known)| known == name).map_or_else(|| name.to_owned(), |(id, _)| id)
+    }
+
+    fn name_of(&self, owner: ProjectId) -> String {
+        self.projects.iter().find(|(_, project)| **project == owner).unwrap().0.clone()
     }
 
     async fn query(&self, sql: &'static str, parameter: &str) -> Vec<Row> {
@@ -129,23 +156,27 @@ impl World for Database<'_> {
             deliveries.push(self.delivery(mail).await);
         }
         let verdicts = write(&self.bed.store, &Arc::new(deliveries), &self.policy, Retry::ALONE).await.unwrap();
-        verdicts.iter().map(shown).collect()
+        let names = self.names().await;
+        let name = |inbox: &InboxId| names.get(inbox.as_str()).cloned().unwrap_or_else(|| inbox.to_string());
+        verdicts.iter().map(|verdict| shown(verdict, &name)).collect()
     }
 
     async fn end(&mut self, inbox: &str) {
-        self.end_inbox(&self.bed.live(inbox, START).await.unwrap()).await;
+        let id = self.id(inbox).await;
+        self.end_inbox(&self.bed.live(&id, START).await.unwrap()).await;
     }
 
     async fn messages(&mut self, inbox: &str) -> u64 {
-        let subjects = self.bed.subjects(inbox, START).await;
+        let subjects = self.bed.subjects(&self.id(inbox).await, START).await;
         subjects.len().try_into().unwrap()
     }
 
     async fn ownership(&mut self, address: &str) -> Ownership {
+        let address = &self.id(address).await;
         let owner = self.query("SELECT project_id FROM inboxes WHERE id = $1", address).await;
         let Some(mut row) = owner.into_iter().next() else { return Ownership::Free };
         let owner = ProjectId(row.uuid().unwrap());
-        let name = self.projects.iter().find(|(_, project)| **project == owner).unwrap().0.clone();
+        let name = self.name_of(owner);
         if self.bed.live(address, START).await.is_some() { Ownership::Live(name) } else { Ownership::Reserved(name) }
     }
 
@@ -153,7 +184,7 @@ impl World for Database<'_> {
         const USED: &str = "
             SELECT (SELECT COUNT(*) FROM fault_uses WHERE fault_number = faults.number) FROM faults
             WHERE inbox_number = (SELECT number FROM inboxes WHERE id = $1) ORDER BY position";
-        let rows = self.query(USED, inbox).await;
+        let rows = self.query(USED, &self.id(inbox).await).await;
         rows.into_iter().map(|mut row| row.integer().unwrap().try_into().unwrap()).collect()
     }
 

@@ -32,7 +32,7 @@ async fn uses(bed: &Bed, inbox: &Inbox, now: Timestamp) -> Vec<Vec<Timestamp>> {
 
 /// The result of each delivery, as the cases of `tools/deliveries` write it.
 fn outcomes(verdicts: &[Verdict]) -> Vec<String> {
-    verdicts.iter().map(restante_deliveries::shown).collect()
+    verdicts.iter().map(|verdict| restante_deliveries::shown(verdict, &ToString::to_string)).collect()
 }
 
 #[testkit::each_engine]
@@ -52,13 +52,13 @@ async fn the_deliveries_of_a_batch_use_the_faults_in_order(bed: Bed) {
 async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
     let faults = [fault(FaultPoint::Data, reject(), 1), fault(FaultPoint::Rcpt, defer(), 1)];
     with_faults(&bed, "a", &faults).await;
-    let at_rcpt = async || bed.store.use_recipient_fault(&id("a+tag"), START).await.unwrap();
+    let at_rcpt = async || bed.store.use_recipient_fault(&id("a+tag"), false, START).await.unwrap();
     assert_eq!(at_rcpt().await, RecipientFault::Later);
     assert_eq!(outcomes(&bed.deliver(&[delivery(&["a"], "x")], START).await), ["rejected by a"]);
     assert_eq!(outcomes(&bed.deliver(&[delivery(&["a"], "x")], START).await), ["a stored 1"]);
     assert_eq!(at_rcpt().await, RecipientFault::Now(defer()));
     assert_eq!(at_rcpt().await, RecipientFault::None(id("a")));
-    let none = async |name: &str| bed.store.use_recipient_fault(&id(name), START).await.unwrap();
+    let none = async |name: &str| bed.store.use_recipient_fault(&id(name), false, START).await.unwrap();
     assert_eq!(none("nobody").await, RecipientFault::None(id("nobody")));
     // An inbox with the tag in its name has separate faults.
     bed.inbox(bed.default_project, "a+tag").await;
@@ -68,7 +68,8 @@ async fn a_fault_waits_for_the_one_before_it(bed: Bed) {
 #[testkit::each_engine]
 async fn concurrent_uses_are_counted_once(bed: Bed) {
     let inbox = with_faults(&bed, "a", &[fault(FaultPoint::Rcpt, defer(), 7)]).await;
-    let used = futures_util::future::join_all((0..20).map(|_| bed.store.use_recipient_fault(&inbox.id, START))).await;
+    let used =
+        futures_util::future::join_all((0..20).map(|_| bed.store.use_recipient_fault(&inbox.id, false, START))).await;
     let used = used.into_iter().filter(|used| *used.as_ref().unwrap() == RecipientFault::Now(defer()));
     assert_eq!((used.count(), uses(&bed, &inbox, START).await[0].len()), (7, 7));
 }
@@ -81,7 +82,7 @@ async fn only_inboxes_with_faults_left_are_listed(bed: Bed) {
     bed.inbox(bed.default_project, "none").await;
     assert!(bed.store.set_faults(&cleared, &[], START).await.unwrap());
     for name in ["used", "left"] {
-        bed.store.use_recipient_fault(&id(name), START).await.unwrap();
+        bed.store.use_recipient_fault(&id(name), false, START).await.unwrap();
     }
     assert_eq!(bed.store.inboxes_with_faults(START).await.unwrap(), [id("left")]);
     assert!(bed.store.inboxes_with_faults(START.after(HOUR)).await.unwrap().is_empty());

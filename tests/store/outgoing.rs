@@ -126,7 +126,7 @@ async fn a_bounce_and_the_failure_are_one_transaction(bed: Bed) {
     let bounce = |attempt| Delivery {
         content: content(b"Subject: Undelivered\r\n\r\n"),
         outgoing: Some(OutgoingChange::Settle(settlement(item, worker, attempt, OutgoingStatus::Failed))),
-        ..own(Some(item), delivery(&["a"], ""))
+        ..own(bed.default_project, Some(item), delivery(&["a"], ""))
     };
     let outcomes = bed.deliver(&[bounce(2)], START).await;
     assert_eq!(outcomes, [Verdict::LeaseLost]);

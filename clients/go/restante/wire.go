@@ -12,7 +12,8 @@ type Health struct {
 
 // InboxFields: An address at which a test receives mail.
 type InboxFields struct {
-	// The inbox identifier: the local part of the address.
+	// The inbox identifier: the local part of the address, or a generated one if the address is on another domain than the
+	// mail domain.
 	ID string `json:"id"`
 	// The recipient address.
 	Address string `json:"address"`
@@ -20,8 +21,8 @@ type InboxFields struct {
 	Kind string `json:"kind"`
 	// UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
-	// One hour after creation for a temporary inbox. After that, requests for the inbox and its messages return 404. Null:
-	// never.
+	// One hour after creation for a temporary inbox, or after the last PUT of its address. After that, requests for the
+	// inbox and its messages return 404. Null: never.
 	ExpiresAt *time.Time `json:"expires_at"`
 }
 
@@ -64,6 +65,9 @@ type Envelope struct {
 	TLS string `json:"tls"`
 	// Whether the client authenticated.
 	Authenticated *bool `json:"authenticated"`
+	// The way by which it arrived; null for a report of this service. One of smtp, api, ses, resend, sendgrid, postmark,
+	// mailgun.
+	Via string `json:"via"`
 }
 
 // Header: A header field.
@@ -257,7 +261,7 @@ type ArrivedMessages struct {
 	Latest []Arrived `json:"latest"`
 }
 
-// Refused: Mail that was rejected over SMTP.
+// Refused: Mail that was rejected.
 type Refused struct {
 	// When it was rejected.
 	At time.Time `json:"at"`
@@ -267,7 +271,7 @@ type Refused struct {
 	Sender string `json:"sender"`
 	// The recipient.
 	Recipient string `json:"recipient"`
-	// The SMTP reply.
+	// The reply to the client.
 	Reply string `json:"reply"`
 }
 
@@ -301,10 +305,12 @@ type Explanation struct {
 	Ended *Ended `json:"ended"`
 	// The messages in it.
 	Messages ArrivedMessages `json:"messages"`
-	// What was rejected over SMTP since the inbox was created, newest first.
+	// What was rejected since the inbox was created, newest first.
 	Refused []Refused `json:"refused"`
 	// Similar addresses that received mail.
 	Similar []Similar `json:"similar"`
 	// The use of SMTP at the whole installation.
 	SMTP SMTPUse `json:"smtp"`
+	// When each API for sending was last used at the whole installation.
+	SendApis SendApisUse `json:"send_apis"`
 }

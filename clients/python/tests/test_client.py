@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import smtplib
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -150,6 +151,13 @@ def test_mail_to_other_domains_does_not_leave_a_server_of_our_own(client: Restan
     inbox = client.create_inbox()
     inbox.send("someone@example.com", "Hello", text="Hello!")
     assert "someone@example.com" in inbox.wait_for_message(subject="Undelivered").text
+
+
+def test_a_server_of_our_own_suits_the_defaults_of_mailers(client: Restante) -> None:
+    with smtplib.SMTP(client.smtp.host, client.smtp.port) as connection:
+        connection.ehlo()
+        assert not connection.has_extn("starttls")
+        assert "PLAIN" in connection.esmtp_features["auth"]
 
 
 def test_two_starts_with_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,26 @@ def test_a_server_that_cannot_start_says_so(run: Run, monkeypatch: pytest.Monkey
     result.stdout.fnmatch_lines(["*UnreachableError: /nowhere/restante does not start: No such file*"])
 
 
+def test_the_inbox_of_a_user_is_not_deleted_and_shows_no_earlier_mail(run: Run) -> None:
+    result = run("""
+def test_earlier(restante, restante_inbox_for):
+    mail(restante, restante_inbox_for("ada@example.com").address, "Earlier")
+
+def test_later(restante, restante_inbox_for):
+    ada = restante_inbox_for("ada@example.com")
+    assert [message.subject for message in ada.messages()] == ["Earlier"]
+    mail(restante, ada.address, "Later")
+    assert ada.wait_for_message().subject == "Later"
+
+def test_fails(restante, restante_inbox_for):
+    ada = restante_inbox_for("ada@example.com")
+    mail(restante, ada.address, "Shown in the report")
+    assert ada.wait_for_message().subject == "Other"
+""")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*mail of this test*", "*Shown in the report*"])
+
+
 def test_two_inboxes(run: Run) -> None:
     result = run("""
 def test_two(restante, restante_new_inbox):

@@ -57,10 +57,14 @@ export class Inbox implements AsyncDisposable {
   #cursor: string | undefined;
   #returned = new Set<string>();
 
-  /** @internal */
-  constructor(connection: Connection, fields: InboxFields, label?: string) {
+  /**
+   * `after`: the id of the message after which the first wait starts.
+   * @internal
+   */
+  constructor(connection: Connection, fields: InboxFields, options: { label?: string; after?: string } = {}) {
     this.#connection = connection;
-    this.label = label;
+    this.#cursor = options.after;
+    this.label = options.label;
     this.id = fields.id;
     this.address = fields.address;
     this.kind = fields.kind;

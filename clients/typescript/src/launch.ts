@@ -100,7 +100,12 @@ function environment(options: ServerOptions): NodeJS.ProcessEnv {
   const { RESTANTE_DATA_DIR: _data, RESTANTE_DATABASE: _database, ...environment } = process.env;
   // A test must not send mail to the internet by mistake.
   if (variable("RESTANTE_RELAY") === undefined) environment.RESTANTE_OUTBOUND ??= "off";
+  // It listens on loopback, and if it never sends, it can accept mail to every address of the application.
+  if (environment.RESTANTE_OUTBOUND === "off") environment.RESTANTE_ACCEPT_DOMAINS ??= "*";
   environment.RESTANTE_WAITS_PER_KEY ??= WAITS_PER_KEY;
+  // Mailers that upgrade to TLS whenever they can would reject the self-signed certificate.
+  environment.RESTANTE_SMTP_STARTTLS ??= "off";
+  environment.RESTANTE_SMTP_PLAINTEXT_AUTH ??= "true";
   if (options.apiKey !== undefined) environment.RESTANTE_API_KEY = options.apiKey;
   return environment;
 }

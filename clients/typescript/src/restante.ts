@@ -69,7 +69,26 @@ export class Restante implements AsyncDisposable {
   async createInbox({ label }: { label?: string | undefined } = {}): Promise<Inbox> {
     const headers: Record<string, string> = label === undefined ? {} : { [LABEL]: encodedLabel(label) };
     const request = { method: "POST", path: "/inboxes", headers } as const;
-    return new Inbox(this.#connection, await this.#connection.http.json(request, "id", "address"), label);
+    return new Inbox(this.#connection, await this.#connection.http.json(request, "id", "address"), { label });
+  }
+
+  /**
+   * The inbox with an address that the application already has, such as that of a seeded user. It is created if the
+   * project has none; a temporary one lives for one more full lifetime. The first wait starts after the newest message
+   * that is there now, so it does not return mail of an earlier test.
+   * @throws {@link InvalidRequestError} if the server does not accept mail for the domain.
+   */
+  async inboxFor(address: string): Promise<Inbox> {
+    const { http } = this.#connection;
+    const put = { method: "PUT", path: `/inboxes/${encodeURIComponent(address)}` } as const;
+    const fields = await http.json<InboxFields>(put, "id", "address");
+    const list = {
+      method: "GET",
+      path: `/inboxes/${encodeURIComponent(fields.id)}/messages`,
+      query: { limit: "1" },
+    } as const;
+    const { messages } = await http.json<{ messages: MessageFields[] }>(list, "messages");
+    return new Inbox(this.#connection, fields, { after: messages[0]?.id });
   }
 
   /**

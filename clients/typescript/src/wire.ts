@@ -7,7 +7,10 @@ export interface Health {
 
 /** An address at which a test receives mail. */
 export interface InboxFields {
-  /** The inbox identifier: the local part of the address. */
+  /**
+   * The inbox identifier: the local part of the address, or a generated one if the address is on another domain than
+   * the mail domain.
+   */
   id: string;
   /** The recipient address. */
   address: string;
@@ -16,8 +19,8 @@ export interface InboxFields {
   /** UTC, with milliseconds. */
   createdAt: string;
   /**
-   * One hour after creation for a temporary inbox. After that, requests for the inbox and its messages return 404.
-   * Null: never.
+   * One hour after creation for a temporary inbox, or after the last PUT of its address. After that, requests for the
+   * inbox and its messages return 404. Null: never.
    */
   expiresAt: string | null;
 }
@@ -63,6 +66,8 @@ export interface Envelope {
   tls: "TLSv1.2" | "TLSv1.3" | null;
   /** Whether the client authenticated. */
   authenticated: boolean | null;
+  /** The way by which it arrived; null for a report of this service. */
+  via: "smtp" | "api" | "ses" | "resend" | "sendgrid" | "postmark" | "mailgun" | null;
 }
 
 /** A header field. */
@@ -270,7 +275,7 @@ export interface ArrivedMessages {
   latest: Arrived[];
 }
 
-/** Mail that was rejected over SMTP. */
+/** Mail that was rejected. */
 export interface Refused {
   /** When it was rejected. */
   at: string;
@@ -280,7 +285,7 @@ export interface Refused {
   sender: string;
   /** The recipient. */
   recipient: string;
-  /** The SMTP reply. */
+  /** The reply to the client. */
   reply: string;
 }
 
@@ -314,10 +319,12 @@ export interface Explanation {
   ended: Ended | null;
   /** The messages in it. */
   messages: ArrivedMessages;
-  /** What was rejected over SMTP since the inbox was created, newest first. */
+  /** What was rejected since the inbox was created, newest first. */
   refused: Refused[];
   /** Similar addresses that received mail. */
   similar: Similar[];
   /** The use of SMTP at the whole installation. */
   smtp: SmtpUse;
+  /** When each API for sending was last used at the whole installation. */
+  sendApis: SendApisUse;
 }

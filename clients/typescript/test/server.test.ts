@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
+import nodemailer from "nodemailer";
 import { expect, onTestFinished, test, vi } from "vitest";
 
 import { Restante, RestanteError, startServer } from "../src/index.js";
@@ -26,6 +27,17 @@ test("the data of a server is removed with it, unless its folder was given", asy
   expect(existsSync(dataDir)).toBe(true);
   await server.stop();
   expect(existsSync(dataDir)).toBe(false);
+});
+
+test("a mailer needs nothing but host and port", async () => {
+  const restante = await Restante.connect();
+  onTestFinished(() => restante.close());
+  const inbox = await restante.createInbox();
+  for (const auth of [undefined, { user: "app", pass: "secret" }]) {
+    const transport = nodemailer.createTransport({ ...restante.smtp, auth });
+    await transport.sendMail({ from: "app@app.example", to: inbox.address, subject: "Hello", text: "Hi" });
+  }
+  expect(await inbox.messages()).toHaveLength(2);
 });
 
 test("closing cancels the open waits first, and leaves no data", async () => {

@@ -18,8 +18,11 @@ mod word;
 
 pub use details::{
     AttachmentInfo, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails, Otp, OtpRule,
+    Via,
 };
-pub use explanation::{Arrived, ArrivedMessages, EndReason, Ended, Explanation, MissedBy, Refused, Similar, SmtpUse};
+pub use explanation::{
+    Arrived, ArrivedMessages, EndReason, Ended, Explanation, MissedBy, Refused, SendApisUse, Similar, SmtpUse,
+};
 pub use fault::{
     Fault, FaultAction, FaultList, FaultPoint, FaultState, MAX_FAULT_SECONDS, MAX_FAULT_TIMES, MAX_FAULTS,
     SetFaultsBody,
@@ -27,7 +30,7 @@ pub use fault::{
 pub use inbox::{CreateInboxBody, Inbox, InboxKind};
 pub use message::{Message, MessageList};
 pub use outgoing::{Attempt, Outgoing, OutgoingStatus, SendAccepted, SendMessageBody};
-pub use path::{AttachmentPath, InboxPath, MessagePath, OutgoingPath};
+pub use path::{AddressPath, AttachmentPath, InboxPath, MessagePath, OutgoingPath};
 pub use project::{InboxList, InboxSummary, ListInboxesQuery, MessageSummary, ProjectMessages, SearchMessagesQuery};
 pub use query::{FindInboxQuery, ListMessagesQuery, MessageQuery, WaitQuery};
 pub use service::{ErrorBody, Health};

@@ -11,6 +11,14 @@ pub struct InboxPath {
     pub id: String,
 }
 
+/// The path of an inbox that is created with a chosen address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct AddressPath {
+    /// The whole address, in any case. The `@` may be written as it is or as `%40`.
+    #[schemars(length(min = 1), extend("example" = "ada@example.com"))]
+    pub id: String,
+}
+
 /// The path of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct MessagePath {

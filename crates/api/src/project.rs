@@ -54,7 +54,7 @@ pub struct MessageSummary {
     pub to: String,
     /// The decoded subject; empty if there is none.
     pub subject: String,
-    /// The labelled code in any form; empty if there is none.
+    /// The code that a person would type, as in the details of the message; empty if there is none.
     pub code: String,
     /// The number of attachments.
     #[schemars(range(min = 0))]
@@ -100,8 +100,8 @@ impl Example for InboxList {
 
 impl Example for ProjectMessages {
     fn example() -> Self {
-        let Message { id, inbox_id, from, to, subject, otp, received_at, .. } = Message::example();
-        let message = MessageSummary { id, inbox_id, from, to, subject, code: otp, attachments: 0, received_at };
+        let Message { id, inbox_id, from, to, subject, otp: code, received_at, .. } = Message::example();
+        let message = MessageSummary { id, inbox_id, from, to, subject, code, attachments: 0, received_at };
         Self { messages: vec![message], next: Some("4711".to_owned()) }
     }
 }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::{FaultAction, InboxId, Notification, ProjectId};
+use crate::{FaultAction, InboxId, Notification, ProjectId, Recipient, SharedAddress};
 
 /// What happens to a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub enum Verdict {
     Swallowed(UsedFault),
     /// The message is refused for all its recipients.
     Refused(Refusal),
-    /// Another transaction has locked this inbox. The request can be decided again later.
-    Conflict(InboxId),
+    /// Another transaction has locked the inbox of this recipient. The request can be decided again later.
+    Conflict(Recipient),
     /// The mail worker has lost its lease on the outgoing item, so the message is not stored.
     LeaseLost,
 }
@@ -41,7 +41,7 @@ pub struct Copies {
     /// The inbox.
     pub inbox: InboxId,
     /// The recipients whose mail goes there, as addressed.
-    pub recipients: Vec<InboxId>,
+    pub recipients: Vec<Recipient>,
     /// What it gets.
     pub fate: Fate,
 }
@@ -92,7 +92,10 @@ pub enum Refusal {
     TooManyBounces(InboxId),
     /// There is no live inbox, and mail of the service opens none.
     #[error("there is no inbox {0}")]
-    NoInbox(InboxId),
+    NoInbox(Recipient),
+    /// Several projects have a live inbox with this shared address, and the client used the key of none.
+    #[error("several projects have the address {0}")]
+    Ambiguous(SharedAddress),
 }
 
 /// What has to be written, in this order.
@@ -113,6 +116,8 @@ pub struct Writes {
 pub struct Opening {
     /// The inbox.
     pub inbox: InboxId,
+    /// Its address; `None` if that is on the mail domain.
+    pub address: Option<SharedAddress>,
     /// The project that owns it from now on.
     pub owner: ProjectId,
     /// Whether the address was reserved. Otherwise it was free.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use uuid::Uuid;
 
-use crate::{Fault, FaultPoint, InboxId, ProjectId};
+use crate::{Fault, FaultPoint, InboxId, ProjectId, SharedInboxes};
 
 /// Maximum number of notifications of bounces that one inbox causes in a minute.
 pub const MAX_NOTIFICATIONS_A_MINUTE: u32 = 60;
@@ -18,13 +18,15 @@ pub struct Policy {
     pub default_project: ProjectId,
 }
 
-/// What is known of the addresses that a batch needs (see [`crate::Request::addresses`]).
+/// What is known of the addresses that a batch needs (see [`Facts::inboxes`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The settings.
     pub policy: Policy,
     /// An address without an entry is free: there is no inbox, and it is reserved for no project.
     pub addresses: BTreeMap<InboxId, Address>,
+    /// Those of these inboxes whose addresses are not on the mail domain. Mail to the mail domain never reaches them.
+    pub shared: SharedInboxes,
     /// Those of the requests' leases that the mail worker still has.
     pub held_leases: BTreeSet<Uuid>,
 }
@@ -82,7 +84,7 @@ impl Facts {
     /// The facts if every address is free.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
-        Self { policy, addresses: BTreeMap::new(), held_leases: BTreeSet::new() }
+        Self { policy, addresses: BTreeMap::new(), shared: SharedInboxes::default(), held_leases: BTreeSet::new() }
     }
 }
 

@@ -20,7 +20,7 @@ pub fn parse_id(text: &str) -> Result<Uuid, InvalidId> {
 }
 
 /// Identifies a project; a UUID of version 7.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProjectId(pub Uuid);
 
 impl ProjectId {

@@ -9,9 +9,11 @@ mod fault;
 mod id;
 mod inbox_id;
 mod notification;
+mod recipient;
 mod request;
+mod shared;
 
-pub use decide::{check, decide};
+pub use decide::{NewIds, check, decide};
 pub use decision::{
     Change, Copies, Decision, Fate, FaultUse, NewMessage, Opening, Place, Refusal, UsedFault, Verdict, Writes,
 };
@@ -20,4 +22,6 @@ pub use fault::{Fault, FaultAction, FaultPoint, FieldError};
 pub use id::{InvalidId, ProjectId, parse_id};
 pub use inbox_id::{InboxId, InvalidInboxId};
 pub use notification::{Notification, Original};
+pub use recipient::{Recipient, SharedAddress};
 pub use request::{Request, Source};
+pub use shared::SharedInboxes;

@@ -6,7 +6,7 @@ use restante_smtp::RequestedReply;
 use restante_smtp::path::ForwardPath;
 use uuid::Uuid;
 
-use crate::{InboxId, ProjectId};
+use crate::{InboxId, ProjectId, Recipient};
 
 /// A notification that is queued for the sender of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Notification {
     /// The sender of the message: the reverse-path, which can be an address that only another server has.
     pub to: String,
     /// The recipients that the message did not reach, as addressed.
-    pub recipients: Vec<InboxId>,
+    pub recipients: Vec<Recipient>,
 }
 
 /// The message that bounces.

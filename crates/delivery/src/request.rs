@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-use crate::{InboxId, ProjectId};
+use crate::{ProjectId, Recipient, SharedAddress};
 
 /// One message to store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The recipients as addressed: with tags, and possibly the same inbox twice.
-    pub recipients: Vec<InboxId>,
+    pub recipients: Vec<Recipient>,
     /// Who sends it.
     pub source: Source,
 }
@@ -27,15 +27,39 @@ pub enum Source {
     },
     /// The service itself: a bounce, or mail from one of its inboxes. It opens no inbox and uses no fault.
     Service {
+        /// The project of the inbox that sends or gets it. Of the inboxes with a shared address, its own gets the mail.
+        project: ProjectId,
         /// The outgoing item whose result is written with the message. The message is stored only if the mail worker
         /// still has its lease on that item.
         lease: Option<Uuid>,
     },
 }
 
+impl Source {
+    /// The project whose inboxes alone get mail to shared addresses.
+    #[must_use]
+    pub fn project(&self) -> Option<ProjectId> {
+        match self {
+            Self::Client { project, .. } => *project,
+            Self::Service { project, .. } => Some(*project),
+        }
+    }
+}
+
 impl Request {
-    /// The addresses of which these requests need the facts: those of the recipients, with and without their tags.
-    pub fn addresses<'a>(requests: impl IntoIterator<Item = &'a Self>) -> BTreeSet<InboxId> {
-        requests.into_iter().flat_map(|request| &request.recipients).flat_map(InboxId::meant).collect()
+    /// The shared addresses of which these requests need the inboxes, with and without their tags: those of one
+    /// project, or of all.
+    pub fn shared_addresses<'a>(
+        requests: impl IntoIterator<Item = &'a Self>,
+    ) -> BTreeSet<(SharedAddress, Option<ProjectId>)> {
+        let mut addresses = BTreeSet::new();
+        for request in requests {
+            for recipient in &request.recipients {
+                if let Recipient::Shared(address) = recipient {
+                    addresses.extend(address.meant().map(|meant| (meant, request.source.project())));
+                }
+            }
+        }
+        addresses
     }
 }

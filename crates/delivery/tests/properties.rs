@@ -8,14 +8,16 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use restante_deliveries::{Model, project_named};
+use restante_deliveries::{Model, project_named, recipient};
 use restante_delivery::{
-    Address, Decision, Fault, FaultAction, FaultPoint, Inbox, InboxId, PendingFault, Policy, ProjectId, Request,
-    Reservation, Source, Verdict, decide,
+    Address, Decision, Fault, FaultAction, FaultPoint, Inbox, InboxId, NewIds, Opening, PendingFault, Policy,
+    ProjectId, Recipient, Request, Reservation, SharedAddress, SharedInboxes, Source, Verdict, decide,
 };
 use uuid::Uuid;
 
 const ADDRESSES: [&str; 6] = ["a", "b", "c", "a+x", "b+x", "b+y"];
+const SHARED: [&str; 4] = ["a@example.com", "a+x@example.com", "a@shop.test", "b@shop.test"];
+const PROJECTS: [&str; 4] = ["default", "one", "two", "three"];
 const CAPACITY: u64 = 4;
 const HELD: Uuid = Uuid::from_u128(1);
 const LOST: Uuid = Uuid::from_u128(2);
@@ -26,6 +28,11 @@ fn id(name: &str) -> InboxId {
 
 fn addresses() -> impl Strategy<Value = InboxId> {
     select(&ADDRESSES[..]).prop_map(id)
+}
+
+fn recipients() -> impl Strategy<Value = Recipient> {
+    let shared = select(&SHARED[..]).prop_map(recipient);
+    prop_oneof![3 => addresses().prop_map(Recipient::Inbox), 2 => shared]
 }
 
 fn projects() -> impl Strategy<Value = ProjectId> {
@@ -69,31 +76,54 @@ fn known() -> impl Strategy<Value = Address> {
 }
 
 fn worlds() -> impl Strategy<Value = Model> {
-    btree_map(addresses(), known(), 0..6).prop_map(|addresses| {
+    let shared = btree_map((select(&SHARED[..]), select(&PROJECTS[..])), known(), 0..8);
+    (btree_map(addresses(), known(), 0..6), shared).prop_map(|(addresses, shared)| {
         let mut model = Model::new(Policy { capacity: CAPACITY, default_project: project_named("default") });
         model.held_leases = [HELD].into();
         model.addresses = addresses;
+        for ((address, project), state) in shared {
+            let id = model.name(&format!("{address}/{project}"));
+            model.addresses.insert(id, owned_by(state, project_named(project)));
+        }
         model
     })
+}
+
+/// The row of a shared address belongs to its project.
+fn owned_by(state: Address, owner: ProjectId) -> Address {
+    match state {
+        Address::Live(inbox) => Address::Live(Inbox { owner, ..inbox }),
+        Address::Reserved(reservation) => Address::Reserved(Reservation { owner, ..reservation }),
+        Address::Locked => Address::Locked,
+    }
 }
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
     let paths = select(&["", "app@client.example", "a b@client.example"][..]).prop_map(str::to_owned);
     let client = (option::of(projects()), paths);
     let client = client.prop_map(|(project, reverse_path)| Source::Client { project, reverse_path });
-    let service = select(&[None, Some(HELD), Some(LOST)][..]).prop_map(|lease| Source::Service { lease });
+    let leases = select(&[None, Some(HELD), Some(LOST)][..]);
+    let service = (projects(), leases).prop_map(|(project, lease)| Source::Service { project, lease });
     let sources = prop_oneof![4 => client, 1 => service];
-    vec((vec(addresses(), 1..4), sources), 1..8)
+    vec((vec(recipients(), 1..4), sources), 1..8)
         .prop_map(|mails| mails.into_iter().map(|(recipients, source)| Request { recipients, source }).collect())
 }
 
 fn decided(world: &Model, requests: &[Request]) -> Decision {
-    let mut ids = (1..).map(Uuid::from_u128);
-    decide(&world.facts(requests), requests, &mut || ids.next().unwrap())
+    let (mut ids, mut inboxes) = ((1..).map(Uuid::from_u128), (1..).map(|number| id(&format!("new-{number}"))));
+    let new_ids = NewIds { uuid: &mut || ids.next().unwrap(), inbox: &mut || inboxes.next().unwrap() };
+    decide(&world.facts(requests), requests, new_ids)
 }
 
 fn is_from_a_client(request: &Request) -> bool {
     matches!(request.source, Source::Client { .. })
+}
+
+/// Whether no other live inbox has the address.
+fn is_only_one(world: &Model, shared: &SharedInboxes, address: &SharedAddress, inbox: &InboxId) -> bool {
+    let others = world.addresses.iter().filter(|(id, _)| *id != inbox);
+    let mut live = others.filter(|(_, state)| matches!(state, Address::Live(_)));
+    !live.any(|(id, _)| shared.holder(id).is_some_and(|(other, _)| other == address))
 }
 
 proptest! {
@@ -150,9 +180,10 @@ proptest! {
         };
         let is_sent_by = |id: &InboxId, owner: ProjectId| requests.iter().any(|request| {
             let is_own = matches!(request.source, Source::Client { project: Some(project), .. } if project == owner);
-            is_own && request.recipients.contains(id)
+            is_own && request.recipients.contains(&Recipient::Inbox(id.clone()))
         });
-        for opening in &decision.writes.openings {
+        let is_shared = |opening: &&Opening| opening.address.is_some();
+        for opening in decision.writes.openings.iter().filter(|opening| !is_shared(opening)) {
             let (id, owner) = (&opening.inbox, opening.owner);
             prop_assert!(!matches!(world.addresses.get(id), Some(Address::Live(_) | Address::Locked)));
             prop_assert_eq!(opening.was_reserved, reserved(id).is_some());
@@ -169,6 +200,32 @@ proptest! {
         for message in &decision.writes.messages {
             if let Some(Address::Live(inbox)) = world.addresses.get(&message.inbox) {
                 prop_assert_eq!(message.project, inbox.owner);
+            }
+        }
+    }
+
+    /// With a login, mail to a shared address reaches only inboxes of that project. Without one, it never reaches one
+    /// of several live inboxes.
+    #[test]
+    fn no_mail_to_a_shared_address_crosses_projects(world in worlds(), requests in requests()) {
+        let decision = decided(&world, &requests);
+        let mut shared = world.shared.clone();
+        for opening in &decision.writes.openings {
+            if let Some(address) = &opening.address {
+                shared.insert(address.clone(), opening.owner, opening.inbox.clone());
+            }
+        }
+        for message in &decision.writes.messages {
+            let Some((address, owner)) = shared.holder(&message.inbox) else { continue };
+            prop_assert_eq!(message.project, *owner);
+            let request = &requests[message.request];
+            let is_meant = |recipient: &Recipient| {
+                recipient.meant().any(|meant| meant.to_string() == address.as_str())
+            };
+            prop_assert!(request.recipients.iter().any(is_meant));
+            match request.source.project() {
+                Some(project) => prop_assert_eq!(project, *owner),
+                None => prop_assert!(is_only_one(&world, &shared, address, &message.inbox)),
             }
         }
     }
@@ -213,8 +270,13 @@ proptest! {
         let is_locked = |id: &InboxId| matches!(world.addresses.get(id), Some(Address::Locked));
         prop_assert!(!decision.writes.messages.iter().any(|message| is_locked(&message.inbox)));
         for verdict in &decision.verdicts {
-            if let Verdict::Conflict(inbox) = verdict {
-                prop_assert!(is_locked(inbox));
+            match verdict {
+                Verdict::Conflict(Recipient::Inbox(inbox)) => prop_assert!(is_locked(inbox)),
+                Verdict::Conflict(Recipient::Shared(address)) => {
+                    let mut locked = world.addresses.keys().filter(|id| is_locked(id));
+                    prop_assert!(locked.any(|id| world.shared.holder(id).is_some_and(|(it, _)| it == address)));
+                }
+                _ => {}
             }
         }
     }

@@ -16,6 +16,7 @@
 //! would show, and decodes them ([`transfer`], [`charset`], [`flowed`]). [`html`] extracts the visible text of the
 //! HTML. [`links`] and [`otp`] search that text.
 
+mod accepted;
 mod address;
 pub mod anatomy;
 mod body;
@@ -40,10 +41,11 @@ mod threading;
 mod transfer;
 pub mod view;
 
+pub use accepted::{AcceptedDomains, InvalidPattern};
 pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use budget::{Budget, working_memory};
 pub use otp::{Codes, Recognised, Rule};
-pub use submission::{Submission, submission};
+pub use submission::{Submission, submission, with_crlf, without_bcc};
 pub use threading::{Threading, threading};
 
 use structure::Structure;

@@ -27,6 +27,7 @@ fn message(sentences: usize) -> Vec<u8> {
 fn session(bencher: Bencher<'_, '_>, sentences: usize) {
     let config = Arc::new(SessionConfig {
         mail_domain: Domain::parse("restante.example.com").unwrap(),
+        accepted: Default::default(),
         host_name: "restante.example.com".to_owned(),
         message_size: 25 << 20,
         recipients: 100,
@@ -34,6 +35,7 @@ fn session(bencher: Bencher<'_, '_>, sentences: usize) {
         data_line: 1 << 20,
         start_tls: true,
         plaintext_auth: false,
+        login_required: false,
     });
     let message = [&message(sentences)[..], b".\r\n"].concat();
     bencher.counter(BytesCount::of_slice(&message)).bench_local(|| {

@@ -1,4 +1,7 @@
-//! The exchange after AUTH (RFC 4954) with the mechanisms PLAIN (RFC 4616) and LOGIN.
+//! The exchange after AUTH (RFC 4954) with the mechanisms PLAIN (RFC 4616), LOGIN, OAUTHBEARER (RFC 7628) and XOAUTH2.
+//!
+//! The token of the last two counts as the password. If it is wrong, the client first gets the reason as a challenge,
+//! and the failure after its response (RFC 7628, section 3.2.3).
 
 use std::fmt;
 
@@ -13,6 +16,13 @@ pub const RESPONSE_BYTES: usize = 12_290;
 /// "Username:" and "Password:" in base64.
 const USERNAME: &str = "VXNlcm5hbWU6";
 const PASSWORD: &str = "UGFzc3dvcmQ6";
+/// `{"status":"401","schemes":"bearer"}` in base64: the reason why a token was rejected.
+const WRONG_TOKEN: &str = "eyJzdGF0dXMiOiI0MDEiLCJzY2hlbWVzIjoiYmVhcmVyIn0=";
+/// Separates the fields of a response with a token.
+const FIELD_END: char = '\u{1}';
+
+/// The names of the mechanisms, as EHLO lists them.
+pub(crate) const MECHANISMS: &str = "PLAIN LOGIN XOAUTH2 OAUTHBEARER";
 
 /// The supported mechanisms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +31,8 @@ pub enum Mechanism {
     Plain,
     /// The user name first, then the password.
     Login,
+    /// One response with an OAuth 2 token; XOAUTH2 and OAUTHBEARER differ only in its first field.
+    Token,
 }
 
 /// A client's credentials.
@@ -28,8 +40,10 @@ pub enum Mechanism {
 pub struct Credentials {
     /// The user name.
     pub username: String,
-    /// The password.
+    /// The password, or the token.
     pub password: String,
+    /// Whether it is a token, so that a rejection needs one more step.
+    pub is_token: bool,
 }
 
 /// The response that the server waits for.
@@ -41,6 +55,10 @@ pub enum Exchange {
     Username,
     /// The password of LOGIN; contains the user name from the response before.
     Password(String),
+    /// The response of XOAUTH2 or OAUTHBEARER.
+    Token,
+    /// The response to the reason why the token was rejected; its content has no meaning.
+    WrongToken,
 }
 
 /// The next step of the exchange.
@@ -56,7 +74,7 @@ impl Mechanism {
     /// Parses the name of a mechanism, case-insensitively.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        [("PLAIN", Self::Plain), ("LOGIN", Self::Login)]
+        [("PLAIN", Self::Plain), ("LOGIN", Self::Login), ("XOAUTH2", Self::Token), ("OAUTHBEARER", Self::Token)]
             .into_iter()
             .find_map(|(known, mechanism)| known.eq_ignore_ascii_case(name).then_some(mechanism))
     }
@@ -69,6 +87,7 @@ impl Mechanism {
         let (challenge, exchange) = match self {
             Self::Plain => ("", Exchange::Plain),
             Self::Login => (USERNAME, Exchange::Username),
+            Self::Token => ("", Exchange::Token),
         };
         match initial {
             None => Ok(Step::Challenge(challenge, exchange)),
@@ -80,12 +99,21 @@ impl Mechanism {
 }
 
 impl Exchange {
+    /// The challenge with the reason why a token was rejected.
+    pub(crate) fn wrong_token() -> (&'static str, Self) {
+        (WRONG_TOKEN, Self::WrongToken)
+    }
+
     /// Handles a response line without its CR LF.
     ///
     /// # Errors
     /// [`Refusal::AuthenticationCancelled`] for `*`, [`Refusal::MalformedAuthentication`] if the line is not UTF-8 in
-    /// base64, or does not have the form that the mechanism requires.
+    /// base64, or does not have the form that the mechanism requires; [`Refusal::AuthenticationFailed`] after the
+    /// reason why a token was rejected.
     pub fn answer(self, line: &[u8]) -> Result<Step, Refusal> {
+        if self == Self::WrongToken {
+            return Err(Refusal::AuthenticationFailed);
+        }
         if line == b"*" {
             return Err(Refusal::AuthenticationCancelled);
         }
@@ -96,8 +124,12 @@ impl Exchange {
     fn respond(self, response: String) -> Result<Step, Refusal> {
         match self {
             Self::Plain => plain(&response).map(Step::Credentials).ok_or(Refusal::MalformedAuthentication),
+            Self::Token => token(&response).map(Step::Credentials).ok_or(Refusal::MalformedAuthentication),
+            Self::WrongToken => Err(Refusal::AuthenticationFailed),
             Self::Username => Ok(Step::Challenge(PASSWORD, Self::Password(response))),
-            Self::Password(username) => Ok(Step::Credentials(Credentials { username, password: response })),
+            Self::Password(username) => {
+                Ok(Step::Credentials(Credentials { username, password: response, is_token: false }))
+            }
         }
     }
 }
@@ -106,7 +138,17 @@ impl Exchange {
 fn plain(response: &str) -> Option<Credentials> {
     let mut parts = response.split('\0').skip(1);
     let (username, password) = (parts.next()?.to_owned(), parts.next()?.to_owned());
-    parts.next().is_none().then_some(Credentials { username, password })
+    parts.next().is_none().then_some(Credentials { username, password, is_token: false })
+}
+
+/// Parses `user=NAME` or `n,a=NAME,`, then fields, of which `auth=Bearer TOKEN` counts; each ends with 0x01.
+fn token(response: &str) -> Option<Credentials> {
+    let (first, fields) = response.split_once(FIELD_END)?;
+    let named = |header: &str| header.split(',').find_map(|part| part.strip_prefix("a=").map(str::to_owned));
+    let username = first.strip_prefix("user=").map(str::to_owned).or_else(|| named(first)).unwrap_or_default();
+    let (scheme, token) = fields.split(FIELD_END).find_map(|field| field.strip_prefix("auth="))?.split_once(' ')?;
+    let is_bearer = scheme.eq_ignore_ascii_case("Bearer") && !token.is_empty();
+    is_bearer.then(|| Credentials { username, password: token.to_owned(), is_token: true })
 }
 
 impl fmt::Debug for Credentials {
@@ -120,7 +162,8 @@ mod tests {
     use super::*;
 
     fn credentials(username: &str, password: &str) -> Result<Step, Refusal> {
-        Ok(Step::Credentials(Credentials { username: username.to_owned(), password: password.to_owned() }))
+        let (username, password) = (username.to_owned(), password.to_owned());
+        Ok(Step::Credentials(Credentials { username, password, is_token: false }))
     }
 
     fn base64(bytes: &[u8]) -> String {
@@ -145,6 +188,28 @@ mod tests {
     }
 
     #[test]
+    fn a_token_is_a_password() {
+        let read = |response: &str| Mechanism::Token.start(Some(&base64(response.as_bytes())));
+        for (response, username) in [
+            ("user=ada@app.example\x01auth=Bearer t0k\x01\x01", "ada@app.example"),
+            ("n,a=ada@app.example,\x01host=mx\x01port=25\x01auth=bearer t0k\x01\x01", "ada@app.example"),
+            ("n,,\x01auth=Bearer t0k\x01\x01", ""),
+        ] {
+            let Ok(Step::Credentials(credentials)) = read(response) else { panic!("{response:?}") };
+            assert_eq!((credentials.username.as_str(), credentials.password.as_str()), (username, "t0k"));
+            assert!(credentials.is_token);
+        }
+        for response in
+            ["", "user=ada", "user=ada\x01", "user=ada\x01auth=Bearer\x01\x01", "user=a\x01auth=Basic x\x01"]
+        {
+            assert_eq!(read(response), Err(Refusal::MalformedAuthentication), "{response:?}");
+        }
+        for response in [&b""[..], b"AQ==", b"*", b"!"] {
+            assert_eq!(Exchange::WrongToken.answer(response), Err(Refusal::AuthenticationFailed));
+        }
+    }
+
+    #[test]
     fn refuses_malformed_responses() {
         for response in [&b"!"[..], b"c2VjcmV0=", b"c2Vj cmV0", b"c", b"=", b"/w=="] {
             assert_eq!(Exchange::Username.answer(response), Err(Refusal::MalformedAuthentication));
@@ -158,7 +223,7 @@ mod tests {
 
     #[test]
     fn debug_output_hides_the_password() {
-        let credentials = Credentials { username: "user".to_owned(), password: "secret".to_owned() };
+        let Ok(Step::Credentials(credentials)) = credentials("user", "secret") else { panic!() };
         assert!(!format!("{credentials:?}").contains("secret"));
     }
 }

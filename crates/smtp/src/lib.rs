@@ -26,6 +26,7 @@ pub mod auth;
 pub mod body;
 pub mod command;
 mod envelope;
+mod failure;
 mod input;
 pub mod line;
 pub mod path;
@@ -34,6 +35,7 @@ pub mod session;
 
 pub use auth::Credentials;
 pub use envelope::Envelope;
+pub use failure::SessionFailure;
 pub use path::ReversePath;
 pub use reply::{Refusal, Reply, RequestedReply};
 pub use session::{Event, Fault, Progress, Session, SessionConfig, Transport};

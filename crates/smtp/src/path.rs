@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::reply::Refusal;
-use restante_mail::{Domain, EmailAddress};
+use restante_mail::{AcceptedDomains, Domain, EmailAddress};
 
 /// The most bytes of a path without its angle brackets; with them it may have 256 (RFC 5321, section 4.5.3.1.3).
 const PATH_BYTES: usize = 254;
@@ -27,7 +27,7 @@ pub enum ForwardPath<'a> {
         /// The domain.
         domain: Domain,
     },
-    /// A mailbox at an address literal such as `[192.0.2.1]`, which is never the mail domain.
+    /// A mailbox at an address literal such as `[192.0.2.1]`, which is never an accepted domain.
     AddressLiteral,
 }
 
@@ -88,18 +88,18 @@ impl<'a> ForwardPath<'a> {
         Ok((path, rest))
     }
 
-    /// Converts the path to an address on the mail domain.
+    /// Converts the path to an address on the mail domain or an accepted one.
     ///
     /// # Errors
     /// [`Refusal::BadRecipient`] if no inbox can have that address, [`Refusal::RelayNotPermitted`] if it has another
     /// domain.
-    pub fn into_address(self, mail_domain: &Domain) -> Result<EmailAddress, Refusal> {
+    pub fn into_address(self, mail_domain: &Domain, accepted: &AcceptedDomains) -> Result<EmailAddress, Refusal> {
         let (local_part, domain) = match self {
             Self::AddressLiteral => return Err(Refusal::RelayNotPermitted),
             Self::Postmaster(local_part) => (local_part, mail_domain.clone()),
             Self::Mailbox { local_part, domain } => (local_part, domain),
         };
-        let is_local = domain == *mail_domain;
+        let is_local = domain == *mail_domain || accepted.accept(&domain);
         match EmailAddress::new(&local_part, domain) {
             Ok(address) if is_local => Ok(address),
             Ok(_) => Err(Refusal::RelayNotPermitted),
@@ -275,10 +275,14 @@ mod tests {
     }
 
     fn recipient(path: &str) -> Result<String, Option<Refusal>> {
+        accepted_recipient(path, "")
+    }
+
+    fn accepted_recipient(path: &str, accepted: &str) -> Result<String, Option<Refusal>> {
         let (path, rest) = ForwardPath::parse(path).map_err(|InvalidPath| None)?;
         assert_eq!(rest, "");
         let mail_domain = Domain::parse("bücher.example").unwrap();
-        path.into_address(&mail_domain).map(|address| address.to_string()).map_err(Some)
+        path.into_address(&mail_domain, &accepted.parse().unwrap()).map(|address| address.to_string()).map_err(Some)
     }
 
     #[test]
@@ -293,6 +297,28 @@ mod tests {
             ("<PostMaster>", "PostMaster@xn--bcher-kva.example"),
         ] {
             assert_eq!(recipient(path), Ok(address.to_owned()), "{path}");
+        }
+    }
+
+    #[test]
+    fn accepts_recipients_of_further_domains() {
+        let (malformed, bad, relay) = (None, Some(Refusal::BadRecipient), Some(Refusal::RelayNotPermitted));
+        for (accepted, path, address) in [
+            ("example.com", "<Ada@EXAMPLE.com>", Ok("Ada@example.com")),
+            ("example.com", "<ada@sub.example.com>", Err(relay)),
+            ("*.shop.test", "<ada@a.shop.test>", Ok("ada@a.shop.test")),
+            ("*.shop.test", "<ada@shop.test>", Err(relay)),
+            ("*", "<root@localhost>", Ok("root@localhost")),
+            ("*", "<ada@BÜCHER.test>", Ok("ada@xn--bcher-kva.test")),
+            ("*", "<jörg@example.com>", Ok("jörg@example.com")),
+            ("*", "<ada@[127.0.0.1]>", Err(relay)),
+            ("*", "<ada@[IPv6:::1]>", Err(relay)),
+            ("*", "<ada@example.com.>", Err(malformed)),
+            ("*", "<ada@b_c.example>", Err(malformed)),
+            ("*", "<\"a b\"@example.com>", Err(bad)),
+            ("*", "<postmaster>", Ok("postmaster@xn--bcher-kva.example")),
+        ] {
+            assert_eq!(accepted_recipient(path, accepted), address.map(str::to_owned), "{accepted} {path}");
         }
     }
 

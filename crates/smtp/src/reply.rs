@@ -82,6 +82,8 @@ refusals! {
     NoValidRecipients = "no_valid_recipients",
     /// STARTTLS on an encrypted connection.
     AlreadyEncrypted = "already_encrypted",
+    /// STARTTLS, which is switched off.
+    StartTlsOff = "starttls_off",
     /// AUTH after a successful AUTH.
     AlreadyAuthenticated = "already_authenticated",
     /// AUTH on a connection that is not encrypted.
@@ -98,6 +100,8 @@ refusals! {
     AuthenticationFailed = "authentication_failed",
     /// MAIL in a session whose credentials are no longer valid (RFC 4954, section 6).
     AuthenticationRequired = "authentication_required",
+    /// MAIL without a login, which this server requires (RFC 4954, section 6).
+    LoginRequired = "login_required",
     /// The credentials cannot be checked now.
     AuthenticationUnavailable = "authentication_unavailable",
     /// A malformed reverse-path.
@@ -106,8 +110,10 @@ refusals! {
     BadRecipient = "bad_recipient",
     /// A non-ASCII address in a transaction without SMTPUTF8.
     NonAsciiAddress = "non_ascii_address",
-    /// A recipient that is not on the mail domain.
+    /// A recipient that is not on the mail domain or an accepted one.
     RelayNotPermitted = "relay_not_permitted",
+    /// A recipient whose address several projects have, from a client without the API key of one.
+    AmbiguousRecipient = "ambiguous_recipient",
     /// There are too many recipients.
     TooManyRecipients = "too_many_recipients",
     /// The recipient's inbox is full.
@@ -290,6 +296,18 @@ impl Refusal {
         Self::ALL.iter().copied().find(|refusal| refusal.label() == label)
     }
 
+    /// Whether the failure is permanent, so that the client should not retry (5yz).
+    #[must_use]
+    pub fn is_permanent(self) -> bool {
+        self.reply().0 >= 500
+    }
+
+    /// The reply without its CR LF, for mail that did not arrive over SMTP: `452 4.2.2 Inbox full`.
+    #[must_use]
+    pub fn line(self) -> String {
+        Reply::refused(self).to_string().trim_end().to_owned()
+    }
+
     /// Whether the command is unknown or malformed: several of these in a row end the session.
     pub(super) fn is_gibberish(self) -> bool {
         matches!(self.reply().0, 500 | 501 | 502 | 504 | 555)
@@ -311,6 +329,7 @@ impl Refusal {
             Self::NoRecipients => (503, (5, 1), "RCPT first"),
             Self::NoValidRecipients => (554, (5, 1), "No valid recipients"),
             Self::AlreadyEncrypted => (503, (5, 1), "Already encrypted"),
+            Self::StartTlsOff => (502, (5, 1), "STARTTLS is off on this server"),
             Self::AlreadyAuthenticated => (503, (5, 1), "Already authenticated"),
             Self::EncryptionRequired => (538, (7, 11), "Encryption required for authentication"),
             Self::UnknownMechanism => (504, (5, 4), "Unknown authentication mechanism"),
@@ -319,11 +338,15 @@ impl Refusal {
             Self::AuthenticationCancelled => (501, (7, 0), "Authentication cancelled"),
             Self::AuthenticationFailed => (535, (7, 8), "Authentication failed: the password is an API key"),
             Self::AuthenticationRequired => (530, (7, 0), "Authentication required: the API key is no longer valid"),
+            Self::LoginRequired => (530, (7, 0), "Authentication required: log in with an API key as the password"),
             Self::AuthenticationUnavailable => (454, (7, 0), "Authentication not possible at present"),
             Self::BadSender => (553, (1, 7), "Malformed sender address"),
             Self::BadRecipient => (553, (1, 3), "Malformed recipient address"),
             Self::NonAsciiAddress => (553, (6, 7), "Non-ASCII address without SMTPUTF8"),
             Self::RelayNotPermitted => (550, (7, 1), "relay not permitted"),
+            Self::AmbiguousRecipient => {
+                (550, (7, 1), "several projects have this address: log in with the API key of one")
+            }
             Self::TooManyRecipients => (452, (5, 3), "Too many recipients"),
             Self::InboxFull => (452, (2, 2), "Inbox full"),
             Self::MailboxDisabled => (550, (2, 1), "Mailbox disabled"),

@@ -1,8 +1,9 @@
 //! The session state machine: its events, the answers to them, and its phases. `commands` executes SMTP commands;
-//! `faults` handles injected faults.
+//! `faults` handles injected faults; `history` tells why a client left.
 
 mod commands;
 mod faults;
+mod history;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,9 +18,10 @@ use crate::input::Input;
 use crate::line::{Line, LineReader};
 use crate::path::ReversePath;
 use crate::reply::{Refusal, Reply};
-use restante_mail::{Domain, EmailAddress};
+use restante_mail::{AcceptedDomains, Domain, EmailAddress};
 
 pub use faults::Fault;
+use history::History;
 
 /// The session ends after this many unknown or malformed commands in a row.
 const ERRORS: u32 = 20;
@@ -29,8 +31,10 @@ const FAILED_AUTHENTICATIONS: u32 = 3;
 /// The settings that all sessions of a server share.
 #[derive(Clone, Debug)]
 pub struct SessionConfig {
-    /// The only domain for which mail is accepted.
+    /// The mail domain.
     pub mail_domain: Domain,
+    /// Further domains for which mail is accepted.
+    pub accepted: AcceptedDomains,
     /// The name of the server in its greeting.
     pub host_name: String,
     /// The most bytes of a message.
@@ -41,10 +45,12 @@ pub struct SessionConfig {
     pub command_line: usize,
     /// The most bytes of a line in a message, with its CR LF.
     pub data_line: usize,
-    /// Whether there is a certificate, so that STARTTLS can be offered.
+    /// Whether STARTTLS is offered.
     pub start_tls: bool,
     /// Whether AUTH is offered without encryption even to clients on other hosts.
     pub plaintext_auth: bool,
+    /// Whether MAIL is rejected before a successful AUTH.
+    pub login_required: bool,
 }
 
 /// The properties of the connection. AUTH is offered on encrypted and loopback connections, or if `plaintext_auth` is
@@ -118,6 +124,7 @@ pub struct Session {
     stopping: bool,
     errors: u32,
     failed_authentications: u32,
+    history: History,
 }
 
 /// The phase of the session. It decides how the next bytes are interpreted.
@@ -143,7 +150,8 @@ enum Phase {
 #[derive(Debug)]
 enum Question {
     Handshake,
-    Credentials,
+    /// Whether they contain a token.
+    Credentials(bool),
     Sender(Mail),
     /// The last recipient of the transaction, with its path as the client wrote it.
     Recipient(String),
@@ -193,11 +201,13 @@ impl Session {
             stopping: false,
             errors: 0,
             failed_authentications: 0,
+            history: History::default(),
         }
     }
 
     /// Receives bytes from the client.
     pub fn receive(&mut self, bytes: &[u8]) {
+        self.history.bytes(bytes);
         match &mut self.phase {
             Phase::Closed => {}
             Phase::Waiting(Question::Handshake) if !bytes.is_empty() => self.phase = Phase::Closed,
@@ -231,20 +241,24 @@ impl Session {
             self.client = None;
             self.authentication = Authentication::None;
             self.transaction = None;
+            self.history = History::default();
             self.phase = Phase::Command;
         }
     }
 
     /// Answers [`Event::Authenticate`].
     pub fn authenticated(&mut self, outcome: Result<(), Refusal>) {
-        if !matches!(self.phase, Phase::Waiting(Question::Credentials)) {
-            return;
-        }
+        let Phase::Waiting(Question::Credentials(is_token)) = self.phase else { return };
         self.phase = Phase::Command;
         match outcome {
             Ok(()) => {
                 self.authentication = Authentication::Valid;
                 self.accept(Reply::authenticated());
+            }
+            Err(Refusal::AuthenticationFailed) if is_token => {
+                let (reason, exchange) = Exchange::wrong_token();
+                self.phase = Phase::Exchange(exchange);
+                self.send(Reply::challenge(reason));
             }
             Err(refusal) => self.refuse_credentials(refusal),
         }
@@ -472,6 +486,9 @@ impl Session {
     }
 
     fn send(&mut self, reply: Reply) {
+        if reply.refusal().is_some() {
+            self.history.rejected();
+        }
         self.events.push_back(Event::Send(reply));
     }
 }

@@ -20,7 +20,7 @@ use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF
 use crate::http::download::{attachment, media_type, safe_name};
 use crate::http::error::Error;
 use crate::http::response::JSON;
-use crate::model::{Domain, Everything};
+use crate::model::{Domain, Everything, address_of};
 
 pub(super) async fn show(
     State(app): State<Arc<App>>,
@@ -99,11 +99,12 @@ fn message_details(message: Everything, size: usize, details: Details, mail_doma
         received_at: message.received_at.to_string(),
         envelope: Envelope {
             from: envelope.from,
-            to: message.inbox_id.at(mail_domain),
+            to: address_of(&message.inbox_id, message.shared.as_ref(), mail_domain),
             helo: envelope.helo,
             client: envelope.client,
             tls: envelope.tls,
             authenticated: envelope.authenticated,
+            via: envelope.via,
         },
         inbox_id: message.inbox_id.to_string(),
         headers: details.headers.into_iter().map(header).collect(),

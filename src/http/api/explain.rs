@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use restante_api::{Explanation, InboxPath, MessageQuery};
 
@@ -19,11 +19,12 @@ use crate::wire;
 pub(super) async fn explain(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
+    headers: HeaderMap,
     PathOf(path): PathOf<InboxPath>,
     Parameters(query): Parameters<MessageQuery>,
 ) -> Result<Response, Error> {
     let filter = message_filter(query)?;
-    let explanation = app.service.explain(&caller, &path.id, &filter, &app.smtp_address()).await?;
+    let explanation = app.service.explain(&caller, &path.id, &filter, &app.smtp(&headers).to_string()).await?;
     Ok(json(StatusCode::OK, &wire::explanation(explanation, app.service.mail_domain()))?)
 }
 

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use restante_api::{CreateInboxBody, FindInboxQuery, Inbox, InboxPath};
+use restante_api::{AddressPath, CreateInboxBody, FindInboxQuery, Inbox, InboxPath};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
@@ -17,6 +17,7 @@ use crate::http::error::Error;
 use crate::http::label::LabelHeader;
 use crate::http::query::{Parameters, given};
 use crate::http::response::json;
+use crate::service::Caller;
 use crate::wire;
 
 pub(super) async fn create(
@@ -25,19 +26,26 @@ pub(super) async fn create(
     LabelHeader(label): LabelHeader,
     body: Body,
 ) -> Result<Response, Error> {
+    read_nothing(&app, &caller, body).await?;
+    let inbox = app.service.create_labelled_inbox(&caller, label.as_deref()).await?;
+    Ok(json(StatusCode::CREATED, &wire::inbox(&inbox, app.service.mail_domain()))?)
+}
+
+/// The body is absent or an empty object.
+async fn read_nothing(app: &App, caller: &Caller, body: Body) -> Result<(), Error> {
     let (body, _room) = read(body, app.limits.body, app.service.budget(), caller.key.0).await?;
     if !body.is_empty() {
         parse::<CreateInboxBody>(&body)?;
     }
-    let inbox = app.service.create_labelled_inbox(&caller, label.as_deref()).await?;
-    Ok(json(StatusCode::CREATED, &wire::inbox(&inbox, app.service.mail_domain()))?)
+    Ok(())
 }
 
 pub(super) fn describe_create(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let id = || ("id", "$response.body#/id".into());
     let description = "Creates a temporary inbox with a generated address. The body is optional and must be an empty \
-                       JSON object: you cannot choose the address. Extension: the header X-Restante-Label, \
-                       percent-encoded UTF-8, is a label that the dashboard shows, such as the title of a test.";
+                       JSON object; `PUT /v1/inboxes/{id}` creates an inbox with an address of your choice. Extension: \
+                       the header X-Restante-Label, percent-encoded UTF-8, is a label that the dashboard shows, such \
+                       as the title of a test.";
     operation
         .named("createInbox", "inboxes", "Create an inbox", description)
         .body::<CreateInboxBody>(false, "The body is not an empty JSON object.")
@@ -54,6 +62,39 @@ pub(super) fn describe_create(operation: TransformOperation<'_>) -> TransformOpe
         .link("sendMessage", "sendMessage", "Sending from the inbox.", &[id()])
         .link("deleteInbox", "deleteInbox", "Deletes the inbox.", &[id()])
         .link("setFaults", "setFaults", "The faults of the inbox.", &[id()])
+}
+
+pub(super) async fn ensure(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+    PathOf(path): PathOf<AddressPath>,
+    body: Body,
+) -> Result<Response, Error> {
+    read_nothing(&app, &caller, body).await?;
+    let (inbox, is_new) = app.service.ensure_inbox(&caller, &path.id).await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(json(status, &wire::inbox(&inbox, app.service.mail_domain()))?)
+}
+
+pub(super) fn describe_ensure(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Afterwards the project has the inbox with this address, on the mail domain or on a domain that \
+                       the server accepts (`--accept-domains`). If it was there and is temporary, it lives for one \
+                       more full lifetime from now; a permanent inbox stays as it is. On a domain other than the mail \
+                       domain, each project can have its own inbox with the same address.";
+    operation
+        .named("ensureInbox", "inboxes", "Create an inbox with an address of your choice", description)
+        .extension()
+        .body::<CreateInboxBody>(false, "The body is not an empty JSON object.")
+        .returns::<Inbox>(StatusCode::CREATED, "The new inbox.")
+        .returns::<Inbox>(StatusCode::OK, "The inbox, which was there.")
+        .refuses(
+            "The address is not valid, or mail for its domain is not accepted.",
+            &[Error::InvalidParameter("address"), Error::DomainNotAccepted],
+        )
+        .refuses(
+            "The address is on the mail domain, and is an inbox of another project or reserved for one.",
+            &[Error::AddressTaken],
+        )
 }
 
 pub(super) async fn find(

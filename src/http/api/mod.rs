@@ -25,6 +25,7 @@ pub(super) fn router() -> ApiRouter<Arc<App>> {
         .api_route("/inboxes", get_with(inboxes::find, inboxes::describe_find))
         .api_route("/inboxes", post_with(inboxes::create, inboxes::describe_create))
         .api_route("/inboxes/{id}", get_with(inboxes::show, inboxes::describe_show))
+        .api_route("/inboxes/{id}", put_with(inboxes::ensure, inboxes::describe_ensure))
         .api_route("/inboxes/{id}", delete_with(inboxes::remove, inboxes::describe_remove))
         .api_route("/inboxes/{id}/messages", get_with(messages::list, messages::describe_list))
         .api_route("/inboxes/{id}/messages", post_with(outgoing::send, outgoing::describe_send))

@@ -18,7 +18,7 @@ use crate::http::describe::{BUSY, Describe};
 use crate::http::error::Error;
 use crate::http::query::{Parameters, given, limit};
 use crate::http::response::json;
-use crate::model::{InboxFilter, InboxId, ListPart, MailFilter, MessageStart, Timestamp};
+use crate::model::{InboxFilter, InboxId, ListPart, MailFilter, MessageStart, Timestamp, address_of};
 use crate::service::News;
 use crate::wire;
 
@@ -74,7 +74,7 @@ pub(super) async fn messages(
     let mail_domain = app.service.mail_domain();
     let messages = found.messages.into_iter().map(|message: MessageStart| MessageSummary {
         id: message.id.to_string(),
-        to: message.inbox_id.at(mail_domain),
+        to: address_of(&message.inbox_id, message.shared.as_ref(), mail_domain),
         inbox_id: message.inbox_id.to_string(),
         from: message.from,
         subject: message.subject,

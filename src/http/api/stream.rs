@@ -12,7 +12,7 @@ use crate::http::error::Error;
 use crate::http::request_id::RequestId;
 use crate::http::response::JSON;
 use crate::memory::Room;
-use crate::model::Domain;
+use crate::model::{Domain, address_of};
 use crate::service::{MessagePages, PartsReader, ServiceError, StoredMessage};
 
 /// A chunk of a response is sent when it has at least this many bytes.
@@ -80,7 +80,7 @@ impl MessageJson {
         let Some(parts) = PartsReader::open(message.parts).await? else { return Ok(None) };
         let without_parts = Message {
             id: message.id.to_string(),
-            to: message.inbox_id.at(domain),
+            to: address_of(&message.inbox_id, message.shared.as_ref(), domain),
             inbox_id: message.inbox_id.to_string(),
             from: message.from,
             subject: message.subject,

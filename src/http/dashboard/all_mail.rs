@@ -16,7 +16,7 @@ use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Domain, MailFilter, MessageStart, Timestamp, Watched};
+use crate::model::{Domain, MailFilter, MessageStart, Timestamp, Watched, address_of};
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -121,7 +121,7 @@ fn row(message: MessageStart, page: &ProjectPage, mail_domain: &Domain, now: Tim
     MailRow {
         url: page.path(&format!("/inboxes/{inbox}/messages/{}", message.id)),
         id: message.id.to_string(),
-        address: message.inbox_id.at(mail_domain),
+        address: address_of(&message.inbox_id, message.shared.as_ref(), mail_domain),
         from: message.from,
         subject: subject(&message.subject).to_owned(),
         snippet: snippet(&message.text),

@@ -3,14 +3,13 @@
 use askama::Template;
 
 use super::page::{subject, with_query};
-use super::remedy::remedy;
 use super::visit::InboxPage;
 use super::when::{When, span};
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::model::{Latest, RefusedMail, Timestamp, WaitRecord};
-use crate::service::{Explanation, MessageFilter};
+use crate::service::{Explanation, MessageFilter, remedy};
 
 /// An explanation.
 #[derive(Template)]
@@ -83,7 +82,7 @@ impl ExplanationPanel {
             has: wait.has,
             after: wait.after.clone(),
         };
-        let (caller, id, smtp) = (page.of.caller(), page.inbox.id.as_str(), app.smtp_address());
+        let (caller, id, smtp) = (page.of.caller(), page.inbox.id.as_str(), page.of.smtp.to_string());
         let explained = match app.service.explain(&caller, id, &filter, &smtp).await.map_err(Error::from) {
             // The message of the cursor no longer exists.
             Err(Error::InvalidParameter("after")) => {
@@ -108,7 +107,7 @@ impl ExplanationPanel {
         };
         let similar = explained.similar.iter().map(|similar| Similar {
             url: page.of.path(&format!("/inboxes/{}", path_segment(similar.id.as_str()))),
-            address: similar.id.at(domain),
+            address: similar.address(domain),
             messages: similar.messages,
             received: When::new(similar.last_received_at, now),
         });
@@ -118,7 +117,7 @@ impl ExplanationPanel {
             refused: Refusal::distinct(app, &explained.refused),
             similar: similar.collect(),
             connected: explained.smtp.last_connection_at.map(|at| When::new(at, now)),
-            smtp_address: app.smtp_address(),
+            smtp_address: page.of.smtp.to_string(),
         }
     }
 }

@@ -57,7 +57,7 @@ pub(super) async fn in_project(
     Ok(html(&FindPage { shell, base, search, results })?)
 }
 
-/// The projects.
+/// The projects, and the inboxes that several of them may have with one address.
 pub(super) async fn everywhere(
     State(app): State<Arc<App>>,
     viewer: SignedIn,
@@ -67,6 +67,7 @@ pub(super) async fn everywhere(
     let wanted = search.clone().unwrap_or_default().to_lowercase();
     let mut results = pages(NavPlace::of_installation(), "", &wanted);
     results.extend(projects(&app, &wanted).await?);
+    results.extend(shared_inboxes(&app, &wanted).await?);
     let shell = viewer.shell("Find", NavPlace::Projects);
     Ok(html(&FindPage { shell, base: "/find".to_owned(), search, results })?)
 }
@@ -105,6 +106,22 @@ async fn messages(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Fou
         url: page.path(&format!("/inboxes/{}/messages/{}", path_segment(message.inbox_id.as_str()), message.id)),
         text: subject(&message.subject).to_owned(),
         detail: message.from,
+    });
+    Ok(found.collect())
+}
+
+/// The inboxes of all projects with an address that is not on the mail domain.
+async fn shared_inboxes(app: &App, wanted: &str) -> Result<Vec<Found>, Error> {
+    let holders = app.service.holders_of_address(wanted).await?;
+    let names = if holders.is_empty() { Vec::new() } else { app.service.projects().list().await? };
+    let found = holders.into_iter().filter_map(|holder| {
+        let project = names.iter().find(|project| project.id == holder.project)?;
+        Some(Found {
+            kind: "Inbox",
+            url: format!("/projects/{}/inboxes/{}", project.id, path_segment(holder.inbox.as_str())),
+            text: wanted.to_owned(),
+            detail: format!("in the project {}", project.name),
+        })
     });
     Ok(found.collect())
 }

@@ -44,6 +44,8 @@ struct InboxesPage {
     more: Option<String>,
     setup: Setup,
     mail_domain: String,
+    /// Further domains for which mail is accepted.
+    accepted_domains: String,
     /// The name of a permanent inbox that was rejected, and why.
     name: String,
     problem: Option<String>,
@@ -160,8 +162,9 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         rows: found.into_iter().map(|summary| row(summary, mail_domain, now)).collect(),
         newer,
         more,
-        setup: Setup::new(app, &page.project, None),
+        setup: Setup::new(app, page, None),
         mail_domain: mail_domain.to_string(),
+        accepted_domains: app.service.accepted().to_string(),
         name: String::new(),
         problem: None,
         base,

@@ -56,7 +56,7 @@ struct MessagesPage {
 enum Pane {
     Idle,
     Waits,
-    Message(Found),
+    Message(Box<Found>),
 }
 
 struct InboxPanel {
@@ -93,7 +93,7 @@ pub(super) async fn show(
     if *message.inbox_id() != page.inbox.id {
         return Err(Error::MessageNotFound.into());
     }
-    respond(&app, &page, &query, Pane::Message(message)).await
+    respond(&app, &page, &query, Pane::Message(Box::new(message))).await
 }
 
 /// The waits on the inbox, next to its messages.
@@ -103,7 +103,7 @@ pub(super) async fn waits(State(app): State<Arc<App>>, page: InboxPage, query: Q
 
 async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Result<Response, PageError> {
     let is_waits = matches!(pane, Pane::Waits);
-    let open = if let Pane::Message(message) = pane { Some(message) } else { None };
+    let open = if let Pane::Message(message) = pane { Some(*message) } else { None };
     // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&page.watched()).await?;
     let search = query.search();
@@ -137,7 +137,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         shell,
         inboxes: page.of.path("/inboxes"),
         inbox: inbox_panel(app, page, address, now).await?,
-        setup: Setup::new(app, &page.of.project, Some(&page.inbox)),
+        setup: Setup::new(app, &page.of, Some(&page.inbox)),
         faults: FaultsPanel::read(app, &page.inbox, now).await?,
         base,
         search,

@@ -10,7 +10,6 @@
 mod access;
 mod all_mail;
 mod assets;
-mod client;
 mod compose;
 mod deletions;
 mod error_page;
@@ -35,7 +34,6 @@ mod projects;
 mod pulse;
 mod reader;
 mod refused;
-mod remedy;
 mod sign_in;
 mod start;
 mod visit;

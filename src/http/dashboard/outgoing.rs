@@ -99,7 +99,7 @@ fn row(attempts: Vec<Attempt>, item: Outgoing, now: Timestamp) -> OutgoingRow {
     OutgoingRow {
         id: item.id.to_string(),
         inbox_path: path_segment(item.inbox.as_str()),
-        inbox: item.inbox.to_string(),
+        inbox: item.shared.as_ref().map_or_else(|| item.inbox.to_string(), ToString::to_string),
         recipient: item.recipient,
         subject: subject(&item.subject).to_owned(),
         status: item.status.as_str(),

@@ -10,13 +10,13 @@ use axum::response::Response;
 
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, given, html};
-use super::remedy::remedy;
 use super::visit::{ProjectPage, SignedIn};
 use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{ProjectId, RefusalFilter, RefusalReason, RefusedMail, Watched};
+use crate::service::remedy;
 
 /// The options of the time filter: the word in the query, the label, and the hours.
 const TIMES: [(&str, &str, u64); 3] = [("hour", "Last hour", 1), ("day", "Last day", 24), ("week", "Last week", 168)];
@@ -131,7 +131,8 @@ fn row(app: &App, project: Option<String>, refused: RefusedMail) -> RefusedRow {
         sender: given(refused.sender_address().to_owned()),
         recipient: given(refused.recipient_address().to_owned()),
         reply: refused.reply,
-        client: refused.peer,
+        // Over HTTP, no port is known.
+        client: refused.peer.trim_end_matches(":0").to_owned(),
         project,
         when: When::new(refused.refused_at, app.service.clock().now()),
     }

@@ -11,18 +11,21 @@ use super::failure::PageError;
 use super::page::{NavPlace, Shell, html};
 use super::visit::{InboxPage, ProjectPage};
 use crate::http::App;
-use crate::model::{Inbox, InboxId, Project, Watched};
+use crate::model::{Inbox, InboxId, Watched};
 
 /// The settings for this installation. The key is not included, because the server has only its hash.
 pub(super) struct Setup {
     pub(super) smtp_host: String,
     pub(super) smtp_port: u16,
+    pub(super) offers_tls: bool,
     pub(super) base_url: String,
+    /// Whether the APIs of mail providers are served.
+    pub(super) send_apis: bool,
     /// The address to which to send.
     pub(super) address: String,
     /// The inbox to wait on; if there is none, the snippets create one first.
     pub(super) inbox: Option<InboxId>,
-    /// Whether mail to a new address reaches this project only if the client authenticates with its key.
+    /// Whether mail to this address reaches this project only if the client authenticates with its key.
     pub(super) needs_key: bool,
     /// The end of the project's newest key.
     pub(super) key_last_four: String,
@@ -41,15 +44,18 @@ struct StartPage {
 }
 
 impl Setup {
-    pub(super) fn new(app: &App, project: &Project, inbox: Option<&Inbox>) -> Self {
+    pub(super) fn new(app: &App, page: &ProjectPage, inbox: Option<&Inbox>) -> Self {
+        let ProjectPage { project, smtp, .. } = page;
         let mail_domain = app.service.mail_domain();
         Self {
-            smtp_host: app.smtp_host(),
-            smtp_port: app.smtp_port,
+            smtp_host: smtp.host.clone(),
+            smtp_port: smtp.port,
+            offers_tls: app.smtp_starttls,
             base_url: app.base_url.clone(),
+            send_apis: app.send_apis,
             address: inbox.map_or_else(|| format!("anything@{mail_domain}"), |inbox| inbox.address(mail_domain)),
             inbox: inbox.map(|inbox| inbox.id.clone()),
-            needs_key: !project.is_default && inbox.is_none(),
+            needs_key: app.smtp_login_required || (!project.is_default && inbox.is_none()),
             key_last_four: project.key_last_four.clone(),
         }
     }
@@ -70,6 +76,6 @@ async fn respond(app: &App, page: &ProjectPage, inbox: Option<&InboxPage>) -> Re
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let messages = app.service.inbox_totals(page.project.id).await?.messages;
     let shell = page.shell("Getting started", NavPlace::Start).live(format!("{inboxes}/events"), seen);
-    let setup = Setup::new(app, &page.project, inbox.map(|page| &page.inbox));
+    let setup = Setup::new(app, page, inbox.map(|page| &page.inbox));
     Ok(html(&StartPage { shell, setup, inboxes, inbox: inbox.map(InboxPage::path), messages })?)
 }

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, project_path};
+use crate::config::HostAndPort;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
@@ -33,6 +34,8 @@ pub(super) struct SignedIn(pub(super) Session);
 pub(super) struct ProjectPage {
     pub(super) session: Session,
     pub(super) project: Project,
+    /// The SMTP server as the viewer reaches it.
+    pub(super) smtp: HostAndPort,
 }
 
 /// A page of an inbox.
@@ -118,13 +121,14 @@ impl<S: Sync> FromRequestParts<S> for SignedIn {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for ProjectPage {
+impl FromRequestParts<Arc<App>> for ProjectPage {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
         let visit = visit(parts)?;
         let session = visit.session.clone().ok_or(Error::Unauthorized)?;
-        Ok(Self { session, project: visit.project.clone().ok_or(Error::NotFound)? })
+        let project = visit.project.clone().ok_or(Error::NotFound)?;
+        Ok(Self { session, project, smtp: app.smtp(&parts.headers) })
     }
 }
 

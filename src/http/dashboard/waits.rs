@@ -15,7 +15,7 @@ use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Timestamp, WaitEnd, WaitRecord, Watched};
+use crate::model::{Timestamp, WaitEnd, WaitRecord, Watched, address_of};
 
 #[derive(Template)]
 #[template(path = "project_waits.html")]
@@ -144,7 +144,7 @@ pub(super) async fn open_waits(app: &App, page: &ProjectPage) -> Result<Vec<Open
     let now = app.service.clock().now();
     let open = app.service.open_waits(page.project.id).await?;
     let open = open.iter().map(|wait| OpenWait {
-        address: wait.inbox.at(app.service.mail_domain()),
+        address: address_of(&wait.inbox, wait.shared.as_ref(), app.service.mail_domain()),
         url: page.path(&format!("/inboxes/{}", path_segment(wait.inbox.as_str()))),
         filters: filters(wait),
         started: When::new(wait.started_at, now),

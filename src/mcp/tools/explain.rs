@@ -9,7 +9,7 @@ use crate::wire;
 
 impl Tools {
     pub(super) async fn explain_missing(&self, caller: &Caller, input: input::Explain) -> Result<Answer, ToolError> {
-        let id = self.id_of(&input.inbox)?;
+        let id = self.id_of(caller, &input.inbox).await?;
         let explanation = self.explanation(caller, id.as_str(), &input.filter.resolve()?).await?;
         Answer::new(text::explanation(&explanation), &explanation)
     }
@@ -20,8 +20,7 @@ impl Tools {
         id: &str,
         filter: &MessageFilter,
     ) -> Result<output::Explanation, ToolError> {
-        let smtp_address = format!("{}:{}", self.installation.smtp_host, self.installation.smtp_port);
-        let explanation = self.service.explain(caller, id, filter, &smtp_address).await?;
+        let explanation = self.service.explain(caller, id, filter, &self.smtp.to_string()).await?;
         let summary = explanation.summary.clone();
         let explanation = wire::explanation(explanation, self.service.mail_domain());
         Ok(output::Explanation { notice: NOTICE.to_owned(), explanation, summary })

@@ -8,11 +8,16 @@ use crate::service::{Caller, ServiceError};
 use crate::wire;
 
 impl Tools {
-    pub(super) async fn create_inbox(&self, caller: &Caller) -> Result<Answer, ToolError> {
-        let inbox = wire::inbox(&self.service.create_inbox(caller).await?, self.service.mail_domain());
+    pub(super) async fn create_inbox(&self, caller: &Caller, input: input::CreateInbox) -> Result<Answer, ToolError> {
+        let (inbox, is_new) = match input.address.trim() {
+            "" => (self.service.create_inbox(caller).await?, true),
+            address => self.service.ensure_inbox(caller, address).await?,
+        };
+        let inbox = wire::inbox(&inbox, self.service.mail_domain());
         let expiry = inbox.expires_at.as_deref().unwrap_or("never");
+        let what = if is_new { "Created the inbox" } else { "There is already the inbox" };
         let text = format!(
-            "Created the inbox {} with the address {}. It expires {expiry}. Let the application send mail to the \
+            "{what} {} with the address {}. It expires {expiry}. Let the application send mail to the \
              address, then call wait_for_message.",
             inbox.id, inbox.address
         );
@@ -20,7 +25,7 @@ impl Tools {
     }
 
     pub(super) async fn delete_inbox(&self, caller: &Caller, input: input::InboxName) -> Result<Answer, ToolError> {
-        let id = self.id_of(&input.inbox)?;
+        let id = self.id_of(caller, &input.inbox).await?;
         self.service.delete_inbox(caller, id.as_str()).await?;
         let text = format!("Deleted the inbox {id} and its messages.");
         Answer::new(text, &output::Deleted { deleted: id.to_string() })
@@ -28,14 +33,15 @@ impl Tools {
 
     /// The caller's live inbox with this id or address.
     pub(super) async fn inbox(&self, caller: &Caller, name: &str) -> Result<Inbox, ToolError> {
-        Ok(self.service.inbox(caller, self.id_of(name)?.as_str()).await?)
+        let id = self.id_of(caller, name).await?;
+        Ok(self.service.inbox(caller, id.as_str()).await?)
     }
 
     /// The inbox id in an id or an address.
-    pub(super) fn id_of(&self, name: &str) -> Result<InboxId, ToolError> {
+    pub(super) async fn id_of(&self, caller: &Caller, name: &str) -> Result<InboxId, ToolError> {
         let name = name.trim();
         if name.contains('@') {
-            return Ok(self.service.id_of_address(name)?);
+            return Ok(self.service.id_of_address(caller, name).await?);
         }
         Ok(InboxId::parse(name).map_err(|_| ServiceError::InboxNotFound)?)
     }

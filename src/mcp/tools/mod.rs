@@ -21,6 +21,7 @@ use super::input::{self, read};
 use super::protocol::Backend;
 use super::setup::Installation;
 use super::text;
+use crate::config::HostAndPort;
 use crate::memory::{Budget, Room};
 use crate::service::{Caller, Service, ServiceError};
 
@@ -29,6 +30,8 @@ use crate::service::{Caller, Service, ServiceError};
 pub struct Tools {
     service: Service,
     installation: Arc<Installation>,
+    /// The SMTP server as the client reaches it; each request has its own.
+    smtp: HostAndPort,
 }
 
 /// The memory reservation of a call, which its response keeps: a large body has one, and reading a message makes one.
@@ -69,8 +72,8 @@ impl Answer {
 impl Tools {
     /// Creates the tools of an installation.
     #[must_use]
-    pub fn new(service: Service, installation: Installation) -> Self {
-        Self { service, installation: Arc::new(installation) }
+    pub fn new(service: Service, installation: Installation, smtp: HostAndPort) -> Self {
+        Self { service, installation: Arc::new(installation), smtp }
     }
 
     /// The memory budget of requests and their responses.
@@ -87,10 +90,7 @@ impl Tools {
     ) -> Result<Answer, ToolError> {
         match name {
             "setup" => read::<input::Nothing>(arguments).and_then(|_| self.setup()),
-            "create_inbox" => {
-                read::<input::Nothing>(arguments)?;
-                self.create_inbox(caller).await
-            }
+            "create_inbox" => self.create_inbox(caller, read(arguments)?).await,
             "delete_inbox" => self.delete_inbox(caller, read(arguments)?).await,
             "wait_for_message" => self.wait_for_message(caller, held, read(arguments)?).await,
             "list_messages" => self.list_messages(caller, read(arguments)?).await,
@@ -108,7 +108,7 @@ impl Tools {
     }
 
     fn setup(&self) -> Result<Answer, ToolError> {
-        let setup = self.installation.setup(self.service.mail_domain().as_str());
+        let setup = self.installation.setup(self.service.mail_domain(), self.service.accepted(), &self.smtp);
         Answer::new(text::setup(&setup), &setup)
     }
 }
@@ -119,7 +119,9 @@ impl Backend for Tools {
         let call = extensions.and_then(|extensions| Some((extensions.get::<Caller>()?, extensions.get::<HeldRoom>()?)));
         let answered = match call {
             Some((caller, held)) => {
-                self.answer(caller, held, &request.name, request.arguments.unwrap_or_default()).await
+                let smtp = extensions.and_then(|extensions| extensions.get().cloned());
+                let tools = Self { smtp: smtp.unwrap_or_else(|| self.smtp.clone()), ..self.clone() };
+                tools.answer(caller, held, &request.name, request.arguments.unwrap_or_default()).await
             }
             None => Err(ServiceError::Unauthorized.into()),
         };

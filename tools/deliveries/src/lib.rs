@@ -10,10 +10,24 @@ mod model;
 mod parse;
 mod show;
 
-use restante_delivery::Fault;
+use restante_delivery::{Fault, InboxId, Recipient, SharedAddress};
+use restante_mail::EmailAddress;
 
 pub use model::{Model, project_named};
 pub use show::shown;
+
+/// The address and the project of an inbox with a shared address; `None` for another name.
+pub fn shared_name(name: &str) -> Option<(&str, &str)> {
+    name.split_once('/').filter(|(address, _)| address.contains('@'))
+}
+
+/// A recipient as the cases write it: an inbox id, or a whole address.
+pub fn recipient(text: &str) -> Recipient {
+    match EmailAddress::parse(text) {
+        Ok(address) => Recipient::Shared(SharedAddress::of(&address)),
+        Err(_) => Recipient::Inbox(InboxId::parse(text).unwrap()),
+    }
+}
 
 /// The project that owns what no other project owns.
 pub const DEFAULT: &str = "default";
@@ -43,7 +57,8 @@ pub struct Givens {
 
 #[derive(Clone, Debug)]
 pub struct GivenInbox {
-    pub id: String,
+    /// As the cases write it: `a`, or `ada@example.com/shop` for a shared address.
+    pub name: String,
     pub project: String,
     pub messages: u64,
     pub state: GivenState,
@@ -86,8 +101,15 @@ pub struct Mail {
 
 #[derive(Clone, Debug)]
 pub enum MailFrom {
-    Client { project: Option<String>, reverse_path: String },
-    Service { report: bool },
+    Client {
+        project: Option<String>,
+        reverse_path: String,
+    },
+    /// Mail of the service, from or to an inbox of a project.
+    Service {
+        report: bool,
+        project: String,
+    },
 }
 
 #[derive(Clone, Debug)]

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use restante_delivery::{
-    Address, Change, Decision, Facts, Inbox, InboxId, PendingFault, Policy, ProjectId, Request, Reservation, Source,
-    decide,
+    Address, Change, Decision, Facts, Inbox, InboxId, NewIds, PendingFault, Policy, ProjectId, Request, Reservation,
+    SharedAddress, SharedInboxes, Source, decide,
 };
 use uuid::Uuid;
 
-use super::{Case, DEFAULT, GivenState, Mail, MailFrom, Ownership, World, shown};
+use super::{Case, DEFAULT, GivenState, Mail, MailFrom, Ownership, World, recipient, shared_name, shown};
 
 /// The outgoing item of every report.
 const REPORTED: Uuid = Uuid::from_u128(7);
@@ -18,6 +18,7 @@ const REPORTED: Uuid = Uuid::from_u128(7);
 pub struct Model {
     pub policy: Policy,
     pub addresses: BTreeMap<InboxId, Address>,
+    pub shared: SharedInboxes,
     pub held_leases: BTreeSet<Uuid>,
     /// Each stored message: its inbox, its sequence and the project that owned the inbox.
     pub messages: Vec<(InboxId, i64, ProjectId)>,
@@ -26,12 +27,18 @@ pub struct Model {
     pub notifications: usize,
     announced: Vec<Change>,
     ids: u128,
+    /// How many inboxes with shared addresses there were.
+    inboxes: usize,
 }
 
 /// The project with this name.
 pub fn project_named(name: &str) -> ProjectId {
     let number = name.bytes().fold(0, |number: u128, byte| (number << 8) | u128::from(byte));
     ProjectId(Uuid::from_u128(number))
+}
+
+fn generated(number: usize) -> InboxId {
+    InboxId::parse(&format!("generated-{number}")).unwrap()
 }
 
 fn name_of(project: ProjectId) -> String {
@@ -44,12 +51,14 @@ impl Model {
         Self {
             policy,
             addresses: BTreeMap::new(),
+            shared: SharedInboxes::default(),
             held_leases: BTreeSet::from([REPORTED]),
             messages: Vec::new(),
             uses: BTreeMap::new(),
             notifications: 0,
             announced: Vec::new(),
             ids: 0,
+            inboxes: 0,
         }
     }
 
@@ -61,7 +70,7 @@ impl Model {
             model.held_leases.clear();
         }
         for given in &givens.inboxes {
-            let (id, owner) = (InboxId::parse(&given.id).unwrap(), project_named(&given.project));
+            let (id, owner) = (model.name(&given.name), project_named(&given.project));
             let owner_is_deleted = givens.deleted_projects.contains(&given.project);
             let last_sequence = i64::try_from(given.messages).unwrap();
             model.uses.extend((0..).zip(&given.faults).map(|(number, _)| ((id.clone(), number), 0)));
@@ -83,21 +92,51 @@ impl Model {
         model
     }
 
+    /// The id of the inbox with this name. An inbox with a shared address gets one if it has none.
+    pub fn name(&mut self, name: &str) -> InboxId {
+        let Some((address, project)) = shared_name(name) else { return InboxId::parse(name).unwrap() };
+        let (address, project) = (SharedAddress::from_stored(address.to_owned()), project_named(project));
+        let id = self.shared.inbox(&address, project).cloned();
+        id.unwrap_or_else(|| {
+            self.inboxes += 1;
+            let id = generated(self.inboxes);
+            self.shared.insert(address, project, id.clone());
+            id
+        })
+    }
+
+    /// The name of an inbox.
+    fn name_of_inbox(&self, id: &InboxId) -> String {
+        match self.shared.holder(id) {
+            Some((address, project)) => format!("{address}/{}", name_of(*project)),
+            None => id.to_string(),
+        }
+    }
+
     /// The facts for these requests: what a store would read.
     pub fn facts(&self, requests: &[Request]) -> Facts {
-        let needed = Request::addresses(requests);
-        let known = needed.into_iter().filter_map(|id| Some((id.clone(), self.addresses.get(&id)?.clone())));
-        Facts { addresses: known.collect(), held_leases: self.held_leases.clone(), ..Facts::new(self.policy) }
+        let mut facts = Facts { addresses: self.addresses.clone(), ..Facts::new(self.policy) };
+        facts.shared.clone_from(&self.shared);
+        facts.held_leases.clone_from(&self.held_leases);
+        let needed = facts.inboxes(requests);
+        // What is not locked is known if it has a shared address.
+        facts.addresses.retain(|id, _| needed.contains(id) || self.shared.holder(id).is_some());
+        facts
     }
 
     /// Decides a batch and applies the decision.
     pub fn deliver_requests(&mut self, requests: &[Request]) -> Decision {
         let facts = self.facts(requests);
-        let mut new_id = || {
-            self.ids += 1;
-            Uuid::from_u128(self.ids)
+        let (ids, inboxes) = (&mut self.ids, &mut self.inboxes);
+        let mut uuid = || {
+            *ids += 1;
+            Uuid::from_u128(*ids)
         };
-        let decision = decide(&facts, requests, &mut new_id);
+        let mut inbox = || {
+            *inboxes += 1;
+            generated(*inboxes)
+        };
+        let decision = decide(&facts, requests, NewIds { uuid: &mut uuid, inbox: &mut inbox });
         self.apply(&decision);
         decision
     }
@@ -110,6 +149,9 @@ impl Model {
                 _ => 0,
             };
             let inbox = Inbox::new(opening.owner, 0, last_sequence);
+            if let Some(address) = &opening.address {
+                self.shared.insert(address.clone(), opening.owner, opening.inbox.clone());
+            }
             self.addresses.insert(opening.inbox.clone(), Address::Live(inbox));
         }
         for message in &decision.writes.messages {
@@ -151,30 +193,36 @@ fn request(mail: &Mail) -> Request {
         MailFrom::Client { project, reverse_path } => {
             Source::Client { project: project.as_deref().map(project_named), reverse_path: reverse_path.clone() }
         }
-        MailFrom::Service { report } => Source::Service { lease: report.then_some(REPORTED) },
+        MailFrom::Service { report, project } => {
+            Source::Service { project: project_named(project), lease: report.then_some(REPORTED) }
+        }
     };
-    Request { recipients: mail.recipients.iter().map(|id| InboxId::parse(id).unwrap()).collect(), source }
+    Request { recipients: mail.recipients.iter().map(|text| recipient(text)).collect(), source }
 }
 
 impl World for Model {
     async fn deliver(&mut self, batch: &[Mail]) -> Vec<String> {
         let requests: Vec<Request> = batch.iter().map(request).collect();
-        self.deliver_requests(&requests).verdicts.iter().map(shown).collect()
+        let verdicts = self.deliver_requests(&requests).verdicts;
+        verdicts.iter().map(|verdict| shown(verdict, &|id| self.name_of_inbox(id))).collect()
     }
 
     async fn end(&mut self, inbox: &str) {
-        self.end_inbox(&InboxId::parse(inbox).unwrap());
+        let id = self.name(inbox);
+        self.end_inbox(&id);
     }
 
     async fn messages(&mut self, inbox: &str) -> u64 {
-        match self.addresses.get(&InboxId::parse(inbox).unwrap()) {
+        let id = self.name(inbox);
+        match self.addresses.get(&id) {
             Some(Address::Live(inbox)) => inbox.messages,
             _ => 0,
         }
     }
 
     async fn ownership(&mut self, address: &str) -> Ownership {
-        match self.addresses.get(&InboxId::parse(address).unwrap()) {
+        let id = self.name(address);
+        match self.addresses.get(&id) {
             Some(Address::Live(inbox)) => Ownership::Live(name_of(inbox.owner)),
             Some(Address::Reserved(reserved)) => Ownership::Reserved(name_of(reserved.owner)),
             Some(Address::Locked) | None => Ownership::Free,
@@ -182,7 +230,7 @@ impl World for Model {
     }
 
     async fn used(&mut self, inbox: &str) -> Vec<u32> {
-        let id = InboxId::parse(inbox).unwrap();
+        let id = self.name(inbox);
         self.uses.iter().filter(|((inbox, _), _)| *inbox == id).map(|(_, used)| *used).collect()
     }
 
@@ -192,8 +240,8 @@ impl World for Model {
 
     fn announced(&self) -> Option<Vec<String>> {
         let shown = |change: &Change| match change {
-            Change::Inbox(id) => id.to_string(),
-            Change::Full(id) => format!("full {id}"),
+            Change::Inbox(id) => self.name_of_inbox(id),
+            Change::Full(id) => format!("full {}", self.name_of_inbox(id)),
         };
         Some(self.announced.iter().map(shown).collect())
     }

@@ -59,7 +59,7 @@ fn given(givens: &mut Givens, rest: &str) -> Result<(), String> {
         ["lease", "lost"] => givens.lease_lost = true,
         ["project", name, "deleted"] => givens.deleted_projects.push(name.to_owned()),
         ["fault", inbox, ref words @ ..] => {
-            let inbox = givens.inboxes.iter_mut().find(|given| given.id == inbox).ok_or("no such inbox is given")?;
+            let inbox = givens.inboxes.iter_mut().find(|given| given.name == inbox).ok_or("no such inbox is given")?;
             inbox.faults.push(fault(words)?);
         }
         ["inbox", id, ref words @ ..] => {
@@ -72,9 +72,9 @@ fn given(givens: &mut Givens, rest: &str) -> Result<(), String> {
 }
 
 fn inbox(id: &str, words: &[&str], capacity: u64) -> Result<GivenInbox, String> {
-    let (id, project) = (id.to_owned(), DEFAULT.to_owned());
+    let (name, project) = (id.to_owned(), DEFAULT.to_owned());
     let (state, faults) = (GivenState::Live, Vec::new());
-    let mut inbox = GivenInbox { id, project, messages: 0, state, is_exhausted: false, faults };
+    let mut inbox = GivenInbox { name, project, messages: 0, state, is_exhausted: false, faults };
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
         match word {
@@ -86,6 +86,9 @@ fn inbox(id: &str, words: &[&str], capacity: u64) -> Result<GivenInbox, String> 
             "exhausted" => inbox.is_exhausted = true,
             _ => return Err(format!("no such state of an inbox: {word}")),
         }
+    }
+    if id.contains('@') {
+        inbox.name = format!("{id}/{}", inbox.project);
     }
     Ok(inbox)
 }
@@ -106,7 +109,7 @@ fn fault(words: &[&str]) -> Result<Fault, String> {
     Fault::requested(&fields).map_err(|error| error.to_string())
 }
 
-/// `mail to a, b from x@y.example by shop`, `own mail to a` or `report to a`.
+/// `mail to a, b from x@y.example by shop`, `own mail to a by shop` or `report to a`.
 fn mail(rest: &str) -> Result<Mail, String> {
     let (kind, rest) = rest.split_once("to ").ok_or("the recipients are missing")?;
     let (rest, project) = rest.split_once(" by ").map_or((rest, None), |(rest, by)| (rest, Some(by.to_owned())));
@@ -115,8 +118,9 @@ fn mail(rest: &str) -> Result<Mail, String> {
     let reverse_path = reverse_path.trim_matches(['<', '>']).to_owned();
     let from = match kind.trim() {
         "mail" => MailFrom::Client { project, reverse_path },
-        "own mail" => MailFrom::Service { report: false },
-        "report" => MailFrom::Service { report: true },
+        "own mail" | "report" => {
+            MailFrom::Service { report: kind.trim() == "report", project: project.unwrap_or(DEFAULT.to_owned()) }
+        }
         _ => return Err(format!("no such mail: {kind}")),
     };
     Ok(Mail { recipients, from })

@@ -9,7 +9,7 @@
 mod parse;
 mod session_peer;
 
-use restante_smtp::{Refusal, RequestedReply};
+use restante_smtp::{Refusal, RequestedReply, SessionFailure};
 
 pub use session_peer::{Cut, SessionPeer};
 
@@ -38,6 +38,8 @@ pub struct Conditions {
     pub plaintext_auth: bool,
     /// Only API keys are accepted, not dummy credentials.
     pub keys_only: bool,
+    /// MAIL needs a login, with an API key.
+    pub login_required: bool,
     pub message_size: u64,
     pub recipients: usize,
     pub command_line: usize,
@@ -103,6 +105,8 @@ pub enum Action {
     ExpectDelay(u16),
     Handshake,
     Server(ServerEvent),
+    /// The client disconnects, and the session has failed in this way.
+    Leave(Option<SessionFailure>),
 }
 
 /// Something that happens at the server.
@@ -132,6 +136,8 @@ pub trait Peer {
     fn waits(&mut self, seconds: u16) -> Result<(), String>;
     fn handshake(&mut self);
     fn server(&mut self, event: ServerEvent);
+    /// Disconnects. The error says how else the session has failed.
+    fn leave(&mut self, expected: Option<SessionFailure>) -> Result<(), String>;
     fn deliveries(&self) -> Vec<Delivery>;
 }
 
@@ -194,6 +200,7 @@ impl Dialog {
             Action::Expect(expected) => return expect(expected, peer),
             Action::ExpectClose => return expect_close(peer),
             Action::ExpectDelay(seconds) => return peer.waits(*seconds),
+            Action::Leave(failure) => return peer.leave(*failure),
             Action::Handshake => peer.handshake(),
             Action::Server(event) => peer.server(*event),
         }

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use restante_smtp::{Refusal, RequestedReply};
+use restante_smtp::{Refusal, RequestedReply, SessionFailure};
 
 use super::{Action, Conditions, Delivery, Dialog, Fault, FaultAction, Question, Refused, ServerEvent, Step};
 
@@ -14,6 +14,7 @@ impl Default for Conditions {
             start_tls: true,
             plaintext_auth: false,
             keys_only: false,
+            login_required: false,
             message_size: 10_000,
             recipients: 100,
             command_line: 2_048,
@@ -48,6 +49,7 @@ fn read_line(dialog: &mut Dialog, line: usize, word: &str, rest: &str) -> Result
         "closed" => Action::ExpectClose,
         "waits" => Action::ExpectDelay(number(rest)?),
         "handshake" => Action::Handshake,
+        "left" => Action::Leave(failure(rest)?),
         "server" => Action::Server(server_event(rest)?),
         _ => return Err(format!("no such directive: {word}")),
     };
@@ -61,7 +63,8 @@ fn condition(conditions: &mut Conditions, rest: &str) -> Result<(), String> {
         ["loopback"] => conditions.loopback = true,
         ["plaintext", "auth"] => conditions.plaintext_auth = true,
         ["auth", "keys"] => conditions.keys_only = true,
-        ["no", "certificate"] => conditions.start_tls = false,
+        ["auth", "required"] => (conditions.keys_only, conditions.login_required) = (true, true),
+        ["no", "starttls"] => conditions.start_tls = false,
         ["message_size", bytes] => conditions.message_size = number(bytes)?,
         ["recipients", count] => conditions.recipients = number(count)?,
         ["command_line", bytes] => conditions.command_line = number(bytes)?,
@@ -121,6 +124,13 @@ fn refusal(label: &str) -> Result<Refusal, String> {
     .into_iter()
     .find(|refusal| refusal.label() == label)
     .ok_or_else(|| format!("the service never says {label}"))
+}
+
+fn failure(label: &str) -> Result<Option<SessionFailure>, String> {
+    match label {
+        "after mail" => Ok(None),
+        label => SessionFailure::from_label(label).map(Some).ok_or_else(|| format!("no such failure: {label}")),
+    }
 }
 
 fn server_event(text: &str) -> Result<ServerEvent, String> {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use restante_mail::Domain;
-use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, RequestedReply, Session, SessionConfig, Transport};
+use restante_smtp::{
+    Credentials, Envelope, Event, Fault, Refusal, RequestedReply, Session, SessionConfig, SessionFailure, Transport,
+};
 
 use crate::{API_KEY, Conditions, Delivery, FaultAction, MAIL_DOMAIN, Peer, Question, ServerEvent};
 
@@ -40,6 +42,7 @@ impl SessionPeer {
     pub fn new(conditions: &Conditions, cut: Cut) -> Self {
         let config = SessionConfig {
             mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
+            accepted: Default::default(),
             host_name: "mx.restante.example.com".to_owned(),
             message_size: conditions.message_size,
             recipients: conditions.recipients,
@@ -47,6 +50,7 @@ impl SessionPeer {
             data_line: conditions.data_line,
             start_tls: conditions.start_tls,
             plaintext_auth: conditions.plaintext_auth,
+            login_required: conditions.login_required,
         };
         let transport = Transport { encrypted: conditions.encrypted, loopback: conditions.loopback };
         Self {
@@ -244,6 +248,14 @@ impl Peer for SessionPeer {
             ServerEvent::ShutsDown => self.session.shut_down(),
             ServerEvent::TimesOut => self.session.close(Refusal::TimedOut),
             ServerEvent::RefusesConnection => self.session.close(Refusal::TooManyConnections),
+        }
+    }
+
+    fn leave(&mut self, expected: Option<SessionFailure>) -> Result<(), String> {
+        self.run();
+        match self.session.failure() {
+            failure if failure == expected => Ok(()),
+            other => Err(format!("the session failed with {other:?}, expected {expected:?}")),
         }
     }
 

@@ -2,15 +2,15 @@
 //! projects, and the router without a port.
 
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Request};
+use axum::http::{Extensions, HeaderMap, Request};
 use http_body_util::BodyExt;
 use restante::clock::Clock;
-use restante::config::{Data, DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings};
+use restante::config::{Data, DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
 use restante::http::{App, router};
 use restante::model::{ApiKey, Domain, EmailAddress, MessageId, Timestamp};
@@ -68,6 +68,8 @@ pub struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: String,
+    /// What the router says to the server.
+    pub extensions: Extensions,
 }
 
 impl Answer {
@@ -99,6 +101,11 @@ impl Harness {
 
     /// Starts a service on a new database.
     pub async fn on(engine: Engine) -> Self {
+        Self::accepting(engine, "").await
+    }
+
+    /// Starts a service that accepts mail for these domains too (`--accept-domains`).
+    pub async fn accepting(engine: Engine, domains: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START);
         let (url, test_database) = match engine {
@@ -109,7 +116,8 @@ impl Harness {
             }
         };
         let database = Database::open(&url).await.unwrap();
-        let service = Service::start(database, clock.clone(), options(1_000)).await.unwrap();
+        let options = Options { accepted: domains.parse().unwrap(), ..options(1_000) };
+        let service = Service::start(database, clock.clone(), options).await.unwrap();
         let key = ApiKey::generate();
         service.projects().prepare_default(Some(&key)).await.unwrap();
         let other_key = service.projects().create("other").await.unwrap();
@@ -210,7 +218,12 @@ impl Harness {
 
 /// The options of a service whose inboxes hold this many messages.
 pub fn options(inbox_messages: u64) -> Options {
-    Options { mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(), limits: Limits { inbox_messages, ..Limits::default() } }
+    let limits = Limits { inbox_messages, ..Limits::default() };
+    Options {
+        mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
+        accepted: restante::model::AcceptedDomains::default(),
+        limits,
+    }
 }
 
 /// The settings of a server on free ports, with SQLite in this directory.
@@ -221,7 +234,7 @@ pub fn settings(data_dir: &Path) -> Settings {
             smtp_listen: "127.0.0.1:0".parse().unwrap(),
             ..Listeners::default()
         },
-        sending: Sending { outbound: Outbound::Off, ..Sending::default() },
+        sending: Sending { outbound: Some(Outbound::Off), ..Sending::default() },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         data: Data { data_dir: data_dir.to_owned(), ..Data::default() },
         ..Settings::default()
@@ -235,9 +248,15 @@ pub fn app(service: &Service) -> App {
         limits: Limits::default(),
         base_url: BASE_URL.to_owned(),
         smtp_port: 1025,
+        smtp_public_address: None,
+        smtp_starttls: true,
+        smtp_login_required: false,
         smtps_port: None,
         self_signed: true,
         mcp: true,
+        send_apis: true,
+        smtp_auth: SmtpAuth::default(),
+        data_dir: PathBuf::from("."),
         trusted_proxies: Vec::new(),
     }
 }
@@ -269,5 +288,5 @@ pub async fn answer(router: Router, request: Request<Body>) -> Answer {
     let (parts, body) = response.into_parts();
     let body = within(body.collect()).await.unwrap().to_bytes();
     let body = String::from_utf8(body.to_vec()).unwrap();
-    Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+    Answer { status: parts.status.as_u16(), headers: parts.headers, body, extensions: parts.extensions }
 }

@@ -29,7 +29,7 @@ func (r *run) do(step map[string]any, names *names) (any, error) {
 		return nil, r.restart(step["kill"] == true)
 	case "check":
 		return step["value"], nil
-	case "health", "create", "find", "message":
+	case "health", "create", "find", "inbox_for", "message":
 		return r.doClient(names.get(text(step, "client")).(*restante.Client), step)
 	}
 	if name, isMessage := step["message"].(string); isMessage {
@@ -58,6 +58,8 @@ func (r *run) doClient(client *restante.Client, step map[string]any) (any, error
 		return client.CreateInbox(r.ctx)
 	case "find":
 		return client.Inbox(r.ctx, text(step, "inbox"))
+	case "inbox_for":
+		return client.InboxFor(r.ctx, text(step, "address"))
 	}
 	return client.Message(r.ctx, text(step, "id"))
 }

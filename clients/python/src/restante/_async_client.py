@@ -110,6 +110,15 @@ class AsyncRestante:
         data = await self._session.run(self._session.core.create_inbox(label))
         return AsyncInbox(self._session, data, timeout=timeout, label=label)
 
+    async def inbox_for(self, address: str, *, timeout: float | None = None) -> AsyncInbox:
+        """The inbox with an address that the application already has, such as that of a seeded user.
+
+        It is created if the project has none; a temporary one lives for one more full lifetime. The first wait starts
+        after the newest message that is there now, so it does not return mail of an earlier test.
+        """
+        data, newest = await self._session.run(self._session.core.ensure_inbox(address))
+        return AsyncInbox(self._session, data, timeout=timeout, after=newest)
+
     async def inbox(self, id_or_address: str) -> AsyncInbox:
         """Finds an inbox by its id or its address."""
         return AsyncInbox(self._session, await self._session.run(self._session.core.find_inbox(id_or_address)))
@@ -191,13 +200,19 @@ class AsyncInbox:
     """An inbox. It remembers which messages its waits have returned. Usable with `async with`, which deletes it."""
 
     def __init__(
-        self, session: AsyncSession, data: InboxData, *, timeout: float | None = None, label: str | None = None
+        self,
+        session: AsyncSession,
+        data: InboxData,
+        *,
+        timeout: float | None = None,
+        label: str | None = None,
+        after: str | None = None,
     ) -> None:
         self._session = session
         self._label = label
         self._data = data
         self._timeout = session.core.timeout if timeout is None else checked_seconds(timeout, "timeout")
-        self._position = Position()
+        self._position = Position(after)
 
     @property
     def id(self) -> str:

@@ -109,6 +109,14 @@ class Core:
         request = Request("POST", "/v1/inboxes", repeatable=False, headers=headers)
         return (yield from self.fetch(request, partial(decode, InboxData)))
 
+    def ensure_inbox(self, address: str) -> Steps[tuple[InboxData, str | None]]:
+        """The inbox with an address, which is created if there is none; and the id of its newest message."""
+        request = Request("PUT", inbox_path(address), repeatable=False)
+        inbox = yield from self.fetch(request, partial(decode, InboxData))
+        newest = Request("GET", f"{inbox_path(inbox.id)}/messages", {"limit": "1"})
+        messages = yield from self.fetch(newest, lambda data: [message["id"] for message in data["messages"]])
+        return inbox, next(iter(messages), None)
+
     def find_inbox(self, id_or_address: str) -> Steps[InboxData]:
         """Finds an inbox by its id or its address."""
         if "@" in id_or_address:

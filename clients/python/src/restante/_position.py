@@ -12,8 +12,9 @@ from ._filters import After, id_of
 class Position:
     """Shared by all waits of one inbox object, including concurrent ones."""
 
-    def __init__(self) -> None:
-        self.last: str | None = None
+    def __init__(self, last: str | None = None) -> None:
+        """`last`: the message after which the first wait starts."""
+        self.last = last
         self._returned: set[str] = set()
         self._lock = threading.Lock()
 

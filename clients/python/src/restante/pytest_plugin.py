@@ -28,6 +28,8 @@ class TestMail:
     __test__ = False
 
     inboxes: list[Inbox] = field(default_factory=list[Inbox])
+    own: list[Inbox] = field(default_factory=list[Inbox])
+    """Those that are deleted when the test has passed."""
     has_failed: bool = False
     properties: list[tuple[str, object]] = field(default_factory=list[tuple[str, object]])
 
@@ -130,21 +132,47 @@ def restante(pytestconfig: pytest.Config) -> Iterator[Restante]:
 
 
 @pytest.fixture
-def restante_new_inbox(request: pytest.FixtureRequest, restante: Restante) -> Iterator[Callable[[], Inbox]]:
-    """Creates inboxes: `restante_new_inbox()`. They are deleted when the test has passed."""
+def _restante_mail(request: pytest.FixtureRequest) -> TestMail:
     mail = request.node.stash[MAIL] = TestMail(properties=request.node.user_properties)
+    return mail
+
+
+@pytest.fixture
+def restante_new_inbox(
+    request: pytest.FixtureRequest, restante: Restante, _restante_mail: TestMail
+) -> Iterator[Callable[[], Inbox]]:
+    """Creates inboxes: `restante_new_inbox()`. They are deleted when the test has passed."""
+    mail = _restante_mail
 
     def new_inbox() -> Inbox:
         inbox = restante.create_inbox(timeout=_timeout(request), label=request.node.nodeid)
         mail.inboxes.append(inbox)
+        mail.own.append(inbox)
         return inbox
 
     yield new_inbox
     if not mail.has_failed:
-        for inbox in mail.inboxes:
+        for inbox in mail.own:
             # The test has passed, even if it has deleted the inbox or the server has ended.
             with contextlib.suppress(RestanteError):
                 inbox.delete()
+
+
+@pytest.fixture
+def restante_inbox_for(
+    request: pytest.FixtureRequest, restante: Restante, _restante_mail: TestMail
+) -> Callable[[str], Inbox]:
+    """The inbox with an address that the application already has: `restante_inbox_for("ada@example.com")`.
+
+    It is not deleted, because other tests may use the same address.
+    """
+
+    def inbox_for(address: str) -> Inbox:
+        inbox = restante.inbox_for(address, timeout=_timeout(request))
+        _restante_mail.inboxes.append(inbox)
+        return inbox
+
+    return inbox_for
 
 
 @pytest.fixture

@@ -28,6 +28,9 @@ DEFAULTS = {
     "RESTANTE_SMTP_LISTEN": "127.0.0.1:0",
     "RESTANTE_OUTBOUND": "off",
     "RESTANTE_WAITS_PER_KEY": "128",
+    # Mailers that upgrade to TLS whenever they can would reject the self-signed certificate.
+    "RESTANTE_SMTP_STARTTLS": "off",
+    "RESTANTE_SMTP_PLAINTEXT_AUTH": "true",
 }
 
 
@@ -71,6 +74,9 @@ class Server:
     def _start(self, command: list[str], directory: Path, api_key: str | None) -> subprocess.Popen[bytes]:
         environment = {name: value for name, value in {**DEFAULTS, **os.environ}.items() if name not in NOT_PASSED_ON}
         environment["RESTANTE_DATA_DIR"] = str(directory / "data")
+        if environment["RESTANTE_OUTBOUND"] == "off":
+            # It listens on loopback and never sends, so it can accept mail to every address of the application.
+            environment.setdefault("RESTANTE_ACCEPT_DOMAINS", "*")
         if api_key:
             environment["RESTANTE_API_KEY"] = api_key
         try:

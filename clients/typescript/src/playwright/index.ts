@@ -63,9 +63,22 @@ export interface RestanteTestFixtures {
   inbox: Inbox;
   /** Creates additional inboxes, which are handled like `inbox`. */
   newInbox: () => Promise<Inbox>;
+  /**
+   * The inbox with an address that the application already has (see {@link Restante.inboxFor}). It is not deleted,
+   * because other tests may use the same address.
+   */
+  inboxFor: (address: string) => Promise<Inbox>;
+}
+
+/** The inboxes of a test. */
+interface TestInboxes {
+  all: Inbox[];
+  /** Those that are deleted when the test has passed. */
+  own: Inbox[];
 }
 
 interface TestInternals {
+  _restanteInboxes: TestInboxes;
   _restanteClock: undefined;
 }
 
@@ -131,24 +144,37 @@ export const test = base.extend<
     { scope: "worker", box: true },
   ],
 
-  newInbox: async ({ restante, restanteAttach, _restanteBrowser, _restantePassed }, use, testInfo) => {
-    const inboxes: Inbox[] = [];
-    const label = testInfo.titlePath.slice(1).join(" › ");
-    await use(async () => {
-      const inbox = await restante.createInbox({ label });
-      inboxes.push(inbox);
-      return inbox;
-    });
+  _restanteInboxes: async ({ restanteAttach, _restanteBrowser, _restantePassed }, use, testInfo) => {
+    const inboxes: TestInboxes = { all: [], own: [] };
+    await use(inboxes);
     const hasPassed = testInfo.status === testInfo.expectedStatus;
     if (restanteAttach === "always" || (restanteAttach === "on-failure" && !hasPassed)) {
-      await attachMail(testInfo, inboxes, _restanteBrowser);
+      await attachMail(testInfo, inboxes.all, _restanteBrowser);
     }
     if (!hasPassed) return;
     // Later tests of `test.describe.serial` may use them, so they are deleted when the worker ends.
-    _restantePassed.push(...inboxes);
+    _restantePassed.push(...inboxes.own);
     await Promise.all(
       _restantePassed.splice(0, _restantePassed.length - KEPT).map((inbox) => inbox[Symbol.asyncDispose]()),
     );
+  },
+
+  newInbox: async ({ restante, _restanteInboxes: { all, own } }, use, testInfo) => {
+    const label = testInfo.titlePath.slice(1).join(" › ");
+    await use(async () => {
+      const inbox = await restante.createInbox({ label });
+      all.push(inbox);
+      own.push(inbox);
+      return inbox;
+    });
+  },
+
+  inboxFor: async ({ restante, _restanteInboxes: { all } }, use) => {
+    await use(async (address) => {
+      const inbox = await restante.inboxFor(address);
+      all.push(inbox);
+      return inbox;
+    });
   },
 
   inbox: async ({ newInbox }, use) => {

@@ -154,6 +154,7 @@ const ACTIONS: Record<string, (run: StepRun) => unknown> = {
   health: (run) => run.client.health(),
   create: (run) => run.client.createInbox(),
   find: (run) => run.client.inbox(run.step.inbox as string),
+  inbox_for: (run) => run.client.inboxFor(run.step.address as string),
   mail: (run) => {
     const { do: _do, ...mail } = run.step;
     return sendMail(run.server.address.smtp, mail as unknown as Mail);

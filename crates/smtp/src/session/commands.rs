@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::history::Offered;
 use super::{Authentication, Client, Event, FAILED_AUTHENTICATIONS, Phase, Question, Session};
-use crate::auth::{Mechanism, Step};
+use crate::auth::{MECHANISMS, Mechanism, Step};
 use crate::command::{Command, CommandLine, Mail, Order, Verb};
 use crate::path::ForwardPath;
 use crate::reply::{Refusal, Reply};
@@ -17,6 +18,7 @@ impl Session {
             Err(Refusal::HttpRequest) => return self.close(Refusal::HttpRequest),
             Err(refusal) => return self.refuse(Reply::refused(refusal)),
         };
+        self.history.command(line.verb());
         if let Err(refusal) = self.check_order(line.order()) {
             return self.refuse(Reply::refused(refusal));
         }
@@ -65,12 +67,19 @@ impl Session {
     fn hello(&mut self, name: &str, extended: bool) {
         self.transaction = None;
         self.client = Some(Client { name: name.into(), extended });
+        let offered = Offered { start_tls: self.offers_tls(), auth: self.allows_auth() };
+        self.history.offered = extended.then_some(offered);
         let host_name = &self.config.host_name;
-        let reply = if extended { Reply::extensions(host_name, self.extensions()) } else { Reply::hello(host_name) };
+        let reply =
+            if extended { Reply::extensions(host_name, self.extensions(offered)) } else { Reply::hello(host_name) };
         self.accept(reply);
     }
 
-    fn extensions(&self) -> Vec<Cow<'static, str>> {
+    fn offers_tls(&self) -> bool {
+        self.config.start_tls && !self.transport.encrypted
+    }
+
+    fn extensions(&self, offered: Offered) -> Vec<Cow<'static, str>> {
         let mut extensions: Vec<Cow<'static, str>> = vec![
             "PIPELINING".into(),
             format!("SIZE {}", self.config.message_size).into(),
@@ -79,11 +88,11 @@ impl Session {
             "ENHANCEDSTATUSCODES".into(),
             format!("LIMITS RCPTMAX={}", self.config.recipients).into(),
         ];
-        if self.config.start_tls && !self.transport.encrypted {
+        if offered.start_tls {
             extensions.push("STARTTLS".into());
         }
-        if self.allows_auth() {
-            extensions.push("AUTH PLAIN LOGIN".into());
+        if offered.auth {
+            extensions.push(format!("AUTH {MECHANISMS}").into());
         }
         extensions
     }
@@ -93,7 +102,7 @@ impl Session {
             return self.refuse(Reply::refused(Refusal::AlreadyEncrypted));
         }
         if !self.config.start_tls {
-            return self.refuse(Reply::refused(Refusal::NotImplemented));
+            return self.refuse(Reply::refused(Refusal::StartTlsOff));
         }
         self.phase = Phase::StartTls;
         self.accept(Reply::start_tls());
@@ -116,7 +125,7 @@ impl Session {
                 self.send(Reply::challenge(challenge));
             }
             Ok(Step::Credentials(credentials)) => {
-                self.phase = Phase::Waiting(Question::Credentials);
+                self.phase = Phase::Waiting(Question::Credentials(credentials.is_token));
                 self.events.push_back(Event::Authenticate(credentials));
             }
             Err(refusal) => self.refuse(Reply::refused(refusal)),
@@ -140,6 +149,8 @@ impl Session {
             Some(Refusal::UnknownParameter)
         } else if self.authentication == Authentication::Expired {
             Some(Refusal::AuthenticationRequired)
+        } else if self.config.login_required && self.authentication == Authentication::None {
+            Some(Refusal::LoginRequired)
         } else {
             mail.size.filter(|&size| size > self.config.message_size).map(|_| Refusal::MessageTooLarge)
         };
@@ -165,7 +176,7 @@ impl Session {
         if !text.is_ascii() && !transaction.mail.smtputf8 {
             return Err(Refusal::NonAsciiAddress);
         }
-        let address = path.into_address(&self.config.mail_domain)?;
+        let address = path.into_address(&self.config.mail_domain, &self.config.accepted)?;
         if transaction.recipients.len() >= self.config.recipients {
             return Err(Refusal::TooManyRecipients);
         }

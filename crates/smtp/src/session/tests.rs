@@ -6,6 +6,7 @@ use crate::reply::RefusedPath;
 fn session() -> Session {
     let config = SessionConfig {
         mail_domain: Domain::parse("restante.example.com").unwrap(),
+        accepted: Default::default(),
         host_name: "mx.restante.example.com".to_owned(),
         message_size: 1_000,
         recipients: 10,
@@ -13,6 +14,7 @@ fn session() -> Session {
         data_line: 500,
         start_tls: true,
         plaintext_auth: false,
+        login_required: false,
     };
     Session::new(Arc::new(config), Transport { encrypted: false, loopback: true })
 }

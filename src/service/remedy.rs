@@ -2,15 +2,28 @@
 
 use restante_mail::EmailAddress;
 
-use crate::model::{Domain, Refusal, RefusalReason, RefusedMail};
+use crate::model::{Domain, Refusal, RefusalReason, RefusedMail, SessionFailure};
 
 const INJECTED: &str =
     "A test has injected this fault. The inbox page lists them; `restante fault INBOX --clear` removes them.";
 
+/// What to set if the certificate or the handshake is the problem.
+const NO_TLS: &str = "Turn TLS off in the mailer, or the check of the certificate: Nodemailer `ignoreTLS: true` or \
+    `tls: { rejectUnauthorized: false }`, Symfony and Laravel `?verify_peer=0` or `?auto_tls=false`, PHPMailer \
+    `SMTPAutoTLS = false`, Django `EMAIL_USE_TLS = False`, JavaMail and Spring `mail.smtp.starttls.enable=false` or \
+    `mail.smtp.ssl.trust=*`, Rails `enable_starttls_auto: false`; or start the server with `--smtp-starttls off`. For \
+    another host name, add it with `--tls-names`.";
+
 /// One line that describes what to change so that the mail is accepted.
-pub(super) fn remedy(refused: &RefusedMail, mail_domain: &Domain) -> String {
+#[must_use]
+pub fn remedy(refused: &RefusedMail, mail_domain: &Domain) -> String {
     match &refused.reason {
         RefusalReason::Smtp(refusal) => of_refusal(*refusal, refused.recipient_address(), mail_domain),
+        RefusalReason::InvalidRequest => {
+            "The request is not valid for the API of the provider: see the reply. The provider would reject it too."
+                .to_owned()
+        }
+        RefusalReason::Session(failure) => of_session(*failure).to_owned(),
         RefusalReason::DisconnectedOnRequest | RefusalReason::BouncedOnRequest => INJECTED.to_owned(),
         RefusalReason::Unknown(_) => "See the reply.".to_owned(),
     }
@@ -21,10 +34,49 @@ fn relay(recipient: &str, mail_domain: &Domain) -> String {
     match used.as_ref().map(EmailAddress::domain) {
         Some(used) if used != mail_domain => {
             format!(
-                "Only mail to @{mail_domain} is accepted. This mail went to @{used}: change the address in the test."
+                "Mail to @{mail_domain} is accepted. This mail went to @{used}: change the address in the test, or \
+                 start the server with --accept-domains {used}."
             )
         }
-        _ => format!("Only mail to @{mail_domain} is accepted. Change the address in the test."),
+        _ => format!(
+            "Mail to @{mail_domain} and to the domains of --accept-domains is accepted. Change the address in the \
+             test."
+        ),
+    }
+}
+
+/// Has no default, so that a new kind does not compile without its advice.
+fn of_session(failure: SessionFailure) -> &'static str {
+    match failure {
+        SessionFailure::UnknownAuthority
+        | SessionFailure::CertificateRejected
+        | SessionFailure::LeftInHandshake
+        | SessionFailure::LeftAfterHandshake
+        | SessionFailure::NoCommonTls
+        | SessionFailure::HandshakeFailed => NO_TLS,
+        SessionFailure::TlsWithoutStartTls => {
+            "Turn implicit TLS off in the mailer: Nodemailer `secure: false`, Django `EMAIL_USE_SSL = False`, Symfony \
+             and Laravel `smtp://` instead of `smtps://`, JavaMail and Spring `mail.smtp.ssl.enable=false`, PHPMailer \
+             `SMTPSecure = ''`; or use the port of `--smtps-listen`."
+        }
+        SessionFailure::AuthNotOffered => {
+            "A mailer with a user name and a password needs AUTH, which the server offers without TLS only with \
+             `--smtp-plaintext-auth`. Set that, or configure neither user name nor password."
+        }
+        SessionFailure::StartTlsNotOffered => {
+            "STARTTLS is off on this server. Do not require it in the mailer: Nodemailer `requireTLS: false`, Django \
+             `EMAIL_USE_TLS = False`, JavaMail and Spring `mail.smtp.starttls.required=false`, Rails \
+             `enable_starttls: false`, smtplib without `starttls()`, Go without `PlainAuth`; or start the server with \
+             `--smtp-starttls on`."
+        }
+        SessionFailure::NeitherOffered => {
+            "A mailer with a user name and a password needs AUTH: set `--smtp-plaintext-auth`, or configure neither. \
+             If the mailer requires STARTTLS, turn that off, or start the server with `--smtp-starttls on`."
+        }
+        SessionFailure::Rejected => "See the rejection.",
+        SessionFailure::NoMail | SessionFailure::NoCommand => {
+            "Connection checks do this. If the application sends mail, see its log for the reason."
+        }
     }
 }
 
@@ -52,8 +104,17 @@ fn of_refusal(refusal: Refusal, recipient: &str, mail_domain: &Domain) -> String
         Refusal::AlreadyEncrypted | Refusal::AlreadyAuthenticated => {
             "The client did this step twice. Remove one of the two."
         }
-        Refusal::EncryptionRequired => "Turn on STARTTLS in the client, or send no user name and password.",
-        Refusal::UnknownMechanism => "Use AUTH PLAIN or LOGIN, or send no user name and password.",
+        Refusal::EncryptionRequired => {
+            "Start the server with `--smtp-plaintext-auth`, turn on STARTTLS in the client, or send no user name and \
+             password."
+        }
+        Refusal::StartTlsOff => of_session(SessionFailure::StartTlsNotOffered),
+        Refusal::UnknownMechanism => {
+            "Use AUTH PLAIN, LOGIN, XOAUTH2 or OAUTHBEARER, or send no user name and password."
+        }
+        Refusal::LoginRequired => {
+            "The server runs with `--smtp-auth required`: use an API key of the project as the SMTP password."
+        }
         Refusal::MalformedAuthentication | Refusal::AuthenticationTooLong | Refusal::AuthenticationCancelled => {
             "The client's authentication is not valid. Use AUTH PLAIN with the API key as the password."
         }
@@ -68,6 +129,9 @@ fn of_refusal(refusal: Refusal, recipient: &str, mail_domain: &Domain) -> String
         Refusal::TooManyRecipients => "Send to fewer recipients at once, or raise the limit with --max-recipients.",
         Refusal::InboxFull => "Delete messages of this inbox, or use a new inbox for each test.",
         Refusal::RelayNotPermitted => return relay(recipient, mail_domain),
+        Refusal::AmbiguousRecipient => {
+            "Several projects have an inbox with this address. Use the API key of one as the SMTP password."
+        }
         Refusal::MailboxDisabled => {
             "The address belongs to another project, or to one that was deleted. Use a new inbox, or the project's key."
         }
@@ -111,7 +175,10 @@ mod tests {
     fn a_refused_relay_names_both_domains() {
         let domain = Domain::parse("restante.example.com").unwrap();
         let line = remedy(&refused("relay_not_permitted", "<a@elsewhere.example>"), &domain);
-        assert!(line.contains("@restante.example.com") && line.contains("@elsewhere.example"), "{line}");
+        assert!(
+            line.contains("@restante.example.com") && line.contains("--accept-domains elsewhere.example"),
+            "{line}"
+        );
         assert!(remedy(&refused("relay_not_permitted", "<nonsense>"), &domain).contains("@restante.example.com"));
         assert_eq!(remedy(&refused("another", ""), &domain), "See the reply.");
         assert!(remedy(&refused("bounced_on_request", ""), &domain).starts_with("A test has injected this fault."));

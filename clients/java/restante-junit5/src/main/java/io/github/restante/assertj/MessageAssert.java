@@ -1,0 +1,89 @@
+package io.github.restante.assertj;
+
+import io.github.restante.ContentException;
+import io.github.restante.Message;
+import java.util.List;
+import org.assertj.core.api.AbstractAssert;
+
+/** Assertions on a message, for AssertJ. */
+public final class MessageAssert extends AbstractAssert<MessageAssert, Message> {
+  private MessageAssert(Message actual) {
+    super(actual, MessageAssert.class);
+  }
+
+  /**
+   * Starts assertions on a message.
+   *
+   * @param message the message
+   * @return the assertions
+   */
+  public static MessageAssert assertThat(Message message) {
+    return new MessageAssert(message);
+  }
+
+  /**
+   * The message has a labelled one-time code.
+   *
+   * @return this
+   */
+  public MessageAssert hasCode() {
+    isNotNull();
+    try {
+      actual.code();
+    } catch (ContentException error) {
+      failWithMessage("%s", error.getMessage());
+    }
+    return this;
+  }
+
+  /**
+   * The message has this one-time code.
+   *
+   * @param code the code
+   * @return this
+   */
+  public MessageAssert hasCode(String code) {
+    hasCode();
+    String found = actual.code();
+    if (!found.equals(code)) {
+      failWithMessage("expected the code %s in %s, but it is %s", code, actual, found);
+    }
+    return this;
+  }
+
+  /**
+   * At least one link contains a text.
+   *
+   * @param contained the text
+   * @return this
+   */
+  public MessageAssert hasLink(String contained) {
+    isNotNull();
+    if (linksWith(contained).isEmpty()) {
+      failWithMessage(
+          "expected a link that contains %s in %s, but its links are %s",
+          contained, actual, actual.links());
+    }
+    return this;
+  }
+
+  /**
+   * No link contains a text.
+   *
+   * @param contained the text
+   * @return this
+   */
+  public MessageAssert doesNotHaveLink(String contained) {
+    isNotNull();
+    List<String> found = linksWith(contained);
+    if (!found.isEmpty()) {
+      failWithMessage(
+          "expected no link that contains %s in %s, but found %s", contained, actual, found);
+    }
+    return this;
+  }
+
+  private List<String> linksWith(String contained) {
+    return actual.links().stream().filter(link -> link.contains(contained)).toList();
+  }
+}

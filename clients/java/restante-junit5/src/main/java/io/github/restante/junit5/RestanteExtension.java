@@ -1,0 +1,111 @@
+package io.github.restante.junit5;
+
+import io.github.restante.Inbox;
+import io.github.restante.Message;
+import io.github.restante.Restante;
+import io.github.restante.RestanteException;
+import java.lang.reflect.Parameter;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
+import org.junit.jupiter.api.extension.MediaType;
+import org.junit.jupiter.api.extension.ParameterContext;
+import org.junit.jupiter.api.extension.ParameterResolver;
+
+/** Resolves the parameters of {@link RestanteTest}, and reports the mail of a failed test. */
+public final class RestanteExtension
+    implements ParameterResolver, AfterEachCallback, AfterAllCallback {
+  private static final Namespace NAMESPACE = Namespace.create(RestanteExtension.class);
+  private static final MediaType HTML = MediaType.parse("text/html");
+  private static final MediaType EML = MediaType.parse("message/rfc822");
+
+  /** Keeps a saved page from loading content and from running scripts. */
+  private static final String NOTHING_REMOTE =
+      "<!DOCTYPE html><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';"
+          + " style-src 'unsafe-inline'; img-src data:\">";
+
+  /** For JUnit. */
+  public RestanteExtension() {}
+
+  @Override
+  public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
+    Class<?> type = parameter.getParameter().getType();
+    return type == Inbox.class || type == Restante.class;
+  }
+
+  @Override
+  public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
+    Restante client = RestanteRun.client();
+    if (parameter.getParameter().getType() == Restante.class) {
+      return client;
+    }
+    TestMail mail = mail(context);
+    return parameter
+        .findAnnotation(InboxFor.class)
+        .map(fixed -> mail.fixed(client, fixed.value()))
+        .orElseGet(() -> mail.created(client, indexOf(parameter)));
+  }
+
+  /** Counts the inboxes among the parameters before this one. */
+  private static int indexOf(ParameterContext context) {
+    int index = 0;
+    Parameter[] parameters = context.getDeclaringExecutable().getParameters();
+    for (Parameter parameter : List.of(parameters).subList(0, context.getIndex())) {
+      if (parameter.getType() == Inbox.class && !parameter.isAnnotationPresent(InboxFor.class)) {
+        index++;
+      }
+    }
+    return index;
+  }
+
+  /** The mail of this test or class, and not that of the class around it. */
+  private static TestMail mail(ExtensionContext context) {
+    return context
+        .getStore(NAMESPACE)
+        .getOrComputeIfAbsent(context.getUniqueId(), key -> new TestMail(), TestMail.class);
+  }
+
+  @Override
+  public void afterEach(ExtensionContext context) {
+    TestMail mail = mail(context);
+    context
+        .getExecutionException()
+        .ifPresentOrElse(error -> report(context, mail, error), mail::delete);
+  }
+
+  @Override
+  public void afterAll(ExtensionContext context) {
+    mail(context).delete();
+  }
+
+  private static void report(ExtensionContext context, TestMail mail, Throwable error) {
+    List<String> texts = new ArrayList<>();
+    for (Inbox inbox : mail.all()) {
+      try {
+        List<Message> messages = TestMail.latest(inbox);
+        texts.add(TestMail.listed(inbox, messages));
+        messages.forEach(message -> publish(context, message));
+      } catch (RestanteException problem) {
+        texts.add("cannot read the mail of " + inbox + ": " + problem.getMessage());
+      }
+    }
+    if (!texts.isEmpty()) {
+      String text = String.join("\n", texts);
+      context.publishReportEntry("mail of this test", text);
+      error.addSuppressed(new MailOfTest(text));
+    }
+  }
+
+  /** Adds the message as received, and as a page. An id of the server is a safe file name. */
+  private static void publish(ExtensionContext context, Message message) {
+    byte[] raw = message.raw();
+    String page = NOTHING_REMOTE + message.page();
+    String name = "mail-" + message.id();
+    context.publishFile(name + ".eml", EML, path -> Files.write(path, raw));
+    context.publishFile(name + ".html", HTML, path -> Files.writeString(path, page));
+  }
+}

@@ -1,0 +1,60 @@
+package io.github.restante.junit5;
+
+import io.github.restante.Inbox;
+import io.github.restante.Message;
+import io.github.restante.Restante;
+import io.github.restante.RestanteException;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
+
+/** The inboxes of one test. */
+final class TestMail {
+  /** The maximum number of messages of an inbox that are shown, newest first. */
+  private static final int MAX_MESSAGES = 10;
+
+  private final Map<Integer, Inbox> created = new ConcurrentHashMap<>();
+  private final Map<String, Inbox> fixed = new ConcurrentHashMap<>();
+
+  /** The inbox of a parameter: the first ones of a test and of its set-up are the same. */
+  Inbox created(Restante client, int index) {
+    return created.computeIfAbsent(index, key -> client.createInbox());
+  }
+
+  Inbox fixed(Restante client, String address) {
+    return fixed.computeIfAbsent(address, client::inboxFor);
+  }
+
+  List<Inbox> all() {
+    return java.util.stream.Stream.concat(created.values().stream(), fixed.values().stream())
+        .toList();
+  }
+
+  void delete() {
+    for (Inbox inbox : created.values()) {
+      try {
+        inbox.close();
+      } catch (RestanteException error) {
+        // The test has passed, even if the server has ended.
+      }
+    }
+  }
+
+  static List<Message> latest(Inbox inbox) {
+    return inbox.messages().stream().limit(MAX_MESSAGES).toList();
+  }
+
+  /** The messages of an inbox with what a test reads from them. */
+  static String listed(Inbox inbox, List<Message> messages) {
+    String head = "mail of %s, newest first (%d):".formatted(inbox.address(), messages.size());
+    return head + messages.stream().map(TestMail::listed).collect(Collectors.joining());
+  }
+
+  private static String listed(Message message) {
+    String code = message.otp().isEmpty() ? "" : "\n    code " + message.otp();
+    String links =
+        message.links().stream().map(link -> "\n    link " + link).collect(Collectors.joining());
+    return "\n  " + message + " at " + message.receivedAt() + code + links;
+  }
+}

@@ -1,0 +1,100 @@
+package io.github.restante.junit5;
+
+import static io.github.restante.Filter.subject;
+import static io.github.restante.Filter.timeout;
+import static io.github.restante.assertj.MessageAssert.assertThat;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
+
+import io.github.restante.Inbox;
+import io.github.restante.Message;
+import io.github.restante.NotFoundException;
+import io.github.restante.Outgoing;
+import io.github.restante.Restante;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.Test;
+import org.junit.platform.testkit.engine.EngineExecutionResults;
+import org.junit.platform.testkit.engine.EngineTestKit;
+
+@RestanteTest
+class ExtensionTest {
+  @RepeatedTest(40)
+  void forty(Inbox inbox, Inbox sender) {
+    CompletableFuture<?> sent =
+        CompletableFuture.runAsync(
+            () -> sender.send(new Outgoing(inbox.address(), "Confirm", "Your code is 482913.")));
+    Message mail = inbox.waitForMessage(subject("confirm"));
+    assertThat(mail).hasCode("482913").doesNotHaveLink("/track");
+    assertThrows(AssertionError.class, () -> assertThat(mail).hasCode("1234"));
+    assertThrows(AssertionError.class, () -> assertThat(mail).hasLink("/confirm"));
+    sent.join();
+  }
+
+  @Test
+  void twoParametersAreTwoInboxes(Inbox ada, Inbox bob, Restante client) {
+    assertNotEquals(ada.address(), bob.address());
+    assertEquals(ada.id(), client.inbox(ada.address()).id());
+  }
+
+  @Test
+  void aFailureShowsTheMailAndAPassedTestDeletesItsInbox() {
+    EngineExecutionResults results =
+        EngineTestKit.engine("junit-jupiter")
+            .selectors(selectClass(Examples.class))
+            .configurationParameter("junit.jupiter.execution.parallel.enabled", "false")
+            .execute();
+    results.testEvents().assertStatistics(found -> found.succeeded(1).failed(1));
+    Throwable error =
+        results.testEvents().failed().stream()
+            .findFirst()
+            .orElseThrow()
+            .getRequiredPayload(org.junit.platform.engine.TestExecutionResult.class)
+            .getThrowable()
+            .orElseThrow();
+    String listed = error.getSuppressed()[0].toString();
+    for (String part : List.of("\"Welcome\" from", "code 482913", "link https://app.example/c/1")) {
+      assertTrue(listed.contains(part), listed);
+    }
+    assertTrue(error.getMessage().contains("(not: subject)"), error.getMessage());
+    assertEquals(1, results.allEvents().reportingEntryPublished().count());
+    assertEquals(2, results.allEvents().fileEntryPublished().count());
+    Restante client = RestanteRun.client();
+    assertThrows(NotFoundException.class, () -> client.inbox(Examples.passed));
+    assertEquals(Examples.failed, client.inbox(Examples.failed).address());
+  }
+
+  /** Not found by the build, because it is nested and static. */
+  @RestanteTest
+  static class Examples {
+    static String passed;
+    static String failed;
+    private Inbox before;
+
+    @BeforeEach
+    void remember(Inbox inbox) {
+      before = inbox;
+    }
+
+    @Test
+    void passes(Inbox inbox) {
+      assertSame(before, inbox);
+      passed = inbox.address();
+    }
+
+    @Test
+    void fails(Inbox inbox) {
+      failed = inbox.address();
+      String text = "Your code is 482913: https://app.example/c/1";
+      inbox.send(new Outgoing(inbox.address(), "Welcome", text));
+      inbox.waitForMessage(subject("confirm"), timeout(Duration.ofMillis(300)));
+    }
+  }
+}

@@ -1,0 +1,68 @@
+package io.github.restante;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+
+/** Finds the server's program: RESTANTE_BIN, an artifact restante-server-PLATFORM, or PATH. */
+final class Binary {
+  private static final boolean IS_WINDOWS = File.separatorChar == '\\';
+  private static final String PROGRAM = IS_WINDOWS ? "restante.exe" : "restante";
+
+  private Binary() {}
+
+  /** The path of the program; one from an artifact is copied to the directory. */
+  static Path find(Path directory) throws IOException {
+    String named = Environment.OF_PROCESS.get("RESTANTE_BIN");
+    if (named != null) {
+      Path path = Path.of(named);
+      if (Files.isRegularFile(path)) {
+        return path;
+      }
+      String text = "RESTANTE_BIN is set to a file that does not exist: " + named;
+      throw new UnreachableException(text, 0, null);
+    }
+    String resource = "/restante-server/" + platform() + "/" + PROGRAM;
+    try (InputStream packaged = Binary.class.getResourceAsStream(resource)) {
+      return packaged == null ? onPath() : copied(packaged, directory.resolve(PROGRAM));
+    }
+  }
+
+  private static Path copied(InputStream packaged, Path path) throws IOException {
+    Files.copy(packaged, path);
+    if (!IS_WINDOWS && !path.toFile().setExecutable(true)) {
+      throw new IOException("cannot make it executable: " + path);
+    }
+    return path;
+  }
+
+  private static Path onPath() {
+    String folders = Settings.or(System.getenv("PATH"), "");
+    for (String folder : folders.split(File.pathSeparator)) {
+      Path path = Path.of(folder, PROGRAM);
+      if (Files.isExecutable(path) && Files.isRegularFile(path)) {
+        return path;
+      }
+    }
+    throw new UnreachableException(
+        "there is no Restante server to start: RESTANTE_BIN is not set, the artifact"
+            + " io.github.restante:restante-server-"
+            + platform()
+            + " is not on the class path, and `restante` is not on PATH. Add one of them, or set"
+            + " RESTANTE_URL to a running server",
+        0,
+        null);
+  }
+
+  /** The name of this platform in the names of the artifacts. */
+  static String platform() {
+    String os = System.getProperty("os.name").toLowerCase(Locale.ROOT);
+    String architecture = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
+    String system = os.contains("win") ? "win32" : os.contains("linux") ? "linux" : "darwin";
+    system = os.contains("mac") ? "darwin" : system;
+    return system + "-" + (architecture.matches("aarch64|arm64") ? "arm64" : "x64");
+  }
+}

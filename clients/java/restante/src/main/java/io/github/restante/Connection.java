@@ -1,0 +1,299 @@
+package io.github.restante;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationContext;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import com.fasterxml.jackson.databind.deser.std.StdDeserializer;
+import com.fasterxml.jackson.databind.module.SimpleModule;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpConnectTimeoutException;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+
+/** Requests to the server: the key, time limits, retries, and the exception for each response. */
+final class Connection {
+  /** How long a response may take, in addition to the time that the server itself waits. */
+  private static final Duration GRACE = Duration.ofSeconds(10);
+
+  private static final Duration CONNECT = Duration.ofSeconds(5);
+
+  /** How long a request that is not a wait is repeated. */
+  private static final Duration MAX_RETRY = Duration.ofSeconds(10);
+
+  private static final int MAX_QUOTE = 200;
+
+  /** Statuses that a proxy in front of the server gives with a text of its own. */
+  private static final Set<Integer> OF_PROXIES = Set.of(413, 429, 502, 503, 504);
+
+  static final ObjectMapper JSON =
+      new ObjectMapper()
+          .setPropertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
+          .setDefaultPropertyInclusion(JsonInclude.Include.NON_NULL)
+          .configure(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES, false)
+          .registerModule(new SimpleModule().addDeserializer(Instant.class, new Instants()));
+
+  /** One request below /v1. {@code held}: how long the server may keep it open. */
+  record Request(
+      String method, String path, Map<String, String> query, Object body, Duration held) {
+    static Request get(String path) {
+      return get(path, Map.of());
+    }
+
+    static Request get(String path, Map<String, String> query) {
+      return new Request("GET", path, query, null, Duration.ZERO);
+    }
+
+    static Request change(String method, String path, Object body) {
+      return new Request(method, path, Map.of(), body, Duration.ZERO);
+    }
+
+    /** Creating, sending and changing are not repeated if the server may have done them. */
+    boolean isRepeatable() {
+      return method.equals("GET");
+    }
+  }
+
+  /** The result of one attempt: a response, or its absence with the cause and status 0. */
+  record Outcome(int status, Map<String, String> headers, byte[] body, Throwable cause) {
+    boolean isSuccess() {
+      return status >= 200 && status < 300;
+    }
+
+    /** The error text of the server, or null if this is not a response of Restante. */
+    String said() {
+      try {
+        JsonNode error = JSON.readTree(body).path("error");
+        return error.isTextual() ? error.asText() : null;
+      } catch (IOException error) {
+        return null;
+      }
+    }
+
+    String quoted() {
+      String text = new String(body, StandardCharsets.UTF_8).strip();
+      return text.isEmpty() ? "nothing" : text.substring(0, Math.min(text.length(), MAX_QUOTE));
+    }
+  }
+
+  private static final class Instants extends StdDeserializer<Instant> {
+    private static final long serialVersionUID = 1L;
+
+    Instants() {
+      super(Instant.class);
+    }
+
+    @Override
+    public Instant deserialize(JsonParser parser, DeserializationContext context)
+        throws IOException {
+      return Instant.parse(parser.getText());
+    }
+  }
+
+  private final Settings settings;
+
+  /** The log of a server that was started for this run, or null. */
+  private final Path log;
+
+  private final HttpClient client =
+      HttpClient.newBuilder()
+          .version(HttpClient.Version.HTTP_1_1)
+          .connectTimeout(CONNECT)
+          .followRedirects(HttpClient.Redirect.NEVER)
+          .build();
+  private final Set<CompletableFuture<?>> open = ConcurrentHashMap.newKeySet();
+  final CountDownLatch closed = new CountDownLatch(1);
+
+  Connection(Settings settings, Path log) {
+    this.settings = settings;
+    this.log = log;
+  }
+
+  Settings settings() {
+    return settings;
+  }
+
+  void close() {
+    closed.countDown();
+    open.forEach(request -> request.cancel(true));
+  }
+
+  /** The JSON of a successful response. Another server has other fields, or no JSON. */
+  <T> T fetch(Request request, Class<T> type, Predicate<T> isValid) {
+    return decode(request, call(request), type, isValid);
+  }
+
+  <T> T decode(Request request, Outcome outcome, Class<T> type, Predicate<T> isValid) {
+    try {
+      T value = JSON.readValue(outcome.body(), type);
+      if (value != null && isValid.test(value)) {
+        return value;
+      }
+    } catch (IOException | java.time.DateTimeException error) {
+      // The exception below quotes the answer.
+    }
+    throw foreign(request, outcome);
+  }
+
+  /** Sends a request, and repeats it until there is a final response or the time is up. */
+  Outcome call(Request request) {
+    Duration limit = settings.timeout().compareTo(MAX_RETRY) < 0 ? settings.timeout() : MAX_RETRY;
+    Pauses pauses = new Pauses(limit, closed);
+    while (true) {
+      Outcome outcome = attempt(request);
+      if (outcome.isSuccess()) {
+        return outcome;
+      }
+      if (!mayRepeat(request, outcome) || !pauses.next(outcome)) {
+        throw exception(request, outcome);
+      }
+    }
+  }
+
+  /** Whether to repeat a failed request: a change only if the server cannot have carried it out. */
+  static boolean mayRepeat(Request request, Outcome outcome) {
+    return switch (outcome.status()) {
+      case 0 -> request.isRepeatable() || isUnsent(outcome.cause());
+      case 429 -> true;
+      case 503 -> request.isRepeatable();
+      default -> false;
+    };
+  }
+
+  private static boolean isUnsent(Throwable cause) {
+    return cause instanceof ConnectException || cause instanceof HttpConnectTimeoutException;
+  }
+
+  /** Sends a request once. */
+  Outcome attempt(Request request) {
+    throwIfClosed();
+    CompletableFuture<HttpResponse<byte[]>> sent =
+        client.sendAsync(encoded(request), BodyHandlers.ofByteArray());
+    open.add(sent);
+    try {
+      throwIfClosed();
+      HttpResponse<byte[]> response = sent.get();
+      Map<String, String> headers =
+          response.headers().map().entrySet().stream()
+              .collect(Collectors.toMap(Map.Entry::getKey, entry -> entry.getValue().get(0)));
+      return new Outcome(response.statusCode(), headers, response.body(), null);
+    } catch (ExecutionException error) {
+      throwIfClosed();
+      return new Outcome(0, Map.of(), new byte[0], error.getCause());
+    } catch (CancellationException error) {
+      throw new RestanteException(CLOSED);
+    } catch (InterruptedException error) {
+      Thread.currentThread().interrupt();
+      throw new RestanteException("the thread was interrupted", 0, error);
+    } finally {
+      sent.cancel(true);
+      open.remove(sent);
+    }
+  }
+
+  private static final String CLOSED = "the client was closed";
+
+  private void throwIfClosed() {
+    if (closed.getCount() == 0) {
+      throw new RestanteException(CLOSED);
+    }
+  }
+
+  private HttpRequest encoded(Request request) {
+    String query =
+        request.query().entrySet().stream()
+            .map(entry -> entry.getKey() + "=" + quote(entry.getValue()))
+            .collect(Collectors.joining("&"));
+    String path = settings.url() + "/v1" + request.path() + (query.isEmpty() ? "" : "?" + query);
+    HttpRequest.Builder made = HttpRequest.newBuilder(URI.create(path));
+    made.timeout(request.held().plus(GRACE));
+    if (!settings.apiKey().isEmpty()) {
+      made.header("Authorization", "Bearer " + settings.apiKey());
+    }
+    if (request.body() == null) {
+      return made.method(request.method(), BodyPublishers.noBody()).build();
+    }
+    try {
+      byte[] body = JSON.writeValueAsBytes(request.body());
+      made.header("Content-Type", "application/json");
+      return made.method(request.method(), BodyPublishers.ofByteArray(body)).build();
+    } catch (JsonProcessingException error) {
+      throw new RestanteException("the request is no JSON", 0, error);
+    }
+  }
+
+  /** A text as a part of a path or a query. */
+  static String quote(String text) {
+    return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20");
+  }
+
+  /** The exception for a failed attempt. */
+  RestanteException exception(Request request, Outcome outcome) {
+    int status = outcome.status();
+    if (status == 0) {
+      return unreachable(outcome.cause());
+    }
+    String said = outcome.said();
+    if (said == null && !OF_PROXIES.contains(status)) {
+      return foreign(request, outcome);
+    }
+    String why = said == null ? outcome.quoted() : said;
+    String text = request.method() + " /v1" + request.path() + ": " + status + " " + why;
+    return switch (status) {
+      case 400, 413 -> new InvalidRequestException(text, status, null);
+      case 401 ->
+          new UnauthorizedException(
+              text + ". Set RESTANTE_API_KEY to a key of " + settings.url(), status, null);
+      case 404 -> new NotFoundException(text, status, null);
+      default -> new RestanteException(text, status, null);
+    };
+  }
+
+  private UnreachableException unreachable(Throwable cause) {
+    String why = cause.getMessage() == null ? cause.getClass().getSimpleName() : cause.getMessage();
+    String text =
+        log == null
+            ? "cannot connect to Restante at %s (%s). Start it with `restante serve` and set"
+                + " RESTANTE_URL to the address that it prints, or unset RESTANTE_URL to start a"
+                + " server for the run"
+            : "the server of this run does not answer at %s (%s). " + Server.lastLines(log);
+    return new UnreachableException(
+        text.replaceFirst("%s", java.util.regex.Matcher.quoteReplacement(settings.url()))
+            .replaceFirst("%s", java.util.regex.Matcher.quoteReplacement(why)),
+        0,
+        cause);
+  }
+
+  UnreachableException foreign(Request request, Outcome outcome) {
+    String text =
+        "another server than Restante answers at "
+            + settings.url()
+            + (". It answered " + request.method() + " /v1" + request.path())
+            + (" with " + outcome.status() + " " + outcome.quoted())
+            + "\nIs RESTANTE_URL right?";
+    return new UnreachableException(text, outcome.status(), null);
+  }
+}

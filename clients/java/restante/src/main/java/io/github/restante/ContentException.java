@@ -1,0 +1,10 @@
+package io.github.restante;
+
+/** The message has no code, or not exactly one link that matches. */
+public class ContentException extends RestanteException {
+  private static final long serialVersionUID = 1L;
+
+  ContentException(String message, int status, Throwable cause) {
+    super(message, status, cause);
+  }
+}

@@ -1,0 +1,305 @@
+package io.github.restante;
+
+import io.github.restante.Connection.Request;
+import io.github.restante.model.Details;
+import io.github.restante.model.Header;
+import io.github.restante.model.Mailbox;
+import io.github.restante.model.MessageFields;
+import io.github.restante.model.Otp;
+import io.github.restante.model.Sent;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Predicate;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** A message in an inbox. */
+public final class Message {
+  /** What looks like a code, for the exception if there is none. */
+  private static final Pattern NUMBER = Pattern.compile("\\b\\d{4,10}\\b");
+
+  /** The rule of the specification that takes six digits anywhere in the text for a code. */
+  private static final String SIX_DIGITS = "six_digits";
+
+  private final Connection connection;
+  private final MessageFields fields;
+
+  Message(Connection connection, MessageFields fields) {
+    this.connection = connection;
+    this.fields = fields;
+  }
+
+  static boolean isMessage(MessageFields fields) {
+    return fields.id() != null && fields.links() != null;
+  }
+
+  static String path(String id) {
+    return "/messages/" + Connection.quote(id);
+  }
+
+  /**
+   * All fields.
+   *
+   * @return the fields
+   */
+  public MessageFields fields() {
+    return fields;
+  }
+
+  /**
+   * The identifier.
+   *
+   * @return the id
+   */
+  public String id() {
+    return fields.id();
+  }
+
+  /**
+   * The sender's address.
+   *
+   * @return the address, or nothing if the message has none
+   */
+  public String from() {
+    return fields.from();
+  }
+
+  /**
+   * The recipient's address.
+   *
+   * @return the address
+   */
+  public String to() {
+    return fields.to();
+  }
+
+  /**
+   * The subject.
+   *
+   * @return the decoded text
+   */
+  public String subject() {
+    return fields.subject();
+  }
+
+  /**
+   * The plain text; of a message that has only HTML, that as text.
+   *
+   * @return the text
+   */
+  public String text() {
+    return fields.text();
+  }
+
+  /**
+   * The HTML.
+   *
+   * @return the HTML, or nothing if there is none
+   */
+  public String html() {
+    return fields.html();
+  }
+
+  /**
+   * The links.
+   *
+   * @return absolute URIs without duplicates
+   */
+  public List<String> links() {
+    return fields.links();
+  }
+
+  /**
+   * What the specification finds as a one-time code; {@link #code} finds only labelled ones.
+   *
+   * @return the digits, or nothing
+   */
+  public String otp() {
+    return fields.otp();
+  }
+
+  /**
+   * When the message was accepted.
+   *
+   * @return the time
+   */
+  public Instant receivedAt() {
+    return fields.receivedAt();
+  }
+
+  /**
+   * The one-time code: one that the message calls a code.
+   *
+   * @return the code
+   * @throws ContentException with the text and its numbers, if there is none
+   */
+  public String code() {
+    Otp found = details().otp();
+    if (found != null && !SIX_DIGITS.equals(found.rule())) {
+      return found.code();
+    }
+    String text = Settings.or(text(), html());
+    String seen =
+        NUMBER
+            .matcher(subject() + "\n" + text)
+            .results()
+            .map(MatchResult::group)
+            .collect(Collectors.joining(", "));
+    throw contentException(
+        "has no labelled one-time code. Numbers in it: "
+            + (seen.isEmpty() ? "none" : seen)
+            + ". Its text:\n"
+            + text);
+  }
+
+  /**
+   * The only link.
+   *
+   * @return the link
+   * @throws ContentException with the links, if there is not exactly one
+   */
+  public String link() {
+    return link(link -> true, "");
+  }
+
+  /**
+   * The only link that contains a text.
+   *
+   * @param contained the text
+   * @return the link
+   * @throws ContentException with the links, if there is not exactly one
+   */
+  public String link(String contained) {
+    return link(link -> link.contains(contained), " that contain \"" + contained + "\"");
+  }
+
+  /**
+   * The only link in which a regular expression is found.
+   *
+   * @param pattern the regular expression
+   * @return the link
+   * @throws ContentException with the links, if there is not exactly one
+   */
+  public String link(Pattern pattern) {
+    return link(pattern.asPredicate(), " that match /" + pattern + "/");
+  }
+
+  /**
+   * The only link for which a predicate is true.
+   *
+   * @param predicate the predicate
+   * @return the link
+   * @throws ContentException with the links, if there is not exactly one
+   */
+  public String link(Predicate<String> predicate) {
+    return link(predicate, " that match the predicate");
+  }
+
+  private String link(Predicate<String> predicate, String wanted) {
+    List<String> found = links().stream().filter(predicate).toList();
+    if (found.size() == 1) {
+      return found.get(0);
+    }
+    String listed = links().stream().map(link -> "\n  " + link).collect(Collectors.joining());
+    throw contentException(
+        "has %d links%s, not one. Its links:%s"
+            .formatted(found.size(), wanted, listed.isEmpty() ? " none" : listed));
+  }
+
+  private ContentException contentException(String text) {
+    String named = "the message \"%s\" from %s ".formatted(subject(), from());
+    return new ContentException(named + text, 0, null);
+  }
+
+  /**
+   * Headers, envelope, all mailboxes, links with their text, and the list of attachments.
+   *
+   * @return the details
+   */
+  public Details details() {
+    Request request = Request.get(path(id()) + "/details");
+    return connection.fetch(request, Details.class, it -> it.id() != null);
+  }
+
+  /**
+   * The attachments with their bytes.
+   *
+   * @return the attachments
+   */
+  public List<Attachment> attachments() {
+    return details().attachments().stream()
+        .map(info -> new Attachment(info, content("/attachments/" + info.index())))
+        .toList();
+  }
+
+  /**
+   * The message as received.
+   *
+   * @return the bytes
+   */
+  public byte[] raw() {
+    return content("/raw");
+  }
+
+  /**
+   * The message as an HTML page: its HTML with embedded images, or its text.
+   *
+   * @return the page
+   */
+  public String page() {
+    return new String(content("/page"), StandardCharsets.UTF_8);
+  }
+
+  private byte[] content(String part) {
+    return connection.call(Request.get(path(id()) + part)).body();
+  }
+
+  /**
+   * Replies to the sender from the inbox of the message, the way a mail client does.
+   *
+   * @param text the plain text
+   * @return the id and the status of the reply
+   */
+  public Sent reply(String text) {
+    return reply(text, null);
+  }
+
+  /**
+   * Replies to the sender from the inbox of the message, the way a mail client does.
+   *
+   * @param text the plain text
+   * @param html the HTML, or null
+   * @return the id and the status of the reply
+   */
+  public Sent reply(String text, String html) {
+    Details details = details();
+    String to =
+        Stream.concat(details.replyTo().stream(), details.from().stream())
+            .map(Mailbox::address)
+            .filter(Objects::nonNull)
+            .findFirst()
+            .orElse(details.envelope().from());
+    String subject =
+        details.headers().stream()
+            .filter(header -> header.name().equalsIgnoreCase("Subject"))
+            .map(Header::value)
+            .findFirst()
+            .orElse("");
+    String answered = subject.toLowerCase().startsWith("re:") ? subject : "Re: " + subject;
+    return Inbox.send(connection, details.inboxId(), new Outgoing(to, answered, text, html, id()));
+  }
+
+  /** Deletes the message. */
+  public void delete() {
+    connection.call(Request.change("DELETE", path(id()), null));
+  }
+
+  @Override
+  public String toString() {
+    return "\"%s\" from %s".formatted(subject(), from());
+  }
+}

@@ -1,0 +1,149 @@
+package io.github.restante;
+
+import io.github.restante.model.Arrived;
+import io.github.restante.model.ArrivedMessages;
+import io.github.restante.model.Explanation;
+import io.github.restante.model.Refused;
+import io.github.restante.model.Similar;
+import java.math.BigDecimal;
+import java.math.RoundingMode;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** The text for a wait that timed out: the server's explanation, with what the client knows. */
+record Report(
+    String address,
+    Search search,
+    Duration timeout,
+    List<Message> found,
+    int count,
+    boolean isFixed,
+    Explanation explanation,
+    String link) {
+  private static final int MAX_NAMED = 3;
+
+  String text() {
+    String counted = count == 1 ? "no message" : found.size() + " of " + count + " messages";
+    List<String> lines = new ArrayList<>();
+    lines.add(
+        "%s%s arrived at %s within %s.".formatted(counted, search, address, seconds(timeout)));
+    lines.addAll(reasons());
+    if (link != null) {
+      lines.add("What happened during this wait: " + link);
+    }
+    return String.join("\n", lines);
+  }
+
+  private List<String> reasons() {
+    if (explanation == null) {
+      return List.of("The server's explanation could not be read.");
+    }
+    List<String> lines = new ArrayList<>(List.of(explanation.summary()));
+    boolean isOlder = false;
+    for (Arrived message : explanation.messages().latest()) {
+      boolean isCounted = isFound(found, message);
+      String missed =
+          message.missedBy().isEmpty()
+              ? ""
+              : " (not: " + String.join(", ", message.missedBy()) + ")";
+      isOlder |= !isCounted && message.missedBy().equals(List.of("after"));
+      lines.add("  received: " + named(message) + (isCounted ? " (counted)" : missed));
+    }
+    for (Refused refused : explanation.refused()) {
+      String sender = Settings.or(refused.sender(), "<>");
+      String recipient = Settings.or(refused.recipient(), "unknown recipient");
+      lines.add("  rejected: %s from %s: %s".formatted(recipient, sender, refused.reply()));
+    }
+    for (Similar similar : explanation.similar()) {
+      String number = similar.messages() + (similar.messages() == 1 ? " message" : " messages");
+      lines.add("  similar address: " + similar.address() + " received " + number);
+    }
+    if (isOlder && !isFixed) {
+      lines.add(
+          "\"not: after\" means: older than the message that the last wait returned."
+              + " Filter.fromStart() starts over.");
+    }
+    return lines;
+  }
+
+  /** Adds which messages the filters applied here exclude, and which the wait has counted. */
+  static Explanation completed(
+      Explanation explanation, Map<String, List<String>> rejected, List<Message> found) {
+    List<Arrived> latest =
+        explanation.messages().latest().stream().map(each -> missed(each, rejected)).toList();
+    ArrivedMessages messages = new ArrivedMessages(explanation.messages().count(), latest);
+    String summary = explanation.summary();
+    if (!found.isEmpty()) {
+      summary = inAddition(messages, found);
+    } else if (!rejected.isEmpty() && latest.stream().noneMatch(it -> it.missedBy().isEmpty())) {
+      summary = excluded(latest);
+    }
+    return new Explanation(
+        summary,
+        explanation.inbox(),
+        explanation.ended(),
+        messages,
+        explanation.refused(),
+        explanation.similar(),
+        explanation.smtp());
+  }
+
+  private static Arrived missed(Arrived one, Map<String, List<String>> rejected) {
+    List<String> missed =
+        Stream.concat(one.missedBy().stream(), rejected.getOrDefault(one.id(), List.of()).stream())
+            .toList();
+    return new Arrived(one.id(), one.from(), one.subject(), one.receivedAt(), missed);
+  }
+
+  private static String inAddition(ArrivedMessages messages, List<Message> found) {
+    if (messages.count() <= found.size()) {
+      return "No other message arrived.";
+    }
+    String filters =
+        filters(messages.latest().stream().filter(one -> !isFound(found, one)).toList());
+    return filters.isEmpty()
+        ? "Other messages arrived."
+        : "No other message matches the filters (" + filters + ").";
+  }
+
+  private static String excluded(List<Arrived> latest) {
+    String start =
+        latest.size() == 1
+            ? "A message arrived, but it does not match"
+            : "Messages arrived, but none matches";
+    String named =
+        latest.stream().limit(MAX_NAMED).map(Report::named).collect(Collectors.joining(", "));
+    String more = latest.size() > MAX_NAMED ? " and others." : ".";
+    return start + " the filters (" + filters(latest) + "): " + named + more;
+  }
+
+  private static String filters(List<Arrived> messages) {
+    return messages.stream()
+        .flatMap(message -> message.missedBy().stream())
+        .collect(
+            Collectors.collectingAndThen(
+                Collectors.toCollection(TreeSet::new), names -> String.join(", ", names)));
+  }
+
+  private static String named(Arrived message) {
+    return "\"%s\" from %s".formatted(message.subject(), message.from());
+  }
+
+  private static boolean isFound(List<Message> found, Arrived message) {
+    return found.stream().anyMatch(one -> one.id().equals(message.id()));
+  }
+
+  static String seconds(Duration duration) {
+    return new BigDecimal(duration.toMillis())
+            .movePointLeft(3)
+            .setScale(2, RoundingMode.HALF_UP)
+            .stripTrailingZeros()
+            .toPlainString()
+        + " s";
+  }
+}

@@ -1,0 +1,145 @@
+package io.github.restante;
+
+import io.github.restante.Connection.Request;
+import io.github.restante.model.Health;
+import io.github.restante.model.InboxFields;
+import io.github.restante.model.MessageFields;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A client of one server with one key. It may be used by several threads. Closing it cancels its
+ * waits.
+ */
+public final class Restante implements AutoCloseable {
+  private final Connection connection;
+  private final Server server;
+
+  private Restante(Settings settings, Server server) {
+    this.connection = new Connection(settings, server == null ? null : server.log());
+    this.server = server;
+  }
+
+  /**
+   * A client with the settings of the environment. Without {@code RESTANTE_URL} it starts a server
+   * of its own, which {@link #close} stops.
+   *
+   * @return the client
+   */
+  public static Restante connect() {
+    return connect(Settings.ofEnvironment());
+  }
+
+  /**
+   * A client with these settings, and those of the environment.
+   *
+   * @param settings the settings
+   * @return the client
+   */
+  public static Restante connect(Settings settings) {
+    Settings completed = settings.completed(Environment.OF_PROCESS);
+    if (completed.url() != null) {
+      return new Restante(completed, null);
+    }
+    Server server = Server.start(completed.apiKey(), List.of());
+    return new Restante(server.settings().withTimeout(completed.timeout()), server);
+  }
+
+  /**
+   * The address of the server.
+   *
+   * @return the URL
+   */
+  public String url() {
+    return connection.settings().url();
+  }
+
+  /**
+   * The SMTP server for the application under test.
+   *
+   * @return its host and port
+   */
+  public Smtp smtp() {
+    return connection.settings().smtp();
+  }
+
+  /**
+   * The domain of the inboxes that {@link #createInbox} makes.
+   *
+   * @return the domain
+   */
+  public String mailDomain() {
+    return connection.settings().mailDomain();
+  }
+
+  /**
+   * Returns if the server answers.
+   *
+   * @return its status
+   */
+  public Health health() {
+    return connection.fetch(Request.get("/health"), Health.class, it -> it.status() != null);
+  }
+
+  /**
+   * Creates an inbox with an address of its own.
+   *
+   * @return the inbox
+   */
+  public Inbox createInbox() {
+    return found(Request.change("POST", "/inboxes", null));
+  }
+
+  /**
+   * Finds an inbox.
+   *
+   * @param idOrAddress its id or its address
+   * @return the inbox
+   */
+  public Inbox inbox(String idOrAddress) {
+    return found(
+        idOrAddress.contains("@")
+            ? Request.get("/inboxes", Map.of("address", idOrAddress))
+            : Request.get("/inboxes/" + Connection.quote(idOrAddress)));
+  }
+
+  /**
+   * The inbox of a fixed address, for example that of a seeded user; it is created if there is
+   * none. The first wait starts after the newest message that is there now.
+   *
+   * @param address the address
+   * @return the inbox
+   */
+  public Inbox inboxFor(String address) {
+    Inbox inbox = found(Request.change("PUT", "/inboxes/" + Connection.quote(address), null));
+    inbox.startAfterNewest();
+    return inbox;
+  }
+
+  /**
+   * Finds a message by its id.
+   *
+   * @param id the id
+   * @return the message
+   */
+  public Message message(String id) {
+    MessageFields fields =
+        connection.fetch(Request.get(Message.path(id)), MessageFields.class, Message::isMessage);
+    return new Message(connection, fields);
+  }
+
+  private Inbox found(Request request) {
+    InboxFields fields =
+        connection.fetch(request, InboxFields.class, it -> it.id() != null && it.address() != null);
+    return new Inbox(connection, fields);
+  }
+
+  /** Cancels the waits, and stops the server if this client has started it. */
+  @Override
+  public void close() {
+    connection.close();
+    if (server != null) {
+      server.close();
+    }
+  }
+}

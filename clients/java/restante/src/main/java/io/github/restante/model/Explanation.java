@@ -1,0 +1,25 @@
+package io.github.restante.model;
+
+import java.util.List;
+
+/**
+ * The explanation of a missing message. Written by clients/generate.py.
+ *
+ * @param summary One sentence for a person.
+ * @param inbox The inbox; null if it has ended.
+ * @param ended How it ended, if it has.
+ * @param messages The messages in it.
+ * @param refused What was rejected since the inbox was created, newest first.
+ * @param similar Similar addresses that received mail.
+ * @param smtp The use of SMTP at the whole installation.
+ * @param sendApis When each API for sending was last used at the whole installation.
+ */
+public record Explanation(
+    String summary,
+    InboxFields inbox,
+    Ended ended,
+    ArrivedMessages messages,
+    List<Refused> refused,
+    List<Similar> similar,
+    SmtpUse smtp,
+    SendApisUse sendApis) {}

@@ -1,0 +1,146 @@
+package io.github.restante;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.github.restante.model.Fault;
+import jakarta.mail.MessagingException;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Pattern;
+import java.util.stream.StreamSupport;
+
+/** A step of a scenario, as a call of the client. */
+record Step(Scenario scenario, JsonNode step, Names names) {
+  Object run(String action) throws IOException, MessagingException {
+    return switch (action) {
+      case "client" -> scenario.client(text("url"), text("api_key"), timeout());
+      case "health" -> client().health();
+      case "create" -> client().createInbox();
+      case "find" -> client().inbox(text("inbox"));
+      case "message" -> client().message(text("id"));
+      case "check" -> text("value");
+      case "mail" -> mail();
+      case "delete" -> delete();
+      default -> step.has("message") ? message(action) : inbox(action);
+    };
+  }
+
+  private Object mail() throws IOException, MessagingException {
+    String reply = Mail.send(scenario.server().settings().smtp(), step);
+    String wanted = step.path("refused").asText("250");
+    if (!reply.startsWith(wanted)) {
+      throw new AssertionError(step + ": the reply is " + reply);
+    }
+    return null;
+  }
+
+  private Object delete() {
+    if (step.has("message")) {
+      message().delete();
+    } else {
+      inbox().delete();
+    }
+    return null;
+  }
+
+  private Object message(String action) {
+    Message message = message();
+    return switch (action) {
+      case "code" -> message.code();
+      case "link" -> link(message);
+      case "details" -> message.details();
+      case "attachments" -> message.attachments();
+      case "raw" -> message.raw();
+      case "reply" -> message.reply(text("text"), text("html"));
+      default -> throw new AssertionError("unknown step " + action);
+    };
+  }
+
+  private String link(Message message) {
+    JsonNode match = step.path("match");
+    if (match.isMissingNode()) {
+      return message.link();
+    }
+    return match.isObject() ? message.link(pattern(match)) : message.link(match.asText());
+  }
+
+  private Object inbox(String action) throws IOException {
+    Inbox inbox = inbox();
+    return switch (action) {
+      case "wait" -> inbox.waitForMessage(filters());
+      case "wait_messages" -> inbox.waitForMessages(step.path("count").asInt(), filters());
+      case "expect_no_message" -> {
+        inbox.expectNoMessage(duration(step.path("within")), filters());
+        yield null;
+      }
+      case "messages" -> inbox.messages(filters());
+      case "explain" -> inbox.explain(filters());
+      case "send" ->
+          inbox.send(
+              new Outgoing(
+                  text("to"), text("subject"), text("text"), text("html"), text("in_reply_to")));
+      case "set_faults" ->
+          inbox.setFaults(Connection.JSON.treeToValue(step.path("faults"), Fault[].class));
+      case "faults" -> inbox.faults();
+      default -> throw new AssertionError("unknown step " + action);
+    };
+  }
+
+  private Filter[] filters() {
+    List<Filter> filters = new ArrayList<>();
+    step.properties().forEach(field -> add(filters, field.getKey(), field.getValue()));
+    return filters.toArray(Filter[]::new);
+  }
+
+  private static void add(List<Filter> filters, String name, JsonNode value) {
+    switch (name) {
+      case "subject" ->
+          filters.add(
+              value.isObject() ? Filter.subject(pattern(value)) : Filter.subject(value.asText()));
+      case "from" ->
+          filters.add(value.isObject() ? Filter.from(pattern(value)) : Filter.from(value.asText()));
+      case "has" ->
+          StreamSupport.stream(value.spliterator(), false)
+              .map(part -> part.asText().equals("otp") ? Filter.hasOtp() : Filter.hasLink())
+              .forEach(filters::add);
+      case "where" ->
+          filters.add(
+              Filter.where(message -> Expectation.matches(Expectation.json(message), value)));
+      case "after" -> filters.add(Filter.after(value.isNull() ? null : value.asText()));
+      case "timeout" -> filters.add(Filter.timeout(duration(value)));
+      default -> {
+        // Not a filter.
+      }
+    }
+  }
+
+  private static Pattern pattern(JsonNode value) {
+    boolean anyCase = value.path("flags").asText().contains("i");
+    return Pattern.compile(value.path("$regex").asText(), anyCase ? Pattern.CASE_INSENSITIVE : 0);
+  }
+
+  private Duration timeout() {
+    return step.has("timeout") ? duration(step.path("timeout")) : Duration.ofSeconds(30);
+  }
+
+  private static Duration duration(JsonNode seconds) {
+    return Duration.ofMillis((long) (seconds.asDouble() * 1000));
+  }
+
+  private String text(String name) {
+    return step.has(name) ? step.path(name).asText() : null;
+  }
+
+  private Restante client() {
+    return (Restante) names.get(step.path("client").asText());
+  }
+
+  private Inbox inbox() {
+    return (Inbox) names.get(text("inbox"));
+  }
+
+  private Message message() {
+    return (Message) names.get(text("message"));
+  }
+}

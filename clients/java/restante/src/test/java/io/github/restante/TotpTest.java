@@ -1,0 +1,75 @@
+package io.github.restante;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.time.Instant;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class TotpTest {
+  /** The keys of RFC 6238, appendix B, in Base32. */
+  private static final String BASE = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
+
+  private static String uri(String algorithm) {
+    String key =
+        switch (algorithm) {
+          case "SHA1" -> BASE;
+          case "SHA256" -> BASE + "GEZDGNBVGY3TQOJQGEZA";
+          default -> BASE + BASE + BASE + "GEZDGNA";
+        };
+    return "otpauth://totp/Shop:ada?secret=" + key + "&algorithm=" + algorithm + "&digits=8";
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "59, 94287082, 46119246, 90693936",
+    "1111111109, 07081804, 68084774, 25091201",
+    "1111111111, 14050471, 67062674, 99943326",
+    "1234567890, 89005924, 91819424, 93441116",
+    "2000000000, 69279037, 90698825, 38618901",
+    "20000000000, 65353130, 77737706, 47863826",
+  })
+  void vectorsOfTheRfc(long time, String sha1, String sha256, String sha512) {
+    Instant at = Instant.ofEpochSecond(time);
+    assertEquals(sha1, Totp.code(uri("SHA1"), at));
+    assertEquals(sha256, Totp.code(uri("SHA256"), at));
+    assertEquals(sha512, Totp.code(uri("SHA512"), at));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        BASE,
+        "gezd gnbv gy3t qojq gezd gnbv gy3t qojq",
+        "GEZD-GNBV-GY3T-QOJQ-GEZD-GNBV-GY3T-QOJQ",
+        "otpauth://totp/ada@example.com?secret=gezdgnbvgy3tqojqgezdgnbvgy3tqojq&issuer=Shop",
+      })
+  void formsOfASecret(String secret) {
+    assertEquals("287082", Totp.code(secret, Instant.ofEpochSecond(59)));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "0189",
+        "otpauth://hotp/ada?secret=GEZD",
+        "otpauth://totp/ada",
+        "otpauth://totp/ada?secret=GEZD&digits=9",
+        "otpauth://totp/ada?secret=GEZD&algorithm=MD5",
+        "otpauth://totp/ada?secret=GEZD&period=0",
+      })
+  void mistakes(String secret) {
+    RestanteException error = assertThrows(RestanteException.class, () -> Totp.code(secret));
+    assertFalse(error.getMessage().contains("GEZD"), error.getMessage());
+  }
+
+  @org.junit.jupiter.api.Test
+  void aCodeIsValidForThreeSeconds() {
+    String code = Totp.code(BASE);
+    assertEquals(code, Totp.code(BASE, Instant.now().plusMillis(2_900)));
+  }
+}

@@ -1,0 +1,145 @@
+//! Gives a project the inbox with an address that it chose, on the mail domain or an accepted one.
+
+use super::{Caller, Service, ServiceError};
+use crate::model::{
+    EmailAddress, Inbox, InboxId, InboxKind, ProjectId, Recipient, SharedAddress, Timestamp, generate_inbox_id,
+};
+use crate::store::{Holder, StoreError};
+
+/// Why a project did not get the inbox with an address.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressError {
+    /// The text is no address.
+    #[error("invalid address")]
+    Invalid,
+    /// Mail for its domain is not accepted.
+    #[error("domain not accepted")]
+    NotAccepted,
+    /// The address is on the mail domain, and is an inbox of another project, or reserved for one.
+    #[error("address belongs to another project")]
+    Taken,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a permanent inbox was not created.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimError {
+    /// The name cannot be the local part of an address.
+    #[error("a name may contain letters, digits, dots, hyphens and underscores, 64 characters at most")]
+    InvalidName,
+    /// Mail for the domain of the address is not accepted.
+    #[error("mail for {0} is not accepted: start the server with --accept-domains {0}")]
+    NotAccepted(String),
+    /// The address is in use, or reserved for another project.
+    #[error("this address is taken")]
+    Taken,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Service {
+    /// The recipient that an address means, or `None` if mail for its domain is not accepted.
+    #[must_use]
+    pub fn recipient(&self, address: &EmailAddress) -> Option<Recipient> {
+        self.is_local(address.domain()).then(|| Recipient::of(address, self.mail_domain()))
+    }
+
+    /// The caller's project has the inbox with this address afterwards: it is created, or if it is temporary, lives for
+    /// one more full lifetime from now. Returns the inbox, and whether it was created.
+    ///
+    /// # Errors
+    /// [`AddressError`].
+    pub async fn ensure_inbox(&self, caller: &Caller, address: &str) -> Result<(Inbox, bool), AddressError> {
+        let address = EmailAddress::parse(address).map_err(|_| AddressError::Invalid)?;
+        let recipient = self.recipient(&address).ok_or(AddressError::NotAccepted)?;
+        let now = self.0.clock.now();
+        let expires_at = Some(now.after(self.0.options.limits.inbox_lifetime));
+        let wanted = new_inbox(recipient, caller.project, InboxKind::Temporary, now, expires_at);
+        self.0.store.ensure_inbox(&wanted).await?.ok_or(AddressError::Taken)
+    }
+
+    /// Creates a permanent inbox with a chosen name, which is a local part on the mail domain or a whole address.
+    ///
+    /// # Errors
+    /// [`ClaimError`].
+    pub async fn create_permanent_inbox(&self, project: ProjectId, name: &str) -> Result<Inbox, ClaimError> {
+        let (local_part, domain) = name.rsplit_once('@').unwrap_or((name, self.mail_domain().as_str()));
+        let plain = |character: char| character.is_ascii_alphanumeric() || ".-_+".contains(character);
+        if !local_part.chars().all(plain) {
+            return Err(ClaimError::InvalidName);
+        }
+        let address = EmailAddress::parse(&format!("{local_part}@{domain}")).map_err(|_| ClaimError::InvalidName)?;
+        let recipient =
+            self.recipient(&address).ok_or_else(|| ClaimError::NotAccepted(address.domain().to_string()))?;
+        let wanted = new_inbox(recipient, project, InboxKind::Permanent, self.0.clock.now(), None);
+        self.0.store.claim_inbox(&wanted).await?.ok_or(ClaimError::Taken)
+    }
+
+    /// Returns the caller's live inbox with this address (case-insensitive).
+    ///
+    /// # Errors
+    /// [`ServiceError::InboxNotFound`], even for an invalid address or another domain.
+    pub async fn inbox_by_address(&self, caller: &Caller, address: &str) -> Result<Inbox, ServiceError> {
+        let inbox = self.own_inbox(caller, &self.id_of_address(caller, address).await?).await?;
+        let is_found = match EmailAddress::parse(address.trim()) {
+            Ok(address) => (address.domain() == self.mail_domain()) == inbox.shared.is_none(),
+            Err(_) => false,
+        };
+        // The id of an inbox with a shared address is no address on the mail domain.
+        if is_found { Ok(inbox) } else { Err(ServiceError::InboxNotFound) }
+    }
+
+    /// The id of the caller's inbox with this address (case-insensitive), which may have ended. On the mail domain, it
+    /// is the local part, even if there is no such inbox.
+    ///
+    /// # Errors
+    /// [`ServiceError::InboxNotFound`], even for an invalid address or another domain.
+    pub async fn id_of_address(&self, caller: &Caller, address: &str) -> Result<InboxId, ServiceError> {
+        let address = EmailAddress::parse(address.trim()).map_err(|_| ServiceError::InboxNotFound)?;
+        let found = match Recipient::of(&address, self.mail_domain()) {
+            Recipient::Inbox(id) => Some(id),
+            // The domain may have been accepted before.
+            Recipient::Shared(address) => self.0.store.id_of_shared(caller.project, &address).await?,
+        };
+        found.ok_or(ServiceError::InboxNotFound)
+    }
+
+    /// The live inboxes of all projects with this address, if it is not on the mail domain.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn holders_of_address(&self, address: &str) -> Result<Vec<Holder>, StoreError> {
+        let Ok(address) = EmailAddress::parse(address.trim()) else { return Ok(Vec::new()) };
+        let holders = self.0.store.holders_of_address(&SharedAddress::of(&address), None, self.0.clock.now()).await?;
+        Ok(holders.into_iter().filter(|holder| holder.is_live).collect())
+    }
+
+    /// The live inbox of a project with a shared address.
+    pub(super) async fn own_shared_inbox(
+        &self,
+        project: ProjectId,
+        address: &SharedAddress,
+    ) -> Result<Option<Inbox>, StoreError> {
+        match self.0.store.id_of_shared(project, address).await? {
+            Some(id) => self.0.store.inbox(project, &id, self.0.clock.now()).await,
+            None => Ok(None),
+        }
+    }
+}
+
+fn new_inbox(
+    recipient: Recipient,
+    project: ProjectId,
+    kind: InboxKind,
+    created_at: Timestamp,
+    expires_at: Option<Timestamp>,
+) -> Inbox {
+    let (id, shared): (InboxId, _) = match recipient {
+        Recipient::Inbox(id) => (id, None),
+        Recipient::Shared(address) => (generate_inbox_id(), Some(address)),
+    };
+    Inbox { id, shared, project, kind, created_at, expires_at }
+}
