@@ -97,7 +97,7 @@ fn submit(flags: &SendmailFlags) -> Result<(), SendmailError> {
     if let Some(address) = recipients.iter().chain([&from]).find(invalid) {
         return Err(SendmailError::InvalidAddress(address.clone()));
     }
-    let message = if flags.from_headers { without_bcc(&message) } else { message };
+    let message = if flags.from_headers { restante_mail::without_bcc(&message) } else { message };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(SendmailError::Runtime)?;
     Ok(runtime.block_on(sender::submit(&flags.smtp, from, recipients, message))?)
 }
@@ -120,29 +120,6 @@ fn read(mut input: impl BufRead, keep_dots: bool) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The message without its Bcc fields. Its lines end with CR LF.
-fn without_bcc(message: &[u8]) -> Vec<u8> {
-    let mut kept = Vec::with_capacity(message.len());
-    let mut in_bcc = false;
-    let mut rest = message;
-    while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
-        let (line, after) = rest.split_at(end + 1);
-        if line == b"\r\n" {
-            break;
-        }
-        if !line.starts_with(b" ") && !line.starts_with(b"\t") {
-            let name = line.split(|&byte| byte == b':').next().unwrap_or_default();
-            in_bcc = name.trim_ascii_end().eq_ignore_ascii_case(b"bcc");
-        }
-        if !in_bcc {
-            kept.extend_from_slice(line);
-        }
-        rest = after;
-    }
-    kept.extend_from_slice(rest);
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,12 +129,5 @@ mod tests {
         let input = b"Subject: a\n\nb\r\n..\n.\nc";
         assert_eq!(read(&input[..], false).unwrap(), b"Subject: a\r\n\r\nb\r\n..\r\n");
         assert_eq!(read(&input[..], true).unwrap(), b"Subject: a\r\n\r\nb\r\n..\r\n.\r\nc\r\n");
-    }
-
-    #[test]
-    fn bcc_is_removed_from_the_headers_alone() {
-        let message = b"To: a\r\nBCC : b,\r\n\tc\r\nSubject: d\r\n\r\nBcc: e\r\n";
-        assert_eq!(without_bcc(message), b"To: a\r\nSubject: d\r\n\r\nBcc: e\r\n");
-        assert_eq!(without_bcc(b"Bcc: a\r\n"), b"");
     }
 }

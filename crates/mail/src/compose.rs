@@ -1,4 +1,7 @@
-//! Composes a message (RFC 5322): text, HTML, or both as alternatives.
+//! Composes a message (RFC 5322): text, HTML, or both as alternatives. [`letter`] adds names, copies, further header
+//! fields and attachments.
+
+pub mod letter;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,10 +10,17 @@ use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, Message, MultiPart, SinglePart};
 
 use crate::address::EmailAddress;
+use crate::submission::with_crlf;
 use crate::threading::{self, Threading};
 
 /// Bytes of text in one encoded word. With this length, its base64 and the field name fit on a line of 76 characters.
 const ENCODED_WORD_BYTES: usize = 39;
+
+/// Bytes of the longest name of a person or a file.
+const NAME_BYTES: usize = 512;
+
+/// Bytes of a word that fit on a line with any field name (RFC 5322, section 2.1.1).
+const WORD_BYTES: usize = 900;
 
 /// A message to be written.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +52,18 @@ pub enum ComposeError {
     /// The subject or the date contains a control character.
     #[error("a control character in a header")]
     ControlCharacter,
+    /// A name that no header field can have, or that only the composer may write.
+    #[error("not a header field that can be set: {0}")]
+    HeaderName(String),
+    /// The text is not a media type.
+    #[error("not a content type: {0}")]
+    ContentType(String),
+    /// The text is not a Content-ID.
+    #[error("not a content id: {0}")]
+    ContentId(String),
+    /// A name, for example of a file, is too long.
+    #[error("a name of more than {NAME_BYTES} bytes")]
+    LongName,
     /// The message id is not printable ASCII between angle brackets.
     #[error("not a message id")]
     MessageId,
@@ -66,12 +88,8 @@ pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
         .from(mailbox(draft.from)?)
         .to(mailbox(draft.to)?)
         .raw_header(header("Date", draft.date.to_owned()))
-        .raw_header(header("Message-ID", draft.message_id.to_owned()));
-    builder = if draft.subject.contains("=?") {
-        builder.raw_header(header("Subject", encoded_words(draft.subject)))
-    } else {
-        builder.subject(draft.subject)
-    };
+        .raw_header(header("Message-ID", draft.message_id.to_owned()))
+        .raw_header(text_header(HeaderName::new_from_ascii_str("Subject"), draft.subject));
     if let Some(parent) = draft.in_reply_to {
         for (name, ids) in [("In-Reply-To", parent_id(parent)), ("References", thread(parent))] {
             if !ids.is_empty() {
@@ -79,8 +97,8 @@ pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
             }
         }
     }
-    let plain = || SinglePart::plain(draft.text.to_owned());
-    let html = || SinglePart::html(draft.html.to_owned());
+    let plain = || SinglePart::plain(crlf(draft.text));
+    let html = || SinglePart::html(crlf(draft.html));
     let message = match (draft.text.is_empty(), draft.html.is_empty()) {
         (_, true) => builder.singlepart(plain()),
         (true, false) => builder.singlepart(html()),
@@ -99,6 +117,26 @@ fn mailbox(address: &str) -> Result<Mailbox, ComposeError> {
 /// A header whose value is ASCII without control characters and may be folded.
 fn header(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
+}
+
+/// The text with CR LF at the end of each line but the last. The library would do it, but in quadratic time.
+fn crlf(text: &str) -> String {
+    let mut lines = with_crlf(text.as_bytes());
+    if !text.ends_with(['\r', '\n']) {
+        lines.truncate(lines.len().saturating_sub(2));
+    }
+    // Only line ends were replaced.
+    String::from_utf8(lines).unwrap_or_default()
+}
+
+/// A header with this text, which has no control characters.
+fn text_header(name: HeaderName, text: &str) -> HeaderValue {
+    // A long word cannot be folded, but as encoded words it can.
+    let is_foldable = text.split(' ').all(|word| word.len() <= WORD_BYTES);
+    if is_foldable && !text.contains("=?") {
+        return HeaderValue::new(name, text.to_owned());
+    }
+    HeaderValue::dangerous_new_pre_encoded(name, text.to_owned(), encoded_words(text))
 }
 
 /// Writes the text as encoded words (RFC 2047), so that text that looks like an encoded word is not decoded.

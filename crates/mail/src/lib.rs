@@ -43,7 +43,7 @@ pub mod view;
 pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use budget::{Budget, working_memory};
 pub use otp::{Codes, Recognised, Rule};
-pub use submission::{Submission, submission};
+pub use submission::{Submission, submission, with_crlf, without_bcc};
 pub use threading::{Threading, threading};
 
 use structure::Structure;

@@ -1,4 +1,5 @@
-//! What a submission program such as `sendmail -t` reads from the header of a message: the sender and the recipients.
+//! What a submission program such as `sendmail -t` does with a message: it reads the sender and the recipients from the
+//! header, removes the blind copies, and ends every line with CR LF.
 
 use crate::details::field_mailboxes;
 use crate::header::{Field, Section};
@@ -27,9 +28,61 @@ pub fn submission(raw: &[u8]) -> Submission {
     }
 }
 
+/// The message with CR LF at the end of every line.
+#[must_use]
+pub fn with_crlf(message: &[u8]) -> Vec<u8> {
+    let mut lines = Vec::with_capacity(message.len() + message.len() / 64);
+    let mut rest = message;
+    while !rest.is_empty() {
+        let end = memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
+        lines.extend_from_slice(&rest[..end]);
+        lines.extend_from_slice(b"\r\n");
+        let is_pair = rest[end..].starts_with(b"\r\n");
+        rest = rest.get(end + if is_pair { 2 } else { 1 }..).unwrap_or_default();
+    }
+    lines
+}
+
+/// The message without its Bcc fields. Its lines end with CR LF.
+#[must_use]
+pub fn without_bcc(message: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(message.len());
+    let mut in_bcc = false;
+    let mut rest = message;
+    while let Some(end) = memchr::memchr(b'\n', rest) {
+        let (line, after) = rest.split_at(end + 1);
+        if line == b"\r\n" {
+            break;
+        }
+        if !line.starts_with(b" ") && !line.starts_with(b"\t") {
+            let name = line.split(|&byte| byte == b':').next().unwrap_or_default();
+            in_bcc = name.trim_ascii_end().eq_ignore_ascii_case(b"bcc");
+        }
+        if !in_bcc {
+            kept.extend_from_slice(line);
+        }
+        rest = after;
+    }
+    kept.extend_from_slice(rest);
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_line_ends_with_cr_lf() {
+        assert_eq!(with_crlf(b"a\nb\r\nc\rd\n\n\r\re"), b"a\r\nb\r\nc\r\nd\r\n\r\n\r\n\r\ne\r\n");
+        assert_eq!((with_crlf(b""), with_crlf(b"\n")), (b"".to_vec(), b"\r\n".to_vec()));
+    }
+
+    #[test]
+    fn bcc_is_removed_from_the_headers_alone() {
+        let message = b"To: a\r\nBCC : b,\r\n\tc\r\nSubject: d\r\n\r\nBcc: e\r\n";
+        assert_eq!(without_bcc(message), b"To: a\r\nSubject: d\r\n\r\nBcc: e\r\n");
+        assert_eq!(without_bcc(b"Bcc: a\r\n"), b"");
+    }
 
     #[test]
     fn the_header_alone_has_the_addresses() {
