@@ -16,6 +16,8 @@ pub mod store;
 
 pub mod db;
 
+mod disk;
+
 mod admission;
 mod causes;
 pub mod clock;

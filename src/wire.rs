@@ -1,6 +1,6 @@
 //! Domain types as the types of the API, for everything that shows them outside: HTTP and the tools for coding agents.
 
-use restante_api::{Arrived, ArrivedMessages, EndReason, Ended, MissedBy, Refused, Similar, SmtpUse};
+use restante_api::{Arrived, ArrivedMessages, EndReason, Ended, MissedBy, Refused, SendApisUse, Similar, SmtpUse};
 
 use crate::model::{Attempt, Domain, FaultState, Inbox, InboxEnd, Latest, Outgoing, OutgoingStatus, RefusedMail};
 use crate::service::Explanation;
@@ -78,8 +78,14 @@ pub(crate) fn explanation(explanation: Explanation, mail_domain: &Domain) -> res
             last_connection_at: smtp.last_connection_at.map(|at| at.to_string()),
             last_message_at: smtp.last_message_at.map(|at| at.to_string()),
         },
+        send_apis: send_apis(explanation.send_apis),
         summary: explanation.summary,
     }
+}
+
+fn send_apis(used: crate::model::SendApisUse) -> SendApisUse {
+    let [ses, resend, sendgrid, postmark, mailgun] = used.0.map(|at| at.map(|at| at.to_string()));
+    SendApisUse { ses, resend, sendgrid, postmark, mailgun }
 }
 
 fn ended(end: InboxEnd) -> Ended {

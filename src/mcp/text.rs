@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use rand::random;
-use restante_api::{Arrived, FaultList, FaultState, MissedBy};
+use restante_api::{Arrived, FaultList, FaultState, MissedBy, SendApisUse, Via};
 
 use super::output::{Attachment, Explanation, Message, Messages, Setup, Summary};
 
@@ -132,7 +132,15 @@ pub(super) fn explanation(Explanation { explanation, .. }: &Explanation) -> Stri
         smtp.connections_open,
         last(&smtp.last_connection_at),
         last(&smtp.last_message_at)
-    )
+    ) + &send_apis(&explanation.send_apis)
+}
+
+/// The APIs for sending that were used.
+fn send_apis(used: &SendApisUse) -> String {
+    let SendApisUse { ses, resend, sendgrid, postmark, mailgun } = used;
+    let each = Via::SEND_APIS.into_iter().zip([ses, resend, sendgrid, postmark, mailgun]);
+    let used = each.filter_map(|(via, at)| Some(format!(" {}: last used {}.", via.title(), at.as_ref()?)));
+    used.collect()
 }
 
 pub(super) fn faults(faults: &FaultList, inbox: &str) -> String {

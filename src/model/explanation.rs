@@ -1,6 +1,6 @@
 //! The facts of an explanation: how an inbox ended, the latest messages, similar inboxes, and the use of SMTP.
 
-use super::{InboxId, MessageId, Timestamp};
+use super::{InboxId, MessageId, Timestamp, Via};
 
 /// A message in a list of the latest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,25 @@ pub struct SmtpUse {
     pub last_connection_at: Option<Timestamp>,
     /// When the last message was stored.
     pub last_message_at: Option<Timestamp>,
+}
+
+/// When each of [`Via::SEND_APIS`] was last used, at one node or at several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendApisUse(pub [Option<Timestamp>; Via::SEND_APIS.len()]);
+
+impl SendApisUse {
+    /// Each API with the time of its last use.
+    pub fn each(&self) -> impl Iterator<Item = (Via, Option<Timestamp>)> {
+        Via::SEND_APIS.into_iter().zip(self.0)
+    }
+
+    /// Adds the use at other nodes.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let mut both = self.0;
+        both.iter_mut().zip(other.0).for_each(|(own, other)| *own = (*own).max(other));
+        Self(both)
+    }
 }
 
 impl SmtpUse {

@@ -17,7 +17,7 @@ mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use change::Change;
-pub use explanation::{InboxEnd, Latest, Similar, SmtpUse};
+pub use explanation::{InboxEnd, Latest, SendApisUse, Similar, SmtpUse};
 pub use fault::FaultState;
 pub use inbox::{Inbox, InboxKind, InboxSummary, generate_inbox_id};
 pub use list::{Holdings, InboxFilter, InboxTotals, ListPart, MailFilter, OutgoingFilter, RefusalFilter, Watched};
@@ -25,7 +25,7 @@ pub use message::{Features, MessageId, MessageStart};
 pub use original::Everything;
 pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::Project;
-pub use reception::{Envelope, Reception};
+pub use reception::{Envelope, Reception, Via};
 pub use refused::{RefusalReason, RefusedMail};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};

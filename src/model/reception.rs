@@ -3,17 +3,21 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The connection that delivered a message.
+pub use restante_api::Via;
+
+/// The connection or the request that delivered a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reception {
     /// The client's address.
     pub client: IpAddr,
-    /// The client's name in EHLO or HELO.
-    pub helo: Arc<str>,
+    /// The client's name in EHLO or HELO; `None` over HTTP.
+    pub helo: Option<Arc<str>>,
     /// The TLS version; `None` if the connection was not encrypted.
     pub tls: Option<&'static str>,
     /// Whether the client authenticated.
     pub authenticated: bool,
+    /// The way by which the message arrived.
+    pub via: Via,
 }
 
 /// The envelope of a stored message. If this service composed the message, only the sender is set.
@@ -29,4 +33,6 @@ pub struct Envelope {
     pub tls: Option<String>,
     /// Whether the client authenticated.
     pub authenticated: Option<bool>,
+    /// The way by which the message arrived; `None` for a report of this service.
+    pub via: Option<Via>,
 }

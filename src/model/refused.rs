@@ -1,4 +1,4 @@
-//! A rejection over SMTP, stored so that users can find out why a message did not arrive.
+//! A rejection over SMTP or over an API for sending, stored so that users can find out why a message did not arrive.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,8 +9,10 @@ use super::{InboxId, Timestamp};
 /// Why mail was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusalReason {
-    /// The reason of an SMTP reply.
+    /// The reason of an SMTP reply, or of the same rejection over HTTP.
     Smtp(Refusal),
+    /// A request to an API for sending is not valid.
+    InvalidRequest,
     /// A fault closed the connection without a reply.
     DisconnectedOnRequest,
     /// A fault accepted the message and bounced it.
@@ -25,6 +27,7 @@ impl RefusalReason {
     pub fn label(&self) -> &str {
         match self {
             Self::Smtp(refusal) => refusal.label(),
+            Self::InvalidRequest => "invalid_request",
             Self::DisconnectedOnRequest => "disconnected_on_request",
             Self::BouncedOnRequest => "bounced_on_request",
             Self::Unknown(label) => label,
@@ -36,6 +39,7 @@ impl RefusalReason {
     pub fn from_label(label: String) -> Self {
         match Refusal::from_label(&label) {
             Some(refusal) => Self::Smtp(refusal),
+            None if label == Self::InvalidRequest.label() => Self::InvalidRequest,
             None if label == Self::DisconnectedOnRequest.label() => Self::DisconnectedOnRequest,
             None if label == Self::BouncedOnRequest.label() => Self::BouncedOnRequest,
             None => Self::Unknown(label),
@@ -43,7 +47,7 @@ impl RefusalReason {
     }
 }
 
-/// One SMTP reply that rejected something.
+/// One reply that rejected something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedMail {
     /// The client's address and port. Without a port, it stands for all refusals of the client that have this reason:

@@ -6,12 +6,12 @@ use restante_smtp::SessionConfig;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::disk::Disk;
 use super::memory::MessageMemory;
 use super::refusal_log::RefusalLog;
 use super::tls::Certificate;
 use crate::clock::Clock;
 use crate::config::{Limits, Settings, SmtpAuth};
+use crate::disk::Disk;
 use crate::service::Service;
 
 pub(super) struct Context {

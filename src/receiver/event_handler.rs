@@ -14,10 +14,9 @@ use crate::admission::Admitted;
 use crate::config::SmtpAuth;
 use crate::metrics;
 use crate::model::{
-    ApiKey, EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, RefusalReason, RefusedMail,
+    ApiKey, EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, RefusalReason, RefusedMail, Via,
 };
 use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection, prepare};
-use restante_delivery as delivery;
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session};
 
@@ -230,9 +229,10 @@ impl EventHandler {
         let _ = write!(trace, "{fields}");
         let reception = Reception {
             client: self.peer.ip().to_canonical(),
-            helo: Arc::clone(&envelope.client_name),
+            helo: Some(Arc::clone(&envelope.client_name)),
             tls: self.tls,
             authenticated: envelope.authenticated,
+            via: Via::Smtp,
         };
         Incoming {
             reverse_path: envelope.reverse_path.as_str().to_owned(),
@@ -245,20 +245,10 @@ impl EventHandler {
     }
 
     fn refusal(&self, error: &DeliverError) -> Refusal {
-        match error {
-            DeliverError::Refused(delivery::Refusal::Full(_)) => Refusal::InboxFull,
-            DeliverError::Refused(
-                delivery::Refusal::Disabled(_) | delivery::Refusal::Foreign(_) | delivery::Refusal::NoInbox(_),
-            ) => Refusal::MailboxDisabled,
-            // Not 421, which ends the session. If the receiver stops, the connection sends 421.
-            DeliverError::Refused(delivery::Refusal::TooManyBounces(_))
-            | DeliverError::Stopping
-            | DeliverError::Unavailable => Refusal::StoreFailure,
-            DeliverError::Store(error) => {
-                tracing::error!(peer = %self.peer, %error, "the store failed");
-                Refusal::StoreFailure
-            }
+        if let DeliverError::Store(error) = error {
+            tracing::error!(peer = %self.peer, %error, "the store failed");
         }
+        error.refusal()
     }
 
     fn log_message(&self, size: u64, outcome: Result<&Receipt, &Refusal>) {

@@ -13,7 +13,6 @@ mod alarm;
 mod arrival;
 mod connection;
 mod context;
-mod disk;
 mod event_handler;
 mod listener;
 mod memory;

@@ -1,4 +1,5 @@
-//! Counts the use of SMTP in memory at this node, and on a shared database reports it to the other nodes.
+//! Counts the use of SMTP and of the APIs for sending in memory at this node. On a shared database, reports it to the
+//! other nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,7 +10,7 @@ use uuid::Uuid;
 
 use super::Service;
 use crate::clock::Clock;
-use crate::model::{SmtpUse, Timestamp};
+use crate::model::{SendApisUse, SmtpUse, Timestamp, Via};
 use crate::store::{Store, StoreError};
 
 /// The least time between two reports.
@@ -21,7 +22,7 @@ const ALIVE: Duration = Duration::from_secs(30);
 /// A node that has not reported for this long is deleted.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The use of SMTP at this node. Clones share the same state.
+/// The use at this node. Clones share the same state.
 #[derive(Clone, Debug)]
 pub(super) struct Activity(Arc<Inner>);
 
@@ -36,6 +37,8 @@ struct Inner {
     /// Milliseconds; 0 before the first.
     last_connection_at: AtomicI64,
     last_message_at: AtomicI64,
+    /// The last use of each of [`Via::SEND_APIS`].
+    send_apis: [AtomicI64; Via::SEND_APIS.len()],
     changed: Notify,
 }
 
@@ -43,10 +46,11 @@ struct Inner {
 #[derive(Debug)]
 pub struct SmtpConnection(Activity);
 
-/// The use of SMTP at all nodes, and the time at which counting started.
+/// The use at all nodes, and the time at which counting started.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TotalSmtpUse {
+pub(super) struct TotalUse {
     pub(super) used: SmtpUse,
+    pub(super) send_apis: SendApisUse,
     pub(super) since: Timestamp,
 }
 
@@ -60,6 +64,7 @@ impl Activity {
             connections_open: AtomicI64::new(0),
             last_connection_at: AtomicI64::new(0),
             last_message_at: AtomicI64::new(0),
+            send_apis: Default::default(),
             changed: Notify::new(),
         }))
     }
@@ -74,6 +79,11 @@ impl Activity {
         self.note(&self.0.last_message_at);
     }
 
+    fn send_api_used(&self, via: Via) {
+        let used = Via::SEND_APIS.into_iter().zip(&self.0.send_apis).filter(|(known, _)| *known == via);
+        used.for_each(|(_, last)| self.note(last));
+    }
+
     fn note(&self, instant: &AtomicI64) {
         instant.store(self.0.clock.now().as_millis(), Ordering::Relaxed);
         self.notify();
@@ -85,26 +95,29 @@ impl Activity {
         }
     }
 
-    fn used(&self) -> SmtpUse {
+    fn used(&self) -> (SmtpUse, SendApisUse) {
         let instant = |millis: &AtomicI64| {
             Some(millis.load(Ordering::Relaxed)).filter(|millis| *millis > 0).map(Timestamp::from_millis)
         };
-        SmtpUse {
+        let smtp = SmtpUse {
             connections_open: self.0.connections_open.load(Ordering::Relaxed),
             last_connection_at: instant(&self.0.last_connection_at),
             last_message_at: instant(&self.0.last_message_at),
-        }
+        };
+        (smtp, SendApisUse(self.0.send_apis.each_ref().map(instant)))
     }
 
     /// The use at this node, and on a shared database at all nodes.
-    pub(super) async fn at_all_nodes(&self, store: &Store) -> Result<TotalSmtpUse, StoreError> {
-        let own = TotalSmtpUse { used: self.used(), since: self.0.started_at };
+    pub(super) async fn at_all_nodes(&self, store: &Store) -> Result<TotalUse, StoreError> {
+        let (used, send_apis) = self.used();
+        let own = TotalUse { used, send_apis, since: self.0.started_at };
         if !self.0.is_shared {
             return Ok(own);
         }
         let alive_since = self.0.clock.now().before(ALIVE);
-        let (others, since) = store.use_of_other_nodes(self.0.node, alive_since).await?;
-        Ok(TotalSmtpUse { used: own.used.and(others), since: since.map_or(own.since, |since| since.min(own.since)) })
+        let (smtp, apis, since) = store.use_of_other_nodes(self.0.node, alive_since).await?;
+        let since = since.map_or(own.since, |since| since.min(own.since));
+        Ok(TotalUse { used: own.used.and(smtp), send_apis: own.send_apis.and(apis), since })
     }
 
     /// Reports to the other nodes while it is polled. The first change is reported immediately.
@@ -112,7 +125,7 @@ impl Activity {
         loop {
             let is_change = tokio::time::timeout(HEARTBEAT, self.0.changed.notified()).await.is_ok();
             let (used, now) = (self.used(), self.0.clock.now());
-            if !is_change && used.connections_open == 0 {
+            if !is_change && used.0.connections_open == 0 {
                 continue;
             }
             let reported = store.report_node(self.0.node, self.0.started_at, used, now.before(REMEMBERED), now).await;
@@ -137,5 +150,10 @@ impl Service {
     #[must_use]
     pub fn smtp_connected(&self) -> SmtpConnection {
         self.0.activity.connect()
+    }
+
+    /// Records that a client has used an API for sending.
+    pub fn send_api_used(&self, via: Via) {
+        self.0.activity.send_api_used(via);
     }
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::responder::Held;
 use super::{DeliverError, Service};
-use crate::model::{EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception};
+use crate::model::{EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, Via};
 use crate::store::{Content, Delivery, Origin, OutgoingChange, RecipientFault, StoreError, on_blocking_thread};
 
 /// Larger messages are parsed on a blocking thread, so that they do not delay other connections.
@@ -99,13 +99,14 @@ impl Service {
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
     pub async fn store(&self, Prepared { delivery, held }: Prepared) -> Result<Receipt, DeliverError> {
+        let is_smtp = delivery.content.origin().reception.as_ref().is_none_or(|reception| reception.via == Via::Smtp);
         let receipt = match self.commit(delivery, held).await? {
             Verdict::Refused(refusal) => return Err(self.refused(refusal)),
             // Only reports of the mail worker have a lease, and a delivery in a lane waits for its inbox.
             Verdict::LeaseLost | Verdict::Conflict(_) => return Err(DeliverError::Unavailable),
             verdict => Receipt::of(&verdict),
         };
-        if !receipt.messages.is_empty() {
+        if is_smtp && !receipt.messages.is_empty() {
             self.0.activity.message_stored();
         }
         Ok(receipt)

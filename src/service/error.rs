@@ -3,6 +3,7 @@
 use crate::memory::NoMemory;
 use crate::store::StoreError;
 use restante_delivery::Refusal;
+use restante_smtp::Refusal as Reason;
 
 /// Why a request of a caller failed.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +94,21 @@ pub enum DeliverError {
     /// The store failed.
     #[error(transparent)]
     Store(StoreError),
+}
+
+impl DeliverError {
+    /// The reason that the client is told.
+    #[must_use]
+    pub fn refusal(&self) -> Reason {
+        match self {
+            Self::Refused(Refusal::Full(_)) => Reason::InboxFull,
+            Self::Refused(Refusal::Disabled(_) | Refusal::Foreign(_) | Refusal::NoInbox(_)) => Reason::MailboxDisabled,
+            // Not 421, which ends an SMTP session. If the receiver stops, the connection sends 421.
+            Self::Refused(Refusal::TooManyBounces(_)) | Self::Stopping | Self::Unavailable | Self::Store(_) => {
+                Reason::StoreFailure
+            }
+        }
+    }
 }
 
 impl From<StoreError> for DeliverError {

@@ -2,7 +2,7 @@
 
 use super::summary::Facts;
 use super::{Caller, MessageFilter, Service, ServiceError};
-use crate::model::{Inbox, InboxEnd, InboxId, Latest, RefusedMail, Similar, SmtpUse};
+use crate::model::{Inbox, InboxEnd, InboxId, Latest, RefusedMail, SendApisUse, Similar, SmtpUse};
 use crate::store::Selection;
 
 /// Messages and refusals that are shown.
@@ -31,6 +31,8 @@ pub struct Explanation {
     pub similar: Vec<Similar>,
     /// The use of SMTP.
     pub smtp: SmtpUse,
+    /// The use of the APIs for sending.
+    pub send_apis: SendApisUse,
 }
 
 impl Service {
@@ -77,7 +79,8 @@ impl Service {
         };
         let summary = facts.summary();
         let similar = similar.into_iter().map(|(_, similar)| similar).collect();
-        Ok(Explanation { summary, inbox, ended, messages, latest, refused, similar, smtp: watched.used })
+        let (smtp, send_apis) = (watched.used, watched.send_apis);
+        Ok(Explanation { summary, inbox, ended, messages, latest, refused, similar, smtp, send_apis })
     }
 }
 

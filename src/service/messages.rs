@@ -2,7 +2,7 @@
 
 use super::{Caller, Service, ServiceError};
 use crate::memory::{Room, UNCOUNTED};
-use crate::model::{Everything, Features, FieldError, Inbox, MessageId, MessageStart};
+use crate::model::{Envelope, Everything, Features, FieldError, Inbox, KeyHash, MessageId, MessageStart, Via};
 use crate::store::{Found, Pieces, Selection, StoredMessage};
 use restante_mail::working_memory;
 
@@ -145,6 +145,24 @@ impl Service {
     pub async fn whole_message(&self, caller: &Caller, id: &str) -> Result<(Everything, Room), ServiceError> {
         let found = self.find_message(caller, id).await?;
         self.read_message(caller, found).await
+    }
+
+    /// A message that was sent over an API: with a key, in an inbox of its project; without one, sent without a key.
+    ///
+    /// # Errors
+    /// See [`Self::read_message`].
+    pub async fn message_of_api(
+        &self,
+        caller: Option<&Caller>,
+        id: &str,
+        via: Via,
+    ) -> Result<(Everything, Room), ServiceError> {
+        let project = self.0.store.project_of_message(parse(id)?).await?.ok_or(ServiceError::MessageNotFound)?;
+        let anyone = Caller { project, key: KeyHash([0; 32]) };
+        let (message, room) = self.whole_message(caller.unwrap_or(&anyone), id).await?;
+        let Envelope { via: used, authenticated, .. } = &message.envelope;
+        let is_found = *used == Some(via) && (caller.is_some() || *authenticated == Some(false));
+        if is_found { Ok((message, room)) } else { Err(ServiceError::MessageNotFound) }
     }
 
     /// Deletes the message. Its id remains valid as a cursor until its inbox ends.

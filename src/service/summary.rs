@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::activity::TotalSmtpUse;
+use super::activity::TotalUse;
 use crate::config::DEFAULT_MAIL_DOMAIN;
 use crate::model::{Domain, Inbox, InboxEnd, Latest, RefusedMail, Similar, Timestamp};
 
@@ -25,7 +25,7 @@ pub(super) struct Facts<'a> {
     pub(super) similar: Option<(bool, &'a Similar)>,
     /// The newest refusal in the project, for any recipient.
     pub(super) last_refusal: Option<&'a RefusedMail>,
-    pub(super) watched: TotalSmtpUse,
+    pub(super) watched: TotalUse,
     pub(super) smtp_address: &'a str,
     pub(super) now: Timestamp,
 }
@@ -91,12 +91,11 @@ impl Facts<'_> {
     }
 
     fn other_mail(&self) -> Option<String> {
-        let used = self.watched.used;
-        let last = used.last_connection_at.max(used.last_message_at);
-        let is_used = used.connections_open > 0 || last.is_some_and(|at| at >= self.inbox.created_at);
-        if !is_used {
+        let used = self.used_ways();
+        if used.is_empty() {
             return None;
         }
+        let used = used.join(" and ");
         let refusal = self.last_refusal.map_or_else(String::new, |refused| {
             let recipient = refused.recipient_address();
             let of = if recipient.is_empty() { String::new() } else { format!(" of mail to {recipient}") };
@@ -104,8 +103,22 @@ impl Facts<'_> {
         });
         let (address, ago) = (&self.address, self.ago(self.inbox.created_at));
         Some(format!(
-            "Clients use SMTP, but sent nothing to {address} since this inbox was created {ago} ago.{refusal}"
+            "Clients use {used}, but sent nothing to {address} since this inbox was created {ago} ago.{refusal}"
         ))
+    }
+
+    /// The ways by which clients sent something, or may have, since the inbox was created.
+    fn used_ways(&self) -> Vec<String> {
+        let smtp = self.watched.used;
+        let is_used = |last: Option<Timestamp>| last.is_some_and(|at| at >= self.inbox.created_at);
+        let is_smtp_used = smtp.connections_open > 0 || is_used(smtp.last_connection_at.max(smtp.last_message_at));
+        let apis = self
+            .watched
+            .send_apis
+            .each()
+            .filter(|(_, last)| is_used(*last))
+            .map(|(via, _)| format!("the {}", via.title()));
+        is_smtp_used.then(|| "SMTP".to_owned()).into_iter().chain(apis).collect()
     }
 
     fn silence(&self) -> String {

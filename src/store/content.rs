@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{StoreError, parts};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{Features, Reception};
+use crate::model::{Features, Reception, Via};
 use restante_mail::ParsedMessage;
 
 /// Messages with at most this many bytes, both forms together, are compressed as one block.
@@ -158,9 +158,10 @@ fn content_row(content: &Content) -> Vec<Value> {
         trace.as_str(),
         reverse_path.as_str(),
         reception.map(|reception| reception.client.to_string()),
-        reception.map(|reception| &*reception.helo),
+        reception.and_then(|reception| reception.helo.as_deref()),
         reception.and_then(|reception| reception.tls),
         reception.map(|reception| reception.authenticated),
+        reception.map(|reception| reception.via).filter(|via| *via != Via::Smtp).map(Via::as_str),
         content.data.clone(),
     ]
 }
@@ -171,8 +172,8 @@ pub(super) async fn insert_contents<'a>(
     contents: impl Iterator<Item = &'a Content> + Clone,
 ) -> Result<Vec<i64>, DatabaseError> {
     const INSERT: &str = "
-        INSERT INTO contents (trace, reverse_path, client, helo, tls, authenticated, data)
-        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING number";
+        INSERT INTO contents (trace, reverse_path, client, helo, tls, authenticated, via, data)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING number";
     const INSERT_CHUNK: &str = "INSERT INTO chunks (content_number, form, position, data) VALUES ($1, $2, $3, $4)";
     let inserted = transaction.query_many(INSERT, contents.clone().map(content_row).collect()).await?;
     let number = |rows: Vec<Row>| rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer();

@@ -120,9 +120,9 @@ const TABLES: &[Table] = &[
         "contents",
         "number",
         least_number,
-        8,
-        "number, trace, reverse_path, client, helo, tls, authenticated, data",
-        "$1, $2, $3, $4, $5, $6, $7, $8",
+        9,
+        "number, trace, reverse_path, client, helo, tls, authenticated, via, data",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9",
         &[(0, Numbered::Contents)]
     ),
     table!(

@@ -1,10 +1,10 @@
-//! The reports of all nodes about their SMTP clients.
+//! The reports of all nodes about their clients: over SMTP, and over the APIs for sending.
 
 use uuid::Uuid;
 
 use super::{Store, StoreError};
-use crate::db::{DatabaseError, Transaction, values};
-use crate::model::{SmtpUse, Timestamp};
+use crate::db::{DatabaseError, Transaction, Value, values};
+use crate::model::{SendApisUse, SmtpUse, Timestamp};
 
 impl Store {
     /// Whether several nodes may use the database.
@@ -21,18 +21,21 @@ impl Store {
         &self,
         node: Uuid,
         started_at: Timestamp,
-        used: SmtpUse,
+        (used, apis): (SmtpUse, SendApisUse),
         forgotten: Timestamp,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         const REPORT: &str = "
-            INSERT INTO nodes (id, started_at, connections_open, last_connection_at, last_message_at, reported_at)
-            VALUES ($1, $2, $3, $4, $5, $6)
+            INSERT INTO nodes (id, started_at, connections_open, last_connection_at, last_message_at, reported_at,
+                last_ses_at, last_resend_at, last_sendgrid_at, last_postmark_at, last_mailgun_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
             ON CONFLICT (id) DO UPDATE SET connections_open = $3, last_connection_at = $4, last_message_at = $5,
-                reported_at = $6";
+                reported_at = $6, last_ses_at = $7, last_resend_at = $8, last_sendgrid_at = $9, last_postmark_at = $10,
+                last_mailgun_at = $11";
         const FORGET: &str = "DELETE FROM nodes WHERE reported_at <= $1";
         let SmtpUse { connections_open, last_connection_at, last_message_at } = used;
-        let report = values![node, started_at, connections_open, last_connection_at, last_message_at, now];
+        let mut report = values![node, started_at, connections_open, last_connection_at, last_message_at, now];
+        report.extend(apis.0.map(Value::from));
         let run = async move |mut transaction: Transaction| {
             transaction.execute(REPORT, report).await?;
             transaction.execute(FORGET, values![forgotten]).await?;
@@ -41,8 +44,8 @@ impl Store {
         self.database.transact(run).await
     }
 
-    /// The use of SMTP at all nodes except `node`, and the earliest time at which one of them started counting. Open
-    /// connections are counted only at nodes that have reported after `alive_since`.
+    /// The use of SMTP and of the APIs for sending at all nodes except `node`, and the earliest time at which one of
+    /// them started counting. Open connections are counted only at nodes that have reported after `alive_since`.
     ///
     /// # Errors
     /// If the database fails.
@@ -50,18 +53,21 @@ impl Store {
         &self,
         node: Uuid,
         alive_since: Timestamp,
-    ) -> Result<(SmtpUse, Option<Timestamp>), StoreError> {
+    ) -> Result<(SmtpUse, SendApisUse, Option<Timestamp>), StoreError> {
         const USE: &str = "
             SELECT CAST(COALESCE(SUM(CASE WHEN reported_at > $2 THEN connections_open ELSE 0 END), 0) AS BIGINT),
-                MAX(last_connection_at), MAX(last_message_at), MIN(started_at)
+                MAX(last_connection_at), MAX(last_message_at), MAX(last_ses_at), MAX(last_resend_at),
+                MAX(last_sendgrid_at), MAX(last_postmark_at), MAX(last_mailgun_at), MIN(started_at)
             FROM nodes WHERE id <> $1";
         let rows = self.database.query(USE, values![node, alive_since]).await?;
         let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
-        let used = SmtpUse {
-            connections_open: row.integer()?,
-            last_connection_at: row.optional_integer()?.map(Timestamp::from_millis),
-            last_message_at: row.optional_integer()?.map(Timestamp::from_millis),
-        };
-        Ok((used, row.optional_integer()?.map(Timestamp::from_millis)))
+        let connections_open = row.integer()?;
+        let mut time = || Ok::<_, DatabaseError>(row.optional_integer()?.map(Timestamp::from_millis));
+        let used = SmtpUse { connections_open, last_connection_at: time()?, last_message_at: time()? };
+        let mut apis = SendApisUse::default();
+        for last in &mut apis.0 {
+            *last = time()?;
+        }
+        Ok((used, apis, time()?))
     }
 }

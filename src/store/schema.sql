@@ -100,6 +100,8 @@ CREATE TABLE contents (
     helo TEXT,
     tls TEXT,
     authenticated BIGINT,
+    -- The provider whose API was used; null for SMTP.
+    via TEXT,
     -- The parsed parts followed by the message, compressed. Empty for a large message: its chunks have them.
     data {bytes} NOT NULL
 );
@@ -232,6 +234,12 @@ CREATE TABLE nodes (
     connections_open BIGINT NOT NULL,
     last_connection_at BIGINT,
     last_message_at BIGINT,
+    -- The last use of each API for sending.
+    last_ses_at BIGINT,
+    last_resend_at BIGINT,
+    last_sendgrid_at BIGINT,
+    last_postmark_at BIGINT,
+    last_mailgun_at BIGINT,
     reported_at BIGINT NOT NULL
 );
 

@@ -63,6 +63,8 @@ export interface Envelope {
   tls: "TLSv1.2" | "TLSv1.3" | null;
   /** Whether the client authenticated. */
   authenticated: boolean | null;
+  /** The way by which it arrived; null for a report of this service. */
+  via: "smtp" | "api" | "ses" | "resend" | "sendgrid" | "postmark" | "mailgun" | null;
 }
 
 /** A header field. */
@@ -270,7 +272,7 @@ export interface ArrivedMessages {
   latest: Arrived[];
 }
 
-/** Mail that was rejected over SMTP. */
+/** Mail that was rejected. */
 export interface Refused {
   /** When it was rejected. */
   at: string;
@@ -280,7 +282,7 @@ export interface Refused {
   sender: string;
   /** The recipient. */
   recipient: string;
-  /** The SMTP reply. */
+  /** The reply to the client. */
   reply: string;
 }
 
@@ -314,10 +316,12 @@ export interface Explanation {
   ended: Ended | null;
   /** The messages in it. */
   messages: ArrivedMessages;
-  /** What was rejected over SMTP since the inbox was created, newest first. */
+  /** What was rejected since the inbox was created, newest first. */
   refused: Refused[];
   /** Similar addresses that received mail. */
   similar: Similar[];
   /** The use of SMTP at the whole installation. */
   smtp: SmtpUse;
+  /** When each API for sending was last used at the whole installation. */
+  sendApis: SendApisUse;
 }

@@ -70,6 +70,47 @@ pub struct Envelope {
     pub tls: Option<String>,
     /// Whether the client authenticated.
     pub authenticated: Option<bool>,
+    /// The way by which it arrived; null for a report of this service.
+    pub via: Option<Via>,
+}
+
+words! {
+    /// The way by which a message arrived.
+    pub enum Via {
+        /// SMTP.
+        Smtp = "smtp",
+        /// Sent from an inbox.
+        Api = "api",
+        /// The API of Amazon SES.
+        Ses = "ses",
+        /// The API of Resend.
+        Resend = "resend",
+        /// The API of SendGrid.
+        Sendgrid = "sendgrid",
+        /// The API of Postmark.
+        Postmark = "postmark",
+        /// The API of Mailgun.
+        Mailgun = "mailgun",
+    }
+}
+
+impl Via {
+    /// The APIs of providers.
+    pub const SEND_APIS: [Self; 5] = [Self::Ses, Self::Resend, Self::Sendgrid, Self::Postmark, Self::Mailgun];
+
+    /// Its name for people.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Smtp => "SMTP",
+            Self::Api => "sent from an inbox",
+            Self::Ses => "Amazon SES API",
+            Self::Resend => "Resend API",
+            Self::Sendgrid => "SendGrid API",
+            Self::Postmark => "Postmark API",
+            Self::Mailgun => "Mailgun API",
+        }
+    }
 }
 
 /// A header field.
@@ -205,6 +246,7 @@ impl Example for MessageDetails {
                 client: Some("127.0.0.1".to_owned()),
                 tls: Some("TLSv1.3".to_owned()),
                 authenticated: Some(false),
+                via: Some(Via::Smtp),
             },
             headers: vec![Header { name: "Subject".to_owned(), value: subject.clone() }],
             from: vec![Mailbox { name: Some("Shop".to_owned()), address: Some("shop@app.example".to_owned()) }],

@@ -18,7 +18,7 @@ pub struct Explanation {
     pub ended: Option<Ended>,
     /// The messages in it.
     pub messages: ArrivedMessages,
-    /// What was rejected over SMTP since the inbox was created, newest first.
+    /// What was rejected since the inbox was created, newest first.
     #[schemars(length(max = 10))]
     pub refused: Vec<Refused>,
     /// Similar addresses that received mail.
@@ -26,6 +26,8 @@ pub struct Explanation {
     pub similar: Vec<Similar>,
     /// The use of SMTP at the whole installation.
     pub smtp: SmtpUse,
+    /// When each API for sending was last used at the whole installation.
+    pub send_apis: SendApisUse,
 }
 
 /// How an inbox ended.
@@ -92,7 +94,7 @@ words! {
     }
 }
 
-/// Mail that was rejected over SMTP.
+/// Mail that was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct Refused {
@@ -105,7 +107,7 @@ pub struct Refused {
     pub sender: String,
     /// The recipient.
     pub recipient: String,
-    /// The SMTP reply.
+    /// The reply to the client.
     pub reply: String,
 }
 
@@ -136,6 +138,27 @@ pub struct SmtpUse {
     /// When the last message was accepted.
     #[schemars(extend("format" = "date-time"))]
     pub last_message_at: Option<String>,
+}
+
+/// When each API for sending was last used; null if it was not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct SendApisUse {
+    /// Amazon SES.
+    #[schemars(extend("format" = "date-time"))]
+    pub ses: Option<String>,
+    /// Resend.
+    #[schemars(extend("format" = "date-time"))]
+    pub resend: Option<String>,
+    /// SendGrid.
+    #[schemars(extend("format" = "date-time"))]
+    pub sendgrid: Option<String>,
+    /// Postmark.
+    #[schemars(extend("format" = "date-time"))]
+    pub postmark: Option<String>,
+    /// Mailgun.
+    #[schemars(extend("format" = "date-time"))]
+    pub mailgun: Option<String>,
 }
 
 impl Example for Explanation {
@@ -170,6 +193,7 @@ impl Example for Explanation {
                 last_received_at: noon(),
             }],
             smtp: SmtpUse { connections_open: 1, last_connection_at: Some(noon()), last_message_at: None },
+            send_apis: SendApisUse { resend: Some(noon()), ..SendApisUse::default() },
         }
     }
 }

@@ -17,8 +17,11 @@ mod word;
 
 pub use details::{
     AttachmentInfo, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails, Otp, OtpRule,
+    Via,
 };
-pub use explanation::{Arrived, ArrivedMessages, EndReason, Ended, Explanation, MissedBy, Refused, Similar, SmtpUse};
+pub use explanation::{
+    Arrived, ArrivedMessages, EndReason, Ended, Explanation, MissedBy, Refused, SendApisUse, Similar, SmtpUse,
+};
 pub use fault::{
     Fault, FaultAction, FaultList, FaultPoint, FaultState, MAX_FAULT_SECONDS, MAX_FAULT_TIMES, MAX_FAULTS,
     SetFaultsBody,

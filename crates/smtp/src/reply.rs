@@ -290,6 +290,18 @@ impl Refusal {
         Self::ALL.iter().copied().find(|refusal| refusal.label() == label)
     }
 
+    /// Whether the failure is permanent, so that the client should not retry (5yz).
+    #[must_use]
+    pub fn is_permanent(self) -> bool {
+        self.reply().0 >= 500
+    }
+
+    /// The reply without its CR LF, for mail that did not arrive over SMTP: `452 4.2.2 Inbox full`.
+    #[must_use]
+    pub fn line(self) -> String {
+        Reply::refused(self).to_string().trim_end().to_owned()
+    }
+
     /// Whether the command is unknown or malformed: several of these in a row end the session.
     pub(super) fn is_gibberish(self) -> bool {
         matches!(self.reply().0, 500 | 501 | 502 | 504 | 555)

@@ -104,6 +104,7 @@ fn message_details(message: Everything, size: usize, details: Details, mail_doma
             client: envelope.client,
             tls: envelope.tls,
             authenticated: envelope.authenticated,
+            via: envelope.via,
         },
         inbox_id: message.inbox_id.to_string(),
         headers: details.headers.into_iter().map(header).collect(),

@@ -76,6 +76,7 @@ class Envelope:
     client: str | None
     tls: Literal["TLSv1.2", "TLSv1.3"] | None
     authenticated: bool | None
+    via: Literal["smtp", "api", "ses", "resend", "sendgrid", "postmark", "mailgun"] | None
 
 
 @dataclass(frozen=True)
@@ -246,7 +247,7 @@ class ArrivedMessages:
 
 @dataclass(frozen=True)
 class Refused:
-    """Mail that was rejected over SMTP."""
+    """Mail that was rejected."""
 
     at: datetime
     client: str
@@ -284,3 +285,4 @@ class Explanation:
     refused: tuple[Refused, ...]
     similar: tuple[Similar, ...]
     smtp: SmtpUse
+    send_apis: SendApisUse

@@ -12,7 +12,7 @@ use crate::os;
 const MEASURED_FOR: Duration = Duration::from_secs(1);
 
 /// Measures the free space of the disk with the data directory.
-pub(super) struct Disk {
+pub(crate) struct Disk {
     path: PathBuf,
     least_free: u64,
     clock: Clock,
@@ -27,12 +27,12 @@ struct Measured {
 
 impl Disk {
     /// Measures the disk with `path`, which counts as full if fewer than `least_free` bytes are free.
-    pub(super) fn new(path: PathBuf, least_free: u64, clock: Clock) -> Self {
+    pub(crate) fn new(path: PathBuf, least_free: u64, clock: Clock) -> Self {
         Self { path, least_free, clock, measured: Mutex::new(None) }
     }
 
     /// Whether the disk is full. Simultaneous callers share one measurement.
-    pub(super) async fn is_full(&self) -> bool {
+    pub(crate) async fn is_full(&self) -> bool {
         let mut measured = self.measured.lock().await;
         let now = self.clock.instant();
         match *measured {
