@@ -133,6 +133,9 @@ impl Server {
             smtps_port: receiver.tls_addr().map(|address| address.port()),
             self_signed: settings.tls.files().is_none(),
             mcp: settings.listeners.mcp,
+            send_apis: settings.listeners.send_apis,
+            smtp_auth: settings.listeners.smtp_auth,
+            data_dir: settings.data.data_dir.clone(),
             trusted_proxies: settings.trusted_proxies.clone(),
         };
         let router = http::router(app);

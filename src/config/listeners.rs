@@ -34,6 +34,12 @@ pub struct Listeners {
         value_parser = PossibleValuesParser::new(["on", "off"]).map(|value| value == "on")
     )]
     pub mcp: bool,
+    /// Whether applications can send over the APIs of mail providers, under `/send`: on or off
+    #[arg(
+        long, env = "RESTANTE_SEND_APIS", value_name = "ON/OFF", default_value = "on", action = ArgAction::Set,
+        value_parser = PossibleValuesParser::new(["on", "off"]).map(|value| value == "on")
+    )]
+    pub send_apis: bool,
 }
 
 impl Default for Listeners {

@@ -2,7 +2,9 @@
 
 use axum::http::Uri;
 
-use crate::config::Limits;
+use std::path::PathBuf;
+
+use crate::config::{Limits, SmtpAuth};
 use crate::service::Service;
 
 /// The state that the handlers share.
@@ -22,6 +24,12 @@ pub struct App {
     pub self_signed: bool,
     /// Whether `/mcp` is served.
     pub mcp: bool,
+    /// Whether the APIs for sending are served.
+    pub send_apis: bool,
+    /// Which credentials SMTP accepts, and so do the APIs for sending.
+    pub smtp_auth: SmtpAuth,
+    /// The directory of the data, whose disk must have room for a message.
+    pub data_dir: PathBuf,
     /// Proxies whose information about the client's address is trusted.
     pub trusted_proxies: Vec<ipnet::IpNet>,
 }

@@ -35,11 +35,31 @@ const SHOWN_NAME_CHARACTERS: usize = 64;
 /// [`Error::Busy`] if no memory becomes free, [`Error::SlowBody`] if it does not arrive in time, [`Error::InvalidJson`]
 /// if the client disconnects.
 pub(super) async fn read(body: Body, limit: usize, budget: &Budget, holder: Holder) -> Result<(Bytes, Room), Error> {
-    let reading = collect(body, limit, budget, holder);
+    read_as(body, limit, COPIES, budget, holder).await
+}
+
+/// As [`read`], for a body that takes `copies` times its size.
+///
+/// # Errors
+/// As [`read`].
+pub(super) async fn read_as(
+    body: Body,
+    limit: usize,
+    copies: usize,
+    budget: &Budget,
+    holder: Holder,
+) -> Result<(Bytes, Room), Error> {
+    let reading = collect(body, limit, copies, budget, holder);
     tokio::time::timeout(ARRIVAL, reading).await.map_err(|_| Error::SlowBody)?
 }
 
-async fn collect(mut body: Body, limit: usize, budget: &Budget, holder: Holder) -> Result<(Bytes, Room), Error> {
+async fn collect(
+    mut body: Body,
+    limit: usize,
+    copies: usize,
+    budget: &Budget,
+    holder: Holder,
+) -> Result<(Bytes, Room), Error> {
     if body.size_hint().lower() > (limit + DISCARDED_BYTES) as u64 {
         return Err(Error::BodyTooLarge);
     }
@@ -52,7 +72,7 @@ async fn collect(mut body: Body, limit: usize, budget: &Budget, holder: Holder) 
         received += data.len();
         if received <= limit {
             if received > UNCOUNTED && !room.is_reserved() {
-                room = room_for(announced.min(limit), budget, holder).await?;
+                room = room_for(announced.min(limit).saturating_mul(copies), budget, holder).await?;
             }
             collected.extend_from_slice(&data);
         } else if received > limit + DISCARDED_BYTES {
@@ -64,8 +84,8 @@ async fn collect(mut body: Body, limit: usize, budget: &Budget, holder: Holder) 
     if received > limit { Err(Error::BodyTooLarge) } else { Ok((collected.freeze(), room)) }
 }
 
-async fn room_for(body: usize, budget: &Budget, holder: Holder) -> Result<Room, Error> {
-    budget.reserve(holder, body.saturating_mul(COPIES)).await.map_err(|error| match error {
+async fn room_for(bytes: usize, budget: &Budget, holder: Holder) -> Result<Room, Error> {
+    budget.reserve(holder, bytes).await.map_err(|error| match error {
         NoMemory::InTime => Error::Busy,
         NoMemory::Ever { .. } => Error::BodyOverMemory(error),
     })

@@ -6,6 +6,7 @@ use axum::extract::Request;
 
 use super::body;
 use super::query::{Query, timeout};
+use super::send;
 use crate::service::LONGEST_WAIT;
 
 /// For a request without a body.
@@ -18,6 +19,10 @@ pub(super) fn of(request: &Request) -> Duration {
     if request.uri().path() == crate::mcp::PATH {
         // It may be a wait.
         return LONGEST_WAIT + BESIDE_WAIT + body::ARRIVAL;
+    }
+    if send::is_path(request.uri().path()) {
+        // A fault may delay its answer.
+        return send::LONGEST;
     }
     if request.uri().path().ends_with("/messages/wait") {
         return timeout(&Query::of(request.uri()).first("timeout").unwrap_or_default()) + BESIDE_WAIT;

@@ -7,6 +7,7 @@ mod api;
 mod app;
 mod auth;
 mod body;
+mod client;
 pub mod dashboard;
 mod deadline;
 mod describe;
@@ -22,6 +23,7 @@ mod openapi;
 mod query;
 mod request_id;
 mod response;
+mod send;
 pub mod server;
 
 use std::sync::Arc;
@@ -43,6 +45,7 @@ pub fn router(app: App) -> Router {
         .merge(openapi::routes())
         .nest("/api/v1", api::router().into())
         .merge(mcp)
+        .merge(send::router(&app))
         .merge(dashboard::router(&app))
         .fallback(dashboard::unknown)
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })

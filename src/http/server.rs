@@ -28,6 +28,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
+/// An extension of a response that is not sent: the connection is closed instead, because a fault asks for it.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("closed on request, without a response")]
+pub struct Disconnect;
+
 /// How many connections a listener has at most.
 #[derive(Clone, Debug)]
 pub struct ConnectionLimits {

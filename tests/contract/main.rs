@@ -18,6 +18,7 @@ mod open_waits;
 mod openapi;
 mod outgoing;
 mod refusals;
+mod senders;
 mod server;
 mod smtp;
 mod wait;

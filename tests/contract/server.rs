@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{Extensions, HeaderMap, HeaderName};
 use futures_util::FutureExt;
 use restante::http::server::{ConnectionLimits, serve};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -103,7 +103,7 @@ impl Client {
         let length = headers.get("content-length").map_or(0, |length| length.to_str().unwrap().parse().unwrap());
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).await.unwrap();
-        Answer { status, headers, body: String::from_utf8(body).unwrap() }
+        Answer { status, headers, body: String::from_utf8(body).unwrap(), extensions: Extensions::new() }
     }
 
     /// Reads until the server closes the connection.

@@ -103,6 +103,7 @@ fn envelope_lines(envelope: &Envelope, recipient: &str, details: &Details) -> Ve
     let lines = [
         ("Envelope sender", Some(sender)),
         ("Envelope recipient", Some(recipient.to_owned())),
+        ("Received by", envelope.via.map(|via| via.title().to_owned())),
         ("Client", envelope.client.clone()),
         ("HELO name", envelope.helo.clone()),
         ("TLS", tls),

@@ -10,7 +10,6 @@
 mod access;
 mod all_mail;
 mod assets;
-mod client;
 mod compose;
 mod deletions;
 mod error_page;

@@ -131,7 +131,8 @@ fn row(app: &App, project: Option<String>, refused: RefusedMail) -> RefusedRow {
         sender: given(refused.sender_address().to_owned()),
         recipient: given(refused.recipient_address().to_owned()),
         reply: refused.reply,
-        client: refused.peer,
+        // Over HTTP, no port is known.
+        client: refused.peer.trim_end_matches(":0").to_owned(),
         project,
         when: When::new(refused.refused_at, app.service.clock().now()),
     }

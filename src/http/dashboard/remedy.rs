@@ -11,6 +11,10 @@ const INJECTED: &str =
 pub(super) fn remedy(refused: &RefusedMail, mail_domain: &Domain) -> String {
     match &refused.reason {
         RefusalReason::Smtp(refusal) => of_refusal(*refusal, refused.recipient_address(), mail_domain),
+        RefusalReason::InvalidRequest => {
+            "The request is not valid for the API of the provider: see the reply. The provider would reject it too."
+                .to_owned()
+        }
         RefusalReason::DisconnectedOnRequest | RefusalReason::BouncedOnRequest => INJECTED.to_owned(),
         RefusalReason::Unknown(_) => "See the reply.".to_owned(),
     }

@@ -9,12 +9,12 @@ use axum::http::HeaderValue;
 use axum::http::header::SET_COOKIE;
 use axum::response::Response;
 
-use super::client::Client;
 use super::failure::PageError;
 use super::guard::COOKIE_NAME;
 use super::page::{Shell, again, html, see};
 use super::visit::{Form, SignedIn, Visit};
 use crate::http::App;
+use crate::http::client::Client;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::service::SignInError;

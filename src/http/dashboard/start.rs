@@ -18,6 +18,8 @@ pub(super) struct Setup {
     pub(super) smtp_host: String,
     pub(super) smtp_port: u16,
     pub(super) base_url: String,
+    /// Whether the APIs of mail providers are served.
+    pub(super) send_apis: bool,
     /// The address to which to send.
     pub(super) address: String,
     /// The inbox to wait on; if there is none, the snippets create one first.
@@ -47,6 +49,7 @@ impl Setup {
             smtp_host: app.smtp_host(),
             smtp_port: app.smtp_port,
             base_url: app.base_url.clone(),
+            send_apis: app.send_apis,
             address: inbox.map_or_else(|| format!("anything@{mail_domain}"), |inbox| inbox.address(mail_domain)),
             inbox: inbox.map(|inbox| inbox.id.clone()),
             needs_key: !project.is_default && inbox.is_none(),

@@ -24,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::super::error::Error;
-use super::Peer;
 use super::places::{Busy, Place};
+use super::{Disconnect, Peer};
 
 /// How long the head of a connection's first request may take to arrive.
 const FIRST_HEAD: Duration = Duration::from_secs(10);
@@ -124,22 +124,25 @@ impl Body for BusyBody {
     }
 }
 
-/// A response during a stop says that it is the last one on its connection.
+/// A response during a stop says that it is the last one on its connection. The error closes the connection.
 fn answer(
     router: &Router,
     peer: Peer,
     busy: Busy,
     stop: &CancellationToken,
     mut request: Request<Incoming>,
-) -> impl Future<Output = Result<hyper::Response<BusyBody>, Infallible>> + use<> {
+) -> impl Future<Output = Result<hyper::Response<BusyBody>, Disconnect>> + use<> {
     request.extensions_mut().insert(peer);
     let running = has_valid_host(&request).then(|| router.clone().oneshot(request));
     let stop = stop.clone();
     async move {
         let mut response = match running {
-            Some(running) => running.await?,
+            Some(running) => running.await.unwrap_or_else(|never: Infallible| match never {}),
             None => Error::HostHeader.into_response(),
         };
+        if let Some(&disconnect) = response.extensions().get::<Disconnect>() {
+            return Err(disconnect);
+        }
         if stop.is_cancelled() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -225,6 +228,16 @@ mod tests {
             assert_eq!(client.read(&mut [0; 100]).await.unwrap(), 100);
         }
         assert_eq!(seconds_until_the_end(serving).await, 30);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_response_that_is_a_disconnection_is_not_sent() {
+        let (mut client, stream) = duplex(1_000);
+        let router = Router::new().route("/", get(|| async { axum::Extension(Disconnect) }));
+        let serving = tokio::spawn(serve(stream, PEER, place(), router, CancellationToken::new()));
+        client.write_all(REQUEST).await.unwrap();
+        assert_eq!(client.read(&mut [0; 100]).await.unwrap(), 0);
+        assert_eq!(seconds_until_the_end(serving).await, 0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,15 +2,15 @@
 //! projects, and the router without a port.
 
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Request};
+use axum::http::{Extensions, HeaderMap, Request};
 use http_body_util::BodyExt;
 use restante::clock::Clock;
-use restante::config::{Data, DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings};
+use restante::config::{Data, DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
 use restante::http::{App, router};
 use restante::model::{ApiKey, Domain, EmailAddress, MessageId, Timestamp};
@@ -68,6 +68,8 @@ pub struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: String,
+    /// What the router says to the server.
+    pub extensions: Extensions,
 }
 
 impl Answer {
@@ -238,6 +240,9 @@ pub fn app(service: &Service) -> App {
         smtps_port: None,
         self_signed: true,
         mcp: true,
+        send_apis: true,
+        smtp_auth: SmtpAuth::default(),
+        data_dir: PathBuf::from("."),
         trusted_proxies: Vec::new(),
     }
 }
@@ -269,5 +274,5 @@ pub async fn answer(router: Router, request: Request<Body>) -> Answer {
     let (parts, body) = response.into_parts();
     let body = within(body.collect()).await.unwrap().to_bytes();
     let body = String::from_utf8(body.to_vec()).unwrap();
-    Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+    Answer { status: parts.status.as_u16(), headers: parts.headers, body, extensions: parts.extensions }
 }

@@ -19,13 +19,18 @@ impl FromRequestParts<Arc<App>> for Client {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Infallible> {
-        let peer = parts.extensions.get().map_or(Ipv4Addr::UNSPECIFIED.into(), |&Peer(peer)| peer);
-        Ok(Self(client(peer, &parts.headers, &app.trusted_proxies)))
+        Ok(Self(client(parts, &app.trusted_proxies)))
     }
 }
 
+/// The address from which a request was sent.
+pub(super) fn client(parts: &Parts, trusted: &[IpNet]) -> IpAddr {
+    let peer = parts.extensions.get().map_or(Ipv4Addr::UNSPECIFIED.into(), |&Peer(peer)| peer);
+    reported_client(peer, &parts.headers, trusted)
+}
+
 /// The rightmost address that is not a trusted proxy. Addresses to the left of it may be invented by the client.
-fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+fn reported_client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.to_canonical();
     for reported in reported(headers) {
         match reported {
@@ -76,7 +81,7 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
         }
-        client(peer.parse().unwrap(), &map, &trusted).to_string()
+        reported_client(peer.parse().unwrap(), &map, &trusted).to_string()
     }
 
     #[test]

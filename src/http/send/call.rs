@@ -1,0 +1,233 @@
+//! One request to an API for sending: who sends it, what it contains, and the answer.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::header::{CONNECTION, HeaderValue, ORIGIN};
+use axum::http::request::Parts;
+use axum::response::Response;
+
+use super::Senders;
+use super::credential::Credential;
+use super::delivery::Sent;
+use super::failure::{Failure, Kind};
+use super::outgoing::Outgoing;
+use crate::config::SmtpAuth;
+use crate::http::body::{self, read_as};
+use crate::http::client::client;
+use crate::http::error::Error;
+use crate::http::host::{is_own_origin, served_host};
+use crate::http::server::Disconnect;
+use crate::memory::{Holder, Room, UNCOUNTED};
+use crate::model::{Refusal, RefusalReason, Via};
+use crate::service::{Caller, ServiceError};
+
+/// How long a request may take: its body, its delivery, and the longest delay that a fault asks for.
+pub(crate) const LONGEST: Duration = body::ARRIVAL.saturating_add(Duration::from_secs(60 + 300));
+/// How many times its size a body takes at most: the body, its decoded files, and the message composed of them.
+const COPIES: usize = 3;
+/// The holder of the memory of all clients without a key.
+const ANYONE: Holder = [0; 32];
+
+/// A provider's API.
+pub(super) struct Provider {
+    pub(super) via: Via,
+    /// The provider's answer to a request that fails.
+    pub(super) refuse: fn(&Failure) -> Response,
+}
+
+/// A request that was read.
+pub(super) struct Received {
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// A request that is being answered.
+pub(super) struct Call<'a> {
+    pub(super) provider: &'a Provider,
+    pub(super) senders: &'a Senders,
+    pub(super) client: IpAddr,
+    /// The caller, if the credential is a key of this service.
+    pub(super) caller: Option<Caller>,
+    /// How long faults delay the answer.
+    pub(super) delay: Duration,
+}
+
+impl Provider {
+    /// Sends all messages of a request, or answers with the first failure.
+    ///
+    /// # Errors
+    /// If the request comes from another site.
+    pub(super) async fn send(
+        &self,
+        senders: &Senders,
+        request: Request,
+        parse: impl FnOnce(&Received) -> Result<Vec<Outgoing>, Failure> + Send + 'static,
+        answer: impl FnOnce(&[Sent]) -> Response,
+    ) -> Result<Response, Error> {
+        let (parts, body) = request.into_parts();
+        let mut call = Call::new(self, senders, &parts)?;
+        let sent = async {
+            let (messages, room) = call.read(parts, body, parse).await?;
+            call.send_all(messages, &room).await
+        };
+        let sent = sent.await;
+        Ok(call.answer(sent.map(|sent| answer(&sent))).await)
+    }
+
+    /// Sends each message of a request that can be sent.
+    ///
+    /// # Errors
+    /// If the request comes from another site.
+    pub(super) async fn send_each(
+        &self,
+        senders: &Senders,
+        request: Request,
+        parse: impl FnOnce(&Received) -> Result<Vec<Result<Outgoing, Failure>>, Failure> + Send + 'static,
+        answer: impl FnOnce(&[Result<Sent, Failure>]) -> Response,
+    ) -> Result<Response, Error> {
+        let (parts, body) = request.into_parts();
+        let mut call = Call::new(self, senders, &parts)?;
+        let sent = async {
+            let (messages, room) = call.read(parts, body, parse).await?;
+            let mut outcomes = Vec::with_capacity(messages.len());
+            for message in messages {
+                let outcome = match message {
+                    Ok(message) => call.send_all(vec![message], &room).await.map(|mut sent| sent.swap_remove(0)),
+                    Err(failure) => Err(call.recorded(failure, "", &[])),
+                };
+                match outcome {
+                    Err(failure) if failure.kind == Kind::Disconnect => return Err(failure),
+                    outcome => outcomes.push(outcome),
+                }
+            }
+            Ok(outcomes)
+        };
+        let sent = sent.await;
+        Ok(call.answer(sent.map(|sent| answer(&sent))).await)
+    }
+
+    /// Answers a request that sends nothing.
+    ///
+    /// # Errors
+    /// If the request comes from another site.
+    pub(super) async fn look_up(
+        &self,
+        senders: &Senders,
+        parts: &Parts,
+        find: impl AsyncFnOnce(Option<&Caller>) -> Result<Response, ServiceError>,
+    ) -> Result<Response, Error> {
+        let mut call = Call::new(self, senders, parts)?;
+        if let Err(failure) = call.authenticate(&parts.headers).await {
+            return Ok(call.answer(Err(failure)).await);
+        }
+        match find(call.caller.as_ref()).await {
+            Ok(response) => Ok(response),
+            Err(ServiceError::MessageNotFound) => {
+                Ok(call.answer(Err(Failure::new(Kind::NotFound, "message not found"))).await)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The answer to a path or a method that the API does not have.
+    pub(super) fn unknown(&self) -> Response {
+        (self.refuse)(&Failure::new(Kind::NotFound, "not found: this server only sends"))
+    }
+}
+
+impl<'a> Call<'a> {
+    /// Browsers send an origin with every POST and other clients do not.
+    fn new(provider: &'a Provider, senders: &'a Senders, parts: &Parts) -> Result<Self, Error> {
+        let app = &senders.app;
+        let host = served_host(&parts.headers, &app.base_url)?;
+        if parts.headers.contains_key(ORIGIN) && !is_own_origin(&parts.headers, &host) {
+            return Err(Error::ForeignOrigin);
+        }
+        app.service.send_api_used(provider.via);
+        let client = client(parts, &app.trusted_proxies);
+        Ok(Self { provider, senders, client, caller: None, delay: Duration::ZERO })
+    }
+
+    /// Checks the credential and the disk, then reads the body and parses it. The memory is for all that is made of it.
+    async fn read<T: Send + 'static>(
+        &mut self,
+        parts: Parts,
+        body: axum::body::Body,
+        parse: impl FnOnce(&Received) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<(T, Room), Failure> {
+        let read = self.read_checked(parts, body, parse).await;
+        read.map_err(|failure| self.recorded(failure, "", &[]))
+    }
+
+    async fn read_checked<T: Send + 'static>(
+        &mut self,
+        parts: Parts,
+        body: axum::body::Body,
+        parse: impl FnOnce(&Received) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<(T, Room), Failure> {
+        self.authenticate(&parts.headers).await?;
+        if self.senders.disk.is_full().await {
+            return Err(Failure::refused(Refusal::DiskShort));
+        }
+        let app = &self.senders.app;
+        // The same message takes more bytes as base64 or in a form than in the size that is limited.
+        let limit = usize::try_from(app.limits.message_size / 2 * 3).unwrap_or(usize::MAX).max(UNCOUNTED);
+        let holder = self.caller.as_ref().map_or(ANYONE, |caller| caller.key.0);
+        let (body, room) = read_as(body, limit, COPIES, app.service.budget(), holder).await?;
+        let received = Received { headers: parts.headers, body };
+        if received.body.len() <= UNCOUNTED {
+            return Ok((parse(&received)?, room));
+        }
+        let (parsed, room) = room.run(move || parse(&received)).await.map_err(|error| {
+            tracing::error!(%error, "parsing a request failed");
+            Failure::refused(Refusal::StoreFailure)
+        })?;
+        Ok((parsed?, room))
+    }
+
+    /// A credential that looks like a key must be one. With `--smtp-auth keys`, every credential must.
+    async fn authenticate(&mut self, headers: &HeaderMap) -> Result<(), Failure> {
+        let app = &self.senders.app;
+        match Credential::of(headers) {
+            Credential::Missing => {
+                let text = "no credential: send any, or an API key of this server";
+                Err(Failure::new(Kind::NoCredential, text))
+            }
+            Credential::Any if app.smtp_auth == SmtpAuth::Any => Ok(()),
+            Credential::Any => Err(Failure::refused(Refusal::AuthenticationFailed)),
+            Credential::Key(key) => {
+                let found = app.service.authenticate(&key).await.map_err(|error| {
+                    tracing::error!(%error, "cannot check a key");
+                    Failure::refused(Refusal::AuthenticationUnavailable)
+                })?;
+                self.caller = Some(found.ok_or_else(|| Failure::refused(Refusal::AuthenticationFailed))?);
+                Ok(())
+            }
+        }
+    }
+
+    /// The response, after the delay of the faults.
+    async fn answer(&self, outcome: Result<Response, Failure>) -> Response {
+        if !self.delay.is_zero() {
+            self.senders.app.service.clock().sleep(self.delay).await;
+        }
+        match outcome {
+            Ok(response) => response,
+            Err(failure) => {
+                let mut response = (self.provider.refuse)(&failure);
+                if failure.reason == Some(RefusalReason::Smtp(Refusal::TimedOut)) {
+                    // The rest of the body would be read as the next request.
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                if failure.kind == Kind::Disconnect {
+                    response.extensions_mut().insert(Disconnect);
+                }
+                response
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Delivers the messages of a request as mail over SMTP is delivered, and records what is refused.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use super::call::Call;
+use super::failure::Failure;
+use super::outgoing::{Composed, Outgoing};
+use crate::memory::Room;
+use crate::metrics;
+use crate::model::{EmailAddress, FaultAction, InboxId, ProjectId, Reception, Refusal, RefusalReason, RefusedMail};
+use crate::service::{Incoming, Receipt, Service, prepare};
+
+/// How long the client waits for the service. After that, the answer tells it to try again later.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A message that was accepted.
+pub(super) struct Sent {
+    /// The id of the stored message, or a new one if a fault kept it from being stored.
+    pub(super) id: String,
+    /// The value of its Message-ID.
+    pub(super) message_id: String,
+    /// The recipients of the envelope.
+    pub(super) recipients: Vec<String>,
+    /// Whether the application sent a whole message.
+    pub(super) is_raw: bool,
+}
+
+/// The envelope of a message.
+struct Envelope {
+    sender: EmailAddress,
+    recipients: Vec<EmailAddress>,
+}
+
+impl Call<'_> {
+    /// Delivers messages: all of them are checked before the first is stored.
+    pub(super) async fn send_all(&mut self, messages: Vec<Outgoing>, room: &Room) -> Result<Vec<Sent>, Failure> {
+        let mut envelopes = Vec::with_capacity(messages.len());
+        for (index, message) in messages.iter().enumerate() {
+            let mut envelope = self.envelope(message);
+            // The first is composed next.
+            if index > 0 {
+                envelope = envelope.and_then(|envelope| message.check().map(|()| envelope));
+            }
+            envelopes.push(envelope.map_err(|failure| self.recorded_of(failure, message))?);
+        }
+        let mut messages = messages.into_iter();
+        let mut next = match messages.next() {
+            Some(first) => Some(self.composed(first, room).await?),
+            None => None,
+        };
+        for envelope in &envelopes {
+            self.accept(envelope).await.map_err(|failure| self.recorded_to(failure, envelope))?;
+        }
+        let mut sent = Vec::with_capacity(envelopes.len());
+        for envelope in envelopes {
+            let Some(composed) = next.take() else { break };
+            let delivered = self.deliver(&envelope, composed, room).await;
+            sent.push(delivered.map_err(|failure| self.recorded_to(failure, &envelope))?);
+            // One at a time, so that only one is in memory.
+            if let Some(message) = messages.next() {
+                next = Some(self.composed(message, room).await?);
+            }
+        }
+        Ok(sent)
+    }
+
+    /// The sender and the recipients, if they can be addresses.
+    fn envelope(&self, message: &Outgoing) -> Result<Envelope, Failure> {
+        let recipients = message.recipients();
+        if recipients.is_empty() {
+            return Err(Failure::invalid("the message has no recipient"));
+        }
+        if recipients.len() > self.senders.app.limits.recipients {
+            return Err(Failure::refused(Refusal::TooManyRecipients).because("--max-recipients"));
+        }
+        let address = |text: &String| {
+            EmailAddress::parse(text).map_err(|_| Failure::refused(Refusal::BadRecipient).because(text).of(text))
+        };
+        let recipients = recipients.iter().map(address).collect::<Result<_, _>>()?;
+        Ok(Envelope { sender: message.sender()?, recipients })
+    }
+
+    async fn composed(&self, message: Outgoing, room: &Room) -> Result<Composed, Failure> {
+        let service = &self.senders.app.service;
+        let id = format!("<{}@{}>", Uuid::now_v7(), service.mail_domain());
+        let date = service.clock().now().to_rfc5322();
+        let (sender, recipients) = (message.sender().map(|sender| sender.to_string()), message.recipients());
+        let composed = if room.is_reserved() {
+            let composing = room.clone().run(move || message.compose(&date, &id)).await;
+            composing.map_or_else(|_| Err(Failure::refused(Refusal::StoreFailure)), |(composed, _)| composed)
+        } else {
+            message.compose(&date, &id)
+        };
+        let most = self.senders.app.limits.message_size;
+        let composed = composed.and_then(|composed| match composed.raw.len() as u64 > most {
+            true => Err(Failure::refused(Refusal::MessageTooLarge).because("--max-message-size")),
+            false => Ok(composed),
+        });
+        composed.map_err(|failure| self.recorded(failure, &sender.unwrap_or_default(), &recipients))
+    }
+
+    /// Asks for each recipient whether it accepts mail, as RCPT TO does.
+    async fn accept(&mut self, envelope: &Envelope) -> Result<(), Failure> {
+        let service = self.senders.app.service.clone();
+        for recipient in &envelope.recipients {
+            if recipient.domain() != service.mail_domain() {
+                let text = recipient.to_string();
+                return Err(Failure::refused(Refusal::RelayNotPermitted).because(&text).of(&text));
+            }
+        }
+        for recipient in &envelope.recipients {
+            let of = |failure: Failure| failure.of(&recipient.to_string());
+            let accepted = within_patience(&service, service.accept_recipient(recipient, self.project())).await;
+            let accepted = accepted.and_then(|accepted| accepted.map_err(Failure::from));
+            if let Some(fault) = accepted.map_err(of)? {
+                tracing::info!(peer = %self.client, to = %recipient, fault = fault.as_str(), "recipient");
+                self.apply(&fault).map_err(of)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn deliver(&mut self, envelope: &Envelope, composed: Composed, room: &Room) -> Result<Sent, Failure> {
+        let service = self.senders.app.service.clone();
+        let (size, started) = (composed.raw.len() as u64, Instant::now());
+        let Composed { message_id, raw, is_raw } = composed;
+        let incoming = self.incoming(envelope, raw);
+        let held = room.clone();
+        let storing = async { service.store(prepare(incoming).await?.holding(held)).await };
+        let stored = within_patience(&service, storing).await;
+        let receipt = stored.and_then(|stored| stored.map_err(Failure::from));
+        self.log(envelope, size, receipt.as_ref());
+        let receipt = receipt?;
+        if !receipt.messages.is_empty() {
+            metrics::message_stored(size, started.elapsed());
+        }
+        self.record_bounces(envelope, &receipt);
+        if let Some(fault) = &receipt.reply {
+            self.apply(fault)?;
+        }
+        let id = receipt.messages.first().map_or_else(|| Uuid::now_v7().to_string(), ToString::to_string);
+        let recipients = envelope.recipients.iter().map(ToString::to_string).collect();
+        Ok(Sent { id, message_id, recipients, is_raw })
+    }
+
+    /// A fault fails the request or delays its answer.
+    fn apply(&mut self, fault: &FaultAction) -> Result<(), Failure> {
+        if let Some(reply) = fault.refusal() {
+            return Err(Failure::requested(&reply));
+        }
+        if matches!(fault, FaultAction::Disconnect { .. }) {
+            return Err(Failure::disconnected(fault.copies() > 0));
+        }
+        self.delay = self.delay.max(fault.delay().unwrap_or_default());
+        Ok(())
+    }
+
+    fn incoming(&self, envelope: &Envelope, raw: Vec<u8>) -> Incoming {
+        let service = &self.senders.app.service;
+        let mut trace = format!(
+            "Return-Path: <{}>\r\nReceived: by {} with HTTP ({})",
+            envelope.sender,
+            service.mail_domain(),
+            self.provider.via.title()
+        );
+        // With several recipients, each would see the addresses of the others.
+        if let [recipient] = envelope.recipients.as_slice() {
+            // Writing into memory cannot fail.
+            let _ = write!(trace, "\r\n\tfor <{recipient}>");
+        }
+        let _ = write!(trace, ";\r\n\t{}\r\n", service.clock().now().to_rfc5322());
+        let reception = Reception {
+            client: self.client,
+            helo: None,
+            tls: None,
+            authenticated: self.caller.is_some(),
+            via: self.provider.via,
+        };
+        Incoming {
+            reverse_path: envelope.sender.to_string(),
+            recipients: envelope.recipients.clone(),
+            project: self.project(),
+            trace,
+            reception: Some(reception),
+            raw,
+        }
+    }
+
+    /// The project whose key the client used.
+    fn project(&self) -> Option<ProjectId> {
+        self.caller.as_ref().map(|caller| caller.project)
+    }
+
+    fn log(&self, envelope: &Envelope, size: u64, outcome: Result<&Receipt, &Failure>) {
+        let (peer, via, from) = (self.client, self.provider.via, &envelope.sender);
+        let to = envelope.recipients.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        match outcome {
+            Ok(receipt) => {
+                let ids = receipt.messages.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+                let (outcome, fault) = match receipt.faults.is_empty() {
+                    true => ("stored", None),
+                    false => ("fault", Some(receipt.faults.join(" "))),
+                };
+                tracing::info!(%peer, %via, %from, to, size, outcome, fault, ids, "message");
+            }
+            Err(failure) => {
+                let outcome = failure.reason.as_ref().map_or("failed", RefusalReason::label);
+                tracing::info!(%peer, %via, %from, to, size, outcome, "message");
+            }
+        }
+    }
+
+    fn record_bounces(&self, envelope: &Envelope, receipt: &Receipt) {
+        for recipient in &envelope.recipients {
+            if receipt.bounced.contains(&InboxId::of(recipient)) {
+                let (sender, recipient) = (envelope.sender.to_string(), recipient.to_string());
+                let reply = "accepted, and bounced on request".to_owned();
+                self.record(&RefusalReason::BouncedOnRequest, &sender, &recipient, reply);
+            }
+        }
+    }
+
+    fn recorded_of(&self, failure: Failure, message: &Outgoing) -> Failure {
+        let sender = message.sender().map(|sender| sender.to_string()).unwrap_or_default();
+        self.recorded(failure, &sender, &message.recipients())
+    }
+
+    fn recorded_to(&self, failure: Failure, envelope: &Envelope) -> Failure {
+        let recipients: Vec<_> = envelope.recipients.iter().map(ToString::to_string).collect();
+        self.recorded(failure, &envelope.sender.to_string(), &recipients)
+    }
+
+    /// The failure, after it was recorded for each recipient of the message, so that each owner sees only their own.
+    pub(super) fn recorded(&self, failure: Failure, sender: &str, recipients: &[String]) -> Failure {
+        if let Some(reason) = &failure.reason {
+            self.record_all(&failure, reason, sender, recipients);
+        }
+        failure
+    }
+
+    fn record_all(&self, failure: &Failure, reason: &RefusalReason, sender: &str, recipients: &[String]) {
+        match reason {
+            RefusalReason::Smtp(refusal) => metrics::message_refused(refusal.label()),
+            RefusalReason::InvalidRequest => metrics::message_refused("invalid_request"),
+            _ => {}
+        }
+        let refused = |text: &str| {
+            let status = (self.provider.refuse)(failure).status().as_u16();
+            format!("{} {status}: {text}", self.provider.via.title())
+        };
+        if recipients.is_empty() {
+            // Every project sees it, so without a key nothing of the request is shown.
+            let text = match (&self.caller, reason) {
+                (Some(_), _) => failure.text.clone(),
+                (None, RefusalReason::Smtp(refusal)) => refusal.line(),
+                (None, _) => "a request is not valid; its sender was told what is wrong".to_owned(),
+            };
+            self.record(reason, "", "", refused(&text));
+        }
+        for recipient in recipients.iter().take(self.senders.app.limits.recipients) {
+            let is_cause = failure.recipient.as_ref().is_none_or(|cause| cause == recipient);
+            let text = match reason {
+                RefusalReason::Smtp(refusal) if !is_cause => {
+                    format!("another recipient of the message was rejected: {}", refusal.line())
+                }
+                _ => failure.text.clone(),
+            };
+            self.record(reason, sender, recipient, refused(&text));
+        }
+    }
+
+    fn record(&self, reason: &RefusalReason, sender: &str, recipient: &str, reply: String) {
+        // One row for all failed logins of a client, so that guesses do not displace other refusals.
+        let peer = match reason {
+            RefusalReason::Smtp(Refusal::AuthenticationFailed) => self.client.to_string(),
+            _ => SocketAddr::new(self.client, 0).to_string(),
+        };
+        let service = &self.senders.app.service;
+        let refused = RefusedMail {
+            peer,
+            sender: sender.to_owned(),
+            recipient: recipient.to_owned(),
+            inbox: None,
+            authenticated: self.caller.is_some(),
+            reason: reason.clone(),
+            reply,
+            refused_at: service.clock().now(),
+        };
+        service.record_refusal(refused, self.project());
+    }
+}
+
+/// The result of `work`, or the failure of a store that does not answer in time.
+async fn within_patience<T>(service: &Service, work: impl Future<Output = T>) -> Result<T, Failure> {
+    tokio::select! {
+        biased;
+        done = work => Ok(done),
+        () = service.clock().sleep(PATIENCE) => {
+            tracing::error!("the store did not answer in time");
+            Err(Failure::refused(Refusal::StoreFailure))
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Why a request to an API for sending fails. Each provider turns this into its own error.
+
+use std::fmt::Display;
+
+use restante_mail::compose::ComposeError;
+
+use crate::http::error::Error;
+use crate::model::{Refusal, RefusalReason, RequestedReply};
+use crate::service::DeliverError;
+
+/// The most characters of an error's text: some contain a part of the request.
+const TEXT_CHARACTERS: usize = 500;
+
+/// Why a request fails.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    /// What the client can do about it.
+    pub(super) kind: Kind,
+    /// What is wrong, for people; one line.
+    pub(super) text: String,
+    /// The reason that is recorded, so that it explains why a message is missing.
+    pub(super) reason: Option<RefusalReason>,
+    /// The recipient that caused it; `None` if it concerns all.
+    pub(super) recipient: Option<String>,
+}
+
+/// What the client can do about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Send a credential.
+    NoCredential,
+    /// Use a valid key.
+    InvalidKey,
+    /// Send a valid request.
+    Invalid,
+    /// Send to another address.
+    NotAllowed,
+    /// Do not send this.
+    Rejected,
+    /// Send less.
+    TooLarge,
+    /// Try again later.
+    Later,
+    /// Use another path or id.
+    NotFound,
+    /// Nothing: the connection is closed without an answer.
+    Disconnect,
+}
+
+impl Failure {
+    pub(super) fn new(kind: Kind, text: impl Display) -> Self {
+        let text = text.to_string().replace(char::is_control, " ");
+        let text = match text.char_indices().nth(TEXT_CHARACTERS) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        };
+        Self { kind, text, reason: None, recipient: None }
+    }
+
+    /// The request is not valid.
+    pub(super) fn invalid(text: impl Display) -> Self {
+        Self { reason: Some(RefusalReason::InvalidRequest), ..Self::new(Kind::Invalid, text) }
+    }
+
+    /// What SMTP rejects for this reason.
+    pub(super) fn refused(refusal: Refusal) -> Self {
+        let kind = match refusal {
+            Refusal::RelayNotPermitted => Kind::NotAllowed,
+            Refusal::MessageTooLarge => Kind::TooLarge,
+            Refusal::AuthenticationFailed => Kind::InvalidKey,
+            Refusal::BadSender | Refusal::BadRecipient => Kind::Invalid,
+            refusal if refusal.is_permanent() => Kind::Rejected,
+            _ => Kind::Later,
+        };
+        Self { reason: Some(RefusalReason::Smtp(refusal)), ..Self::new(kind, refusal.line()) }
+    }
+
+    /// The reply that a test has requested.
+    pub(super) fn requested(reply: &RequestedReply) -> Self {
+        let (kind, refusal) = match reply.is_permanent() {
+            true => (Kind::Rejected, Refusal::RejectedOnRequest),
+            false => (Kind::Later, Refusal::DeferredOnRequest),
+        };
+        Self { reason: Some(RefusalReason::Smtp(refusal)), ..Self::new(kind, reply) }
+    }
+
+    /// A fault closes the connection.
+    pub(super) fn disconnected(is_stored: bool) -> Self {
+        let reason = (!is_stored).then_some(RefusalReason::DisconnectedOnRequest);
+        Self { reason, ..Self::new(Kind::Disconnect, "the connection was closed on request, without a reply") }
+    }
+
+    /// The same failure, of one recipient.
+    pub(super) fn of(self, recipient: &str) -> Self {
+        Self { recipient: Some(recipient.to_owned()), ..self }
+    }
+
+    /// The same failure with more text.
+    pub(super) fn because(self, text: impl Display) -> Self {
+        let text = format!("{}: {text}", self.text);
+        Self { text: Self::new(self.kind, text).text, ..self }
+    }
+}
+
+impl From<ComposeError> for Failure {
+    fn from(error: ComposeError) -> Self {
+        Self::invalid(error)
+    }
+}
+
+impl From<DeliverError> for Failure {
+    fn from(error: DeliverError) -> Self {
+        if let DeliverError::Store(error) = &error {
+            tracing::error!(%error, "the store failed");
+        }
+        Self::refused(error.refusal())
+    }
+}
+
+/// The errors of reading a body.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::BodyTooLarge => Self::refused(Refusal::MessageTooLarge),
+            Error::BodyOverMemory(_) => Self::refused(Refusal::MessageTooLarge).because(error),
+            Error::Busy => Self::refused(Refusal::StoreFailure).because("out of memory for requests"),
+            Error::SlowBody => Self::refused(Refusal::TimedOut),
+            _ => Self::invalid("the body is incomplete"),
+        }
+    }
+}

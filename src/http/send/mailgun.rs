@@ -1,0 +1,158 @@
+//! Mailgun: `POST /v3/{domain}/messages` and `/messages.mime`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::{any, post};
+use restante_mail::compose::letter::{Attachment, Letter};
+use restante_mail::details::Mailbox;
+use serde_json::json as value;
+
+use super::call::{Provider, Received};
+use super::failure::{Failure, Kind};
+use super::form::{File, Form};
+use super::json::{Json, Template, empty_object, parse, plain};
+use super::outgoing::{Outgoing, all_addresses};
+use super::{OTHER, Senders, json};
+use crate::http::error::Error;
+use crate::model::Via;
+
+const MAILGUN: Provider = Provider { via: Via::Mailgun, refuse };
+/// The most bytes of a text after its variables were replaced.
+const SUBSTITUTED: usize = 8 * 1024 * 1024;
+
+/// The variables of each recipient.
+type Recipients = BTreeMap<String, BTreeMap<String, Json>>;
+
+pub(super) fn router() -> Router<Arc<Senders>> {
+    Router::new()
+        .route("/v3/{domain}/messages", post(send))
+        .route("/v3/{domain}/messages.mime", post(send_mime))
+        .route(OTHER, any(|| async { MAILGUN.unknown() }))
+}
+
+async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
+    let read = |received: &Received| messages(Form::parse(&received.headers, &received.body)?);
+    MAILGUN.send(&senders, request, read, |sent| queued(&sent[0].message_id)).await
+}
+
+async fn send_mime(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
+    let read = |received: &Received| {
+        let form = Form::parse(&received.headers, &received.body)?;
+        let file = form.files.iter().find(|file| file.field == "message").map(|file| &file.content[..]);
+        let message = file.or(form.first("message").map(str::as_bytes));
+        let message = message.ok_or_else(|| Failure::invalid("message parameter is missing"))?;
+        let to = all_addresses("to", form.all("to"))?;
+        if to.is_empty() {
+            return Err(Failure::invalid("to parameter is missing"));
+        }
+        Ok(vec![Outgoing::raw(message, to)])
+    };
+    MAILGUN.send(&senders, request, read, |sent| queued(&sent[0].message_id)).await
+}
+
+fn queued(message_id: &str) -> Response {
+    json(200, &value!({"id": message_id, "message": "Queued. Thank you."}))
+}
+
+/// One message, or with variables of the recipients one for each of them.
+fn messages(form: Form) -> Result<Vec<Outgoing>, Failure> {
+    let bcc = all_addresses("bcc", form.all("bcc"))?;
+    let letter = letter(&form)?;
+    let recipients: Recipients = match form.first("recipient-variables") {
+        Some(json) if !json.trim().is_empty() => parse(json.as_bytes())?,
+        _ => Recipients::new(),
+    };
+    let attachments = Arc::new(form.files.into_iter().filter_map(attachment).collect::<Vec<_>>());
+    if recipients.is_empty() {
+        return Ok(vec![Outgoing::sharing(letter, bcc, &attachments)]);
+    }
+    let each = letter.to.iter().map(|to| {
+        let variables = to.address.as_ref().and_then(|address| recipients.get(address));
+        let letter = personal(&letter, to, variables)?;
+        Ok(Outgoing::sharing(letter, bcc.clone(), &attachments))
+    });
+    each.collect()
+}
+
+fn letter(form: &Form) -> Result<Letter, Failure> {
+    let missing = |name: &str| Failure::invalid(format!("{name} parameter is missing"));
+    let text = |name: &str| form.first(name).unwrap_or_default().to_owned();
+    let mut letter = Letter {
+        from: all_addresses("from", form.first("from"))?,
+        to: all_addresses("to", form.all("to"))?,
+        cc: all_addresses("cc", form.all("cc"))?,
+        subject: text("subject"),
+        text: text("text"),
+        html: text("html"),
+        ..Letter::default()
+    };
+    if letter.from.is_empty() {
+        return Err(missing("from"));
+    }
+    if letter.to.is_empty() {
+        return Err(missing("to"));
+    }
+    let given = form.first("t:variables").or_else(|| form.first("h:X-Mailgun-Variables"));
+    if let Some(template) = form.first("template") {
+        let variables = given.map(|json| parse(json.as_bytes())).transpose()?.unwrap_or_else(empty_object);
+        letter.text = Template { template, variables: &variables }.text();
+        if letter.subject.is_empty() {
+            template.clone_into(&mut letter.subject);
+        }
+    } else if letter.text.is_empty() && letter.html.is_empty() {
+        return Err(Failure::invalid("Need at least one of 'text' or 'html' parameters specified"));
+    }
+    let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    letter.headers = form.beginning("h:").map(own).collect();
+    letter.headers.extend(form.all("o:tag").map(|tag| ("X-Mailgun-Tag".to_owned(), tag.to_owned())));
+    let variables = form.beginning("v:").map(|(name, value)| (format!("X-Mailgun-Variable-{name}"), value.to_owned()));
+    letter.headers.extend(variables);
+    Ok(letter)
+}
+
+/// The message for one recipient, with `%recipient.NAME%` replaced.
+fn personal(common: &Letter, to: &Mailbox, variables: Option<&BTreeMap<String, Json>>) -> Result<Letter, Failure> {
+    let mut letter = Letter { to: vec![to.clone()], ..common.clone() };
+    let address = to.address.clone().unwrap_or_default();
+    let own = variables.into_iter().flatten().map(|(name, value)| (format!("%recipient.{name}%"), plain(value)));
+    let of_address = ["%recipient%", "%recipient_email%"].map(|tag| (tag.to_owned(), address.clone()));
+    for (tag, value) in own.chain(of_address) {
+        let headers = letter.headers.iter_mut().map(|(_, value)| value);
+        for text in [&mut letter.subject, &mut letter.text, &mut letter.html].into_iter().chain(headers) {
+            let count = text.matches(&tag).count();
+            if text.len() + count.saturating_mul(value.len()) > SUBSTITUTED && count > 0 {
+                return Err(Failure::invalid("the text is too large with its recipient variables"));
+            }
+            if count > 0 {
+                *text = text.replace(&tag, &value);
+            }
+        }
+    }
+    Ok(letter)
+}
+
+/// The HTML refers to an inline file by its name.
+fn attachment(file: File) -> Option<Attachment> {
+    let File { field, name, content_type, content } = file;
+    let is_inline = field == "inline";
+    let wanted = is_inline || field == "attachment";
+    let content_id = is_inline.then(|| name.clone());
+    wanted.then(|| Attachment { name, content_type, content: content.into(), content_id })
+}
+
+fn refuse(failure: &Failure) -> Response {
+    let status = match failure.kind {
+        Kind::NoCredential | Kind::InvalidKey => 401,
+        Kind::Invalid | Kind::Rejected => 400,
+        Kind::NotAllowed => 403,
+        Kind::TooLarge => 413,
+        Kind::Later => 429,
+        Kind::NotFound => 404,
+        Kind::Disconnect => 500,
+    };
+    json(status, &value!({"message": failure.text}))
+}

@@ -1,0 +1,210 @@
+//! Resend: `POST /emails`, `POST /emails/batch`, `GET /emails/{id}`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::request::Parts;
+use axum::response::Response;
+use axum::routing::{any, get, post};
+use restante_mail::compose::letter::{Attachment, Letter};
+use restante_mail::details;
+use serde::Deserialize;
+use serde_json::json as value;
+
+use super::call::{Provider, Received};
+use super::delivery::Sent;
+use super::failure::{Failure, Kind};
+use super::json::{Json, OneOrMany, Template, empty_object, parse, plain};
+use super::outgoing::{Outgoing, addresses, all_addresses};
+use super::{OTHER, Senders, base64, json};
+use crate::http::app::App;
+use crate::http::error::Error;
+use crate::model::{Everything, Via};
+
+const RESEND: Provider = Provider { via: Via::Resend, refuse };
+/// The most messages of a batch.
+const BATCH: usize = 100;
+
+#[derive(Deserialize)]
+struct Email {
+    from: Option<String>,
+    to: Option<OneOrMany>,
+    cc: Option<OneOrMany>,
+    bcc: Option<OneOrMany>,
+    #[serde(alias = "replyTo")]
+    reply_to: Option<OneOrMany>,
+    subject: Option<String>,
+    text: Option<String>,
+    html: Option<String>,
+    headers: Option<BTreeMap<String, Json>>,
+    attachments: Option<Vec<File>>,
+    tags: Option<Vec<Tag>>,
+    #[serde(alias = "scheduledAt")]
+    scheduled_at: Option<String>,
+    template: Option<Stored>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    filename: Option<String>,
+    content: Option<Content>,
+    /// The URL of the file. It is not fetched: the attachment has the URL itself.
+    path: Option<String>,
+    #[serde(alias = "contentType")]
+    content_type: Option<String>,
+    #[serde(alias = "contentId", alias = "inline_content_id", alias = "inlineContentId")]
+    content_id: Option<String>,
+}
+
+/// Base64, or bytes as JavaScript and Python write them.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Base64(String),
+    Bytes(Vec<u8>),
+    Buffer { data: Vec<u8> },
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    name: String,
+    value: Option<Json>,
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    id: String,
+    variables: Option<Json>,
+}
+
+pub(super) fn router() -> Router<Arc<Senders>> {
+    Router::new()
+        .route("/emails", post(send))
+        .route("/emails/batch", post(send_batch))
+        .route("/emails/{id}", get(show))
+        .route(OTHER, any(|| async { RESEND.unknown() }))
+}
+
+async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
+    let read = |received: &Received| Ok(vec![parse::<Email>(&received.body)?.into_message()?]);
+    RESEND.send(&senders, request, read, |sent| json(200, &id(&sent[0]))).await
+}
+
+async fn send_batch(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
+    let read = |received: &Received| {
+        let emails: Vec<Email> = parse(&received.body)?;
+        if !(1..=BATCH).contains(&emails.len()) {
+            return Err(Failure::invalid(format!("a batch has 1 to {BATCH} emails")));
+        }
+        emails.into_iter().map(Email::into_message).collect()
+    };
+    let answer = |sent: &[Sent]| json(200, &value!({"data": sent.iter().map(id).collect::<Vec<_>>()}));
+    RESEND.send(&senders, request, read, answer).await
+}
+
+fn id(sent: &Sent) -> serde_json::Value {
+    value!({"id": sent.id})
+}
+
+/// The message as the provider shows it. With a key, those of its project; else those that were sent without one.
+async fn show(State(senders): State<Arc<Senders>>, Path(id): Path<String>, parts: Parts) -> Result<Response, Error> {
+    let service = &senders.app.service;
+    let found = RESEND.look_up(&senders, &parts, async |caller| {
+        let (message, _room) = service.message_of_api(caller, &id, Via::Resend).await?;
+        Ok(json(200, &email(&senders.app, &message)))
+    });
+    found.await
+}
+
+fn email(app: &App, message: &Everything) -> serde_json::Value {
+    let (read, parsed) = (details::details(&message.raw), restante_mail::parse(&message.raw));
+    let list = |mailboxes: Vec<details::Mailbox>| -> Vec<String> {
+        mailboxes.into_iter().filter_map(|mailbox| mailbox.address).collect()
+    };
+    let (to, cc, reply_to) = (list(read.to), list(read.cc), list(read.reply_to));
+    let to = if to.is_empty() { vec![message.inbox_id.at(app.service.mail_domain())] } else { to };
+    value!({
+        "object": "email",
+        "id": message.id.to_string(),
+        "from": message.from,
+        "to": to,
+        "cc": cc,
+        "bcc": [],
+        "reply_to": reply_to,
+        "subject": parsed.subject,
+        "text": parsed.text,
+        "html": parsed.html,
+        "created_at": message.received_at.to_string(),
+        "last_event": "delivered",
+    })
+}
+
+impl Email {
+    fn into_message(self) -> Result<Outgoing, Failure> {
+        let missing = |name: &str| Failure::invalid(format!("Missing `{name}` field."));
+        let all = |name: &str, field: Option<OneOrMany>| {
+            all_addresses(name, field.map(OneOrMany::into_vec).unwrap_or_default())
+        };
+        let mut letter = Letter {
+            from: addresses("from", &self.from.ok_or_else(|| missing("from"))?)?,
+            to: all("to", Some(self.to.ok_or_else(|| missing("to"))?))?,
+            cc: all("cc", self.cc)?,
+            reply_to: all("reply_to", self.reply_to)?,
+            text: self.text.unwrap_or_default(),
+            html: self.html.unwrap_or_default(),
+            ..Letter::default()
+        };
+        if let Some(Stored { id, variables }) = &self.template {
+            letter.subject = id.clone();
+            letter.text = Template { template: id, variables: variables.as_ref().unwrap_or(&empty_object()) }.text();
+        } else if letter.text.is_empty() && letter.html.is_empty() {
+            return Err(missing("html` or `text"));
+        }
+        match self.subject {
+            Some(subject) => letter.subject = subject,
+            None if self.template.is_none() => return Err(missing("subject")),
+            None => {}
+        }
+        let headers = self.headers.unwrap_or_default().into_iter();
+        letter.headers = headers.map(|(name, value)| (name, plain(&value))).collect();
+        letter.headers.extend(self.tags.unwrap_or_default().into_iter().map(|Tag { name, value }| {
+            (format!("X-Resend-Tag-{name}"), value.as_deref().map(plain).unwrap_or_default())
+        }));
+        letter.headers.extend(self.scheduled_at.map(|at| ("X-Resend-Scheduled-At".to_owned(), at)));
+        let files = self.attachments.unwrap_or_default().into_iter().map(File::into_attachment);
+        Ok(Outgoing::new(letter, all("bcc", self.bcc)?, files.collect::<Result<_, _>>()?))
+    }
+}
+
+impl File {
+    fn into_attachment(self) -> Result<Attachment, Failure> {
+        let mut content_type = self.content_type.unwrap_or_default();
+        let content = match (self.content, self.path) {
+            (Some(Content::Base64(text)), _) => base64::decode(&text)?,
+            (Some(Content::Bytes(data) | Content::Buffer { data }), _) => data,
+            (None, Some(url)) => {
+                content_type = "text/uri-list".to_owned();
+                url.into_bytes()
+            }
+            (None, None) => return Err(Failure::invalid("Attachment must have either a `content` or `path`.")),
+        };
+        let name = self.filename.unwrap_or_default();
+        Ok(Attachment { name, content_type, content, content_id: self.content_id })
+    }
+}
+
+fn refuse(failure: &Failure) -> Response {
+    let (status, name) = match failure.kind {
+        Kind::NoCredential => (401, "missing_api_key"),
+        Kind::InvalidKey => (401, "invalid_api_key"),
+        Kind::Invalid => (422, "validation_error"),
+        Kind::NotAllowed | Kind::Rejected => (403, "validation_error"),
+        Kind::TooLarge => (413, "validation_error"),
+        Kind::Later => (429, "rate_limit_exceeded"),
+        Kind::NotFound => (404, "not_found"),
+        Kind::Disconnect => (500, "internal_server_error"),
+    };
+    json(status, &value!({"statusCode": status, "name": name, "message": failure.text}))
+}

@@ -1,0 +1,244 @@
+//! SendGrid: `POST /v3/mail/send`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::HeaderValue;
+use axum::response::Response;
+use axum::routing::{any, post};
+use restante_mail::compose::letter::{Attachment, Letter};
+use restante_mail::details::Mailbox;
+use serde::Deserialize;
+use serde_json::json as value;
+use serde_json::value::to_raw_value;
+
+use super::call::{Provider, Received};
+use super::failure::{Failure, Kind};
+use super::json::{Json, OneOrMany, Template, empty_object, parse, plain};
+use super::outgoing::{Outgoing, named};
+use super::{OTHER, Senders, base64, json};
+use crate::http::error::Error;
+use crate::http::response::JSON;
+use crate::model::Via;
+
+const SENDGRID: Provider = Provider { via: Via::Sendgrid, refuse };
+/// The most messages of a request.
+const PERSONALIZATIONS: usize = 1_000;
+/// The most bytes of a text after its tags were replaced.
+const SUBSTITUTED: usize = 8 * 1024 * 1024;
+
+#[derive(Deserialize)]
+struct MailSend {
+    personalizations: Option<Vec<Personalization>>,
+    from: Option<Person>,
+    reply_to: Option<Person>,
+    reply_to_list: Option<Vec<Person>>,
+    subject: Option<String>,
+    content: Option<Vec<Body>>,
+    attachments: Option<Vec<File>>,
+    template_id: Option<String>,
+    headers: Option<BTreeMap<String, Json>>,
+    categories: Option<OneOrMany>,
+    custom_args: Option<BTreeMap<String, Json>>,
+}
+
+#[derive(Deserialize)]
+struct Personalization {
+    to: Option<Vec<Person>>,
+    cc: Option<Vec<Person>>,
+    bcc: Option<Vec<Person>>,
+    from: Option<Person>,
+    subject: Option<String>,
+    headers: Option<BTreeMap<String, Json>>,
+    substitutions: Option<BTreeMap<String, Json>>,
+    dynamic_template_data: Option<Json>,
+    custom_args: Option<BTreeMap<String, Json>>,
+}
+
+#[derive(Deserialize, Clone)]
+struct Person {
+    email: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    #[serde(rename = "type")]
+    content_type: String,
+    value: String,
+}
+
+#[derive(Deserialize)]
+struct File {
+    content: String,
+    #[serde(rename = "type")]
+    content_type: Option<String>,
+    filename: Option<String>,
+    disposition: Option<String>,
+    content_id: Option<String>,
+}
+
+pub(super) fn router() -> Router<Arc<Senders>> {
+    Router::new().route("/v3/mail/send", post(send)).route(OTHER, any(|| async { SENDGRID.unknown() }))
+}
+
+async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
+    let read = |received: &Received| parse::<MailSend>(&received.body)?.into_messages();
+    let answer = SENDGRID.send(&senders, request, read, |sent| {
+        let mut accepted = super::answer(202, JSON, String::new());
+        if let Ok(id) = HeaderValue::try_from(&sent[0].id) {
+            accepted.headers_mut().insert("x-message-id", id);
+        }
+        accepted
+    });
+    answer.await
+}
+
+impl MailSend {
+    /// One message for each personalization.
+    fn into_messages(mut self) -> Result<Vec<Outgoing>, Failure> {
+        let personalizations = self.personalizations.take().unwrap_or_default();
+        if !(1..=PERSONALIZATIONS).contains(&personalizations.len()) {
+            return Err(Failure::invalid(format!(
+                "The personalizations field is required and must have 1 to {PERSONALIZATIONS} entries."
+            )));
+        }
+        let mut attachments = Vec::new();
+        for file in self.attachments.take().unwrap_or_default() {
+            attachments.push(file.into_attachment()?);
+        }
+        let common = self.common(&mut attachments)?;
+        let attachments = Arc::new(attachments);
+        let messages = personalizations.into_iter().map(|one| self.message(one, &common, &attachments));
+        messages.collect()
+    }
+
+    /// What all messages have.
+    fn common(&mut self, attachments: &mut Vec<Attachment>) -> Result<Letter, Failure> {
+        let from = self.from.take().ok_or_else(|| Failure::invalid("The from object must be provided."))?;
+        let reply_to = self.reply_to.take().into_iter().chain(self.reply_to_list.take().unwrap_or_default());
+        let mut letter = Letter {
+            from: vec![from.into_mailbox()?],
+            reply_to: reply_to.map(Person::into_mailbox).collect::<Result<_, _>>()?,
+            subject: self.subject.take().unwrap_or_default(),
+            ..Letter::default()
+        };
+        for body in self.content.take().unwrap_or_default() {
+            match body.content_type.split(';').next().unwrap_or_default().trim() {
+                "text/plain" => letter.text = body.value,
+                "text/html" => letter.html = body.value,
+                other => attachments.push(Attachment {
+                    name: format!("content.{}", other.rsplit(['/', '+', '-']).next().unwrap_or_default()),
+                    content_type: body.content_type.clone(),
+                    content: body.value.into_bytes(),
+                    content_id: None,
+                }),
+            }
+        }
+        let tags = self.categories.take().map(OneOrMany::into_vec).unwrap_or_default();
+        letter.headers = fields("", self.headers.take());
+        letter.headers.extend(tags.into_iter().map(|tag| ("X-SendGrid-Category".to_owned(), tag)));
+        letter.headers.extend(fields("X-SendGrid-Arg-", self.custom_args.take()));
+        Ok(letter)
+    }
+
+    fn message(
+        &self,
+        one: Personalization,
+        common: &Letter,
+        attachments: &Arc<Vec<Attachment>>,
+    ) -> Result<Outgoing, Failure> {
+        let mut letter = common.clone();
+        letter.to = people(one.to)?;
+        if letter.to.is_empty() {
+            return Err(Failure::invalid("The to array is required for all personalization objects."));
+        }
+        letter.cc = people(one.cc)?;
+        if let Some(from) = one.from {
+            letter.from = vec![from.into_mailbox()?];
+        }
+        if let Some(subject) = one.subject {
+            letter.subject = subject;
+        }
+        // Those of one message replace those of all.
+        let own = [fields("", one.headers), fields("X-SendGrid-Arg-", one.custom_args)].concat();
+        letter.headers.retain(|(name, _)| !own.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)));
+        letter.headers.extend(own);
+        if let Some(template) = &self.template_id {
+            // Old templates have only substitutions.
+            let old = one.substitutions.as_ref().and_then(|tags| to_raw_value(tags).ok());
+            let variables = one.dynamic_template_data.or(old).unwrap_or_else(empty_object);
+            letter.text = Template { template, variables: &variables }.text();
+            letter.html = String::new();
+            if letter.subject.is_empty() {
+                letter.subject.clone_from(template);
+            }
+        } else if letter.subject.is_empty() {
+            return Err(Failure::invalid("The subject is required."));
+        } else if letter.text.is_empty() && letter.html.is_empty() {
+            return Err(Failure::invalid("The content value must be a string at least one character in length."));
+        }
+        for (tag, value) in one.substitutions.unwrap_or_default() {
+            for text in [&mut letter.subject, &mut letter.text, &mut letter.html] {
+                substitute(text, &tag, &plain(&value))?;
+            }
+        }
+        Ok(Outgoing::sharing(letter, people(one.bcc)?, attachments))
+    }
+}
+
+/// Replaces every occurrence of a tag.
+fn substitute(text: &mut String, tag: &str, value: &str) -> Result<(), Failure> {
+    let count = if tag.is_empty() { 0 } else { text.matches(tag).count() };
+    if count == 0 {
+        return Ok(());
+    }
+    if text.len() + count.saturating_mul(value.len()) > SUBSTITUTED {
+        return Err(Failure::invalid("The text is too large after its substitutions."));
+    }
+    *text = text.replace(tag, value);
+    Ok(())
+}
+
+fn fields(prefix: &str, given: Option<BTreeMap<String, Json>>) -> Vec<(String, String)> {
+    given.unwrap_or_default().into_iter().map(|(name, value)| (format!("{prefix}{name}"), plain(&value))).collect()
+}
+
+fn people(list: Option<Vec<Person>>) -> Result<Vec<Mailbox>, Failure> {
+    list.unwrap_or_default().into_iter().map(Person::into_mailbox).collect()
+}
+
+impl Person {
+    fn into_mailbox(self) -> Result<Mailbox, Failure> {
+        let email = self.email.ok_or_else(|| Failure::invalid("The email value must be a string."))?;
+        Ok(named(email, self.name))
+    }
+}
+
+impl File {
+    fn into_attachment(self) -> Result<Attachment, Failure> {
+        let is_inline = self.disposition.as_deref().is_some_and(|word| word.eq_ignore_ascii_case("inline"));
+        let name = self.filename.ok_or_else(|| Failure::invalid("The filename of an attachment is required."))?;
+        Ok(Attachment {
+            content: base64::decode(&self.content)?,
+            content_type: self.content_type.unwrap_or_default(),
+            content_id: self.content_id.filter(|_| is_inline),
+            name,
+        })
+    }
+}
+
+fn refuse(failure: &Failure) -> Response {
+    let status = match failure.kind {
+        Kind::NoCredential | Kind::InvalidKey => 401,
+        Kind::Invalid | Kind::Rejected => 400,
+        Kind::NotAllowed => 403,
+        Kind::TooLarge => 413,
+        Kind::Later => 429,
+        Kind::NotFound => 404,
+        Kind::Disconnect => 500,
+    };
+    json(status, &value!({"errors": [{"message": failure.text, "field": null, "help": null}]}))
+}

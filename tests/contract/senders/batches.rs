@@ -1,0 +1,210 @@
+//! Several messages in one request, and templates.
+
+use serde_json::{Value, json};
+
+use super::requests::{Form, Letter, postmark_body, query};
+use super::{Post, address, header, messages, only_details};
+use testkit::{Engine, Harness};
+
+async fn two_inboxes(api: &Harness) -> [String; 2] {
+    [api.create_inbox().await, api.create_inbox().await]
+}
+
+async fn text(api: &Harness, inbox: &str) -> String {
+    messages(api, inbox).await[0]["text"].as_str().unwrap().to_owned()
+}
+
+#[testkit::each_engine]
+async fn resend_sends_all_of_a_batch_or_none(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let [one, other] = two_inboxes(&api).await;
+    let email = |to: &str| json!({"from": "a@app.example", "to": to, "subject": "s", "text": to});
+    let batch = |second: Value| Post::json("/send/resend/emails/batch", &json!([email(&address(&one)), second]));
+    for wrong in [email("a@elsewhere.example"), email("nonsense"), json!({"to": "x"}), json!(1)] {
+        assert!(batch(wrong.clone()).send(&api).await.status >= 400, "{wrong}");
+    }
+    assert!(messages(&api, &one).await.is_empty());
+    let sent = batch(email(&address(&other))).send(&api).await.json();
+    let ids: Vec<_> = sent["data"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
+    assert_eq!(ids, [messages(&api, &one).await[0]["id"].clone(), messages(&api, &other).await[0]["id"].clone()]);
+}
+
+#[testkit::each_engine]
+async fn postmark_answers_for_each_message_of_a_batch(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let [one, other] = two_inboxes(&api).await;
+    let (one_address, other_address) = (address(&one), address(&other));
+    let all = [&*one_address, "a@elsewhere.example", "nonsense", &*other_address];
+    let all = all.map(|to| postmark_body(&Letter::to(to)));
+    for path in ["/send/postmark/email/batch", "/email/batch"] {
+        let sent = Post::json(path, &json!(all)).send(&api).await.json();
+        let codes: Vec<_> = sent.as_array().unwrap().iter().map(|one| one["ErrorCode"].as_i64().unwrap()).collect();
+        assert_eq!(codes, [0, 412, 300, 0], "{sent}");
+        assert_eq!(sent[3]["MessageID"], messages(&api, &other).await[0]["id"]);
+    }
+    assert_eq!((messages(&api, &one).await.len(), messages(&api, &other).await.len()), (2, 2));
+}
+
+#[tokio::test]
+async fn sendgrid_sends_a_message_for_each_personalization() {
+    let api = Harness::start().await;
+    let [one, other] = two_inboxes(&api).await;
+    let personal = |inbox: &str, name: &str| {
+        json!({"to": [{"email": address(inbox)}], "subject": format!("For {name}"), "substitutions": {"-name-": name},
+            "custom_args": {"user": name}, "headers": {"X-Own": name}})
+    };
+    let body = json!({
+        "personalizations": [personal(&one, "Ada"), personal(&other, "Bob")],
+        "from": {"email": "a@app.example"}, "headers": {"X-Own": "all", "X-All": "all"}, "custom_args": {"user": "all"},
+        "content": [{"type": "text/plain", "value": "Hello -name-"}, {"type": "text/calendar", "value": "BEGIN"}],
+    });
+    let sent = Post::json("/send/sendgrid/v3/mail/send", &body).send(&api).await;
+    assert_eq!((sent.status, sent.body.as_str()), (202, ""), "{sent:?}");
+    assert_eq!(sent.headers["x-message-id"].to_str().unwrap(), messages(&api, &one).await[0]["id"].as_str().unwrap());
+    for (inbox, name) in [(&one, "Ada"), (&other, "Bob")] {
+        let details = only_details(&api, inbox).await;
+        assert_eq!(header(&details, "Subject"), [format!("For {name}")]);
+        assert_eq!((header(&details, "X-Own"), header(&details, "X-All")), (vec![name], vec!["all"]));
+        assert_eq!(header(&details, "X-SendGrid-Arg-user"), [name]);
+        assert_eq!((details["to"].as_array().unwrap().len(), text(&api, inbox).await), (1, format!("Hello {name}")));
+        assert_eq!(details["attachments"][0]["content_type"], "text/calendar");
+    }
+}
+
+#[tokio::test]
+async fn mailgun_sends_a_message_for_each_recipient_with_variables() {
+    let api = Harness::start().await;
+    let [one, other] = two_inboxes(&api).await;
+    let mut form = Form::default();
+    form.field("from", "a@app.example").field("to", &format!("{}, {}", address(&one), address(&other)));
+    form.field("subject", "Hi %recipient.name%").field("text", "%recipient_email% %recipient.id%");
+    let variables = json!({address(&one): {"name": "Ada", "id": 1}, address(&other): {"name": "Bob", "id": 2}});
+    form.field("recipient-variables", &variables.to_string());
+    let sent = form.post("/send/mailgun/v3/app.example/messages").send(&api).await.json();
+    assert_eq!(sent["message"], "Queued. Thank you.");
+    for (inbox, name, id) in [(&one, "Ada", 1), (&other, "Bob", 2)] {
+        let details = only_details(&api, inbox).await;
+        assert_eq!(details["to"], json!([{"name": null, "address": address(inbox)}]));
+        assert_eq!(header(&details, "Subject"), [format!("Hi {name}")]);
+        assert_eq!(text(&api, inbox).await, format!("{} {id}", address(inbox)));
+    }
+}
+
+#[tokio::test]
+async fn ses_renders_a_template_for_each_entry() {
+    let api = Harness::start().await;
+    let [one, other] = two_inboxes(&api).await;
+    let entry = |inbox: &str, data: Value| {
+        json!({"Destination": {"ToAddresses": [address(inbox)]}, "ReplacementEmailContent": {"ReplacementTemplate":
+            {"ReplacementTemplateData": data.to_string()}}})
+    };
+    let template = json!({"Subject": "Hi {{name}}", "Text": "{{#if admin}}admin{{else}}user{{/if}} {{name}}"});
+    let bulk = |entries: Value| {
+        Post::json(
+            "/send/ses/v2/email/outbound-bulk-emails",
+            &json!({
+                "FromEmailAddress": "a@app.example", "BulkEmailEntries": entries,
+                "DefaultContent": {"Template": {"TemplateContent": template, "TemplateData": "{\"name\": \"you\"}"}},
+            }),
+        )
+    };
+    let entries = json!([
+        entry(&one, json!({"admin": true})),
+        entry(&other, json!({"name": "Bob"})),
+        {"Destination": {"ToAddresses": ["a@elsewhere.example"]}},
+        {"Destination": {}},
+    ]);
+    let sent = bulk(entries).send(&api).await.json();
+    let results = sent["BulkEmailEntryResults"].as_array().unwrap();
+    let statuses: Vec<_> = results.iter().map(|one| one["Status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["SUCCESS", "SUCCESS", "MESSAGE_REJECTED", "INVALID_PARAMETER"], "{sent}");
+    assert_eq!((text(&api, &one).await, text(&api, &other).await), ("admin you".to_owned(), "user Bob".to_owned()));
+    assert_eq!(results[1]["MessageId"], messages(&api, &other).await[0]["id"]);
+}
+
+#[tokio::test]
+async fn a_stored_template_becomes_its_id_and_its_variables() {
+    let api = Harness::start().await;
+    let variables = json!({"code": "482913", "items": [1, 2]});
+    let mut form = Form::default();
+    form.field("from", "a@app.example").field("template", "welcome").field("t:variables", &variables.to_string());
+    let inboxes: Vec<String> = (0..5).map(|number| format!("template{number}")).collect();
+    form.field("to", &address(&inboxes[0]));
+    let posts = [
+        form.post("/send/mailgun/v3/app.example/messages"),
+        Post::json(
+            "/send/resend/emails",
+            &json!({
+                "from": "a@app.example", "to": address(&inboxes[1]),
+                "template": {"id": "welcome", "variables": variables},
+            }),
+        ),
+        Post::json(
+            "/send/sendgrid/v3/mail/send",
+            &json!({
+                "from": {"email": "a@app.example"}, "template_id": "welcome",
+                "personalizations": [{"to": [{"email": address(&inboxes[2])}], "dynamic_template_data": variables}],
+            }),
+        ),
+        Post::json(
+            "/send/postmark/email/withTemplate",
+            &json!({
+                "From": "a@app.example", "To": address(&inboxes[3]),
+                "TemplateAlias": "welcome", "TemplateModel": variables,
+            }),
+        ),
+        Post::json(
+            "/send/ses/v2/email/outbound-emails",
+            &json!({
+                "FromEmailAddress": "a@app.example", "Destination": {"ToAddresses": [address(&inboxes[4])]},
+                "Content": {"Template": {"TemplateName": "welcome", "TemplateData": variables.to_string()}},
+            }),
+        ),
+    ];
+    for (post, inbox) in posts.iter().zip(&inboxes) {
+        let sent = post.send(&api).await;
+        assert!(sent.status < 300, "{sent:?}");
+        let read: Value = serde_json::from_str(&text(&api, inbox).await).unwrap();
+        assert_eq!(read, json!({"template": "welcome", "variables": variables}));
+        assert_eq!(messages(&api, inbox).await[0]["subject"], "welcome");
+    }
+}
+
+#[tokio::test]
+async fn version_1_of_ses_is_answered_in_xml() {
+    let api = Harness::start().await;
+    let [to, bcc] = two_inboxes(&api).await;
+    let (to_address, bcc_address) = (address(&to), address(&bcc));
+    let fields = [
+        ("Action", "SendEmail"),
+        ("Version", "2010-12-01"),
+        ("Source", "Shop <a@app.example>"),
+        ("ReturnPath", "bounces@app.example"),
+        ("Destination.ToAddresses.member.1", to_address.as_str()),
+        ("Destination.BccAddresses.member.1", bcc_address.as_str()),
+        ("ReplyToAddresses.member.1", "help@app.example"),
+        ("Message.Subject.Data", "Grüße"),
+        ("Message.Body.Text.Data", "Hello"),
+        ("Message.Body.Html.Data", "<p>Hello"),
+        ("Tags.member.1.Name", "kind"),
+        ("Tags.member.1.Value", "welcome"),
+    ];
+    let sent = query(&fields).send(&api).await;
+    assert_eq!((sent.status, sent.headers["content-type"].to_str().unwrap()), (200, "text/xml"));
+    let id = messages(&api, &to).await[0]["id"].as_str().unwrap().to_owned();
+    assert!(sent.body.contains(&format!("<SendEmailResult><MessageId>{id}</MessageId></SendEmailResult>")), "{sent:?}");
+    let details = only_details(&api, &bcc).await;
+    assert_eq!(
+        (&details["envelope"]["from"], header(&details, "X-SES-MESSAGE-TAGS")),
+        (&json!("bounces@app.example"), vec!["kind=welcome"])
+    );
+    for (fields, status, code) in [
+        (&fields[..4], 400, "<Code>BadRequest</Code>"),
+        (&[("Action", "GetSendQuota")][..], 404, "<Code>NotFound</Code>"),
+        (&[("Action", "SendRawEmail"), ("RawMessage.Data", "%%%")], 400, "<Code>BadRequest</Code>"),
+        (&[("Action", "</Message><x>&")], 404, "&lt;/Message&gt;&lt;x&gt;&amp;"),
+    ] {
+        let refused = query(fields).send(&api).await;
+        assert!(refused.status == status && refused.body.contains(code), "{refused:?}");
+    }
+}
