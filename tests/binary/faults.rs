@@ -20,6 +20,14 @@ use testkit::smtp::{Smtp, deliver};
 /// The directory in which `./test` has installed nodemailer.
 const NODE_MODULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/typescript/node_modules");
 const ROUNDS: usize = 3;
+
+/// Where a client is refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Rcpt,
+    Data,
+    Http,
+}
 const SENDERS: usize = 4;
 
 fn faults(server: &Server, key: &str, inbox: &str) -> Vec<Value> {
@@ -223,9 +231,10 @@ fn a_killed_server_counts_every_use_once() {
     let (mut answered, mut uncertain) = (0, 0);
     for round in 0..rounds {
         let inbox = server.run_cli(&key, ["inbox", "create"]);
-        let at = if round % 2 == 0 { "rcpt" } else { "data" };
+        // Over HTTP, both points have the same answer.
+        let (at, way) = [("rcpt", Way::Rcpt), ("data", Way::Data), ("data", Way::Http)][round % 3];
         server.run_cli(&key, ["fault", &inbox, "defer", "--times", "1000", "--at", at]);
-        let (refused, unanswered) = refused_until_killed(server, &inbox, at, round * 37 % 200);
+        let (refused, unanswered) = refused_until_killed(server, &inbox, way, round * 37 % 200);
         server = Server::start(data_dir.path(), &[]);
         let fault = &faults(&server, &key, &inbox)[0];
         let used = fault["used"].as_u64().unwrap();
@@ -241,12 +250,16 @@ fn a_killed_server_counts_every_use_once() {
 
 /// Has mail deferred until the server is killed, after `before_the_kill` replies. Returns the replies that refused, and
 /// the number of commands without a reply.
-fn refused_until_killed(server: Server, inbox: &str, at: &'static str, before_the_kill: usize) -> (u64, u64) {
+fn refused_until_killed(server: Server, inbox: &str, way: Way, before_the_kill: usize) -> (u64, u64) {
     let (sender, refusals) = channel();
     let clients: Vec<_> = (0..SENDERS)
         .map(|_| {
-            let (smtp, inbox, refused) = (server.smtp.clone(), inbox.to_owned(), sender.clone());
-            thread::spawn(move || refuse_until_the_end(&smtp, &inbox, at, &refused))
+            let (smtp, url, inbox) = (server.smtp.clone(), server.url.clone(), inbox.to_owned());
+            let refused = sender.clone();
+            thread::spawn(move || match way {
+                Way::Http => refuse_over_http(&url, &inbox, &refused),
+                Way::Rcpt | Way::Data => refuse_until_the_end(&smtp, &inbox, way, &refused),
+            })
         })
         .collect();
     drop(sender);
@@ -258,21 +271,35 @@ fn refused_until_killed(server: Server, inbox: &str, at: &'static str, before_th
 }
 
 /// Sends until the server is killed, and reports every refusal. Returns the number of commands without a reply.
-fn refuse_until_the_end(smtp: &str, inbox: &str, at: &str, refused: &Sender<()>) -> u64 {
+fn refuse_until_the_end(smtp: &str, inbox: &str, way: Way, refused: &Sender<()>) -> u64 {
     let Ok(mut smtp) = Smtp::connect(smtp) else { return 0 };
     let recipient = format!("RCPT TO:<{inbox}>");
     // There are fewer refusals than the fault has uses.
     for _ in 0..240 {
         let preparation: &[&str] =
-            if at == "rcpt" { &["RSET", "MAIL FROM:<>"] } else { &["MAIL FROM:<>", &recipient, "DATA"] };
+            if way == Way::Rcpt { &["RSET", "MAIL FROM:<>"] } else { &["MAIL FROM:<>", &recipient, "DATA"] };
         if preparation.iter().any(|line| smtp.say(line).is_err()) {
             return 0;
         }
-        match smtp.say(if at == "rcpt" { &recipient } else { "Subject: x\r\n\r\ntext\r\n." }) {
+        match smtp.say(if way == Way::Rcpt { &recipient } else { "Subject: x\r\n\r\ntext\r\n." }) {
             Ok(reply) => assert!(reply.starts_with("451 4.3.0 Deferred"), "{reply}"),
             Err(_) => return 1,
         }
         refused.send(()).unwrap();
+    }
+    0
+}
+
+/// The same with the API of Resend.
+fn refuse_over_http(url: &str, inbox: &str, refused: &Sender<()>) -> u64 {
+    let email = json!({"from": "a@app.example", "to": inbox, "subject": "x", "text": "text"}).to_string();
+    for _ in 0..240 {
+        let post = ureq::post(format!("{url}/send/resend/emails")).header("Authorization", "Bearer re_dummy");
+        match post.send(email.as_str()) {
+            Err(ureq::Error::StatusCode(429)) => refused.send(()).unwrap(),
+            Err(_) => return 1,
+            Ok(answer) => panic!("{answer:?}"),
+        }
     }
     0
 }

@@ -22,6 +22,7 @@ mod outgoing;
 mod postfix;
 mod power;
 mod project;
+mod senders;
 mod sending;
 mod sendmail;
 mod shapes;
