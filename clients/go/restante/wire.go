@@ -295,6 +295,20 @@ type SMTPUse struct {
 	LastMessageAt *time.Time `json:"last_message_at"`
 }
 
+// SendApisUse: When each API for sending was last used; null if it was not.
+type SendApisUse struct {
+	// Amazon SES.
+	Ses *time.Time `json:"ses"`
+	// Resend.
+	Resend *time.Time `json:"resend"`
+	// SendGrid.
+	Sendgrid *time.Time `json:"sendgrid"`
+	// Postmark.
+	Postmark *time.Time `json:"postmark"`
+	// Mailgun.
+	Mailgun *time.Time `json:"mailgun"`
+}
+
 // Explanation: The explanation of a missing message.
 type Explanation struct {
 	// One sentence for a person.

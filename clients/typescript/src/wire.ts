@@ -309,6 +309,20 @@ export interface SmtpUse {
   lastMessageAt: string | null;
 }
 
+/** When each API for sending was last used; null if it was not. */
+export interface SendApisUse {
+  /** Amazon SES. */
+  ses: string | null;
+  /** Resend. */
+  resend: string | null;
+  /** SendGrid. */
+  sendgrid: string | null;
+  /** Postmark. */
+  postmark: string | null;
+  /** Mailgun. */
+  mailgun: string | null;
+}
+
 /** The explanation of a missing message. */
 export interface Explanation {
   /** One sentence for a person. */

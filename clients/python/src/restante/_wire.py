@@ -26,6 +26,7 @@ __all__ = [
     "MessageFields",
     "Otp",
     "Refused",
+    "SendApisUse",
     "Sent",
     "Similar",
     "SmtpUse",
@@ -272,6 +273,17 @@ class SmtpUse:
     connections_open: int
     last_connection_at: datetime | None
     last_message_at: datetime | None
+
+
+@dataclass(frozen=True)
+class SendApisUse:
+    """When each API for sending was last used; null if it was not."""
+
+    ses: datetime | None
+    resend: datetime | None
+    sendgrid: datetime | None
+    postmark: datetime | None
+    mailgun: datetime | None
 
 
 @dataclass(frozen=True)
