@@ -46,30 +46,7 @@ func (s *Shop) signUp(email string) error {
 	link := s.URL + "/confirm?token=" + url.QueryEscape(token+email)
 	message := "From: shop@app.example\r\nTo: " + email + "\r\nSubject: Confirm your account\r\n\r\n" +
 		"Your code is " + code + ", or open " + link + "\r\n"
-	return s.send(email, message)
-}
-
-// send sends without TLS: smtp.SendMail would not trust the certificate of a test server.
-func (s *Shop) send(to, message string) error {
-	session, err := smtp.Dial(s.SMTP)
-	if err != nil {
-		return err
-	}
-	defer session.Close()
-	if err := session.Mail("shop@app.example"); err != nil {
-		return err
-	}
-	if err := session.Rcpt(to); err != nil {
-		return err
-	}
-	data, err := session.Data()
-	if err != nil {
-		return err
-	}
-	if _, err := data.Write([]byte(message)); err != nil {
-		return err
-	}
-	return data.Close()
+	return smtp.SendMail(s.SMTP, nil, "shop@app.example", []string{email}, []byte(message))
 }
 
 func (s *Shop) welcome(answer http.ResponseWriter, proof string) {

@@ -1,6 +1,6 @@
 package io.github.restante;
 
-/** The message has no code, or not exactly one link that matches. */
+/** The message has not exactly one code or link that matches. */
 public class ContentException extends RestanteException {
   private static final long serialVersionUID = 1L;
 

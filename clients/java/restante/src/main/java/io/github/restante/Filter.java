@@ -57,7 +57,16 @@ public final class Filter {
   }
 
   /**
-   * Messages with a one-time code in digits.
+   * Messages with a labelled code, in any form.
+   *
+   * @return the filter
+   */
+  public static Filter hasCode() {
+    return new Filter(search -> search.has.add("code"));
+  }
+
+  /**
+   * Messages whose {@link Message#otp} is not empty; it may be a number without a label.
    *
    * @return the filter
    */

@@ -1,16 +1,19 @@
 package io.github.restante;
 
 import io.github.restante.Connection.Request;
+import io.github.restante.model.Code;
 import io.github.restante.model.Details;
 import io.github.restante.model.Header;
+import io.github.restante.model.Link;
 import io.github.restante.model.Mailbox;
 import io.github.restante.model.MessageFields;
-import io.github.restante.model.Otp;
 import io.github.restante.model.Sent;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
@@ -21,9 +24,6 @@ import java.util.stream.Stream;
 public final class Message {
   /** What looks like a code, for the exception if there is none. */
   private static final Pattern NUMBER = Pattern.compile("\\b\\d{4,10}\\b");
-
-  /** The rule of the specification that takes six digits anywhere in the text for a code. */
-  private static final String SIX_DIGITS = "six_digits";
 
   private final Connection connection;
   private final MessageFields fields;
@@ -132,16 +132,67 @@ public final class Message {
   }
 
   /**
-   * The one-time code: one that the message calls a code.
+   * The code that a person would type: labelled digits, or a labelled code with letters such as
+   * LZDG-RMHF.
    *
    * @return the code
-   * @throws ContentException with the text and its numbers, if there is none
+   * @throws ContentException with what there is, if there is none or more than one
    */
   public String code() {
-    Otp found = details().otp();
-    if (found != null && !SIX_DIGITS.equals(found.rule())) {
-      return found.code();
+    return code(code -> true);
+  }
+
+  /**
+   * The only labelled code that contains a text, or whose line does, in any case.
+   *
+   * @param contained the text
+   * @return the code
+   * @throws ContentException with what there is, if there is not exactly one
+   */
+  public String code(String contained) {
+    String lower = contained.toLowerCase(Locale.ROOT);
+    return code(
+        code ->
+            Stream.of(code.code(), code.line())
+                .anyMatch(text -> text.toLowerCase(Locale.ROOT).contains(lower)));
+  }
+
+  /**
+   * The only labelled code in which a regular expression is found, or in whose line.
+   *
+   * @param pattern the regular expression
+   * @return the code
+   * @throws ContentException with what there is, if there is not exactly one
+   */
+  public String code(Pattern pattern) {
+    Predicate<String> isFound = pattern.asPredicate();
+    return code(code -> isFound.test(code.code()) || isFound.test(code.line()));
+  }
+
+  /**
+   * The only labelled code for which a predicate is true.
+   *
+   * @param predicate the predicate
+   * @return the code
+   * @throws ContentException with what there is, if there is not exactly one
+   */
+  public String code(Predicate<Code> predicate) {
+    List<Code> codes = details().codes();
+    List<Code> found = codes.stream().filter(predicate).toList();
+    if (found.size() == 1) {
+      return found.get(0).code();
     }
+    throw contentException(
+        codes.isEmpty()
+            ? "has no labelled one-time code. " + numbers()
+            : "has %d codes that match, not one. It has %d codes:%s"
+                .formatted(
+                    found.size(),
+                    codes.size(),
+                    listed(codes, code -> code.code() + " in the line: " + code.line())));
+  }
+
+  private String numbers() {
     String text = Settings.or(text(), html());
     String seen =
         NUMBER
@@ -149,11 +200,12 @@ public final class Message {
             .results()
             .map(MatchResult::group)
             .collect(Collectors.joining(", "));
-    throw contentException(
-        "has no labelled one-time code. Numbers in it: "
-            + (seen.isEmpty() ? "none" : seen)
-            + ". Its text:\n"
-            + text);
+    return "Numbers in it: " + (seen.isEmpty() ? "none" : seen) + ". Its text:\n" + text;
+  }
+
+  private static <T> String listed(List<T> all, Function<T, String> shown) {
+    String lines = all.stream().map(one -> "\n  " + shown.apply(one)).collect(Collectors.joining());
+    return lines.isEmpty() ? " none" : lines;
   }
 
   /**
@@ -204,10 +256,32 @@ public final class Message {
     if (found.size() == 1) {
       return found.get(0);
     }
-    String listed = links().stream().map(link -> "\n  " + link).collect(Collectors.joining());
     throw contentException(
         "has %d links%s, not one. Its links:%s"
-            .formatted(found.size(), wanted, listed.isEmpty() ? " none" : listed));
+            .formatted(found.size(), wanted, listed(links(), link -> link)));
+  }
+
+  /**
+   * The only link whose shown words contain a text, in any case.
+   *
+   * @param contained the text
+   * @return the link
+   * @throws ContentException with the links and their words, if there is not exactly one
+   */
+  public String linkText(String contained) {
+    String lower = contained.toLowerCase(Locale.ROOT);
+    List<Link> links = details().links();
+    List<Link> found =
+        links.stream().filter(it -> it.text().toLowerCase(Locale.ROOT).contains(lower)).toList();
+    if (found.size() == 1) {
+      return found.get(0).url();
+    }
+    throw contentException(
+        "has %d links with the text \"%s\", not one. Its links:%s"
+            .formatted(
+                found.size(),
+                contained,
+                listed(links, link -> link.url() + " (" + link.text() + ")")));
   }
 
   private ContentException contentException(String text) {
@@ -289,7 +363,8 @@ public final class Message {
             .map(Header::value)
             .findFirst()
             .orElse("");
-    String answered = subject.toLowerCase().startsWith("re:") ? subject : "Re: " + subject;
+    String answered =
+        subject.toLowerCase(Locale.ROOT).startsWith("re:") ? subject : "Re: " + subject;
     return Inbox.send(connection, details.inboxId(), new Outgoing(to, answered, text, html, id()));
   }
 

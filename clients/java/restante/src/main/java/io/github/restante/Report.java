@@ -90,7 +90,8 @@ record Report(
         messages,
         explanation.refused(),
         explanation.similar(),
-        explanation.smtp());
+        explanation.smtp(),
+        explanation.sendApis());
   }
 
   private static Arrived missed(Arrived one, Map<String, List<String>> rejected) {

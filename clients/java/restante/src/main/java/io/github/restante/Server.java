@@ -33,6 +33,7 @@ public final class Server implements AutoCloseable {
           "RESTANTE_HTTP_LISTEN", "127.0.0.1:0",
           "RESTANTE_SMTP_LISTEN", "127.0.0.1:0",
           "RESTANTE_SMTP_STARTTLS", "off",
+          "RESTANTE_SMTP_PLAINTEXT_AUTH", "true",
           "RESTANTE_WAITS_PER_KEY", "128");
 
   private final Process process;

@@ -17,6 +17,7 @@ record Step(Scenario scenario, JsonNode step, Names names) {
       case "client" -> scenario.client(text("url"), text("api_key"), timeout());
       case "health" -> client().health();
       case "create" -> client().createInbox();
+      case "inbox_for" -> client().inboxFor(text("address"));
       case "find" -> client().inbox(text("inbox"));
       case "message" -> client().message(text("id"));
       case "check" -> text("value");
@@ -47,7 +48,7 @@ record Step(Scenario scenario, JsonNode step, Names names) {
   private Object message(String action) {
     Message message = message();
     return switch (action) {
-      case "code" -> message.code();
+      case "code" -> code(message);
       case "link" -> link(message);
       case "details" -> message.details();
       case "attachments" -> message.attachments();
@@ -57,7 +58,18 @@ record Step(Scenario scenario, JsonNode step, Names names) {
     };
   }
 
+  private String code(Message message) {
+    JsonNode matching = step.path("matching");
+    if (matching.isMissingNode()) {
+      return message.code();
+    }
+    return matching.isObject() ? message.code(pattern(matching)) : message.code(matching.asText());
+  }
+
   private String link(Message message) {
+    if (step.has("text")) {
+      return message.linkText(text("text"));
+    }
     JsonNode match = step.path("match");
     if (match.isMissingNode()) {
       return message.link();
@@ -102,7 +114,7 @@ record Step(Scenario scenario, JsonNode step, Names names) {
           filters.add(value.isObject() ? Filter.from(pattern(value)) : Filter.from(value.asText()));
       case "has" ->
           StreamSupport.stream(value.spliterator(), false)
-              .map(part -> part.asText().equals("otp") ? Filter.hasOtp() : Filter.hasLink())
+              .map(part -> has(part.asText()))
               .forEach(filters::add);
       case "where" ->
           filters.add(
@@ -113,6 +125,14 @@ record Step(Scenario scenario, JsonNode step, Names names) {
         // Not a filter.
       }
     }
+  }
+
+  private static Filter has(String part) {
+    return switch (part) {
+      case "code" -> Filter.hasCode();
+      case "otp" -> Filter.hasOtp();
+      default -> Filter.hasLink();
+    };
   }
 
   private static Pattern pattern(JsonNode value) {

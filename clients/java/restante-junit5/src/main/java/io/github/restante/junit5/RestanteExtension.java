@@ -84,11 +84,12 @@ public final class RestanteExtension
 
   private static void report(ExtensionContext context, TestMail mail, Throwable error) {
     List<String> texts = new ArrayList<>();
+    List<Message> shown = new ArrayList<>();
     for (Inbox inbox : mail.all()) {
       try {
         List<Message> messages = TestMail.latest(inbox);
         texts.add(TestMail.listed(inbox, messages));
-        messages.forEach(message -> publish(context, message));
+        shown.addAll(messages);
       } catch (RestanteException problem) {
         texts.add("cannot read the mail of " + inbox + ": " + problem.getMessage());
       }
@@ -98,6 +99,7 @@ public final class RestanteExtension
       context.publishReportEntry("mail of this test", text);
       error.addSuppressed(new MailOfTest(text));
     }
+    shown.forEach(message -> publish(context, message));
   }
 
   /** Adds the message as received, and as a page. An id of the server is a safe file name. */

@@ -15,12 +15,18 @@ import io.github.restante.Message;
 import io.github.restante.NotFoundException;
 import io.github.restante.Outgoing;
 import io.github.restante.Restante;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.platform.engine.TestDescriptor;
+import org.junit.platform.engine.reporting.OutputDirectoryProvider;
 import org.junit.platform.testkit.engine.EngineExecutionResults;
 import org.junit.platform.testkit.engine.EngineTestKit;
 
@@ -45,11 +51,12 @@ class ExtensionTest {
   }
 
   @Test
-  void aFailureShowsTheMailAndAPassedTestDeletesItsInbox() {
+  void aFailureShowsTheMailAndAPassedTestDeletesItsInbox(@TempDir Path files) throws IOException {
     EngineExecutionResults results =
         EngineTestKit.engine("junit-jupiter")
             .selectors(selectClass(Examples.class))
             .configurationParameter("junit.jupiter.execution.parallel.enabled", "false")
+            .outputDirectoryProvider(new OneDirectory(files))
             .execute();
     results.testEvents().assertStatistics(found -> found.succeeded(1).failed(1));
     Throwable error =
@@ -66,9 +73,20 @@ class ExtensionTest {
     assertTrue(error.getMessage().contains("(not: subject)"), error.getMessage());
     assertEquals(1, results.allEvents().reportingEntryPublished().count());
     assertEquals(2, results.allEvents().fileEntryPublished().count());
+    for (String name : Examples.files) {
+      assertTrue(Files.readString(files.resolve(name)).contains("482913"), name);
+    }
     Restante client = RestanteRun.client();
     assertThrows(NotFoundException.class, () -> client.inbox(Examples.passed));
     assertEquals(Examples.failed, client.inbox(Examples.failed).address());
+  }
+
+  /** Puts the files of all tests into one directory. */
+  private record OneDirectory(Path getRootDirectory) implements OutputDirectoryProvider {
+    @Override
+    public Path createOutputDirectory(TestDescriptor test) {
+      return getRootDirectory;
+    }
   }
 
   /** Not found by the build, because it is nested and static. */
@@ -76,6 +94,7 @@ class ExtensionTest {
   static class Examples {
     static String passed;
     static String failed;
+    static List<String> files;
     private Inbox before;
 
     @BeforeEach
@@ -94,6 +113,8 @@ class ExtensionTest {
       failed = inbox.address();
       String text = "Your code is 482913: https://app.example/c/1";
       inbox.send(new Outgoing(inbox.address(), "Welcome", text));
+      String id = RestanteRun.client().inbox(inbox.id()).waitForMessage().id();
+      files = List.of("mail-" + id + ".eml", "mail-" + id + ".html");
       inbox.waitForMessage(subject("confirm"), timeout(Duration.ofMillis(300)));
     }
   }
