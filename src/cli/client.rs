@@ -68,7 +68,7 @@ impl ClientFlags {
 }
 
 /// Which messages to return. Flags that say what one call does have no variable, so that none changes another command.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(super) struct FilterFlags {
     /// Only messages whose subject contains this (case-insensitive)
     #[arg(long, value_name = "TEXT")]

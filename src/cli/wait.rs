@@ -85,10 +85,7 @@ impl From<NoMatch> for CliError {
 pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let inbox = match client.inbox(&flags.inbox) {
-        Err(ClientError::NoInbox { name }) if name.contains('@') => match client.inbox_at(&name) {
-            Err(ClientError::Unsupported { .. }) => return Err(ClientError::NoInbox { name }.into()),
-            created => created?,
-        },
+        Err(ClientError::NoInbox { name }) if name.contains('@') => new_inbox(&client, name)?,
         found => found?,
     };
     let Some(answer) = wait(&client, &inbox.id, flags)? else {
@@ -97,6 +94,18 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
         return Err(NoMatch { wanted, address, timeout, explanation, flag_of_has: flag_of_has(flags) }.into());
     };
     Ok(output::line(&answer)?)
+}
+
+/// Creates the inbox with an address that has not been used yet. One that has ended is an error: its mail is gone.
+fn new_inbox(client: &ApiClient, address: String) -> Result<Inbox, ClientError> {
+    let id = address.split_once('@').map_or(address.as_str(), |(id, _)| id);
+    if client.explain(id, &FilterFlags::default()).is_ok_and(|explanation| explanation.ended.is_some()) {
+        return Err(ClientError::NoInbox { name: address });
+    }
+    match client.inbox_at(&address) {
+        Err(ClientError::Unsupported { .. }) => Err(ClientError::NoInbox { name: address }),
+        created => created,
+    }
 }
 
 /// Waits again after each message that matches the filter but does not have the code or link, until the time is up.

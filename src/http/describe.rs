@@ -193,7 +193,7 @@ impl Describe for TransformOperation<'_> {
 
     fn refuses_filters(self) -> Self {
         let description = "`invalid after`: the value is not the id of a message in this inbox. `invalid has`: a word \
-                           is neither `otp` nor `link`. `invalid subject`, `invalid from`: the value is longer than \
+                           is not `otp`, `code` or `link`. `invalid subject`, `invalid from`: the value is longer than \
                            998 bytes.";
         self.refuses(description, &["after", "has", "subject", "from"].map(Error::InvalidParameter))
     }

@@ -36,6 +36,7 @@ fn filled_in(app: &App, smtp: &HostAndPort, guide: String) -> String {
         ("{base_url}", app.base_url.clone()),
         ("{mail_domain}", app.service.mail_domain().to_string()),
         ("{accepted_domains}", accepted(app.service.accepted())),
+        ("{smtp_address}", smtp.to_string()),
         ("{smtp_host}", smtp.host.clone()),
         ("{smtp_port}", smtp.port.to_string()),
         ("{inbox_lifetime}", humantime::format_duration(inbox_lifetime).to_string()),

@@ -25,7 +25,7 @@ async fn the_guide_names_this_installation_and_the_version(engine: Engine) {
     assert!(!guide.contains("{base_url}") && !guide.contains("{mail_domain}") && !guide.contains("_per_key}"));
     assert!(!guide.contains("_size}") && !guide.contains("{inbox_") && !guide.contains("{smtp_"));
     for part in [
-        "host `restante.example.com`, port `1025`",
+        "`restante.example.com:1025`, which is host `restante.example.com` and port",
         "No other domain is accepted.",
         "| temporary inbox lifetime | 1h |",
         "| JSON body | 10MiB to send, 64KiB elsewhere |",

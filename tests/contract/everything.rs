@@ -34,7 +34,7 @@ async fn the_details_say_how_a_message_came_and_what_is_in_it(engine: Engine) {
     let details = api.get(&format!("/v1/messages/{id}/details")).await.json();
     let envelope = json!({
         "from": "app@app.example", "to": format!("{inbox}@{MAIL_DOMAIN}"), "helo": "app.example",
-        "client": "127.0.0.1", "tls": null, "authenticated": false,
+        "client": "127.0.0.1", "tls": null, "authenticated": false, "via": "smtp",
     });
     assert_eq!(details["envelope"], envelope);
     // The client adds one more line end.
@@ -80,8 +80,9 @@ async fn a_message_of_the_service_itself_came_over_no_connection(engine: Engine)
     let sent = api.call("POST", &format!("/v1/inboxes/{inbox}/messages"), body).await.text("id");
     let id = api.get(&format!("/v1/inboxes/{inbox}/messages/wait")).await.text("id");
     let envelope = api.get(&format!("/v1/messages/{id}/details")).await.json()["envelope"].clone();
-    let expected =
-        json!({"from": address, "to": address, "helo": null, "client": null, "tls": null, "authenticated": null});
+    let expected = json!({
+        "from": address, "to": address, "helo": null, "client": null, "tls": null, "authenticated": null, "via": "api",
+    });
     assert_eq!(envelope, expected);
 
     let outgoing = api.get(&format!("/v1/outgoing/{sent}")).await.json();

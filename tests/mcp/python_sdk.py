@@ -226,7 +226,7 @@ async def errors_say_what_to_do_next(client):
         ("wait_for_message", {"inbox": inbox, "timeout": 1}, "unknown field: timeout"),
         ("wait_for_message", {"inbox": inbox, "timeout_seconds": 121}, "invalid field: timeout_seconds"),
         ("wait_for_message", {"inbox": inbox, "timeout_seconds": "x"}, "input schema"),
-        ("wait_for_message", {"inbox": inbox, "has": ["code"]}, "input schema"),
+        ("wait_for_message", {"inbox": inbox, "has": ["pdf"]}, "input schema"),
         ("wait_for_message", {"inbox": inbox, "subject": "x" * 999}, "invalid field: subject"),
         ("wait_for_message", {"inbox": inbox, "after": UNKNOWN_ID}, "invalid after. Pass the id"),
         ("list_messages", {"inbox": inbox, "before": "x"}, "invalid before. Pass the id"),

@@ -176,8 +176,9 @@ async function untilDown(url: string): Promise<void> {
 test("mail to other domains does not leave", async () => {
   const restante = await Restante.connect();
   const inbox = await restante.createInbox();
-  await inbox.send({ to: "somebody@app.example", subject: "Hello" });
-  expect((await inbox.waitForMessage()).subject).toContain("Undelivered");
+  // The server accepts every domain, so there is no other one, and only inboxes get what is sent.
+  const sending = inbox.send({ to: "somebody@app.example", subject: "Hello" });
+  await expect(sending).rejects.toThrow("recipient not found");
   await restante.close();
 });
 

@@ -88,8 +88,13 @@ pub(super) fn describe_ensure(operation: TransformOperation<'_>) -> TransformOpe
         .returns::<Inbox>(StatusCode::CREATED, "The new inbox.")
         .returns::<Inbox>(StatusCode::OK, "The inbox, which was there.")
         .refuses(
-            "The address is not valid, or mail for its domain is not accepted.",
-            &[Error::InvalidParameter("address"), Error::DomainNotAccepted],
+            "The address is not valid, mail for its domain is not accepted, or the body is not an empty JSON object.",
+            &[
+                Error::InvalidParameter("address"),
+                Error::DomainNotAccepted,
+                Error::InvalidJson,
+                Error::UnknownField(String::new()),
+            ],
         )
         .refuses(
             "The address is on the mail domain, and is an inbox of another project or reserved for one.",

@@ -21,7 +21,7 @@ use super::outgoing::{Outgoing, addresses, all_addresses};
 use super::{OTHER, Senders, base64, json};
 use crate::http::app::App;
 use crate::http::error::Error;
-use crate::model::{Everything, Via};
+use crate::model::{Everything, Via, address_of};
 
 const RESEND: Provider = Provider { via: Via::Resend, refuse };
 /// The most messages of a batch.
@@ -124,7 +124,8 @@ fn email(app: &App, message: &Everything) -> serde_json::Value {
         mailboxes.into_iter().filter_map(|mailbox| mailbox.address).collect()
     };
     let (to, cc, reply_to) = (list(read.to), list(read.cc), list(read.reply_to));
-    let to = if to.is_empty() { vec![message.inbox_id.at(app.service.mail_domain())] } else { to };
+    let inbox = || address_of(&message.inbox_id, message.shared.as_ref(), app.service.mail_domain());
+    let to = if to.is_empty() { vec![inbox()] } else { to };
     value!({
         "object": "email",
         "id": message.id.to_string(),
