@@ -41,9 +41,6 @@ metrics! {
     CONNECTIONS_OPEN: Gauge, "restante_smtp_connections_open", "SMTP connections that are open";
     CONNECTIONS: Counter, "restante_smtp_connections_total",
         "SMTP connections, by outcome: accepted or refused";
-    TLS_FAILURES: Counter, "restante_smtp_tls_failures_total",
-        "TLS handshakes of SMTP clients that failed, by reason: unknown_ca, bad_certificate or another alert of the \
-         client, no_common_version, not_tls, disconnected, timeout or other";
     MESSAGES: Counter, "restante_smtp_messages_total",
         "Messages that were received completely, by outcome: stored or refused";
     MESSAGE_BYTES: Counter, "restante_smtp_message_bytes_total", "Bytes of the messages that were stored";
@@ -250,11 +247,6 @@ impl Drop for OpenConnection {
 /// A connection was rejected because there are too many.
 pub fn connection_refused() {
     counter!(CONNECTIONS, "outcome" => "refused").increment(1);
-}
-
-/// A TLS handshake of an SMTP client failed.
-pub fn tls_failed(reason: &'static str) {
-    counter!(TLS_FAILURES, "reason" => reason).increment(1);
 }
 
 /// A message of `bytes` was stored, `elapsed` after its last byte arrived.

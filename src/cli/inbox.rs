@@ -42,7 +42,7 @@ enum Action {
         #[command(flatten)]
         client: ClientFlags,
     },
-    /// List the inboxes of the project: id, kind, messages, creation and expiry
+    /// List the inboxes of the project: id, kind, messages, creation, expiry and address
     List(ListFlags),
     /// Delete an inbox and its messages
     Delete {
@@ -132,13 +132,13 @@ fn list_locally(data: &Data, flags: &ListFlags) -> Result<(), CliError> {
     })
 }
 
-/// The database does not have the mail domain, so the address is the id alone.
+/// The database does not have the mail domain, so an address on it is the local part alone.
 fn summary(local: LocalSummary) -> InboxSummary {
     let LocalSummary { inbox, messages, last_received_at, .. } = local;
     InboxSummary {
         inbox: Inbox {
             id: inbox.id.to_string(),
-            address: inbox.id.to_string(),
+            address: inbox.shared.map_or_else(|| inbox.id.to_string(), |shared| shared.to_string()),
             kind: inbox.kind,
             created_at: inbox.created_at.to_string(),
             expires_at: inbox.expires_at.map(|at| at.to_string()),
@@ -157,7 +157,8 @@ fn print_list(list: &InboxList, json: bool) -> Result<(), CliError> {
 
 fn summary_line(InboxSummary { inbox, messages, .. }: &InboxSummary) -> String {
     let expires_at = inbox.expires_at.as_deref().unwrap_or("never");
-    format!("{}\t{}\t{messages}\t{}\t{expires_at}", inbox.id, inbox.kind, inbox.created_at)
+    let Inbox { id, address, kind, created_at, .. } = inbox;
+    format!("{id}\t{kind}\t{messages}\t{created_at}\t{expires_at}\t{address}")
 }
 
 fn print(inbox: &Inbox, json: bool, describe: impl Fn(&Inbox) -> String) -> Result<(), CliError> {

@@ -22,7 +22,6 @@ use super::event_handler::EventHandler;
 use super::tls;
 use crate::admission::Admitted;
 use crate::clock::Instant;
-use crate::metrics;
 
 /// The most bytes of one read. The buffer is on the stack, so an idle client needs no memory for it.
 const READ_BYTES: usize = 16 * 1024;
@@ -167,7 +166,6 @@ impl Connection {
             () = self.context.clock().sleep(self.context.limits.idle_timeout) => Err(io::ErrorKind::TimedOut.into()),
         };
         let stream = shaken.inspect_err(|error| {
-            metrics::tls_failed(tls::reason(error));
             self.unfinished_handshake = Some((tls::failure(error), Some(error.to_string())));
         })?;
         // Has no effect if the session was encrypted from the start.

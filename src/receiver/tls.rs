@@ -241,36 +241,6 @@ fn write_whole(path: &Path, text: &str) -> Result<(), TlsError> {
     write().map_err(|source| TlsError::Write { path: path.to_owned(), source })
 }
 
-/// Why a handshake failed, in a word for the metrics.
-pub(super) fn reason(error: &io::Error) -> &'static str {
-    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    match (cause, error.kind()) {
-        (Some(rustls::Error::AlertReceived(alert)), _) => alert_name(*alert),
-        (Some(rustls::Error::InvalidMessage(_)), _) => "not_tls",
-        (Some(rustls::Error::PeerIncompatible(_)), _) => "no_common_version",
-        (_, io::ErrorKind::TimedOut) => "timeout",
-        (_, io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
-            "disconnected"
-        }
-        _ => "other",
-    }
-}
-
-/// The alerts of clients that do not accept the certificate (RFC 8446, section 6.2).
-fn alert_name(alert: AlertDescription) -> &'static str {
-    match alert {
-        AlertDescription::UnknownCA => "unknown_ca",
-        AlertDescription::BadCertificate => "bad_certificate",
-        AlertDescription::CertificateUnknown => "certificate_unknown",
-        AlertDescription::CertificateExpired => "certificate_expired",
-        AlertDescription::UnsupportedCertificate => "unsupported_certificate",
-        AlertDescription::AccessDenied => "access_denied",
-        AlertDescription::ProtocolVersion => "no_common_version",
-        AlertDescription::CloseNotify | AlertDescription::UserCanceled => "disconnected",
-        _ => "other_alert",
-    }
-}
-
 /// The name of a TLS version; `None` for one that is never negotiated.
 pub(super) fn version_name(version: ProtocolVersion) -> Option<&'static str> {
     match version {

@@ -155,8 +155,7 @@ impl Service {
         let committer = committer::Committer::start(store.clone(), clock.clone(), policy, &tasks);
         // The tracker does not include this task: it ends when the last clone of the service is dropped, and a shutdown
         // does not wait for that.
-        let refusals =
-            refusals::Recorder::start(store.clone(), clock.clone(), default_project, options.mail_domain.clone());
+        let refusals = refusals::Recorder::start(store.clone(), clock.clone(), default_project, options.clone());
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
         let wait_log = wait_log::WaitLog::new(hub.clone(), clock.clone(), store.is_shared());
         if store.is_shared() {

@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use super::Service;
+use super::{Options, Service};
 use crate::clock::Clock;
-use crate::model::{Domain, EmailAddress, Inbox, InboxId, ProjectId, RefusalFilter, RefusedMail, SharedAddress};
+use crate::model::{EmailAddress, Inbox, InboxId, ProjectId, RefusalFilter, RefusedMail, SharedAddress};
 use crate::store::{Store, StoreError};
 
 /// The most refusals in the queue.
@@ -47,11 +47,11 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn start(store: Store, clock: Clock, default_project: ProjectId, mail_domain: Domain) -> Self {
+    pub(super) fn start(store: Store, clock: Clock, default_project: ProjectId, options: Options) -> Self {
         let (queue, reports) = mpsc::channel(QUEUE);
         let (progress, done) = watch::channel(0);
         let (readers, waiting) = watch::channel(0);
-        let owners = Owners { store, clock, default_project, mail_domain };
+        let owners = Owners { store, clock, default_project, options };
         tokio::spawn(run(owners, reports, progress, waiting));
         Self { queue, queued: AtomicU64::new(0), done, readers }
     }
@@ -78,7 +78,7 @@ struct Owners {
     store: Store,
     clock: Clock,
     default_project: ProjectId,
-    mail_domain: Domain,
+    options: Options,
 }
 
 /// A reader that waits. Until it is dropped, there is no pause between two batches.
@@ -162,10 +162,15 @@ impl Owners {
         project: Option<ProjectId>,
     ) -> Result<Vec<(Option<InboxId>, Option<ProjectId>)>, StoreError> {
         let Ok(address) = EmailAddress::parse(recipient) else { return Ok(vec![(None, None)]) };
-        if *address.domain() != self.mail_domain {
+        if *address.domain() != self.options.mail_domain {
             let sharing = self.sharing(&SharedAddress::of(&address), project).await?;
             if !sharing.is_empty() {
                 return Ok(sharing.into_iter().map(|(inbox, owner)| (Some(inbox), Some(owner))).collect());
+            }
+            if self.options.accepted.accept(address.domain()) {
+                // No inbox has the whole address as its id. An inbox on the mail domain with the same local part has
+                // nothing to do with it, and a refusal without an id would be shown for every inbox.
+                return Ok(vec![(Some(InboxId::from_stored(address.to_string())), None)]);
             }
         }
         Ok(vec![self.addressed_inbox(&address).await?])
@@ -197,7 +202,7 @@ impl Owners {
         let inbox = InboxId::of(address);
         for id in inbox.meant() {
             if let Some(owner) = self.store.owner_of_address(&id).await? {
-                return Ok((Some(id), Some(owner).filter(|_| *address.domain() == self.mail_domain)));
+                return Ok((Some(id), Some(owner).filter(|_| *address.domain() == self.options.mail_domain)));
             }
         }
         Ok((Some(inbox), None))

@@ -20,7 +20,7 @@ macro_rules! list {
                     WHERE project_id = $1 AND ",
             live!("$2"),
             "
-                        AND (id LIKE $3 ESCAPE '\\' OR address LIKE $3 ESCAPE '\\')
+                        AND COALESCE(address, id) LIKE $3 ESCAPE '\\'
                         AND ($4 = '' OR kind = $4) AND message_count >= $7) AS live
                 WHERE activity ",
             $side,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use testkit::server::{Server, command, failed, serve};
+use testkit::server::{Server, command, failed, printed, serve};
 use testkit::smtp::Smtp;
 
 /// Starts a server with these flags, and returns it with its log.
@@ -22,12 +22,18 @@ fn log_of(server: Server, log: &tempfile::NamedTempFile) -> String {
 
 #[test]
 fn mail_to_an_accepted_domain_is_received() {
-    let (server, _data_dir, _log) = start(&["--accept-domains", "example.com,*.shop.test"]);
+    let (server, data_dir, _log) = start(&["--accept-domains", "example.com,*.shop.test"]);
     assert!(server.greeting.contains("Also accepts mail for example.com, *.shop.test"), "{}", server.greeting);
     let key = server.made_key().unwrap().to_owned();
     let mut smtp = Smtp::connect(&server.smtp).unwrap();
     assert!(smtp.send("Ada@example.com", "Welcome", "text").unwrap().starts_with("250"));
     assert!(server.run_cli(&key, ["messages", "ada@example.com"]).ends_with("\tWelcome"));
+    assert!(server.run_cli(&key, ["inbox", "list"]).trim_end().ends_with("\tada@example.com"));
+    let directory = data_dir.path().to_str().unwrap();
+    let local = printed(&mut command(["inbox", "list", "--data-dir", directory]));
+    assert!(local.trim_end().ends_with("\tada@example.com"), "{local}");
+    let local = printed(&mut command(["inbox", "list", "--data-dir", directory, "--json"]));
+    assert!(local.contains("\"address\": \"ada@example.com\"") || local.contains("\"address\":\"ada@example.com\""));
 }
 
 #[test]

@@ -24,9 +24,9 @@ fn the_inboxes_of_a_project_are_listed() {
     let directory = data_dir.path().to_str().unwrap();
     let list = printed(&mut command(["inbox", "list", "--data-dir", directory]));
     let lines: Vec<Vec<&str>> = list.lines().map(|line| line.split('\t').collect()).collect();
-    let mut shown: Vec<_> = lines.iter().map(|line| (line[0], line[1], line[2], line.len())).collect();
+    let mut shown: Vec<_> = lines.iter().map(|line| (line[5], line[1], line[2], line.len())).collect();
     shown.sort_unstable();
-    let mut expected = [("by-mail", "temporary", "1", 5), (address.split('@').next().unwrap(), "temporary", "0", 5)];
+    let mut expected = [("by-mail", "temporary", "1", 6), (address.split('@').next().unwrap(), "temporary", "0", 6)];
     expected.sort_unstable();
     assert_eq!(shown, expected);
     printed(&mut command(["project", "create", "other", "--data-dir", directory]));

@@ -52,7 +52,7 @@ fn prometheus_accepts_the_metrics_and_the_process_and_the_disk_are_among_them() 
 }
 
 #[test]
-fn a_failed_handshake_is_counted_with_its_reason() {
+fn a_failed_handshake_is_counted_once_with_its_kind() {
     let data_dir = tempfile::tempdir().unwrap();
     let server = Server::start(data_dir.path(), &["--metrics-listen", "127.0.0.1:0"]);
     let port = server.smtp.rsplit(':').next().unwrap();
@@ -63,9 +63,13 @@ fn a_failed_handshake_is_counted_with_its_reason() {
     );
     let python = Command::new("python3").args(["-c", &script]).output().unwrap();
     assert!(String::from_utf8_lossy(&python.stderr).contains("CERTIFICATE_VERIFY_FAILED"), "{python:?}");
-    until_shown(&server, "restante_smtp_tls_failures_total{reason=\"unknown_ca\"} 1");
+    until_shown(&server, "restante_smtp_failed_sessions_total{kind=\"unknown_authority\"} 1");
     let mut plain = testkit::smtp::Smtp::connect(&server.smtp).unwrap();
     assert!(plain.say("STARTTLS").unwrap().starts_with("220"));
     let _ = plain.say("MAIL FROM:<a@b.example>");
-    until_shown(&server, "restante_smtp_tls_failures_total{reason=\"not_tls\"} 1");
+    until_shown(&server, "restante_smtp_failed_sessions_total{kind=\"handshake_failed\"} 1");
+    let (_, metrics) = get(&monitor_of(&server), "/metrics");
+    let counted = metrics.lines().filter(|line| !line.starts_with('#') && line.ends_with(" 1"));
+    let failures: Vec<&str> = counted.filter(|line| line.contains("fail")).collect();
+    assert_eq!(failures.len(), 2, "{failures:?}");
 }

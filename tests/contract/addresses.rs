@@ -340,6 +340,31 @@ async fn a_refused_domain_is_explained_with_the_flag(engine: Engine) {
 }
 
 #[testkit::each_engine]
+async fn a_refusal_for_an_accepted_domain_is_not_that_of_the_same_name_on_the_mail_domain(engine: Engine) {
+    let (api, smtp) = start(engine, "example.com").await;
+    let id = created(&api, &api.key, "ada@restante.example.com").await;
+    let refused = async || {
+        let explained = api.get(&format!("/v1/inboxes/{id}/explain")).await.json();
+        explained["refused"].as_array().unwrap().len()
+    };
+    assert!(smtp.send(ADA, "a\nb").await.starts_with("550 5.6.11"));
+    assert!(smtp.client_of(&api.key).await.send(&[ADA], "a\nb").await.starts_with("550 5.6.11"));
+    assert_eq!(refused().await, 0);
+    assert!(smtp.send("ada@restante.example.com", "a\nb").await.starts_with("550 5.6.11"));
+    assert_eq!(refused().await, 1);
+}
+
+#[testkit::each_engine]
+async fn an_inbox_is_found_by_its_address_and_not_by_its_hidden_id(engine: Engine) {
+    let api = Harness::accepting(engine, "example.com").await;
+    let id = created(&api, &api.key, ADA).await;
+    for (search, expected) in [("ADA@Example.com", 1), ("ada", 1), ("example.com", 1), (&id, 0)] {
+        let found = api.get(&format!("/v1/project/inboxes?search={search}")).await.json();
+        assert_eq!(found["inboxes"].as_array().unwrap().len(), expected, "{search}: {found}");
+    }
+}
+
+#[testkit::each_engine]
 async fn faults_and_limits_are_those_of_the_project_s_inbox(engine: Engine) {
     let (api, smtp) = start(engine, "example.com").await;
     let id = created(&api, &api.key, ADA).await;
