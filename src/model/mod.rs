@@ -20,7 +20,7 @@ pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use change::Change;
 pub use explanation::{InboxEnd, Latest, SendApisUse, Similar, SmtpUse};
 pub use fault::FaultState;
-pub use inbox::{Inbox, InboxKind, InboxSummary, address_of, generate_inbox_id};
+pub use inbox::{Inbox, InboxKind, InboxSummary, address_of, generate_inbox_id, search_text};
 pub use list::{Holdings, InboxFilter, InboxTotals, ListPart, MailFilter, OutgoingFilter, RefusalFilter, Watched};
 pub use message::{Features, MessageId, MessageStart};
 pub use original::Everything;

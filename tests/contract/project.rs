@@ -41,8 +41,11 @@ async fn the_inboxes_of_a_project_are_listed_in_pages(engine: Engine) {
         }
     }
     assert_eq!(listed, expected);
-    let found = api.get(&format!("/v1/project/inboxes?search={}", created[3].to_uppercase())).await;
-    assert_eq!(ids(&found, "inboxes", "id"), [created[3].clone()]);
+    let id = &created[3];
+    for search in [id.to_uppercase(), format!("%20{id}@restante.example.com"), format!("{id}%40Restante.Example.COM")] {
+        let found = api.get(&format!("/v1/project/inboxes?search={search}")).await;
+        assert_eq!(ids(&found, "inboxes", "id"), std::slice::from_ref(id), "{search}");
+    }
     for query in ["after=x", "after=1.", "limit=0", "limit=1001"] {
         assert_eq!(api.get(&format!("/v1/project/inboxes?{query}")).await.status, 400, "{query}");
     }
@@ -60,7 +63,10 @@ async fn the_messages_of_a_project_are_searched(engine: Engine) {
     assert_eq!(ids(&all, "messages", "id"), [coded.clone(), welcome.clone()]);
     let newest = &all.json()["messages"][0];
     assert_eq!((newest["code"].as_str(), newest["inbox_id"].as_str()), (Some("482913"), Some(other.as_str())));
-    for (search, expected) in [("WELCOME", vec![&welcome]), ("482913", vec![&coded]), ("absent", vec![])] {
+    let address = format!("{one}@Restante.example.com");
+    for (search, expected) in
+        [("WELCOME", vec![&welcome]), ("482913", vec![&coded]), (&address, vec![&welcome]), ("absent", vec![])]
+    {
         let found = api.get(&format!("/v1/project/messages?search={search}")).await;
         assert_eq!(ids(&found, "messages", "id"), expected.into_iter().cloned().collect::<Vec<_>>(), "{search}");
     }

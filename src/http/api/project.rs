@@ -18,7 +18,7 @@ use crate::http::describe::{BUSY, Describe};
 use crate::http::error::Error;
 use crate::http::query::{Parameters, given, limit};
 use crate::http::response::json;
-use crate::model::{InboxFilter, InboxId, ListPart, MailFilter, MessageStart, Timestamp, address_of};
+use crate::model::{InboxFilter, InboxId, ListPart, MailFilter, MessageStart, Timestamp, address_of, search_text};
 use crate::service::News;
 use crate::wire;
 
@@ -36,7 +36,9 @@ pub(super) async fn inboxes(
 ) -> Result<Response, Error> {
     let most = at_most(query.limit, DEFAULT_INBOXES, MAX_INBOXES)?;
     let part = given(query.after).map_or(Ok(ListPart::Start), |after| position(&after));
-    let filter = InboxFilter { address: query.search.trim().to_owned(), part: part?, ..InboxFilter::default() };
+    let mail_domain = app.service.mail_domain();
+    let address = search_text(&query.search, mail_domain);
+    let filter = InboxFilter { address, part: part?, ..InboxFilter::default() };
     // One more, to know whether the list continues.
     let listed = i64::try_from(most + 1).unwrap_or(i64::MAX);
     let mut found = app.service.list_inboxes(caller.project, &filter, listed).await?;
@@ -44,7 +46,6 @@ pub(super) async fn inboxes(
     found.truncate(most);
     let last = found.last().filter(|_| !is_last);
     let next = last.map(|last| format!("{}.{}", last.active_at.as_millis(), last.inbox.id));
-    let mail_domain = app.service.mail_domain();
     let inboxes = found.into_iter().map(|summary| InboxSummary {
         inbox: wire::inbox(&summary.inbox, mail_domain),
         messages: summary.messages,
@@ -68,10 +69,10 @@ pub(super) async fn messages(
 ) -> Result<Response, Error> {
     let most = at_most(query.limit, DEFAULT_MESSAGES, MAX_MESSAGES)?;
     let before = given(query.before).map(|before| before.parse().map_err(|_| Error::InvalidParameter("before")));
-    let text = query.search.trim().to_owned();
+    let mail_domain = app.service.mail_domain();
+    let text = search_text(&query.search, mail_domain);
     let filter = MailFilter { text, before: before.transpose()?, ..MailFilter::default() };
     let found = app.service.mail(&caller, &filter, most).await?;
-    let mail_domain = app.service.mail_domain();
     let messages = found.messages.into_iter().map(|message: MessageStart| MessageSummary {
         id: message.id.to_string(),
         to: address_of(&message.inbox_id, message.shared.as_ref(), mail_domain),

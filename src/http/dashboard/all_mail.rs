@@ -9,14 +9,14 @@ use axum::response::Response;
 
 use super::failure::PageError;
 use super::messages::{search_progress, snippet};
-use super::page::{NavPlace, Shell, given, html, local_part, subject, with_query};
+use super::page::{NavPlace, Shell, given, html, subject, with_query};
 use super::visit::ProjectPage;
 use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Domain, MailFilter, MessageStart, Timestamp, Watched, address_of};
+use crate::model::{Domain, MailFilter, MessageStart, Timestamp, Watched, address_of, search_text};
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -78,7 +78,7 @@ impl Filters {
         let minutes = TIMES.iter().find(|(word, ..)| self.time() == Some(*word)).map(|(.., minutes)| *minutes);
         MailFilter {
             inbox: None,
-            text: local_part(self.search.as_deref().unwrap_or_default(), mail_domain).to_owned(),
+            text: search_text(self.search.as_deref().unwrap_or_default(), mail_domain),
             has_code: self.has_code,
             has_attachment: self.has_attachment,
             since: minutes.map(|minutes| now.before(Duration::from_secs(minutes * 60))),

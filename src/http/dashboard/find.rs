@@ -8,13 +8,13 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::PageError;
-use super::page::{NavPlace, Shell, html, local_part, subject};
+use super::page::{NavPlace, Shell, html, subject};
 use super::visit::{ProjectPage, SignedIn};
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{InboxFilter, MailFilter};
+use crate::model::{InboxFilter, MailFilter, search_text};
 
 /// Results of each kind.
 const MOST: usize = 8;
@@ -85,7 +85,7 @@ fn pages(places: &[NavPlace], base: &str, wanted: &str) -> Vec<Found> {
 
 async fn inboxes(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Found>, Error> {
     let domain = app.service.mail_domain();
-    let filter = InboxFilter { address: local_part(wanted, domain).to_owned(), ..InboxFilter::default() };
+    let filter = InboxFilter { address: search_text(wanted, domain), ..InboxFilter::default() };
     let most = i64::try_from(MOST).unwrap_or(i64::MAX);
     let found = app.service.list_inboxes(page.project.id, &filter, most).await?;
     let found = found.into_iter().map(|summary| Found {
@@ -98,7 +98,7 @@ async fn inboxes(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Foun
 }
 
 async fn messages(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Found>, Error> {
-    let text = local_part(wanted, app.service.mail_domain()).to_owned();
+    let text = search_text(wanted, app.service.mail_domain());
     let filter = MailFilter { text, ..MailFilter::default() };
     let found = app.service.mail(&page.caller(), &filter, MOST).await?;
     let found = found.messages.into_iter().map(|message| Found {

@@ -8,7 +8,7 @@ use axum::response::Response;
 
 use super::deletions::Undo;
 use super::failure::PageError;
-use super::page::{NavPlace, Shell, again, html, local_part, see, subject, with_query};
+use super::page::{NavPlace, Shell, again, html, see, subject, with_query};
 use super::start::Setup;
 use super::visit::{Form, InboxPage, ProjectPage};
 use super::waits::{OpenWait, open_waits};
@@ -17,7 +17,9 @@ use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Domain, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ListPart, Timestamp, Watched};
+use crate::model::{
+    Domain, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ListPart, Timestamp, Watched, search_text,
+};
 
 /// Inboxes on one page.
 const PAGE: usize = 100;
@@ -102,7 +104,7 @@ impl From<&Query> for ListQuery {
 
 impl ListQuery {
     fn filter(&self, mail_domain: &Domain) -> InboxFilter {
-        let address = local_part(self.search.as_deref().unwrap_or_default(), mail_domain).to_owned();
+        let address = search_text(self.search.as_deref().unwrap_or_default(), mail_domain);
         let part = self.part.clone();
         InboxFilter { address, kind: self.kind, with_mail: self.with_mail, part }
     }

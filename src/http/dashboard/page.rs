@@ -9,7 +9,7 @@ use super::assets;
 use super::failure::sentence;
 use crate::http::error::Error;
 use crate::memory::Room;
-use crate::model::{Domain, Project};
+use crate::model::Project;
 use crate::service::Session;
 
 /// Allows only the dashboard's script, style sheet, images and frames: nothing inline or from other hosts. Other sites
@@ -240,11 +240,6 @@ pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> Str
 /// A subject as it is shown.
 pub(super) fn subject(subject: &str) -> &str {
     if subject.trim().is_empty() { "(no subject)" } else { subject }
-}
-
-/// The text to search for: of a whole address on the mail domain, the local part.
-pub(super) fn local_part<'a>(search: &'a str, mail_domain: &Domain) -> &'a str {
-    search.strip_suffix(mail_domain.as_str()).and_then(|rest| rest.strip_suffix('@')).unwrap_or(search)
 }
 
 /// The text, or `None` if it is empty.

@@ -9,7 +9,7 @@ use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
 use crate::mcp::output::{self, NOTICE};
 use crate::mcp::text;
-use crate::model::{Everything, MailFilter, MessageStart};
+use crate::model::{Everything, MailFilter, MessageStart, search_text};
 use crate::service::{Caller, ListFilter};
 
 /// The largest attachment that is returned.
@@ -72,7 +72,7 @@ impl Tools {
         let limit = limit.ok_or(ToolError::InvalidField("limit"))?;
         let before = given(input.before).map(|before| before.parse().map_err(|_| ToolError::InvalidField("before")));
         let filter = MailFilter {
-            text: input.text,
+            text: search_text(&input.text, self.service.mail_domain()),
             has_code: input.has_code,
             has_attachment: input.has_attachment,
             before: before.transpose()?,
