@@ -83,16 +83,16 @@ func (c *Client) Inbox(ctx context.Context, idOrAddress string) (*Inbox, error) 
 // InboxFor returns the inbox of a fixed address, for example that of a seeded user, and creates it if there is none.
 // The first wait starts after the newest message that is there now.
 func (c *Client) InboxFor(ctx context.Context, address string) (*Inbox, error) {
-	inbox, err := c.found(ctx, request{method: http.MethodPut, path: inboxPath(address), repeatable: true})
+	inbox, err := c.found(ctx, request{method: http.MethodPut, path: inboxPath(address)})
 	if err != nil {
 		return nil, err
 	}
-	for message, err := range inbox.Messages(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		inbox.position.last = message.ID
-		break
+	newest, err := inbox.list(ctx, url.Values{"limit": {"1"}})
+	if err != nil {
+		return nil, err
+	}
+	if len(newest) > 0 {
+		inbox.position.last = newest[0].ID
 	}
 	return inbox, nil
 }

@@ -30,17 +30,17 @@ const (
 	maxLogTail         = 2_000
 )
 
-// request is one request below /v1. A repeatable one may be sent again although the server may have executed it.
+// request is one request below /v1.
 type request struct {
 	method, path string
 	query        url.Values
 	body         any
 	// held is how long the server may keep the request open.
-	held       time.Duration
-	repeatable bool
+	held time.Duration
 }
 
-func (r request) mayRepeat() bool { return r.repeatable || r.method == http.MethodGet }
+// isRead tells whether it may be sent again although the server may have executed it.
+func (r request) isRead() bool { return r.method == http.MethodGet }
 
 // outcome is the result of one attempt: a response, or the error without one.
 type outcome struct {
@@ -113,11 +113,11 @@ func (c *connection) call(ctx context.Context, request request) (outcome, error)
 func mayRepeat(request request, result outcome) bool {
 	switch result.status {
 	case 0:
-		return request.mayRepeat() || isUnsent(result.err)
+		return request.isRead() || isUnsent(result.err)
 	case http.StatusTooManyRequests:
 		return true
 	case http.StatusServiceUnavailable:
-		return request.mayRepeat()
+		return request.isRead()
 	}
 	return false
 }

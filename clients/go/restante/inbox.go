@@ -6,6 +6,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -68,22 +69,28 @@ func (i *Inbox) ExpectNoMessage(ctx context.Context, within time.Duration, optio
 func (i *Inbox) Messages(ctx context.Context, options ...Option) iter.Seq2[*Message, error] {
 	search := searchOf(options)
 	return func(yield func(*Message, error) bool) {
-		request := request{method: http.MethodGet, path: inboxPath(i.ID) + "/messages", query: search.query(search.after)}
-		type page struct {
-			Messages []MessageFields `json:"messages"`
-		}
-		found, err := fetch(ctx, i.connection, request, func(page page) bool { return page.Messages != nil })
+		found, err := i.list(ctx, search.query(search.after))
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for _, fields := range found.Messages {
+		for _, fields := range found {
 			message := &Message{fields, i.connection}
 			if search.missedBy(message) == nil && !yield(message, nil) {
 				return
 			}
 		}
 	}
+}
+
+// list returns the messages of this inbox that the query selects, newest first.
+func (i *Inbox) list(ctx context.Context, query url.Values) ([]MessageFields, error) {
+	request := request{method: http.MethodGet, path: inboxPath(i.ID) + "/messages", query: query}
+	type page struct {
+		Messages []MessageFields `json:"messages"`
+	}
+	found, err := fetch(ctx, i.connection, request, func(page page) bool { return page.Messages != nil })
+	return found.Messages, err
 }
 
 // Send sends a message from this inbox.

@@ -224,6 +224,27 @@ func TestAChangeIsRepeatedOnlyIfItCannotHaveBeenDone(t *testing.T) {
 	}
 }
 
+func TestInboxForChangesOnceAndListsOneMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		newest := answer{status: 200, body: `{"messages": [` + messageJSON + `]}`}
+		script, client, _ := scripted(t, answer{status: 200, body: inboxJSON}, newest, reply(408))
+		inbox, err := client.InboxFor(t.Context(), "ada@example.com")
+		if err != nil || len(script.requests) != 2 || script.requests[1].URL.Query().Get("limit") != "1" {
+			t.Fatal(err, script.requests)
+		}
+		_, _ = inbox.WaitForMessage(t.Context(), Timeout(0))
+		if after := script.requests[2].URL.Query().Get("after"); after != "m1" {
+			t.Error(after)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		script, client, _ := scripted(t, answer{err: errLost}, answer{status: 200, body: inboxJSON})
+		if _, err := client.InboxFor(t.Context(), "ada@example.com"); err == nil || len(script.requests) != 1 {
+			t.Error(err, len(script.requests))
+		}
+	})
+}
+
 func TestAReadIsRepeatedForTenSeconds(t *testing.T) {
 	for name, failing := range map[string]answer{
 		"lost": {err: errLost}, "refused": {err: errRefused}, "stopping": reply(503),

@@ -75,7 +75,7 @@ def test_a_user_sets_a_new_password(application: Application, read_mail: Callabl
     assert re.search(rf"https://app\.example/reset\?user={user}\b", read_mail(f"{user}@example.com"))
 
 
-@pytest.mark.parametrize(("user", "by"), zip(USERS, reversed(USERS), strict=True))
+@pytest.mark.parametrize(("user", "by"), list(zip(USERS, reversed(USERS), strict=True)))
 def test_a_user_is_invited(application: Application, read_mail: Callable[[str], str], user: str, by: str) -> None:
     application.invite(user, by)
     assert f"join?by={by}" in read_mail(f"{user}@example.com")

@@ -1,6 +1,13 @@
 /** An inbox: waiting for its messages, sending from it, and explaining a missing message. */
 
-import { blameCaller, callSite, NotFoundError, RestanteError, UnexpectedMessageError } from "./errors.js";
+import {
+  blameCaller,
+  callSite,
+  NotFoundError,
+  RestanteError,
+  UnexpectedMessageError,
+  type WaitTimeoutError,
+} from "./errors.js";
 import {
   afterId,
   describeFilters,
@@ -15,7 +22,6 @@ import { Message } from "./message.js";
 import { dashboardLine, dashboardUrl, explain, timeoutError, type FailedWait } from "./timeout.js";
 import { whileOpen } from "./open.js";
 import { milliseconds } from "./settings.js";
-import { noteFailedWait } from "./summary.js";
 import type { Explanation, Fault, FaultState, InboxFields, MessageFields, OutgoingMessage, Sent } from "./types.js";
 import { nextMessage } from "./wait.js";
 
@@ -28,6 +34,8 @@ export interface WaitHooks {
   limit(timeout: number): number;
   /** Runs the wait that was called at `site`, a stack. */
   run<T>(title: string, site: { stack?: string }, wait: () => Promise<T>): Promise<T>;
+  /** Notes a wait that timed out. */
+  failed(inbox: Pick<Inbox, "address" | "label">, error: WaitTimeoutError): void;
 }
 
 /**
@@ -61,7 +69,11 @@ export class Inbox implements AsyncDisposable {
    * `after`: the id of the message after which the first wait starts.
    * @internal
    */
-  constructor(connection: Connection, fields: InboxFields, options: { label?: string; after?: string } = {}) {
+  constructor(
+    connection: Connection,
+    fields: InboxFields,
+    options: { label?: string | undefined; after?: string | undefined } = {},
+  ) {
     this.#connection = connection;
     this.#cursor = options.after;
     this.label = options.label;
@@ -205,7 +217,7 @@ export class Inbox implements AsyncDisposable {
     });
     if (found.length < count) {
       const error = await timeoutError(this.#connection.http, failed(waited));
-      noteFailedWait(this, error);
+      this.#connection.hooks.failed(this, error);
       throw error;
     }
     if (filters.after !== undefined)

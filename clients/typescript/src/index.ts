@@ -42,6 +42,7 @@ export type {
   Otp,
   OutgoingMessage,
   Refused,
+  SendApisUse,
   Sent,
   Similar,
   SmtpAddress,

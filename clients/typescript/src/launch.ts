@@ -18,6 +18,8 @@ const LOG = "server.log";
 const ANY_PORT = "127.0.0.1:0";
 /** The most concurrent waits that the server allows per key. */
 const WAITS_PER_KEY = "128";
+/** Settings that would connect it to the data or the URL of another server. */
+const NOT_PASSED_ON = ["RESTANTE_DATA_DIR", "RESTANTE_DATABASE", "RESTANTE_BASE_URL"];
 
 /** The addresses of a server that was started. */
 export interface ServerAddress {
@@ -95,11 +97,11 @@ function flags(dataDir: string, options: ServerOptions): string[] {
   return ["serve", "--http-listen", http, "--smtp-listen", smtp, ...fixed, ...(options.flags ?? [])];
 }
 
-/** The environment without the variables that are meant for a manually started server. */
+/** The environment, with the defaults for a server of tests. */
 function environment(options: ServerOptions): NodeJS.ProcessEnv {
-  const { RESTANTE_DATA_DIR: _data, RESTANTE_DATABASE: _database, ...environment } = process.env;
+  const environment = givenEnvironment();
   // A test must not send mail to the internet by mistake.
-  if (variable("RESTANTE_RELAY") === undefined) environment.RESTANTE_OUTBOUND ??= "off";
+  if (environment.RESTANTE_RELAY === undefined) environment.RESTANTE_OUTBOUND ??= "off";
   // It listens on loopback, and if it never sends, it can accept mail to every address of the application.
   if (environment.RESTANTE_OUTBOUND === "off") environment.RESTANTE_ACCEPT_DOMAINS ??= "*";
   environment.RESTANTE_WAITS_PER_KEY ??= WAITS_PER_KEY;
@@ -108,6 +110,14 @@ function environment(options: ServerOptions): NodeJS.ProcessEnv {
   environment.RESTANTE_SMTP_PLAINTEXT_AUTH ??= "true";
   if (options.apiKey !== undefined) environment.RESTANTE_API_KEY = options.apiKey;
   return environment;
+}
+
+/** What is passed on of the environment. An empty setting counts as absent. */
+function givenEnvironment(): NodeJS.ProcessEnv {
+  const given = Object.entries(process.env).filter(
+    ([name, value]) => !NOT_PASSED_ON.includes(name) && (value !== "" || !name.startsWith("RESTANTE_")),
+  );
+  return Object.fromEntries(given);
 }
 
 /** The line with the server's addresses. The server does not keep this process alive. */

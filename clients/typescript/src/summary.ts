@@ -3,11 +3,12 @@
 import { appendFileSync } from "node:fs";
 
 import type { WaitTimeoutError } from "./errors.js";
+import type { Inbox } from "./inbox.js";
 import { variable } from "./settings.js";
 
 /** Adds a failed wait to the job's summary, if there is one. Never fails the test. */
 export function noteFailedWait(
-  inbox: { address: string; label: string | undefined },
+  inbox: Pick<Inbox, "address" | "label">,
   error: Pick<WaitTimeoutError, "message" | "explanation">,
 ): void {
   const file = variable("GITHUB_STEP_SUMMARY");

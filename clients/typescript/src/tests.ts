@@ -5,6 +5,7 @@
 
 import type { WaitHooks } from "./inbox.js";
 import { printOpen } from "./open.js";
+import { noteFailedWait } from "./summary.js";
 
 /** What a wait leaves of its test's time for the explanation, in milliseconds; at most half of what is left. */
 const RESERVE = 1_000;
@@ -48,6 +49,7 @@ export const testHooks: WaitHooks = {
     return left === undefined ? timeout : Math.min(timeout, Math.max(left - RESERVE, left / 2));
   },
   run: (_title, _site, wait) => wait(),
+  failed: noteFailedWait,
 };
 
 /** What is left of the running test's time; undefined if it is unknown or unlimited. */

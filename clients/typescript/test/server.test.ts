@@ -29,6 +29,52 @@ test("the data of a server is removed with it, unless its folder was given", asy
   expect(existsSync(dataDir)).toBe(false);
 });
 
+const RELAY = "smtp://127.0.0.1:2525";
+
+test.each([
+  ["nothing is set", {}, { outbound: "off", domains: "*" }],
+  [
+    "empty settings count as absent",
+    { OUTBOUND: "", RELAY: "", ACCEPT_DOMAINS: "" },
+    { outbound: "off", domains: "*" },
+  ],
+  ["a relay", { RELAY }, {}],
+  ["a relay that is not used", { RELAY, OUTBOUND: "off" }, { outbound: "off", domains: "*" }],
+  ["mail is sent", { OUTBOUND: "direct" }, { outbound: "direct" }],
+  ["the domains are chosen", { ACCEPT_DOMAINS: "a.example" }, { outbound: "off", domains: "a.example" }],
+])("whether a started server sends mail, and the domains it accepts: %s", async (_name, settings, expected) => {
+  for (const name of ["OUTBOUND", "RELAY", "ACCEPT_DOMAINS"]) vi.stubEnv(`RESTANTE_${name}`, undefined);
+  for (const [name, value] of Object.entries(settings)) vi.stubEnv(`RESTANTE_${name}`, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { RESTANTE_OUTBOUND: outbound, RESTANTE_ACCEPT_DOMAINS: domains } = await startedWith();
+  expect({ outbound, domains }).toEqual(expected);
+});
+
+test("a started server does not get the data or the URL of another one, or empty settings", async () => {
+  const others = {
+    DATABASE: "postgres://db.example/mail",
+    DATA_DIR: "/var/lib/restante",
+    BASE_URL: "https://m.example",
+  };
+  const settings = { ...others, SMTP_STARTTLS: "", WAITS_PER_KEY: "" };
+  for (const [name, value] of Object.entries(settings)) vi.stubEnv(`RESTANTE_${name}`, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const environment = await startedWith();
+  for (const name of Object.keys(others)) expect(environment).not.toHaveProperty(`RESTANTE_${name}`);
+  expect(environment).toMatchObject({ RESTANTE_SMTP_STARTTLS: "off", RESTANTE_WAITS_PER_KEY: "128" });
+});
+
+/** The environment of a server that is started now. */
+async function startedWith(): Promise<Record<string, string>> {
+  const server = await startServer();
+  try {
+    const variables = readFileSync(`/proc/${server.pid}/environ`, "utf8").split("\0");
+    return Object.fromEntries(variables.map((variable) => variable.split(/=(.*)/s, 2) as [string, string]));
+  } finally {
+    await server.stop();
+  }
+}
+
 test("a mailer needs nothing but host and port", async () => {
   const restante = await Restante.connect();
   onTestFinished(() => restante.close());

@@ -11,7 +11,9 @@ use super::failure::Failure;
 use super::outgoing::{Composed, Outgoing};
 use crate::memory::Room;
 use crate::metrics;
-use crate::model::{EmailAddress, FaultAction, ProjectId, Reception, Recipient, Refusal, RefusalReason, RefusedMail};
+use crate::model::{
+    EmailAddress, FaultAction, ProjectId, Reception, Recipient, Refusal, RefusalReason, RefusedMail, accepting_flag,
+};
 use crate::service::{Incoming, Receipt, Service};
 
 /// How long the client waits for the service. After that, the answer tells it to try again later.
@@ -70,12 +72,13 @@ impl Call<'_> {
 
     /// The sender and the recipients, if they can be addresses.
     fn envelope(&self, message: &Outgoing) -> Result<Envelope, Failure> {
+        // All are in a header, also those that are there twice.
+        if message.most_addresses() > self.senders.app.limits.recipients {
+            return Err(Failure::refused(Refusal::TooManyRecipients).because("--max-recipients"));
+        }
         let recipients = message.recipients();
         if recipients.is_empty() {
             return Err(Failure::invalid("the message has no recipient"));
-        }
-        if recipients.len() > self.senders.app.limits.recipients {
-            return Err(Failure::refused(Refusal::TooManyRecipients).because("--max-recipients"));
         }
         let address = |text: &String| {
             EmailAddress::parse(text).map_err(|_| Failure::refused(Refusal::BadRecipient).because(text).of(text))
@@ -109,7 +112,9 @@ impl Call<'_> {
         for recipient in &envelope.recipients {
             if !service.is_local(recipient.domain()) {
                 let text = recipient.to_string();
-                return Err(Failure::refused(Refusal::RelayNotPermitted).because(&text).of(&text));
+                let flag = accepting_flag(&text).unwrap_or_default();
+                let failure = Failure::refused(Refusal::RelayNotPermitted).because(format!("{text} ({flag})"));
+                return Err(failure.of(&text));
             }
         }
         for recipient in &envelope.recipients {
@@ -253,8 +258,11 @@ impl Call<'_> {
             let status = (self.provider.refuse)(failure).status().as_u16();
             format!("{} {status}: {text}", self.provider.via.title())
         };
-        if recipients.is_empty() {
-            // Every project sees it, so without a key nothing of the request is shown.
+        // Every project sees what is of no address, so without a key nothing of the request is shown.
+        let is_shown = |recipient: &&String| self.caller.is_some() || EmailAddress::parse(recipient).is_ok();
+        let recipients = &recipients[..recipients.len().min(self.senders.app.limits.recipients)];
+        let shown: Vec<_> = recipients.iter().filter(is_shown).collect();
+        if recipients.is_empty() || shown.len() < recipients.len() {
             let text = match (&self.caller, reason) {
                 (Some(_), _) => failure.text.clone(),
                 (None, RefusalReason::Smtp(refusal)) => refusal.line(),
@@ -262,7 +270,7 @@ impl Call<'_> {
             };
             self.record(reason, "", "", refused(&text));
         }
-        for recipient in recipients.iter().take(self.senders.app.limits.recipients) {
+        for recipient in shown {
             let is_cause = failure.recipient.as_ref().is_none_or(|cause| cause == recipient);
             let text = match reason {
                 RefusalReason::Smtp(refusal) if !is_cause => {

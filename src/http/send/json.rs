@@ -1,13 +1,17 @@
 //! JSON bodies of providers: unknown fields are ignored, a null is an absent field, and their parsed form needs little
 //! more memory than they do.
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, DeserializeOwned, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::failure::Failure;
 
-/// The most strings, objects and lists of a body. Each needs memory, however small it is.
+/// The most strings, objects and lists of a body. Each needs memory, however small it is. Numbers do not: no type here
+/// keeps one, except as a byte of a file.
 const MOST_VALUES: usize = 100_000;
 
 /// Parses a body.
@@ -40,19 +44,35 @@ fn values(json: &[u8]) -> usize {
 }
 
 /// One string, or a list of them.
-#[derive(Deserialize, Clone, Debug)]
-#[serde(untagged)]
-pub(super) enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
-}
+#[derive(Debug)]
+pub(super) struct OneOrMany(Vec<String>);
 
 impl OneOrMany {
     pub(super) fn into_vec(self) -> Vec<String> {
-        match self {
-            Self::One(text) => vec![text],
-            Self::Many(texts) => texts,
+        self.0
+    }
+}
+
+/// Written by hand, because the derived form would keep every wrong value before it fails.
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Texts;
+        impl<'de> Visitor<'de> for Texts {
+            type Value = OneOrMany;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string or a list of strings")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<OneOrMany, E> {
+                Ok(OneOrMany(vec![text.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<OneOrMany, A::Error> {
+                Deserialize::deserialize(SeqAccessDeserializer::new(list)).map(OneOrMany)
+            }
         }
+        deserializer.deserialize_any(Texts)
     }
 }
 
@@ -95,6 +115,19 @@ mod tests {
         assert!(parse::<Vec<String>>(many.as_bytes()).unwrap_err().text.contains("more than 100000 values"));
         let deep = "[".repeat(50_000);
         assert!(parse::<Json>(deep.as_bytes()).unwrap_err().text.starts_with("invalid JSON"));
+    }
+
+    #[test]
+    fn a_list_ends_at_its_first_wrong_value() {
+        let texts = |json: &str| parse::<OneOrMany>(json.as_bytes()).map(OneOrMany::into_vec);
+        assert_eq!(texts("\"a\"").unwrap(), ["a"]);
+        assert_eq!(texts("[\"a\", \"b\"]").unwrap(), ["a", "b"]);
+        // The column is that of the first number, so the others were not read.
+        let many = format!("[{}1]", "1,".repeat(1_000_000));
+        assert!(texts(&many).unwrap_err().text.ends_with("line 1 column 2"));
+        for wrong in ["1", "{}", "[[]]", "null"] {
+            assert!(texts(wrong).unwrap_err().text.starts_with("invalid JSON"), "{wrong}");
+        }
     }
 
     #[test]

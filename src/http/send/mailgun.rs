@@ -1,6 +1,7 @@
 //! Mailgun: `POST /v3/{domain}/messages` and `/messages.mime`.
 
 use std::collections::BTreeMap;
+use std::mem::take;
 use std::sync::Arc;
 
 use axum::Router;
@@ -11,18 +12,17 @@ use restante_mail::compose::letter::{Attachment, Letter};
 use restante_mail::details::Mailbox;
 use serde_json::json as value;
 
+use super::batch::Batch;
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::form::{File, Form};
 use super::json::{Json, Template, empty_object, parse, plain};
-use super::outgoing::{Outgoing, all_addresses};
+use super::outgoing::{Content, Outgoing, Parts, all_addresses};
 use super::{OTHER, Senders, json};
 use crate::http::error::Error;
 use crate::model::Via;
 
 const MAILGUN: Provider = Provider { via: Via::Mailgun, refuse };
-/// The most bytes of a text after its variables were replaced.
-const SUBSTITUTED: usize = 8 * 1024 * 1024;
 
 /// The variables of each recipient.
 type Recipients = BTreeMap<String, BTreeMap<String, Json>>;
@@ -35,7 +35,7 @@ pub(super) fn router() -> Router<Arc<Senders>> {
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| messages(Form::parse(&received.headers, &received.body)?);
+    let read = |received: &Received| messages(Form::parse(&received.headers, &received.body)?, Batch::of(received));
     MAILGUN.send(&senders, request, read, |sent| queued(&sent[0].message_id)).await
 }
 
@@ -59,21 +59,23 @@ fn queued(message_id: &str) -> Response {
 }
 
 /// One message, or with variables of the recipients one for each of them.
-fn messages(form: Form) -> Result<Vec<Outgoing>, Failure> {
+fn messages(form: Form, mut batch: Batch) -> Result<Vec<Outgoing>, Failure> {
     let bcc = all_addresses("bcc", form.all("bcc"))?;
-    let letter = letter(&form)?;
+    let mut letter = letter(&form)?;
     let recipients: Recipients = match form.first("recipient-variables") {
         Some(json) if !json.trim().is_empty() => parse(json.as_bytes())?,
         _ => Recipients::new(),
     };
-    let attachments = Arc::new(form.files.into_iter().filter_map(attachment).collect::<Vec<_>>());
+    let parts = Parts::of(&mut letter, Arc::new(form.files.into_iter().filter_map(attachment).collect()));
     if recipients.is_empty() {
-        return Ok(vec![Outgoing::sharing(letter, bcc, &attachments)]);
+        return Ok(vec![Outgoing::sharing(letter, bcc, parts)]);
     }
-    let each = letter.to.iter().map(|to| {
+    let to = take(&mut letter.to);
+    let each = to.into_iter().map(|to| {
         let variables = to.address.as_ref().and_then(|address| recipients.get(address));
-        let letter = personal(&letter, to, variables)?;
-        Ok(Outgoing::sharing(letter, bcc.clone(), &attachments))
+        let common = Outgoing::sharing(Letter { to: vec![to.clone()], ..letter.clone() }, bcc.clone(), parts.clone());
+        let message = personal(common, &to, variables, &mut batch)?;
+        batch.add(message)
     });
     each.collect()
 }
@@ -115,24 +117,30 @@ fn letter(form: &Form) -> Result<Letter, Failure> {
 }
 
 /// The message for one recipient, with `%recipient.NAME%` replaced.
-fn personal(common: &Letter, to: &Mailbox, variables: Option<&BTreeMap<String, Json>>) -> Result<Letter, Failure> {
-    let mut letter = Letter { to: vec![to.clone()], ..common.clone() };
+fn personal(
+    mut message: Outgoing,
+    to: &Mailbox,
+    variables: Option<&BTreeMap<String, Json>>,
+    batch: &mut Batch,
+) -> Result<Outgoing, Failure> {
+    let Content::Letter(letter, parts) = &mut message.content else { return Ok(message) };
     let address = to.address.clone().unwrap_or_default();
     let own = variables.into_iter().flatten().map(|(name, value)| (format!("%recipient.{name}%"), plain(value)));
     let of_address = ["%recipient%", "%recipient_email%"].map(|tag| (tag.to_owned(), address.clone()));
     for (tag, value) in own.chain(of_address) {
         let headers = letter.headers.iter_mut().map(|(_, value)| value);
-        for text in [&mut letter.subject, &mut letter.text, &mut letter.html].into_iter().chain(headers) {
-            let count = text.matches(&tag).count();
-            if text.len() + count.saturating_mul(value.len()) > SUBSTITUTED && count > 0 {
-                return Err(Failure::invalid("the text is too large with its recipient variables"));
+        for text in headers.chain([&mut letter.subject]) {
+            if let Some(replaced) = batch.replaced(text, &tag, &value)? {
+                *text = replaced;
             }
-            if count > 0 {
-                *text = text.replace(&tag, &value);
+        }
+        for text in [&mut parts.text, &mut parts.html] {
+            if let Some(replaced) = batch.replaced(text, &tag, &value)? {
+                *text = Arc::new(replaced);
             }
         }
     }
-    Ok(letter)
+    Ok(message)
 }
 
 /// The HTML refers to an inline file by its name.

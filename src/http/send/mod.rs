@@ -5,6 +5,7 @@
 //! and the credential, reads the body within its limits, composes the messages, and delivers them as mail over SMTP.
 
 mod base64;
+mod batch;
 mod call;
 mod credential;
 mod delivery;

@@ -1,6 +1,7 @@
 //! The message of an application, which every provider's request is parsed into.
 
 use std::collections::HashSet;
+use std::mem::take;
 use std::sync::Arc;
 
 use restante_mail::compose::letter::{Attachment, Letter, mailboxes};
@@ -9,6 +10,9 @@ use restante_mail::{submission, threading, with_crlf, without_bcc};
 
 use super::failure::Failure;
 use crate::model::{EmailAddress, Refusal};
+
+/// About the memory of an address, a header field or a file, in addition to its texts.
+const ENTRY: usize = 64;
 
 /// A message and its envelope.
 #[derive(Clone, Debug)]
@@ -23,10 +27,18 @@ pub(super) struct Outgoing {
 /// What the application sends.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
-    /// Fields, without their attachments, which several messages may share.
-    Letter(Box<Letter>, Arc<Vec<Attachment>>),
+    /// Fields, and the rest, which several messages may share.
+    Letter(Box<Letter>, Parts),
     /// A whole message.
     Raw(Vec<u8>),
+}
+
+/// The large parts of a message; a copy shares them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Parts {
+    pub(super) text: Arc<String>,
+    pub(super) html: Arc<String>,
+    pub(super) attachments: Arc<Vec<Attachment>>,
 }
 
 /// A composed message.
@@ -38,15 +50,41 @@ pub(super) struct Composed {
     pub(super) is_raw: bool,
 }
 
+impl Parts {
+    /// The texts of a letter, which then has none, and its attachments.
+    pub(super) fn of(letter: &mut Letter, attachments: Arc<Vec<Attachment>>) -> Self {
+        let (text, html) = (Arc::new(take(&mut letter.text)), Arc::new(take(&mut letter.html)));
+        Self { text, html, attachments }
+    }
+}
+
 impl Outgoing {
     /// A message of fields.
-    pub(super) fn new(letter: Letter, bcc: Vec<Mailbox>, attachments: Vec<Attachment>) -> Self {
-        Self::sharing(letter, bcc, &Arc::new(attachments))
+    pub(super) fn new(mut letter: Letter, bcc: Vec<Mailbox>, attachments: Vec<Attachment>) -> Self {
+        let parts = Parts::of(&mut letter, Arc::new(attachments));
+        Self::sharing(letter, bcc, parts)
     }
 
-    /// A message whose attachments others share.
-    pub(super) fn sharing(letter: Letter, bcc: Vec<Mailbox>, attachments: &Arc<Vec<Attachment>>) -> Self {
-        Self { sender: None, bcc, content: Content::Letter(Box::new(letter), Arc::clone(attachments)) }
+    /// A message whose parts others share; the letter has only what is in a header.
+    pub(super) fn sharing(letter: Letter, bcc: Vec<Mailbox>, parts: Parts) -> Self {
+        Self { sender: None, bcc, content: Content::Letter(Box::new(letter), parts) }
+    }
+
+    /// About how many bytes of memory the message needs, without what others share now.
+    pub(super) fn own_bytes(&self) -> usize {
+        let (letter, parts) = match &self.content {
+            Content::Letter(letter, parts) => (letter, parts),
+            Content::Raw(raw) => return raw.len(),
+        };
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let lists = [&letter.from, &letter.to, &letter.cc, &letter.reply_to, &self.bcc];
+        let mailboxes = lists.into_iter().flatten().map(|one| ENTRY + text(&one.name) + text(&one.address));
+        let headers = letter.headers.iter().map(|(name, value)| ENTRY + name.len() + value.len());
+        let texts = [&parts.text, &parts.html].into_iter().filter(|text| Arc::strong_count(text) == 1);
+        let files = Some(&parts.attachments).filter(|files| Arc::strong_count(files) == 1);
+        let files = files.into_iter().flat_map(|files| files.iter()).map(|file| ENTRY + file.content.len());
+        let rest = mailboxes.chain(headers).chain(texts.map(|text| text.len())).chain(files);
+        ENTRY + letter.subject.len() + rest.sum::<usize>()
     }
 
     /// A whole message, for these recipients or, if there are none, those of its header. Bcc is removed.
@@ -72,6 +110,17 @@ impl Outgoing {
         };
         let sender = self.sender.as_deref().or(author).unwrap_or_default();
         EmailAddress::parse(sender).map_err(|_| Failure::refused(Refusal::BadSender).because(sender))
+    }
+
+    /// How many entries the largest list of addresses has: the recipients, or where replies go.
+    pub(super) fn most_addresses(&self) -> usize {
+        match &self.content {
+            Content::Letter(letter, _) => {
+                let recipients = letter.to.len() + letter.cc.len() + self.bcc.len();
+                recipients.max(letter.reply_to.len()).max(letter.from.len())
+            }
+            Content::Raw(_) => self.bcc.len(),
+        }
     }
 
     /// Every recipient as the application wrote it, each once.
@@ -102,10 +151,11 @@ impl Outgoing {
     pub(super) fn compose(self, date: &str, message_id: &str) -> Result<Composed, Failure> {
         let is_raw = matches!(self.content, Content::Raw(_));
         let raw = match self.content {
-            Content::Letter(letter, attachments) => {
+            Content::Letter(letter, Parts { text, html, attachments }) => {
                 // Copied only if another message needs them, too.
-                let attachments = Arc::try_unwrap(attachments).unwrap_or_else(|shared| (*shared).clone());
-                Letter { attachments, ..*letter }.compose(date, message_id)?
+                let (text, html) = (Arc::unwrap_or_clone(text), Arc::unwrap_or_clone(html));
+                let attachments = Arc::unwrap_or_clone(attachments);
+                Letter { text, html, attachments, ..*letter }.compose(date, message_id)?
             }
             Content::Raw(mut message) => {
                 if threading(&message).message_id.is_none() {

@@ -1,6 +1,7 @@
 //! Resend: `POST /emails`, `POST /emails/batch`, `GET /emails/{id}`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use axum::Router;
@@ -10,7 +11,9 @@ use axum::response::Response;
 use axum::routing::{any, get, post};
 use restante_mail::compose::letter::{Attachment, Letter};
 use restante_mail::details;
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::json as value;
 
 use super::call::{Provider, Received};
@@ -59,12 +62,44 @@ struct File {
 }
 
 /// Base64, or bytes as JavaScript and Python write them.
-#[derive(Deserialize)]
-#[serde(untagged)]
+#[derive(Debug, PartialEq)]
 enum Content {
     Base64(String),
     Bytes(Vec<u8>),
-    Buffer { data: Vec<u8> },
+}
+
+/// Written by hand, because the derived form needs 32 bytes for each byte.
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Content;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("base64 or a list of bytes")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Content, E> {
+                Ok(Content::Base64(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, bytes: A) -> Result<Content, A::Error> {
+                Deserialize::deserialize(SeqAccessDeserializer::new(bytes)).map(Content::Bytes)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, buffer: A) -> Result<Content, A::Error> {
+                let Buffer { data } = Deserialize::deserialize(MapAccessDeserializer::new(buffer))?;
+                Ok(Content::Bytes(data))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// A file as Node.js writes it.
+#[derive(Deserialize)]
+struct Buffer {
+    data: Vec<u8>,
 }
 
 #[derive(Deserialize)]
@@ -184,7 +219,7 @@ impl File {
         let mut content_type = self.content_type.unwrap_or_default();
         let content = match (self.content, self.path) {
             (Some(Content::Base64(text)), _) => base64::decode(&text)?,
-            (Some(Content::Bytes(data) | Content::Buffer { data }), _) => data,
+            (Some(Content::Bytes(data)), _) => data,
             (None, Some(url)) => {
                 content_type = "text/uri-list".to_owned();
                 url.into_bytes()
@@ -208,4 +243,23 @@ fn refuse(failure: &Failure) -> Response {
         Kind::Disconnect => (500, "internal_server_error"),
     };
     json(status, &value!({"statusCode": status, "name": name, "message": failure.text}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_a_file_are_base64_or_numbers() {
+        let content = |json: &str| parse::<Content>(json.as_bytes());
+        assert_eq!(content("\"YQ==\"").unwrap(), Content::Base64("YQ==".to_owned()));
+        for bytes in ["[1, 255]", r#"{"type": "Buffer", "data": [1, 255]}"#] {
+            assert_eq!(content(bytes).unwrap(), Content::Bytes(vec![1, 255]), "{bytes}");
+        }
+        let large = format!("[{}0]", "0,".repeat(500_000));
+        assert_eq!(content(&large).unwrap(), Content::Bytes(vec![0; 500_001]));
+        for wrong in ["1", "[256]", "[\"a\"]", "{}", "null"] {
+            assert!(content(wrong).is_err(), "{wrong}");
+        }
+    }
 }

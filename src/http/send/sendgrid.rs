@@ -14,10 +14,11 @@ use serde::Deserialize;
 use serde_json::json as value;
 use serde_json::value::to_raw_value;
 
+use super::batch::Batch;
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::json::{Json, OneOrMany, Template, empty_object, parse, plain};
-use super::outgoing::{Outgoing, named};
+use super::outgoing::{Outgoing, Parts, named};
 use super::{OTHER, Senders, base64, json};
 use crate::http::error::Error;
 use crate::http::response::JSON;
@@ -26,8 +27,6 @@ use crate::model::Via;
 const SENDGRID: Provider = Provider { via: Via::Sendgrid, refuse };
 /// The most messages of a request.
 const PERSONALIZATIONS: usize = 1_000;
-/// The most bytes of a text after its tags were replaced.
-const SUBSTITUTED: usize = 8 * 1024 * 1024;
 
 #[derive(Deserialize)]
 struct MailSend {
@@ -85,7 +84,7 @@ pub(super) fn router() -> Router<Arc<Senders>> {
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| parse::<MailSend>(&received.body)?.into_messages();
+    let read = |received: &Received| parse::<MailSend>(&received.body)?.into_messages(Batch::of(received));
     let answer = SENDGRID.send(&senders, request, read, |sent| {
         let mut accepted = super::answer(202, JSON, String::new());
         if let Ok(id) = HeaderValue::try_from(&sent[0].id) {
@@ -98,7 +97,7 @@ async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<R
 
 impl MailSend {
     /// One message for each personalization.
-    fn into_messages(mut self) -> Result<Vec<Outgoing>, Failure> {
+    fn into_messages(mut self, mut batch: Batch) -> Result<Vec<Outgoing>, Failure> {
         let personalizations = self.personalizations.take().unwrap_or_default();
         if !(1..=PERSONALIZATIONS).contains(&personalizations.len()) {
             return Err(Failure::invalid(format!(
@@ -109,9 +108,12 @@ impl MailSend {
         for file in self.attachments.take().unwrap_or_default() {
             attachments.push(file.into_attachment()?);
         }
-        let common = self.common(&mut attachments)?;
-        let attachments = Arc::new(attachments);
-        let messages = personalizations.into_iter().map(|one| self.message(one, &common, &attachments));
+        let mut common = self.common(&mut attachments)?;
+        let parts = Parts::of(&mut common, Arc::new(attachments));
+        let messages = personalizations.into_iter().map(|one| {
+            let message = self.message(one, &common, parts.clone(), &mut batch)?;
+            batch.add(message)
+        });
         messages.collect()
     }
 
@@ -148,7 +150,8 @@ impl MailSend {
         &self,
         one: Personalization,
         common: &Letter,
-        attachments: &Arc<Vec<Attachment>>,
+        mut parts: Parts,
+        batch: &mut Batch,
     ) -> Result<Outgoing, Failure> {
         let mut letter = common.clone();
         letter.to = people(one.to)?;
@@ -170,36 +173,29 @@ impl MailSend {
             // Old templates have only substitutions.
             let old = one.substitutions.as_ref().and_then(|tags| to_raw_value(tags).ok());
             let variables = one.dynamic_template_data.or(old).unwrap_or_else(empty_object);
-            letter.text = Template { template, variables: &variables }.text();
-            letter.html = String::new();
+            parts.text = Arc::new(Template { template, variables: &variables }.text());
+            parts.html = Arc::default();
             if letter.subject.is_empty() {
                 letter.subject.clone_from(template);
             }
         } else if letter.subject.is_empty() {
             return Err(Failure::invalid("The subject is required."));
-        } else if letter.text.is_empty() && letter.html.is_empty() {
+        } else if parts.text.is_empty() && parts.html.is_empty() {
             return Err(Failure::invalid("The content value must be a string at least one character in length."));
         }
         for (tag, value) in one.substitutions.unwrap_or_default() {
-            for text in [&mut letter.subject, &mut letter.text, &mut letter.html] {
-                substitute(text, &tag, &plain(&value))?;
+            let value = plain(&value);
+            if let Some(subject) = batch.replaced(&letter.subject, &tag, &value)? {
+                letter.subject = subject;
+            }
+            for text in [&mut parts.text, &mut parts.html] {
+                if let Some(replaced) = batch.replaced(text, &tag, &value)? {
+                    *text = Arc::new(replaced);
+                }
             }
         }
-        Ok(Outgoing::sharing(letter, people(one.bcc)?, attachments))
+        Ok(Outgoing::sharing(letter, people(one.bcc)?, parts))
     }
-}
-
-/// Replaces every occurrence of a tag.
-fn substitute(text: &mut String, tag: &str, value: &str) -> Result<(), Failure> {
-    let count = if tag.is_empty() { 0 } else { text.matches(tag).count() };
-    if count == 0 {
-        return Ok(());
-    }
-    if text.len() + count.saturating_mul(value.len()) > SUBSTITUTED {
-        return Err(Failure::invalid("The text is too large after its substitutions."));
-    }
-    *text = text.replace(tag, value);
-    Ok(())
 }
 
 fn fields(prefix: &str, given: Option<BTreeMap<String, Json>>) -> Vec<(String, String)> {

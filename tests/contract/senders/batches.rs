@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::requests::{Form, Letter, postmark_body, query};
+use super::requests::{API, Form, Letter, postmark_body, query};
 use super::{Post, address, header, messages, only_details};
 use testkit::{Engine, Harness};
 
@@ -207,4 +207,73 @@ async fn version_1_of_ses_is_answered_in_xml() {
         let refused = query(fields).send(&api).await;
         assert!(refused.status == status && refused.body.contains(code), "{refused:?}");
     }
+}
+
+/// Requests for a message to each of these addresses, all with this text and `value` as their variable.
+fn personal(to: &[String], text: &str, value: &str) -> [Post; 3] {
+    let personalizations: Vec<_> = to
+        .iter()
+        .map(|to| json!({"to": [{"email": to}], "subject": "s", "substitutions": {"%recipient.v%": value}}))
+        .collect();
+    let sendgrid = json!({"personalizations": personalizations, "from": {"email": "a@app.example"},
+        "content": [{"type": "text/plain", "value": text}]});
+    let mut form = Form::default();
+    form.field("from", "a@app.example").field("to", &to.join(", ")).field("subject", "s").field("text", text);
+    let variables: Value = to.iter().map(|to| (to.clone(), json!({"v": value}))).collect();
+    form.field("recipient-variables", &variables.to_string());
+    let entries: Vec<_> = to.iter().map(|to| json!({"Destination": {"ToAddresses": [to]}})).collect();
+    let template = json!({"Subject": "s", "Text": text.replace("%recipient.v%", "{{v}}")});
+    let data = json!({"v": value}).to_string();
+    let ses = json!({"FromEmailAddress": "a@app.example", "BulkEmailEntries": entries,
+        "DefaultContent": {"Template": {"TemplateContent": template, "TemplateData": data}}});
+    [
+        Post::json("/send/sendgrid/v3/mail/send", &sendgrid),
+        form.post("/send/mailgun/v3/app.example/messages"),
+        Post::json("/send/ses/v2/email/outbound-bulk-emails", &ses),
+    ]
+}
+
+#[tokio::test]
+async fn the_messages_of_a_request_share_its_text_and_may_not_need_much_more() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let same = |count| vec![address(&inbox); count];
+    // Ten times this text is too much unless it is shared. What a template renders is not.
+    let [sendgrid, mailgun, ses] = personal(&same(10), &"a b\n".repeat(250_000), "");
+    for (post, status) in [(sendgrid, 202), (mailgun, 200), (ses, 400)] {
+        assert_eq!(post.send(&api).await.status, status, "{}", post.path);
+    }
+    assert_eq!(messages(&api, &inbox).await.len(), 20);
+    for (post, status) in
+        personal(&same(50), &"%recipient.v%".repeat(300), &"x".repeat(1_000)).iter().zip([413, 413, 400])
+    {
+        let refused = post.send(&api).await;
+        assert!(refused.status == status && refused.body.contains("552 5.3.4"), "{}: {refused:?}", post.path);
+    }
+    for post in personal(&same(1_001), "t", "") {
+        assert_eq!(post.send(&api).await.status, 400, "{}", post.path);
+    }
+    assert_eq!(messages(&api, &inbox).await.len(), 20);
+}
+
+#[tokio::test]
+async fn every_address_of_a_message_counts() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let many = vec![address(&inbox); 5_000];
+    for one in API.iter().filter(|one| !one.name.contains("raw") && !one.name.contains("mime")) {
+        let letter = Letter::to(&many[0]);
+        let lists = [
+            Letter { to: many.clone(), ..letter.clone() },
+            Letter { cc: many.clone(), ..letter.clone() },
+            Letter { bcc: many.clone(), ..letter },
+        ];
+        for letter in lists {
+            let refused = (one.request)(&letter).send(&api).await;
+            assert!(refused.status == 429 && refused.body.contains("452 4.5.3"), "{}: {refused:?}", one.name);
+        }
+    }
+    let body = json!({"from": "a@app.example", "to": many[0], "reply_to": many, "subject": "s", "text": "t"});
+    assert_eq!(Post::json("/send/resend/emails", &body).send(&api).await.status, 429);
+    assert!(messages(&api, &inbox).await.is_empty());
 }

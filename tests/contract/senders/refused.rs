@@ -72,7 +72,7 @@ async fn each_provider_has_its_own_shape_of_an_error() {
         let refused = (one.request)(&Letter::to("a@elsewhere.example")).send(&api).await;
         let is_xml = one.name.starts_with("ses v1");
         let json: Value = if is_xml { Value::Null } else { serde_json::from_str(&refused.body).unwrap() };
-        let text = json!("550 5.7.1 relay not permitted: a@elsewhere.example");
+        let text = json!("550 5.7.1 relay not permitted: a@elsewhere.example (--accept-domains elsewhere.example)");
         match one.via {
             "resend" => assert_eq!(json, json!({"statusCode": 403, "name": "validation_error", "message": text})),
             "sendgrid" => assert_eq!(json, json!({"errors": [{"message": text, "field": null, "help": null}]})),
@@ -107,6 +107,29 @@ async fn an_invalid_request_is_recorded_without_its_content() {
         let explained = api.call_with(key, "GET", &format!("/v1/inboxes/{inbox}/explain"), "").await;
         assert!(!explained.body.contains("secret") && explained.body.contains("Resend API 422"), "{explained:?}");
     }
+}
+
+#[testkit::each_engine]
+async fn a_malformed_recipient_is_shown_only_to_the_project_of_a_key(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let (inbox, others) = (api.create_inbox().await, api.create_inbox_with(&api.other_key).await);
+    let body = json!({
+        "personalizations": [{"to": [{"email": "secret words"}, {"email": address(&inbox)}]}], "subject": "s",
+        "from": {"email": "secret@app.example"}, "content": [{"type": "text/plain", "value": "t"}],
+    });
+    let post = Post::json("/send/sendgrid/v3/mail/send", &body);
+    let refused = post.send(&api).await;
+    assert!(refused.status == 400 && refused.body.contains("secret words"), "the sender is told: {refused:?}");
+    let explain = async |key, inbox| api.call_with(key, "GET", &format!("/v1/inboxes/{inbox}/explain"), "").await.body;
+    explain_refused(&api, &inbox, 2).await;
+    let (own, other) = (explain(&api.key, &inbox).await, explain(&api.other_key, &others).await);
+    assert!(!own.contains("secret words") && own.contains("another recipient"), "{own}");
+    assert!(!other.contains("secret") && other.contains("SendGrid API 400: 553 5.1.3"), "{other}");
+    let key = format!("Bearer {}", api.key.as_str());
+    post.send_with(&api, &[("authorization", &key)]).await;
+    explain_refused(&api, &inbox, 4).await;
+    let (own, other) = (explain(&api.key, &inbox).await, explain(&api.other_key, &others).await);
+    assert!(own.contains("secret words") && !other.contains("secret"), "{own} {other}");
 }
 
 #[tokio::test]

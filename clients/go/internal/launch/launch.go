@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -35,9 +36,6 @@ var defaults = map[string]string{
 	"RESTANTE_SMTP_PLAINTEXT_AUTH": "true",
 	"RESTANTE_WAITS_PER_KEY":       "128",
 }
-
-// notSending keeps tests from sending mail to the internet by mistake, so the server can accept every domain.
-var notSending = map[string]string{"RESTANTE_OUTBOUND": "off", "RESTANTE_ACCEPT_DOMAINS": "*"}
 
 // notPassedOn would connect the server to the data or the URL of another one.
 var notPassedOn = []string{"RESTANTE_DATABASE", "RESTANTE_BASE_URL", "RESTANTE_DATA_DIR"}
@@ -68,16 +66,14 @@ func Arguments(flags ...string) []string {
 // environment, or a new one.
 func Environment(dataDir, apiKey string) []string {
 	set := maps.Clone(defaults)
-	if os.Getenv("RESTANTE_RELAY") == "" && os.Getenv("RESTANTE_OUTBOUND") == "" {
-		maps.Copy(set, notSending)
+	maps.Copy(set, given())
+	if set["RESTANTE_OUTBOUND"] == "" && set["RESTANTE_RELAY"] == "" {
+		// A test must not send mail to the internet by mistake.
+		set["RESTANTE_OUTBOUND"] = "off"
 	}
-	for _, variable := range os.Environ() {
-		if name, value, found := strings.Cut(variable, "="); found && name != "" {
-			set[name] = value
-		}
-	}
-	for _, name := range notPassedOn {
-		delete(set, name)
+	if set["RESTANTE_OUTBOUND"] == "off" && set["RESTANTE_ACCEPT_DOMAINS"] == "" {
+		// It listens on loopback and never sends, so it can accept mail to every address of the application.
+		set["RESTANTE_ACCEPT_DOMAINS"] = "*"
 	}
 	set["RESTANTE_DATA_DIR"] = dataDir
 	if apiKey != "" {
@@ -88,6 +84,19 @@ func Environment(dataDir, apiKey string) []string {
 		environment = append(environment, name+"="+value)
 	}
 	return environment
+}
+
+// given is what is passed on of this process's environment. An empty setting counts as absent.
+func given() map[string]string {
+	set := map[string]string{}
+	for _, variable := range os.Environ() {
+		name, value, found := strings.Cut(variable, "=")
+		isEmptySetting := value == "" && strings.HasPrefix(name, "RESTANTE_")
+		if found && name != "" && !isEmptySetting && !slices.Contains(notPassedOn, name) {
+			set[name] = value
+		}
+	}
+	return set
 }
 
 // Read returns the greeting in a line that the program has printed.

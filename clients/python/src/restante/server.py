@@ -22,11 +22,10 @@ from .model import Smtp
 START_SECONDS = 30.0
 STOP_SECONDS = 15.0
 # Settings that would connect it to the data or the URL of another server.
-NOT_PASSED_ON = ("RESTANTE_DATABASE", "RESTANTE_BASE_URL")
+NOT_PASSED_ON = ("RESTANTE_DATABASE", "RESTANTE_BASE_URL", "RESTANTE_DATA_DIR")
 DEFAULTS = {
     "RESTANTE_HTTP_LISTEN": "127.0.0.1:0",
     "RESTANTE_SMTP_LISTEN": "127.0.0.1:0",
-    "RESTANTE_OUTBOUND": "off",
     "RESTANTE_WAITS_PER_KEY": "128",
     # Mailers that upgrade to TLS whenever they can would reject the self-signed certificate.
     "RESTANTE_SMTP_STARTTLS": "off",
@@ -72,11 +71,7 @@ class Server:
         self.api_key = self.started.api_key or api_key or os.environ.get("RESTANTE_API_KEY", "")
 
     def _start(self, command: list[str], directory: Path, api_key: str | None) -> subprocess.Popen[bytes]:
-        environment = {name: value for name, value in {**DEFAULTS, **os.environ}.items() if name not in NOT_PASSED_ON}
-        environment["RESTANTE_DATA_DIR"] = str(directory / "data")
-        if environment["RESTANTE_OUTBOUND"] == "off":
-            # It listens on loopback and never sends, so it can accept mail to every address of the application.
-            environment.setdefault("RESTANTE_ACCEPT_DOMAINS", "*")
+        environment = {**_environment(), "RESTANTE_DATA_DIR": str(directory / "data")}
         if api_key:
             environment["RESTANTE_API_KEY"] = api_key
         try:
@@ -130,6 +125,23 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _environment() -> dict[str, str]:
+    """The environment, with the defaults for a server of tests. An empty setting counts as absent."""
+    given = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in NOT_PASSED_ON and (value or not name.startswith("RESTANTE_"))
+    }
+    environment = {**DEFAULTS, **given}
+    if "RESTANTE_RELAY" not in environment:
+        # A test must not send mail to the internet by mistake.
+        environment.setdefault("RESTANTE_OUTBOUND", "off")
+    if environment.get("RESTANTE_OUTBOUND") == "off":
+        # It listens on loopback and never sends, so it can accept mail to every address of the application.
+        environment.setdefault("RESTANTE_ACCEPT_DOMAINS", "*")
+    return environment
 
 
 def _end(process: subprocess.Popen[bytes], directory: Path, owner: int) -> None:

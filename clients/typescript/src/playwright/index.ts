@@ -11,7 +11,7 @@ import { Restante } from "../restante.js";
 import { serverOfProcess } from "../run.js";
 import { variable } from "../settings.js";
 import { attachMail, type PictureBrowser } from "./report.js";
-import { runnerHooks, startClock } from "./runner.js";
+import { noteFailedWaits, runnerHooks, startClock } from "./runner.js";
 
 export { expect, matchers } from "./matchers.js";
 
@@ -187,6 +187,7 @@ export const test = base.extend<
       await use(undefined);
       const hasPassed = testInfo.status === testInfo.expectedStatus;
       _restanteShared.hasFailed ||= !hasPassed;
+      if (!hasPassed) noteFailedWaits(testInfo);
       if (_restanteShared.inboxes.length > 0 && !hasPassed && restanteAttach !== "off") {
         await attachMail(testInfo, _restanteShared.inboxes, _restanteBrowser);
       }

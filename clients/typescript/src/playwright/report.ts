@@ -30,7 +30,8 @@ interface Page {
 
 /** Attaches the messages of all inboxes, oldest first, and why waits timed out. Never fails the test. */
 export async function attachMail(testInfo: TestInfo, inboxes: Inbox[], browser: PictureBrowser): Promise<void> {
-  for (const { explanation } of timedOutWaits(testInfo)) {
+  for (const { error } of timedOutWaits(testInfo)) {
+    const { explanation } = error;
     if (!explanation) continue;
     await attachJson(testInfo, "why no mail came", explanation);
     // Reporters write annotations too: the JUnit reporter as properties of the test.

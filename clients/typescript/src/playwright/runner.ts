@@ -4,14 +4,21 @@ import { fileURLToPath } from "node:url";
 
 import { test, type Location, type TestInfo } from "@playwright/test";
 
-import { WaitTimeoutError } from "../errors.js";
-import type { WaitHooks } from "../inbox.js";
+import type { WaitTimeoutError } from "../errors.js";
+import type { Inbox, WaitHooks } from "../inbox.js";
+import { noteFailedWait } from "../summary.js";
 
 /** What a wait leaves of its test's time for the explanation and the report: the larger of milliseconds and a part. */
 const RESERVE = { milliseconds: 1_500, part: 0.1 };
 
 const starts = new WeakMap<TestInfo, number>();
-const timeouts = new WeakMap<TestInfo, WaitTimeoutError[]>();
+const timeouts = new WeakMap<TestInfo, TimedOutWait[]>();
+
+/** A wait that timed out. */
+interface TimedOutWait {
+  inbox: Pick<Inbox, "address" | "label">;
+  error: WaitTimeoutError;
+}
 
 /** Records when a test started. */
 export function startClock(testInfo: TestInfo): void {
@@ -19,8 +26,13 @@ export function startClock(testInfo: TestInfo): void {
 }
 
 /** The waits of a test that timed out. */
-export function timedOutWaits(testInfo: TestInfo): readonly WaitTimeoutError[] {
+export function timedOutWaits(testInfo: TestInfo): readonly TimedOutWait[] {
   return timeouts.get(testInfo) ?? [];
+}
+
+/** Adds the waits of a failed test that timed out to the job's summary. A test that passed expected them. */
+export function noteFailedWaits(testInfo: TestInfo): void {
+  for (const { inbox, error } of timedOutWaits(testInfo)) noteFailedWait(inbox, error);
 }
 
 /** Makes each wait a step of the running test. */
@@ -37,16 +49,14 @@ export const runnerHooks: WaitHooks = {
   run(title, site, wait) {
     const testInfo = currentTest();
     if (testInfo === undefined) return wait();
-    const noted = async () => {
-      try {
-        return await wait();
-      } catch (error) {
-        if (error instanceof WaitTimeoutError) timeouts.set(testInfo, [...timedOutWaits(testInfo), error]);
-        throw error;
-      }
-    };
     const location = locationOf(site.stack);
-    return test.step(title, noted, location ? { location } : {});
+    return test.step(title, wait, location ? { location } : {});
+  },
+
+  failed(inbox, error) {
+    const testInfo = currentTest();
+    if (testInfo === undefined) noteFailedWait(inbox, error);
+    else timeouts.set(testInfo, [...timedOutWaits(testInfo), { inbox, error }]);
   },
 };
 

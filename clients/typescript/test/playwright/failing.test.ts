@@ -1,6 +1,7 @@
 /** What the report of a failed test has. */
 
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { beforeAll, expect, test } from "vitest";
@@ -10,13 +11,17 @@ import { Run, type ReportedTest } from "./run.js";
 
 let tests: ReportedTest[];
 let restante: Restante;
+let summary: string;
 
 beforeAll(async () => {
   const server = await startServer();
   restante = await Restante.connect(server);
   const smtp = `${server.smtp.host}:${server.smtp.port}`;
-  const env = { RESTANTE_URL: server.url, RESTANTE_API_KEY: server.apiKey, RESTANTE_SMTP: smtp };
+  const file = join(mkdtempSync(join(tmpdir(), "restante-test-")), "summary.md");
+  const address = { RESTANTE_URL: server.url, RESTANTE_API_KEY: server.apiKey, RESTANTE_SMTP: smtp };
+  const env = { ...address, GITHUB_STEP_SUMMARY: file };
   ({ tests } = await new Run(join(__dirname, "failing"), [], env).report());
+  summary = readFileSync(file, "utf8");
   return () => server.stop();
 });
 
@@ -57,6 +62,14 @@ test("without mail, the error has the server's explanation", () => {
   expect(failed.errors).toMatch(/Dashboard: http:\/\/127\.0\.0\.1:\d+\/inboxes\/\w+/);
   // Reporters write them: JUnit's as properties.
   expect(failed.annotations.map(({ type }) => type)).toEqual(["why no mail came", "mail in the dashboard"]);
+});
+
+test("the job's summary has the failed waits of failed tests, and no others", () => {
+  find("a time-out that the test expects", "passed");
+  expect(summary).toMatch(/### No mail: [^\n]*the mail has another subject\n/);
+  expect(summary).toMatch(/### No mail: [^\n]*a failure that attaches nothing\n/);
+  expect(summary.match(/nothing came\n/g)).toHaveLength(1);
+  expect(summary).not.toContain("expects");
 });
 
 test("a wait ends before the time-out of its test", () => {

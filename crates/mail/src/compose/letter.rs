@@ -3,7 +3,7 @@
 //! Every text is untrusted. Nothing in it can start another header field: a control character in a header is an error.
 
 use lettre::address::Envelope;
-use lettre::message::header::{ContentTransferEncoding, ContentType, From, HeaderName, Headers};
+use lettre::message::header::{Cc, ContentTransferEncoding, ContentType, From, HeaderName, Headers, ReplyTo, To};
 use lettre::message::{
     Attachment as AttachedPart, Body, Mailbox as NamedAddress, Mailboxes, Message, MultiPart, SinglePart,
 };
@@ -76,14 +76,15 @@ impl Letter {
             .mailbox(From::from(addresses(&self.from)?))
             .raw_header(header("Message-ID", own_id.unwrap_or_else(|| message_id.to_owned())))
             .raw_header(text_header(HeaderName::new_from_ascii_str("Subject"), checked(&self.subject)?));
-        for to in addresses(&self.to)? {
-            builder = builder.to(to);
+        // All of a field at once: the library would write the field again for each address.
+        if !self.to.is_empty() {
+            builder = builder.mailbox(To::from(addresses(&self.to)?));
         }
-        for cc in addresses(&self.cc)? {
-            builder = builder.cc(cc);
+        if !self.cc.is_empty() {
+            builder = builder.mailbox(Cc::from(addresses(&self.cc)?));
         }
-        for reply_to in addresses(&self.reply_to)? {
-            builder = builder.reply_to(reply_to);
+        if !self.reply_to.is_empty() {
+            builder = builder.mailbox(ReplyTo::from(addresses(&self.reply_to)?));
         }
         // The library wants a recipient, but a message may have only blind copies.
         let sender = addresses(&self.from)?.into_iter().next().map(|from| from.email);

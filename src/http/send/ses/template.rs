@@ -3,6 +3,8 @@
 //! SES uses Handlebars. The template comes from a client, so the work must be bounded, which no library for Handlebars
 //! offers: this file has its variables, `if`, `unless` and `each`, with limits on depth, steps and output.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -15,8 +17,10 @@ use restante_mail::compose::letter::Attachment;
 const DATA: usize = 256 * 1024;
 /// The most bytes of a rendered text.
 const OUTPUT: usize = 8 * 1024 * 1024;
-/// The most tags that are evaluated.
-const STEPS: usize = 200_000;
+/// The most steps: texts and tags that are read, or parts of them.
+const STEPS: usize = 400_000;
+/// The bytes that are read in a step.
+const STEP: usize = 64;
 /// The most blocks within each other.
 const DEPTH: usize = 20;
 
@@ -45,20 +49,28 @@ pub(super) struct Rendered {
     pub(super) text: String,
     pub(super) html: String,
     pub(super) headers: Vec<(String, String)>,
-    pub(super) attachments: Vec<Attachment>,
+    pub(super) attachments: Arc<Vec<Attachment>>,
 }
 
 impl Template {
-    /// The content with the variables; those in `replacement` replace those of the template.
+    /// The decoded files.
+    ///
+    /// # Errors
+    /// [`Failure`] for what is not base64.
+    pub(super) fn files(&self) -> Result<Arc<Vec<Attachment>>, Failure> {
+        files(self.attachments.as_deref()).map(Arc::new)
+    }
+
+    /// The content with these files and the variables; those in `replacement` replace those of the template.
     ///
     /// # Errors
     /// [`Failure`] for variables that are not a JSON object, or a template that is not valid or too large.
-    pub(super) fn render(&self, replacement: Option<&str>) -> Result<Rendered, Failure> {
+    pub(super) fn render(&self, files: &Arc<Vec<Attachment>>, replacement: Option<&str>) -> Result<Rendered, Failure> {
         let mut variables = object(self.template_data.as_deref())?;
         variables.extend(object(replacement)?);
         let variables = Value::Object(variables);
         let headers = pairs(self.headers.clone());
-        let attachments = files(self.attachments.as_deref())?;
+        let attachments = Arc::clone(files);
         let Some(parts) = &self.template_content else {
             let name = self.template_name.as_deref().or(self.template_arn.as_deref()).unwrap_or_default();
             let raw = serde_json::value::to_raw_value(&variables).unwrap_or_else(|_| empty_object());
@@ -126,16 +138,14 @@ impl Rendering {
                 return Ok(None);
             };
             self.write(text, is_shown)?;
-            self.steps += 1;
-            if self.steps > STEPS || scopes.len() > DEPTH {
-                return Err(Failure::invalid("the template takes too many steps"));
-            }
+            self.step(text, scopes)?;
             let (is_raw, close, after) = match after.strip_prefix('{') {
                 Some(after) => (true, "}}}", after),
                 None => (false, "}}", after),
             };
             let unclosed = || Failure::invalid("the template has a {{ without }}");
             let (tag, after) = after.split_once(close).ok_or_else(unclosed)?;
+            self.step(tag, scopes)?;
             *rest = after;
             let tag = tag.trim();
             if let Some(block) = tag.strip_prefix('#') {
@@ -146,6 +156,15 @@ impl Rendering {
                 self.variable(tag, scopes, is_raw)?;
             }
         }
+    }
+
+    /// Counts what was read, because a block is read for each entry of its list, shown or not.
+    fn step(&mut self, read: &str, scopes: &[Scope<'_>]) -> Result<(), Failure> {
+        self.steps += 1 + read.len() / STEP;
+        if self.steps > STEPS || scopes.len() > DEPTH {
+            return Err(Failure::invalid("the template takes too many steps"));
+        }
+        Ok(())
     }
 
     fn block<'t>(
@@ -287,6 +306,10 @@ mod tests {
         let nested = format!("{}{}", "{{#each ../a}}".repeat(6).replacen("../", "", 1), "{{/each}}".repeat(6));
         assert!(render(&nested, &data, true).unwrap_err().text.contains("too many steps"));
         assert!(render(&"{{long}}".repeat(100), &data, true).unwrap_err().text.contains("too large"));
+        for silent in ["x".repeat(100_000), format!("{{{{! {} }}}}", "x".repeat(100_000))] {
+            let silent = format!("{{{{#each a}}}}{{{{#if no}}}}{silent}{{{{/if}}}}{{{{/each}}}}");
+            assert!(render(&silent, &data, true).unwrap_err().text.contains("too many steps"));
+        }
         let deep = format!("{}{}", "{{#if a}}".repeat(10_000), "{{/if}}".repeat(10_000));
         assert!(render(&deep, &data, true).unwrap_err().text.contains("too many steps"));
     }

@@ -14,11 +14,12 @@ use serde_json::{Value, json as value};
 
 use super::template::{Rendered, Template};
 use crate::http::error::Error;
+use crate::http::send::batch::Batch;
 use crate::http::send::call::{Provider, Received};
 use crate::http::send::delivery::Sent;
 use crate::http::send::failure::{Failure, Kind};
 use crate::http::send::json::parse;
-use crate::http::send::outgoing::{Outgoing, addresses, all_addresses};
+use crate::http::send::outgoing::{Outgoing, Parts, addresses, all_addresses};
 use crate::http::send::{OTHER, Senders, base64, json};
 use crate::model::Via;
 
@@ -146,7 +147,7 @@ async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<R
 }
 
 async fn send_bulk(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| parse::<SendBulkEmail>(&received.body)?.into_messages();
+    let read = |received: &Received| parse::<SendBulkEmail>(&received.body)?.into_messages(Batch::of(received));
     let answer = |outcomes: &[Result<Sent, Failure>]| {
         let each = outcomes.iter().map(|outcome| match outcome {
             Ok(sent) => value!({"Status": "SUCCESS", "MessageId": sent.id}),
@@ -170,7 +171,7 @@ impl SendEmail {
         }
         let rendered = match (content.simple, &content.template) {
             (Some(simple), _) => simple.rendered()?,
-            (None, Some(template)) => template.render(None)?,
+            (None, Some(template)) => template.render(&template.files()?, None)?,
             (None, None) => return Err(missing("Content.Simple, Content.Raw or Content.Template")),
         };
         let envelope = Envelope {
@@ -185,16 +186,18 @@ impl SendEmail {
 }
 
 impl SendBulkEmail {
-    fn into_messages(self) -> Result<Vec<Result<Outgoing, Failure>>, Failure> {
+    /// Each message, or why it cannot be sent.
+    fn into_messages(self, mut batch: Batch) -> Result<Vec<Result<Outgoing, Failure>>, Failure> {
         if !(1..=ENTRIES).contains(&self.bulk_email_entries.len()) {
             return Err(Failure::invalid(format!("BulkEmailEntries must have 1 to {ENTRIES} entries")));
         }
         let template = self.default_content.and_then(|content| content.template);
         let template = template.ok_or_else(|| missing("DefaultContent.Template"))?;
-        let each = self.bulk_email_entries.into_iter().map(|entry| {
+        let files = template.files()?;
+        let message = |entry: Entry| {
             let replacement = entry.replacement_email_content.and_then(|content| content.replacement_template);
             let data = replacement.and_then(|template| template.replacement_template_data);
-            let mut rendered = template.render(data.as_deref())?;
+            let mut rendered = template.render(&files, data.as_deref())?;
             rendered.headers.extend(pairs(entry.replacement_headers));
             let envelope = Envelope {
                 from: self.from_email_address.as_deref(),
@@ -204,8 +207,12 @@ impl SendBulkEmail {
                 set: self.configuration_set_name.as_deref(),
             };
             envelope.message(&entry.destination.unwrap_or_default(), rendered)
+        };
+        let each = self.bulk_email_entries.into_iter().map(|entry| match message(entry) {
+            Ok(message) => batch.add(message).map(Ok),
+            failed => Ok(failed),
         });
-        Ok(each.collect())
+        each.collect()
     }
 }
 
@@ -227,19 +234,18 @@ impl Envelope<'_> {
         if from.is_empty() {
             return Err(missing("FromEmailAddress"));
         }
+        let parts = Parts { text: Arc::new(text), html: Arc::new(html), attachments };
         let letter = Letter {
             from,
             to: list("ToAddresses", destination.to_addresses.as_deref())?,
             cc: list("CcAddresses", destination.cc_addresses.as_deref())?,
             reply_to: list("ReplyToAddresses", self.reply_to)?,
             subject,
-            text,
-            html,
             headers,
             ..Letter::default()
         };
         let bcc = list("BccAddresses", destination.bcc_addresses.as_deref())?;
-        let message = Outgoing::new(letter, bcc, attachments);
+        let message = Outgoing::sharing(letter, bcc, parts);
         Ok(Outgoing { sender: self.sender.map(str::to_owned), ..message })
     }
 }
@@ -260,7 +266,7 @@ impl Simple {
             text: text(self.body.text),
             html: text(self.body.html),
             headers: pairs(self.headers),
-            attachments: files(self.attachments.as_deref())?,
+            attachments: files(self.attachments.as_deref()).map(Arc::new)?,
         })
     }
 }

@@ -26,6 +26,10 @@ test("nothing came", async ({ inbox }) => {
   await inbox.waitForMessage({ timeout: 500 });
 });
 
+test("a time-out that the test expects", async ({ inbox }) => {
+  await expect(inbox.waitForMessage({ subject: "expected", timeout: 0 })).rejects.toThrow("No message");
+});
+
 test("the wait is longer than the test", async ({ inbox }) => {
   test.setTimeout(4_000);
 

@@ -87,12 +87,16 @@ public final class Server implements AutoCloseable {
   }
 
   private static void prepare(Map<String, String> environment, Path directory, String apiKey) {
-    boolean sends =
-        environment.containsKey("RESTANTE_OUTBOUND") || environment.containsKey("RESTANTE_RELAY");
+    // The server takes an empty variable as absent, so it must not replace a default here.
+    environment
+        .entrySet()
+        .removeIf(set -> set.getKey().startsWith("RESTANTE_") && set.getValue().isEmpty());
     DEFAULTS.forEach(environment::putIfAbsent);
-    if (!sends) {
+    if (!environment.containsKey("RESTANTE_RELAY")) {
       // A test must not send mail to the internet by mistake.
-      environment.put("RESTANTE_OUTBOUND", "off");
+      environment.putIfAbsent("RESTANTE_OUTBOUND", "off");
+    }
+    if ("off".equals(environment.get("RESTANTE_OUTBOUND"))) {
       environment.putIfAbsent("RESTANTE_ACCEPT_DOMAINS", "*");
     }
     NOT_PASSED_ON.forEach(environment::remove);
