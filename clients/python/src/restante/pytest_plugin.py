@@ -184,7 +184,7 @@ def restante_inbox(restante_new_inbox: Callable[[], Inbox]) -> Inbox:
 @pytest.fixture
 def restante_django(restante: Restante) -> Iterator[None]:
     """Lets Django send its mail to Restante, although its test environment keeps mail in memory."""
-    from django.test import override_settings  # type: ignore[import-untyped]  # pyright: ignore
+    from django.test import override_settings  # pyright: ignore
 
     with override_settings(**smtp_settings(restante.smtp.host, restante.smtp.port)):
         yield
