@@ -132,7 +132,7 @@ def restante(pytestconfig: pytest.Config) -> Iterator[Restante]:
 
 
 @pytest.fixture
-def _restante_mail(request: pytest.FixtureRequest) -> TestMail:
+def _restante_mail(request: pytest.FixtureRequest) -> TestMail:  # pyright: ignore[reportUnusedFunction]
     mail = request.node.stash[MAIL] = TestMail(properties=request.node.user_properties)
     return mail
 
