@@ -11,12 +11,13 @@ use axum::routing::{any, post};
 use restante_mail::compose::letter::{Attachment, Letter};
 use restante_mail::details::Mailbox;
 use serde_json::json as value;
+use serde_json::value::to_raw_value;
 
 use super::batch::Batch;
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::form::{File, Form};
-use super::json::{Json, Template, empty_object, parse, plain};
+use super::json::{Json, Template, parse, plain};
 use super::outgoing::{Content, Outgoing, Parts, all_addresses};
 use super::{OTHER, Senders, json};
 use crate::http::error::Error;
@@ -98,10 +99,8 @@ fn letter(form: &Form) -> Result<Letter, Failure> {
     if letter.to.is_empty() {
         return Err(missing("to"));
     }
-    let given = form.first("t:variables").or_else(|| form.first("h:X-Mailgun-Variables"));
     if let Some(template) = form.first("template") {
-        let variables = given.map(|json| parse(json.as_bytes())).transpose()?.unwrap_or_else(empty_object);
-        letter.text = Template { template, variables: &variables }.text();
+        letter.text = Template { template, variables: &template_variables(form)? }.text();
         if letter.subject.is_empty() {
             template.clone_into(&mut letter.subject);
         }
@@ -114,6 +113,18 @@ fn letter(form: &Form) -> Result<Letter, Failure> {
     let variables = form.beginning("v:").map(|(name, value)| (format!("X-Mailgun-Variable-{name}"), value.to_owned()));
     letter.headers.extend(variables);
     Ok(letter)
+}
+
+/// What a stored template can show: the variables of the message, and those for the template, which come first.
+fn template_variables(form: &Form) -> Result<Json, Failure> {
+    let of_message = form.beginning("v:").map(|(name, value)| Ok((name.to_owned(), to_raw_value(value)?)));
+    let mut variables: BTreeMap<String, Json> =
+        of_message.collect::<Result<_, serde_json::Error>>().map_err(Failure::invalid)?;
+    let given = form.first("t:variables").or_else(|| form.first("h:X-Mailgun-Variables"));
+    if let Some(given) = given {
+        variables.extend(parse::<BTreeMap<String, Json>>(given.as_bytes())?);
+    }
+    to_raw_value(&variables).map_err(Failure::invalid)
 }
 
 /// The message for one recipient, with `%recipient.NAME%` replaced.
