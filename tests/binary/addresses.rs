@@ -28,6 +28,8 @@ fn mail_to_an_accepted_domain_is_received() {
     let mut smtp = Smtp::connect(&server.smtp).unwrap();
     assert!(smtp.send("Ada@example.com", "Welcome", "text").unwrap().starts_with("250"));
     assert!(server.run_cli(&key, ["messages", "ada@example.com"]).ends_with("\tWelcome"));
+    let explained = server.run_cli(&key, ["explain", "ada@example.com", "--subject", "x"]);
+    assert!(explained.contains("\"Welcome\" from"), "{explained}");
     assert!(server.run_cli(&key, ["inbox", "list"]).trim_end().ends_with("\tada@example.com"));
     let directory = data_dir.path().to_str().unwrap();
     let local = printed(&mut command(["inbox", "list", "--data-dir", directory]));
