@@ -7,8 +7,9 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use crate::os;
 
-/// The most connections that wait to be accepted. A test suite opens more than the usual 128 at once. The system drops
-/// those that do not fit, and the client retries a second later. The system may allow fewer (`net.core.somaxconn`).
+/// Maximum number of connections that wait to be accepted. A test suite opens more than the usual 128 at once. The
+/// system drops those that do not fit, and the client retries a second later. The system may allow fewer
+/// (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
 
 /// Listens on `address`; port 0 selects a free port.

@@ -22,7 +22,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// How long the service may send no data, in addition to the timeout of a wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// The largest response in bytes. A message has at most 25 MiB by default; JSON escapes can make it six times as long.
-const LARGEST_ANSWER: u64 = 160 * 1024 * 1024;
+const MAX_RESPONSE_BYTES: u64 = 160 * 1024 * 1024;
 
 /// The address of the service.
 #[derive(Args, Debug)]
@@ -262,7 +262,7 @@ impl ApiClient {
     }
 
     fn read<T: for<'json> Deserialize<'json>>(&self, mut answer: Response<Body>) -> Result<T, ClientError> {
-        let body = answer.body_mut().with_config().limit(LARGEST_ANSWER).read_to_vec();
+        let body = answer.body_mut().with_config().limit(MAX_RESPONSE_BYTES).read_to_vec();
         let body = body.map_err(|source| self.unreachable(source))?;
         serde_json::from_slice(&body).map_err(|source| self.malformed(source))
     }

@@ -21,7 +21,7 @@ const FILTER_VARIABLES: [&str; 2] = ["RESTANTE_LOG", "RUST_LOG"];
 /// This library logs several lines for each call, and reports each disconnected client as an error. Its lines are
 /// therefore written only if a filter contains its name.
 const CHATTY: &str = "rmcp";
-/// The most lines in the queue.
+/// Maximum number of lines in the queue.
 const QUEUED_LINES: usize = 4_096;
 /// Bytes that are written at once while more lines are queued.
 const WRITTEN_AT_ONCE: usize = 32 * 1024;

@@ -28,7 +28,7 @@ enum Action {
         /// Only items with this status
         #[arg(long, value_name = "STATUS", value_parser = statuses())]
         status: Option<OutgoingStatus>,
-        /// The most items to list
+        /// Maximum number of items to list
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: u32,
         /// Print them as JSON

@@ -14,7 +14,7 @@ use super::error::CliError;
 use super::explain::Readable;
 use super::output::{self, printable, printable_line};
 use crate::config::boolean;
-use crate::service::{LONGEST_WAIT, pause_before_retry};
+use crate::service::{MAX_WAIT, pause_before_retry};
 
 /// What to wait for, for how long, and what to print.
 #[derive(Args, Debug)]
@@ -23,7 +23,7 @@ pub(super) struct WaitFlags {
     inbox: String,
     #[command(flatten)]
     filter: FilterFlags,
-    /// The longest time to wait; a number without unit means seconds
+    /// Maximum time to wait; a number without unit means seconds
     #[arg(long, env = "RESTANTE_TIMEOUT", value_name = "DURATION", default_value = "30s", value_parser = seconds)]
     timeout: humantime::Duration,
     /// Wait for a message with a one-time code, and print only the code
@@ -115,12 +115,12 @@ fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Option<Str
     loop {
         let waited = started.elapsed();
         let left = flags.timeout.saturating_sub(waited);
-        match client.wait(inbox, &filter, left.min(LONGEST_WAIT)) {
+        match client.wait(inbox, &filter, left.min(MAX_WAIT)) {
             Ok(Some(message)) => match answer(&message, flags) {
                 Some(answer) => return Ok(Some(answer)),
                 None => filter.after = Some(message.id),
             },
-            Ok(None) if left <= LONGEST_WAIT => return Ok(None),
+            Ok(None) if left <= MAX_WAIT => return Ok(None),
             Ok(None) => {}
             Err(error) if error.is_temporary() && !left.is_zero() => {
                 std::thread::sleep(pause_before_retry(waited).min(left));

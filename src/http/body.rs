@@ -24,7 +24,7 @@ const DISCARDED_BYTES: usize = 32 * 1024 * 1024;
 /// How many times its size a large body takes: the body, its text, the message composed of it, with its encoding, and
 /// the parsed parts of that.
 const COPIES: usize = 6;
-/// The most characters of a field name in an error.
+/// Maximum number of characters of a field name in an error.
 const SHOWN_NAME_CHARACTERS: usize = 64;
 
 /// Reads a whole body. A body of more than 64 KiB first gets memory for all that is made of it, because bodies that are

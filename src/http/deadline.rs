@@ -7,7 +7,7 @@ use axum::extract::Request;
 use super::body;
 use super::query::{Query, timeout};
 use super::send;
-use crate::service::LONGEST_WAIT;
+use crate::service::MAX_WAIT;
 
 /// For a request without a body.
 const HANDLER: Duration = Duration::from_secs(30);
@@ -18,11 +18,11 @@ const BESIDE_WAIT: Duration = Duration::from_secs(4);
 pub(super) fn of(request: &Request) -> Duration {
     if request.uri().path() == crate::mcp::PATH {
         // It may be a wait.
-        return LONGEST_WAIT + BESIDE_WAIT + body::ARRIVAL;
+        return MAX_WAIT + BESIDE_WAIT + body::ARRIVAL;
     }
     if send::is_path(request.uri().path()) {
         // A fault may delay its answer.
-        return send::LONGEST;
+        return send::MAX_TIME;
     }
     if request.uri().path().ends_with("/messages/wait") {
         return timeout(&Query::of(request.uri()).first("timeout").unwrap_or_default()) + BESIDE_WAIT;

@@ -7,7 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use percent_encoding::percent_decode;
 
-/// The most characters of a label; the rest is cut off.
+/// Maximum number of characters of a label; the rest is cut off.
 const CHARACTERS: usize = 200;
 const NAME: &str = "x-restante-label";
 

@@ -18,7 +18,7 @@ use serde::de::value::MapDeserializer;
 use super::describe::add_parameters;
 use super::error::Error;
 use crate::model::{Features, FieldError};
-use crate::service::{LONGEST_WAIT, MessageFilter};
+use crate::service::{MAX_WAIT, MessageFilter};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -72,7 +72,7 @@ fn features(has: &str) -> Result<Features, Error> {
 
 /// The timeout of a wait: the default if it is not a number, and at most the maximum.
 pub(super) fn timeout(text: &str) -> Duration {
-    integer(text).map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(LONGEST_WAIT)
+    integer(text).map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_WAIT)
 }
 
 /// A number of one or more.

@@ -98,7 +98,7 @@ pub(super) struct List {
     /// Only messages earlier than the one with this id.
     #[serde(default)]
     pub(super) before: String,
-    /// The most messages to return.
+    /// Maximum number of messages to return.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     pub(super) limit: u64,
@@ -118,7 +118,7 @@ pub(super) struct Search {
     /// Continues a search: `next_before` of the last result.
     #[serde(default)]
     pub(super) before: String,
-    /// The most messages to return.
+    /// Maximum number of messages to return.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 50))]
     pub(super) limit: u64,
@@ -142,7 +142,7 @@ pub(super) struct GetMessage {
     /// The first character of the text, and of the HTML, to return; used to read the rest after a cut.
     #[serde(default)]
     pub(super) start: usize,
-    /// The most characters of the text, and of the HTML, to return.
+    /// Maximum number of characters of the text, and of the HTML, to return.
     #[serde(default = "default_characters")]
     #[schemars(range(min = 1, max = 200_000))]
     pub(super) max_characters: usize,

@@ -36,7 +36,7 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// A revision whose calls need nothing except their arguments.
 const PROTOCOL: &str = "2025-11-25";
 /// An attachment of 1 MiB as base64, as text and as data.
-const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
+const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 /// The characters that an error repeats of an answer that is not the server's, such as a proxy's page.
 const TEXT_SHOWN: usize = 300;
 
@@ -136,7 +136,7 @@ impl ServerRelay {
 
     async fn read(&self, answer: Response<Incoming>) -> Result<CallToolResult, CallError> {
         let (url, status) = (self.url.clone(), answer.status());
-        let body = Limited::new(answer.into_body(), LARGEST_ANSWER).collect().await;
+        let body = Limited::new(answer.into_body(), MAX_RESPONSE_BYTES).collect().await;
         let body = body.map_err(|error| self.unreachable(&*error))?.to_bytes();
         match (status.as_u16(), serde_json::from_slice(&body)) {
             (401, _) => Err(CallError::Unauthorized(url)),

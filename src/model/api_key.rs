@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 
 /// Random characters of a generated key: 32 of base62 are 190 bits.
 const RANDOM_CHARACTERS: usize = 32;
-/// The fewest characters after the prefix, for a key that an administrator chose.
-const FEWEST_CHARACTERS: usize = 16;
-const MOST_CHARACTERS: usize = 128;
+/// Minimum number of characters after the prefix, for a key that an administrator chose.
+const MIN_CHARACTERS: usize = 16;
+const MAX_CHARACTERS: usize = 128;
 
 /// The text cannot be an API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +61,7 @@ impl FromStr for ApiKey {
 
     fn from_str(text: &str) -> Result<Self, InvalidApiKey> {
         let chosen = text.strip_prefix(Self::PREFIX).ok_or(InvalidApiKey)?;
-        let length_ok = (FEWEST_CHARACTERS..=MOST_CHARACTERS).contains(&chosen.len());
+        let length_ok = (MIN_CHARACTERS..=MAX_CHARACTERS).contains(&chosen.len());
         if !length_ok || !chosen.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return Err(InvalidApiKey);
         }

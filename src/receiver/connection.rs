@@ -23,7 +23,7 @@ use super::tls;
 use crate::admission::Admitted;
 use crate::clock::Instant;
 
-/// The most bytes of one read. The buffer is on the stack, so an idle client needs no memory for it.
+/// Maximum number of bytes of one read. The buffer is on the stack, so an idle client needs no memory for it.
 const READ_BYTES: usize = 16 * 1024;
 /// A larger reply buffer is shrunk to this size after sending.
 const KEPT_REPLY_BYTES: usize = 256;

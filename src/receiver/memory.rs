@@ -22,8 +22,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Limits;
 
-/// The most bytes of each connection's own memory.
-const OWN_MOST: u64 = 16 * 1024;
+/// Maximum number of bytes of each connection's own memory.
+const MAX_OWN_BYTES: u64 = 16 * 1024;
 /// The bytes that a growing message reserves from the pool at once.
 const STEP: u32 = 64 * 1024;
 /// A message up to this size, in bytes, is parsed without reserving memory for it.
@@ -44,7 +44,7 @@ impl MessageMemory {
     /// the remainder for the pool. There is always one seat, because a large message needs one.
     pub(super) fn new(limits: &Limits) -> Arc<Self> {
         let connections = limits.smtp_connections.max(1) as u64;
-        let own = OWN_MOST.min(limits.message_memory / 4 / connections);
+        let own = MAX_OWN_BYTES.min(limits.message_memory / 4 / connections);
         let seats = (limits.message_memory / 2 / limits.message_size.max(1)).max(1);
         let set_aside = own.saturating_mul(connections).saturating_add(seats.saturating_mul(limits.message_size));
         let pool = limits.message_memory.saturating_sub(set_aside);

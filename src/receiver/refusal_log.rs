@@ -14,7 +14,7 @@ use crate::tcp::client_of;
 const WINDOW: Duration = Duration::from_secs(10);
 /// The refusals per window that are logged one by one.
 const LINES: u64 = 20;
-/// The most clients with a window at once. Refusals of additional clients are not logged.
+/// Maximum number of clients with a window at once. Refusals of additional clients are not logged.
 const CLIENTS: usize = 10_000;
 
 /// The current windows, by client. Clones share the same state.

@@ -4,11 +4,11 @@ use std::fmt;
 
 use super::status::Status;
 
-/// The most lines of one reply; a large provider's reply to EHLO has about 15.
+/// Maximum number of lines of one reply; a large provider's reply to EHLO has about 15.
 pub(super) const LINES: usize = 100;
-/// The most bytes of one reply line, with its CR LF: four times what RFC 5321 allows.
+/// Maximum number of bytes of one reply line, with its CR LF: four times what RFC 5321 allows.
 pub(super) const LINE_BYTES: usize = 2_048;
-/// The most characters of a reply that are displayed.
+/// Maximum number of characters of a reply that are displayed.
 const SHOWN_CHARACTERS: usize = 500;
 
 /// A whole reply: its code and the texts of its lines.

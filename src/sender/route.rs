@@ -17,9 +17,9 @@ use super::targets::is_public;
 use crate::config::Sending;
 use crate::model::Domain;
 
-/// The most addresses that one attempt tries.
+/// Maximum number of addresses that one attempt tries.
 pub(super) const ADDRESSES: usize = 5;
-/// The most servers whose addresses are looked up.
+/// Maximum number of servers whose addresses are looked up.
 const SERVERS: usize = 10;
 
 /// Looks up servers in the DNS.

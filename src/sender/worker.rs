@@ -27,7 +27,7 @@ const MAX_ATTEMPTS_A_PROJECT: usize = 50;
 const MAX_ATTEMPTS_A_DOMAIN: usize = 5;
 /// How many due items are read. It is enough to find items for all places even if some domains are at their limit.
 const CANDIDATES: usize = MAX_ATTEMPTS * (1 + MAX_ATTEMPTS_A_DOMAIN);
-/// The longest sleep: a third of a lease.
+/// Maximum sleep: a third of a lease.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// The minimum time between two renewals. It is so short that no lease is lost if one renewal fails.
 const RENEWED_EVERY: Duration = Duration::from_secs(5);

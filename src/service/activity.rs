@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::model::{SendApisUse, SmtpUse, Timestamp, Via};
 use crate::store::{Store, StoreError};
 
-/// The least time between two reports.
+/// Minimum time between two reports.
 const PAUSE: Duration = Duration::from_secs(2);
 /// A node with open connections reports at least this often.
 const HEARTBEAT: Duration = Duration::from_secs(10);

@@ -11,7 +11,7 @@ use crate::store::Selection;
 const SHOWN: usize = 10;
 /// Similar inboxes that are shown.
 const SIMILAR: usize = 5;
-/// The most edits between a local part and a mistyped one.
+/// Maximum number of edits between a local part and a mistyped one.
 const EDITS: usize = 2;
 
 /// The explanation for a message that did not arrive.

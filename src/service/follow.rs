@@ -17,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 use super::{Caller, Service, ServiceError, Session};
 use crate::model::{KeyHash, Watched};
 
-/// The longest time between two events. Proxies close connections that are silent for a minute.
+/// Maximum time between two events. Proxies close connections that are silent for a minute.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Changes within this time are announced together.
 const TOGETHER: Duration = Duration::from_millis(100);
 /// A heartbeat may use the result of another follower's query up to this age.
 const RECENT: Duration = Duration::from_secs(5);
-/// The most followers of one session or key.
+/// Maximum number of followers of one session or key.
 const FOLLOWERS: usize = 20;
 
 /// What a follower receives.

@@ -16,12 +16,12 @@ use crate::tcp::client_of;
 const FREE_FAILURES: u32 = 5;
 /// The first wait and the longest wait.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(5 * 60);
-/// The longest delay of a reply to a failed SMTP login. Many clients give up after a minute.
+const MAX_WAIT: Duration = Duration::from_secs(5 * 60);
+/// Maximum delay of the reply to a failed SMTP login. Many clients give up after a minute.
 const MAX_REPLY_DELAY: Duration = Duration::from_secs(30);
 /// Failures are forgotten this long after the last one.
 const FORGOTTEN: Duration = Duration::from_secs(15 * 60);
-/// The most entries; a new one replaces the one whose last failure is oldest.
+/// Maximum number of entries; a new one replaces the one whose last failure is oldest.
 const ENTRIES: usize = 10_000;
 
 /// The kind of credential. Failures are counted for each kind separately.
@@ -134,7 +134,7 @@ impl SignInAttempt<'_> {
 impl Failures {
     fn wait(self) -> Duration {
         let Some(over) = self.count.checked_sub(FREE_FAILURES) else { return Duration::ZERO };
-        FIRST_WAIT.saturating_mul(2_u32.saturating_pow(over)).min(LONGEST_WAIT)
+        FIRST_WAIT.saturating_mul(2_u32.saturating_pow(over)).min(MAX_WAIT)
     }
 }
 

@@ -6,8 +6,8 @@ use crate::model::{Envelope, Everything, Features, FieldError, Inbox, KeyHash, M
 use crate::store::{Found, Pieces, Selection, StoredMessage};
 use restante_mail::working_memory;
 
-/// The longest filter for a subject or a sender. The limit is that of a message line (RFC 5322, section 2.1.1).
-const LONGEST_FILTER: usize = 998;
+/// Maximum length of a filter for a subject or a sender. The limit is that of a message line (RFC 5322, section 2.1.1).
+const MAX_FILTER_LENGTH: usize = 998;
 /// Bytes of parsed parts in one page of a list, without those of large messages.
 const PAGE_BYTES: usize = 512 * 1024;
 /// The memory for a list: a page that is being read, and a page or a piece of a large message that is being sent.
@@ -33,7 +33,7 @@ pub struct ListFilter {
     pub matching: MessageFilter,
     /// Only messages before this one: a message id as the caller gave it.
     pub before: Option<String>,
-    /// The most messages.
+    /// Maximum number of messages.
     pub limit: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ impl MessageFilter {
     /// [`FieldError`] for a subject or a sender that is too long.
     pub fn new(subject: Option<String>, from: Option<String>, after: Option<String>) -> Result<Self, FieldError> {
         for (name, text) in [("subject", &subject), ("from", &from)] {
-            if text.as_ref().is_some_and(|text| text.len() > LONGEST_FILTER) {
+            if text.as_ref().is_some_and(|text| text.len() > MAX_FILTER_LENGTH) {
                 return Err(FieldError::Invalid(name));
             }
         }

@@ -74,7 +74,7 @@ pub use search::FoundMail;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;
-pub use wait::{LONGEST_WAIT, pause_before_retry};
+pub use wait::{MAX_WAIT, pause_before_retry};
 pub use wait_log::Waits;
 
 /// How long the health check waits for the database.

@@ -11,10 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::model::InboxId;
 use crate::store::Change;
 
-/// The most full inboxes that are remembered. With more, all are forgotten, and mail to a full inbox is rejected only
-/// after DATA.
+/// Maximum number of full inboxes that are remembered. With more, all are forgotten, and mail to a full inbox is
+/// rejected only after DATA.
 const REMEMBERED: usize = 10_000;
-/// The most inboxes with faults that are remembered. With more, the database is queried for every recipient.
+/// Maximum number of inboxes with faults that are remembered. With more, the database is queried for every recipient.
 const REMEMBERED_FAULTS: usize = 100_000;
 /// After this many new inboxes with faults, the list is read again from the database, because some of them will have
 /// ended.

@@ -14,17 +14,17 @@ use crate::clock::Clock;
 use crate::model::{EmailAddress, Inbox, InboxId, ProjectId, RefusalFilter, RefusedMail, SharedAddress};
 use crate::store::{Store, StoreError};
 
-/// The most refusals in the queue.
+/// Maximum number of refusals in the queue.
 const QUEUE: usize = 1_024;
-/// The most refusals in one batch.
+/// Maximum number of refusals in one batch.
 const BATCH: usize = 256;
 /// The pause between two batches, so that deliveries are not delayed.
 const REST: Duration = Duration::from_millis(200);
 /// How long a reader waits at most.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
-/// The most refusals that are returned.
+/// Maximum number of refusals that are returned.
 const SHOWN: usize = 200;
-/// The most refusals that are returned for one inbox.
+/// Maximum number of refusals that are returned for one inbox.
 pub const REFUSALS_OF_INBOX: usize = 20;
 
 /// A refusal, and the project of the client's key.

@@ -4,14 +4,14 @@ use super::Service;
 use crate::model::Inbox;
 use crate::store::StoreError;
 
-/// The most days that can be set: ten years.
-const MOST_RETENTION_DAYS: i64 = 3_650;
+/// Maximum number of days that can be set: ten years.
+const MAX_RETENTION_DAYS: i64 = 3_650;
 
 /// Why a retention was not set.
 #[derive(Debug, thiserror::Error)]
 pub enum RetentionError {
     /// The number is not in the range.
-    #[error("enter a number of days from 1 to {MOST_RETENTION_DAYS}, or leave the field empty to keep all messages")]
+    #[error("enter a number of days from 1 to {MAX_RETENTION_DAYS}, or leave the field empty to keep all messages")]
     InvalidDays,
     /// There is no such inbox, or it is temporary.
     #[error("inbox not found")]
@@ -36,7 +36,7 @@ impl Service {
     /// # Errors
     /// [`RetentionError`].
     pub async fn set_retention(&self, inbox: &Inbox, days: Option<i64>) -> Result<(), RetentionError> {
-        if days.is_some_and(|days| !(1..=MOST_RETENTION_DAYS).contains(&days)) {
+        if days.is_some_and(|days| !(1..=MAX_RETENTION_DAYS).contains(&days)) {
             return Err(RetentionError::InvalidDays);
         }
         let set = self.0.store.set_retention_days(inbox, days).await?;

@@ -3,7 +3,7 @@
 use super::{Caller, Service, ServiceError};
 use crate::model::{MailFilter, MessageStart};
 
-/// The most bytes of a message's text that a list needs.
+/// Maximum number of bytes of a message's text that a list needs.
 const TEXT_BYTES: usize = 4_096;
 
 /// One page of the messages of a project, newest first.

@@ -10,7 +10,7 @@ use crate::model::{EmailAddress, FieldError, Inbox, OutgoingId, ProjectId, Recip
 use crate::store::{NewOutgoing, OutgoingChange, StoreError};
 
 /// What is read of a message at most to find the end of its header.
-const LONGEST_HEADER: usize = 1024 * 1024;
+const MAX_HEADER_BYTES: usize = 1024 * 1024;
 
 /// A message to send.
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ impl Service {
         let mut pieces = self.raw_pieces(caller, id).await?;
         let mut header = Vec::new();
         // The message may be large, so only its header is read.
-        while header.len() < LONGEST_HEADER
+        while header.len() < MAX_HEADER_BYTES
             && header_section(&header).len() == header.len()
             && let Some(piece) = pieces.next().await?
         {

@@ -7,11 +7,11 @@ use super::remedy;
 use crate::config::DEFAULT_MAIL_DOMAIN;
 use crate::model::{Domain, Inbox, InboxEnd, Latest, RefusalReason, RefusedMail, Similar, Summary, Timestamp, quoted};
 
-/// The most messages that the sentence lists.
+/// Maximum number of messages that the sentence lists.
 const NAMED: usize = 3;
 /// Top-level domains that no address outside tests has.
 const RESERVED: [&str; 5] = ["test", "example", "invalid", "localhost", "local"];
-/// The most characters of a subject in the sentence.
+/// Maximum number of characters of a subject in the sentence.
 const SUBJECT_CHARACTERS: usize = 80;
 
 /// What the sentence is based on.

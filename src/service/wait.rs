@@ -18,11 +18,11 @@ use crate::metrics;
 use crate::model::{Inbox, Timestamp, WaitEnd};
 use crate::store::{Search, StoredMessage};
 
-/// The longest wait. For a longer one, callers send several requests.
-pub const LONGEST_WAIT: Duration = Duration::from_secs(120);
+/// Maximum length of a wait. For a longer one, callers send several requests.
+pub const MAX_WAIT: Duration = Duration::from_secs(120);
 /// The shortest and the longest pause before a caller retries after [`ServiceError::TooManyWaits`].
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MIN_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// The pause before a wait reads again if the database is unavailable.
 const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(200);
 
@@ -163,7 +163,7 @@ impl Waiter<'_> {
 /// The pause is a tenth of the time waited so far, between 50 ms and 1 s, so that it adds little delay. Jitter spreads
 /// parallel callers.
 pub fn pause_before_retry(waited: Duration) -> Duration {
-    (waited / 10).clamp(SHORTEST_PAUSE, LONGEST_PAUSE).mul_f64(rand::random_range(0.5..1.0))
+    (waited / 10).clamp(MIN_PAUSE, MAX_PAUSE).mul_f64(rand::random_range(0.5..1.0))
 }
 
 /// The result as the dashboard's record of the wait has it.

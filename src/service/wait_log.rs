@@ -21,7 +21,7 @@ use crate::store::{Store, StoreError};
 /// The pause between two writes to a shared database, and the most waits in one.
 const PAUSE: Duration = Duration::from_millis(200);
 const BATCH: usize = 256;
-/// The most waits in the queue. More are not recorded.
+/// Maximum number of waits in the queue. More are not recorded.
 const QUEUE: usize = 10_000;
 /// The number of writes after which old waits are deleted.
 const WRITES_PER_SWEEP: u32 = 100;

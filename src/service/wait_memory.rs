@@ -6,12 +6,12 @@ use uuid::Uuid;
 
 use crate::model::{Inbox, InboxId, ProjectId, WaitEnd, WaitRecord};
 
-/// The most ended waits that are kept per inbox, and of all inboxes in memory.
+/// Maximum number of ended waits that are kept per inbox, and of all inboxes in memory.
 pub(super) const KEPT_OF_INBOX: usize = 50;
 const KEPT: usize = 20_000;
-/// The most open waits that a page shows.
+/// Maximum number of open waits that a page shows.
 pub(super) const OPEN_SHOWN: usize = 200;
-/// The most answered waits whose times are shown.
+/// Maximum number of answered waits whose times are shown.
 pub(super) const ANSWERED: usize = 200;
 
 /// The records.

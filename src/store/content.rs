@@ -15,7 +15,7 @@ pub(super) const ORDINARY: usize = 128 * 1024;
 /// Bytes in one piece of a large message.
 pub(super) const PIECE: usize = 256 * 1024;
 /// The largest ratio of LZ4; a row with a larger one is damaged.
-const MOST_RATIO: usize = 255;
+const MAX_RATIO: usize = 255;
 
 /// One of the two forms of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ pub(super) fn compress(bytes: &[u8]) -> Bytes {
 
 pub(super) fn decompress(compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
     let (size, block) = lz4_flex::block::uncompressed_size(compressed).map_err(|_| StoreError::Damaged(CUT_OFF))?;
-    if size > block.len().saturating_mul(MOST_RATIO) {
+    if size > block.len().saturating_mul(MAX_RATIO) {
         return Err(StoreError::Damaged("it claims to be larger than it can be"));
     }
     lz4_flex::block::decompress(block, size).map_err(|_| StoreError::Damaged("it cannot be decompressed"))

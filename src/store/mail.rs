@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(60);
 /// Messages that are compared at once, without and with their text.
 const BATCH: usize = 1_000;
 const TEXT_BATCH: usize = 50;
-/// The longest text that is compared, in bytes. Of a longer text, only the start is compared.
+/// Maximum number of bytes of a text that are compared. Of a longer text, only the start is compared.
 const TEXT_BYTES: usize = 256 * 1024;
 /// Bytes of parsed parts in one page; the page ends before the message that exceeds them, unless it is the first.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;

@@ -4,7 +4,7 @@ use super::{Store, StoreError};
 use crate::db::{DatabaseError, Row, values};
 use crate::model::{ProjectId, Timestamp};
 
-/// The most messages that are counted; in a busier project, only the newest ones are.
+/// Maximum number of messages that are counted; in a busier project, only the newest ones are.
 const COUNTED: i64 = 5_000;
 const MINUTE_MILLIS: i64 = 60_000;
 

@@ -9,10 +9,10 @@ use super::{Change, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{InboxId, ProjectId, RefusalFilter, RefusalReason, RefusedMail, SharedAddress, Timestamp};
 
-/// The most refusals that are kept for each project.
+/// Maximum number of refusals that are kept for each project.
 const KEPT: i64 = 1_000;
 
-/// The most refusals that one search reads.
+/// Maximum number of refusals that one search reads.
 const SEARCHED: usize = 5_000;
 
 /// A SELECT of the columns of a [`RefusedMail`], and after them its project.

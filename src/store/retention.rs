@@ -4,9 +4,9 @@ use super::{Change, Store, StoreError};
 use crate::db::{Transaction, values};
 use crate::model::{Inbox, InboxId, Timestamp};
 
-/// The most inboxes in one step.
+/// Maximum number of inboxes in one step.
 const INBOXES_A_STEP: i64 = 20;
-/// The most messages of one inbox that one step removes.
+/// Maximum number of messages of one inbox that one step removes.
 const MESSAGES_A_STEP: i64 = 100;
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 

@@ -10,9 +10,9 @@ use crate::model::Timestamp;
 
 /// The lock of the sweeping node; an arbitrary number that is not used for anything else.
 const SWEEPING: i64 = 0x7265_7374_616e_7402;
-/// The most inboxes that one step empties.
+/// Maximum number of inboxes that one step empties.
 const INBOXES_A_STEP: i64 = 100;
-/// The most messages that one step removes. Deliveries wait for a step that is running.
+/// Maximum number of messages that one step removes. Deliveries wait for a step that is running.
 const MESSAGES_A_STEP: i64 = 25;
 /// How long an address remains reserved after its inbox has ended, and an outgoing item remains in the history.
 pub(super) const RESERVATION: Duration = Duration::from_secs(30 * 24 * 60 * 60);

@@ -7,7 +7,7 @@ use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{Features, Inbox, InboxId, MessageId, ProjectId, SharedAddress, Timestamp, WaitEnd, WaitRecord};
 
-/// The most waits that are kept.
+/// Maximum number of waits that are kept.
 const KEPT: i64 = 20_000;
 
 /// A SELECT of the columns of a [`WaitRecord`].

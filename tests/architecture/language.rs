@@ -7,7 +7,7 @@ use std::process::Command;
 use regex_lite::Regex;
 
 /// Characters of the longest line.
-const MOST_COLUMNS: usize = 120;
+const MAX_COLUMNS: usize = 120;
 /// Files whose text is checked for words.
 const PROSE: [&str; 8] = [".rs", ".md", ".html", ".js", ".css", ".sql", ".cfg", ".conf"];
 /// A line with this marker may use the words of an RFC.
@@ -96,7 +96,7 @@ fn no_line_is_longer_than_a_screen_is_wide() {
     let is_table = |place: &str, line: &str| place.contains(".md:") && line.starts_with('|');
     let found = lines(|_| true)
         .filter(|(place, line)| !is_table(place, line) && !line.contains("url(\"data:"))
-        .filter(|(_, line)| line.chars().count() > MOST_COLUMNS)
+        .filter(|(_, line)| line.chars().count() > MAX_COLUMNS)
         .map(|(place, line)| format!("{place}: {} columns", line.chars().count()));
     assert_none("long lines", &found.collect::<Vec<_>>());
 }

@@ -9,7 +9,7 @@ use testkit::server::Server;
 use testkit::smtp::deliver;
 
 const KEY: &str = "rst_live_0123456789abcdefghijklmnopqrstuv";
-/// The most memory of the process, in KiB.
+/// Maximum number of memory of the process, in KiB.
 const MOST: usize = 768 * 1024;
 /// The text of each large message.
 const TEXT: usize = 4 * 1024 * 1024;

@@ -12,7 +12,7 @@ use testkit::postgres::TestDatabase;
 
 /// How many seconds an inbox is held. Longer values (8, 48) test more limits.
 const SECONDS: &str = "RESTANTE_TEST_HELD_SECONDS";
-/// The longest time that mail for another inbox may take. Below the lock_timeout of a session, 5 s, which would end its
+/// Maximum time that mail for another inbox may take. Below the lock_timeout of a session, 5 s, which would end its
 /// wait for the held inbox.
 const PROMPT: Duration = Duration::from_millis(4_500);
 /// How long an SMTP client waits.

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// The most bytes of a local part (RFC 5321, section 4.5.3.1.1).
+/// Maximum number of bytes of a local part (RFC 5321, section 4.5.3.1.1).
 const LOCAL_PART_BYTES: usize = 64;
-/// The most bytes of an address: a path may have 256 with its angle brackets (RFC 5321, section 4.5.3.1.3).
+/// Maximum number of bytes of an address: a path may have 256 with its angle brackets (RFC 5321, section 4.5.3.1.3).
 const ADDRESS_BYTES: usize = 254;
 
 /// The text is not an address to which mail can be sent.

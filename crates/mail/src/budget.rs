@@ -11,20 +11,21 @@ pub(super) const HEADER_FIELD_BYTES: usize = 100 * 1024;
 /// Bytes of a field with parameters that are read. A boundary has at most 70 bytes (RFC 2046, section 5.1.1); the rest
 /// is file names. The time for joining their RFC 2231 pieces is proportional to the square of their number.
 pub(super) const PARAMETERS_BYTES: usize = 4 * 1024;
-/// The most parts that are read.
+/// Maximum number of parts that are read.
 pub(super) const PARTS: usize = 1_000;
-/// The most levels of nested multiparts.
+/// Maximum number of levels of nested multiparts.
 pub(super) const DEPTH: usize = 100;
 /// Bytes of the text, and of the HTML, in UTF-8. Only a message near the default size limit can reach this, if it needs
 /// more bytes after decoding.
 pub(super) const BODY_BYTES: usize = 25 * 1024 * 1024;
-/// The most links of one message.
+/// Maximum number of links of one message.
 pub(super) const LINKS: usize = 10_000;
 /// Bytes of one link as written in the message.
 pub(super) const LINK_BYTES: usize = 64 * 1024;
 /// Bytes of all links of one message.
 pub(super) const ALL_LINKS_BYTES: usize = 4 * 1024 * 1024;
-/// The most levels of nested elements whose style or numbers are kept. Deeper elements are laid out without styles.
+/// Maximum number of levels of nested elements whose style or numbers are kept. Deeper elements are laid out without
+/// styles.
 pub(super) const NESTED_LAYOUTS: usize = 1_000;
 /// Bytes of the visible text that are searched for a one-time code.
 pub(super) const CODE_SEARCH_BYTES: usize = 256 * 1024;

@@ -13,7 +13,7 @@ use crate::css;
 
 const TABLE: &str = include_str!("../data/caniemail.txt");
 /// Bytes of HTML that are checked.
-const MOST_BYTES: usize = 1024 * 1024;
+const MAX_BYTES: usize = 1024 * 1024;
 
 static FEATURES: LazyLock<Table> = LazyLock::new(|| Table::read(TABLE));
 
@@ -98,7 +98,7 @@ impl Table {
 /// Checks the HTML of a message.
 #[must_use]
 pub fn check(html: &str) -> Check {
-    let html = &html[..html.floor_char_boundary(MOST_BYTES)];
+    let html = &html[..html.floor_char_boundary(MAX_BYTES)];
     let mut found = Found::default();
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);

@@ -12,9 +12,9 @@ use crate::structure::{Kind, Part, Structure};
 use crate::threading::ids;
 use crate::{charset, encoded_word};
 
-/// The most addresses of one kind that are read.
+/// Maximum number of addresses of one kind that are read.
 const ADDRESSES: usize = 1_000;
-/// The most characters of a link's text.
+/// Maximum number of characters of a link's text.
 const WORDS_CHARACTERS: usize = 1_000;
 
 /// The details that [`crate::parse`] leaves out. All of it is untrusted text.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::charset;
 use crate::transfer;
 
-/// The longest charset name in an encoded-word.
+/// Maximum length of a charset name in an encoded-word.
 const CHARSET_BYTES: usize = 64;
 
 struct Word<'a> {

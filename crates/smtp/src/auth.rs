@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use crate::reply::Refusal;
 
-/// The most bytes of a response line: 12,288 of base64 (RFC 4954, section 4) and CR LF.
+/// Maximum number of bytes of a response line: 12,288 of base64 (RFC 4954, section 4) and CR LF.
 pub const RESPONSE_BYTES: usize = 12_290;
 
 /// "Username:" and "Password:" in base64.

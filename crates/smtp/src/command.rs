@@ -5,9 +5,9 @@ use crate::auth::Mechanism;
 use crate::path::{ForwardPath, ReversePath};
 use crate::reply::Refusal;
 
-/// The longest name of a client: the longest domain (RFC 5321, section 4.5.3.1.2).
+/// Maximum length of a client's name: the longest domain (RFC 5321, section 4.5.3.1.2).
 const NAME_BYTES: usize = 255;
-/// The most digits of a SIZE (RFC 1870, section 4).
+/// Maximum number of digits of a SIZE (RFC 1870, section 4).
 const SIZE_DIGITS: usize = 20;
 
 /// The supported commands.

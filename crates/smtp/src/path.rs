@@ -6,7 +6,8 @@ use std::fmt;
 use crate::reply::Refusal;
 use restante_mail::{AcceptedDomains, Domain, EmailAddress};
 
-/// The most bytes of a path without its angle brackets; with them it may have 256 (RFC 5321, section 4.5.3.1.3).
+/// Maximum number of bytes of a path without its angle brackets; with them it may have 256 (RFC 5321, section
+/// 4.5.3.1.3).
 const PATH_BYTES: usize = 254;
 
 /// The envelope sender as the client wrote it, without angle brackets and source route; empty for the null path `<>`.

@@ -37,13 +37,13 @@ pub struct SessionConfig {
     pub accepted: AcceptedDomains,
     /// The name of the server in its greeting.
     pub host_name: String,
-    /// The most bytes of a message.
+    /// Maximum number of bytes of a message.
     pub message_size: u64,
-    /// The most recipients of a message.
+    /// Maximum number of recipients of a message.
     pub recipients: usize,
-    /// The most bytes of a command line, with its CR LF.
+    /// Maximum number of bytes of a command line, with its CR LF.
     pub command_line: usize,
-    /// The most bytes of a line in a message, with its CR LF.
+    /// Maximum number of bytes of a line in a message, with its CR LF.
     pub data_line: usize,
     /// Whether STARTTLS is offered.
     pub start_tls: bool,

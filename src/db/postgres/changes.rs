@@ -4,7 +4,7 @@ use crate::model::{Change, InboxId};
 
 /// Separates the changes in one notification; no change contains it.
 const SEPARATOR: char = '\n';
-/// The longest payload of a notification: the server accepts fewer than 8,000 bytes.
+/// Maximum length of a notification's payload: the server accepts fewer than 8,000 bytes.
 const MAX_PAYLOAD: usize = 7_999;
 
 /// The payload of a notification. Empty if it would be too long, or if anything may have changed.

@@ -12,7 +12,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::connect::{Target, prepare_session};
 use crate::db::DatabaseError;
 
-/// The most connections for statements that one node opens, in addition to its control connection.
+/// Maximum number of connections for statements that one node opens, in addition to its control connection.
 pub(super) const CONNECTIONS: usize = 16;
 /// How long a statement waits for a connection.
 const POOL_TIMEOUT: Duration = Duration::from_secs(5);

@@ -31,7 +31,7 @@ const PROBE_PAUSE: Duration = Duration::from_secs(2);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// How often a lock that was lost with a session is requested again.
 const RETAKEN_EVERY: Duration = Duration::from_millis(50);
 
@@ -183,7 +183,7 @@ impl Keeper {
                 Err(error) => tracing::warn!(%error, ?pause, "the database cannot be reached; trying again"),
             }
             self.refuse_until(sleep(pause.mul_f64(rand::random_range(0.5..1.0)))).await?;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::db::DatabaseError;
 const PAGES: u32 = 8_000;
 /// The thread stops when no more pages than this are left for the writer.
 const FEW_PAGES: u32 = 256;
-/// The most rounds of one checkpoint. If commits are faster than the disk, the writer has to move the rest.
+/// Maximum number of rounds of one checkpoint. If commits are faster than the disk, the writer has to move the rest.
 const ROUNDS: u32 = 8;
 
 /// The phases of a checkpoint.

@@ -24,7 +24,7 @@ use connection::{SqliteConnection, lock};
 pub(super) use transaction::SqliteTransaction;
 use writer::Writer;
 
-/// The most queries that run on blocking threads at once.
+/// Maximum number of queries that run on blocking threads at once.
 const QUERIES_AT_ONCE: usize = 8;
 
 /// An open database file.

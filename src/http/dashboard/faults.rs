@@ -5,7 +5,7 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::model::{Fault, FaultState, Inbox, Timestamp};
 
-/// The most uses of a fault that are shown: the latest.
+/// Maximum number of uses of a fault that are shown: the latest.
 const SHOWN: usize = 10;
 
 /// The faults of an inbox.

@@ -30,10 +30,10 @@ pub(super) const COOKIE_NAME: &str = "restante_session";
 const PUBLIC_FORM_BYTES: usize = 16 * 1024;
 /// The largest form of every page but the one that sends a message.
 const FORM_BYTES: usize = 64 * 1024;
-/// The most fields of a form; the forms of the dashboard have fewer.
-const MOST_PAIRS: usize = 10;
-/// The most fields of a form in which inboxes of a list are selected.
-const MOST_CHOSEN: usize = 120;
+/// Maximum number of fields of a form; the forms of the dashboard have fewer.
+const MAX_PAIRS: usize = 10;
+/// Maximum number of fields of a form in which inboxes of a list are selected.
+const MAX_CHOSEN: usize = 120;
 
 /// Passes a request to its handler, or answers with an error page.
 pub(super) async fn guard(
@@ -138,8 +138,8 @@ async fn read_form(app: &App, access: Access, session: Option<&Session>, request
     let holder = session.map(Session::holder).unwrap_or_default();
     let (body, room) = read(body, limit, app.service.budget(), holder).await?;
     let most = match route {
-        Some(route) if route.as_str().ends_with("/delete-inboxes") => MOST_CHOSEN,
-        _ => MOST_PAIRS,
+        Some(route) if route.as_str().ends_with("/delete-inboxes") => MAX_CHOSEN,
+        _ => MAX_PAIRS,
     };
     let form = pairs(&body, most);
     if form.len() > most { Err(Error::BodyTooLarge) } else { Ok(Form::new(form, room)) }

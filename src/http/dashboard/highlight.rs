@@ -9,7 +9,7 @@ pub(super) struct Piece {
     pub(super) text: String,
 }
 
-/// The most pieces; the rest of the text is one piece.
+/// Maximum number of pieces; the rest of the text is one piece.
 const PIECES: usize = 20_000;
 
 /// The pieces of `html`; together they are the whole text.

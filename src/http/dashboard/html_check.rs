@@ -10,7 +10,7 @@ use super::when::size;
 
 /// Gmail shows this many bytes of a message's HTML; the rest is on a separate page.
 const GMAIL_BYTES: usize = 102 * 1024;
-/// The most clients that are listed for a feature.
+/// Maximum number of clients that are listed for a feature.
 const NAMED: usize = 6;
 
 /// The results of the check.

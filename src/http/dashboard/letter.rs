@@ -7,9 +7,9 @@ use super::when::{When, size};
 use crate::http::download::safe_name;
 use crate::model::{Envelope, Timestamp};
 
-/// The most addresses of one field that are shown.
+/// Maximum number of addresses of one field that are shown.
 const ADDRESSES: usize = 50;
-/// The most letters of a file's kind.
+/// Maximum number of letters of a file's kind.
 const KIND_LETTERS: usize = 4;
 
 /// The header of a message.

@@ -7,7 +7,7 @@ use crate::http::error::Error;
 use crate::model::Inbox;
 use crate::service::REFUSALS_OF_INBOX;
 
-/// The most refusals that are shown in full.
+/// Maximum number of refusals that are shown in full.
 const SHOWN: usize = 3;
 
 /// The notices of an inbox.

@@ -5,11 +5,11 @@ use super::failure::Failure;
 use super::outgoing::Outgoing;
 use crate::model::Refusal;
 
-/// The most messages of a request.
+/// Maximum number of messages of a request.
 const MESSAGES: usize = 1_000;
 /// The bytes that the messages of a small request may have together.
 const BYTES: usize = 8 * 1024 * 1024;
-/// The most bytes in which tags are looked for.
+/// Maximum number of bytes in which tags are looked for.
 const SCANNED: usize = 4 * 1024 * 1024 * 1024;
 
 /// What the messages of a request have so far.
@@ -17,7 +17,7 @@ pub(super) struct Batch {
     messages: usize,
     bytes: usize,
     scanned: usize,
-    /// The most bytes.
+    /// Maximum number of bytes.
     most: usize,
 }
 

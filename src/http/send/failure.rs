@@ -8,7 +8,7 @@ use crate::http::error::Error;
 use crate::model::{Refusal, RefusalReason, RequestedReply};
 use crate::service::DeliverError;
 
-/// The most characters of an error's text: some contain a part of the request.
+/// Maximum number of characters of an error's text: some contain a part of the request.
 const TEXT_CHARACTERS: usize = 500;
 
 /// Why a request fails.

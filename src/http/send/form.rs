@@ -10,7 +10,7 @@ use multer::{Field, Multipart};
 
 use super::failure::Failure;
 
-/// The most fields of a form.
+/// Maximum number of fields of a form.
 const FIELDS: usize = 10_000;
 
 /// The fields of a form, in order.

@@ -10,17 +10,17 @@ use serde_json::value::RawValue;
 
 use super::failure::Failure;
 
-/// The most strings, objects and lists of a body. Each needs memory, however small it is. Numbers do not: no type here
-/// keeps one, except as a byte of a file.
-const MOST_VALUES: usize = 100_000;
+/// Maximum number of strings, objects and lists of a body. Each needs memory, however small it is. Numbers do not: no
+/// type here keeps one, except as a byte of a file.
+const MAX_VALUES: usize = 100_000;
 
 /// Parses a body.
 ///
 /// # Errors
 /// [`Failure`] that says what is wrong, and where.
 pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
-    if values(body) > MOST_VALUES {
-        return Err(Failure::invalid(format!("the JSON has more than {MOST_VALUES} values")));
+    if values(body) > MAX_VALUES {
+        return Err(Failure::invalid(format!("the JSON has more than {MAX_VALUES} values")));
     }
     serde_json::from_slice(body).map_err(|error| Failure::invalid(format!("invalid JSON: {error}")))
 }
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn small_values_are_counted_and_their_bytes_are_not() {
         assert_eq!(values(br#"{"a": ["b,{[\"", 1, 2, 3, {}]}"#), 5);
-        let many = format!("[{}\"\"]", "\"\",".repeat(MOST_VALUES));
+        let many = format!("[{}\"\"]", "\"\",".repeat(MAX_VALUES));
         assert!(parse::<Vec<String>>(many.as_bytes()).unwrap_err().text.contains("more than 100000 values"));
         let deep = "[".repeat(50_000);
         assert!(parse::<Json>(deep.as_bytes()).unwrap_err().text.starts_with("invalid JSON"));

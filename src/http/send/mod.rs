@@ -29,7 +29,7 @@ use super::app::App;
 use super::response::JSON;
 use crate::disk::Disk;
 
-pub(super) use call::LONGEST;
+pub(super) use call::MAX_TIME;
 
 /// The path of all providers.
 const PATH: &str = "/send";

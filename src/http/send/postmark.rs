@@ -21,7 +21,7 @@ use crate::http::error::Error;
 use crate::model::Via;
 
 const POSTMARK: Provider = Provider { via: Via::Postmark, refuse };
-/// The most messages of a batch.
+/// Maximum number of messages of a batch.
 const BATCH: usize = 500;
 /// The paths, which are also at the root. One client writes some of them with a slash at the end.
 pub(super) const PATHS: [&str; 6] = [

@@ -27,7 +27,7 @@ use crate::http::error::Error;
 use crate::model::{Everything, Via, address_of};
 
 const RESEND: Provider = Provider { via: Via::Resend, refuse };
-/// The most messages of a batch.
+/// Maximum number of messages of a batch.
 const BATCH: usize = 100;
 
 #[derive(Deserialize)]

@@ -25,7 +25,7 @@ use crate::http::response::JSON;
 use crate::model::Via;
 
 const SENDGRID: Provider = Provider { via: Via::Sendgrid, refuse };
-/// The most messages of a request.
+/// Maximum number of messages of a request.
 const PERSONALIZATIONS: usize = 1_000;
 
 #[derive(Deserialize)]

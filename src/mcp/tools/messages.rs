@@ -13,18 +13,18 @@ use crate::model::{Everything, MailFilter, MessageStart, search_text};
 use crate::service::{Caller, ListFilter};
 
 /// The largest attachment that is returned.
-const LARGEST_ATTACHMENT: usize = 1024 * 1024;
-/// The most messages of one list.
-const MOST_MESSAGES: u64 = 100;
-/// The most messages of one search.
+const MAX_ATTACHMENT_BYTES: usize = 1024 * 1024;
+/// Maximum number of messages of one list.
+const MAX_MESSAGES: u64 = 100;
+/// Maximum number of messages of one search.
 const MAX_FOUND: usize = 50;
-/// The most characters of a message that are returned at once.
-const MOST_CHARACTERS: usize = 200_000;
-/// The most links that are returned, and their bytes together.
-const MOST_LINKS: usize = 100;
-const MOST_LINK_BYTES: usize = 20_000;
-/// The most attachments that are listed.
-const MOST_ATTACHMENTS: usize = 100;
+/// Maximum number of characters of a message that are returned at once.
+const MAX_CHARACTERS: usize = 200_000;
+/// Maximum number of links that are returned, and their bytes together.
+const MAX_LINKS: usize = 100;
+const MAX_LINK_BYTES: usize = 20_000;
+/// Maximum number of attachments that are listed.
+const MAX_ATTACHMENTS: usize = 100;
 /// Characters of an attachment's name and of its type.
 const NAME_CHARACTERS: usize = 200;
 
@@ -45,7 +45,7 @@ impl Default for Shown {
 impl Tools {
     pub(super) async fn list_messages(&self, caller: &Caller, input: input::List) -> Result<Answer, ToolError> {
         let inbox = self.inbox(caller, &input.inbox).await?;
-        if !(1..=MOST_MESSAGES).contains(&input.limit) {
+        if !(1..=MAX_MESSAGES).contains(&input.limit) {
             return Err(ToolError::InvalidField("limit"));
         }
         let matching = input.filter.resolve()?;
@@ -98,7 +98,7 @@ impl Tools {
         held: &HeldRoom,
         input: input::GetMessage,
     ) -> Result<Answer, ToolError> {
-        if !(1..=MOST_CHARACTERS).contains(&input.max_characters) {
+        if !(1..=MAX_CHARACTERS).contains(&input.max_characters) {
             return Err(ToolError::InvalidField("max_characters"));
         }
         let shown = Shown { html: input.html, start: input.start, characters: input.max_characters };
@@ -144,7 +144,7 @@ impl Tools {
         let decode = move |message: Everything| (message.id, details::attachment_content(&message.raw, index));
         let (id, found) = self.read(caller, held, &input.message, decode).await?;
         let (found, content) = found.ok_or(ToolError::AttachmentNotFound)?;
-        if content.len() > LARGEST_ATTACHMENT {
+        if content.len() > MAX_ATTACHMENT_BYTES {
             let url = format!("{}/v1/messages/{id}/attachments/{index}", self.installation.base_url);
             return Err(ToolError::AttachmentTooLarge { size: content.len(), url });
         }
@@ -162,7 +162,7 @@ impl Tools {
 fn view(message: Everything, shown: Shown) -> output::Message {
     let parts = restante_mail::parse(&message.raw);
     let attachments = details::attachments(&message.raw);
-    let attachments = attachments.iter().take(MOST_ATTACHMENTS).enumerate().map(|(index, found)| head(index, found));
+    let attachments = attachments.iter().take(MAX_ATTACHMENTS).enumerate().map(|(index, found)| head(index, found));
     let (text, text_left) = text::part(&parts.text, shown.start, shown.characters);
     let html = shown.html.then(|| text::part(&parts.html, shown.start, shown.characters));
     let html_left = html.as_ref().map_or(0, |(_, left)| *left);
@@ -170,9 +170,9 @@ fn view(message: Everything, shown: Shown) -> output::Message {
     let mut bytes = 0;
     let fits = |link: &String| {
         bytes += link.len();
-        bytes <= MOST_LINK_BYTES
+        bytes <= MAX_LINK_BYTES
     };
-    let links: Vec<_> = parts.links.into_iter().take(MOST_LINKS).take_while(fits).collect();
+    let links: Vec<_> = parts.links.into_iter().take(MAX_LINKS).take_while(fits).collect();
     output::Message {
         notice: NOTICE.to_owned(),
         id: message.id.to_string(),

@@ -8,7 +8,7 @@ use super::{Answer, HeldRoom, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output, text};
 use crate::model::Inbox;
-use crate::service::{Caller, LONGEST_WAIT, MessageFilter, ServiceError, StoredMessage, pause_before_retry};
+use crate::service::{Caller, MAX_WAIT, MessageFilter, ServiceError, StoredMessage, pause_before_retry};
 
 impl Tools {
     pub(super) async fn wait_for_message(
@@ -18,7 +18,7 @@ impl Tools {
         input: input::Wait,
     ) -> Result<Answer, ToolError> {
         let inbox = self.inbox(caller, &input.inbox).await?;
-        if input.timeout_seconds > LONGEST_WAIT.as_secs() {
+        if input.timeout_seconds > MAX_WAIT.as_secs() {
             return Err(ToolError::InvalidField("timeout_seconds"));
         }
         let filter = input.filter.resolve()?;

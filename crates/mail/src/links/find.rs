@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::memmem::Finder;
 
-/// The most characters of a scheme.
+/// Maximum number of characters of a scheme.
 const SCHEME_CHARACTERS: usize = 32;
 
 /// The bytes of each URL in `text`, in order. Each character is read a bounded number of times.

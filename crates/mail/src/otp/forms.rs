@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use crate::links::is_unspaced;
 
-/// The most bytes of a code with its hyphens.
-const LONGEST: usize = 32;
-/// The most letters and digits of a code that has both. Keys of software and vouchers have more.
+/// Maximum number of bytes of a code with its hyphens.
+const MAX_LENGTH: usize = 32;
+/// Maximum number of letters and digits of a code that has both. Keys of software and vouchers have more.
 const MIXED: usize = 12;
 
 /// How likely a word of this form is a code.
@@ -67,7 +67,7 @@ fn words(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
 }
 
 fn strength(word: &str) -> Option<Strength> {
-    if !(4..=LONGEST).contains(&word.len()) {
+    if !(4..=MAX_LENGTH).contains(&word.len()) {
         return None;
     }
     let groups: Vec<&str> = word.split('-').collect();

@@ -14,8 +14,8 @@ const BLANK: char = '\u{fffc}';
 const LOCAL_PART: usize = 64;
 const DOMAIN: usize = 255;
 
-/// The most bytes that one call of `push_plain` checks. The limit keeps normalising linear: without it, each call would
-/// check the rest of the text again.
+/// Maximum number of bytes that one call of `push_plain` checks. The limit keeps normalising linear: without it, each
+/// call would check the rest of the text again.
 const STRETCH: usize = 16 * PIECE;
 
 /// Normalises visible text: collapses spaces, and keeps line breaks and tabs (table cells).

@@ -6,7 +6,8 @@ use super::pairing::{Labelled, Pairing};
 use super::vocabulary::VOCABULARY;
 use super::{FoundCode, Source, normalize, rule};
 
-/// The most lines with text between a label and a code that is alone: addresses below a message have such forms too.
+/// Maximum number of lines with text between a label and a code that is alone: addresses below a message have such
+/// forms too.
 const LINES: usize = 1;
 
 /// The labelled codes of these texts (subject, text, HTML), each with how well it is labelled, the best first.

@@ -20,14 +20,14 @@ pub(super) enum Pairing {
     Above,
 }
 
-/// The most bytes between a label and an adjacent number.
+/// Maximum number of bytes between a label and an adjacent number.
 const ADJACENT: usize = 120;
-/// The most bytes between a number and the label after it.
+/// Maximum number of bytes between a number and the label after it.
 const NAMED: usize = 160;
-/// The most bytes, and lines with text, between a label and a number that is alone.
+/// Maximum number of bytes, and lines with text, between a label and a number that is alone.
 const ALONE: usize = 600;
 const LINES: usize = 4;
-/// The most characters between label and number in one sentence.
+/// Maximum number of characters between label and number in one sentence.
 const SENTENCE: usize = 90;
 /// A line of at least this length may have been wrapped, so that its sentence continues on the next line.
 const WRAPPED: usize = 50;
@@ -46,7 +46,7 @@ pub(super) struct Labelled<'a> {
     vocabulary: &'a Vocabulary,
     numbers: Vec<Number>,
     phrases: Vec<Phrase>,
-    /// The most lines with text between a label and a number that is alone.
+    /// Maximum number of lines with text between a label and a number that is alone.
     lines: usize,
 }
 

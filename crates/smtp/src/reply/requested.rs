@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Refusal, Reply, Status};
 
-/// The longest reply line, with its CR LF (RFC 5321, section 4.5.3.1.5).
+/// Maximum length of a reply line, with its CR LF (RFC 5321, section 4.5.3.1.5).
 const LINE_BYTES: usize = 512;
 
 /// A negative reply on one line: a code, an enhanced status code of the same class, and a text.

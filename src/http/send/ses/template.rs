@@ -13,15 +13,15 @@ use crate::http::send::failure::Failure;
 use crate::http::send::json::{self, empty_object};
 use restante_mail::compose::letter::Attachment;
 
-/// The most bytes of the variables, as SES allows.
+/// Maximum number of bytes of the variables, as SES allows.
 const DATA: usize = 256 * 1024;
-/// The most bytes of a rendered text.
+/// Maximum number of bytes of a rendered text.
 const OUTPUT: usize = 8 * 1024 * 1024;
-/// The most steps: texts and tags that are read, or parts of them.
+/// Maximum number of steps: texts and tags that are read, or parts of them.
 const STEPS: usize = 400_000;
 /// The bytes that are read in a step.
 const STEP: usize = 64;
-/// The most blocks within each other.
+/// Maximum number of blocks within each other.
 const DEPTH: usize = 20;
 
 #[derive(Deserialize)]

@@ -24,7 +24,7 @@ use crate::http::send::{OTHER, Senders, base64, json};
 use crate::model::Via;
 
 const SES: Provider = Provider { via: Via::Ses, refuse };
-/// The most entries of a bulk email.
+/// Maximum number of entries of a bulk email.
 const ENTRIES: usize = 50;
 
 #[derive(Deserialize)]
