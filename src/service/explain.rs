@@ -1,9 +1,9 @@
 //! Explains why a message did not arrive, from the state of the inbox, of similar inboxes and of SMTP.
 
 use super::summary::Facts;
-use super::{Caller, MessageFilter, Service, ServiceError};
+use super::{Caller, Service, ServiceError};
 use crate::model::{
-    Inbox, InboxEnd, InboxId, Latest, RefusedMail, SendApisUse, SharedAddress, Similar, SmtpUse, Summary,
+    Inbox, InboxEnd, InboxId, Latest, MessageFilter, RefusedMail, SendApisUse, SharedAddress, Similar, SmtpUse, Summary,
 };
 use crate::store::Selection;
 

@@ -12,6 +12,7 @@ mod everything;
 mod explain;
 mod failed_sessions;
 mod faults;
+mod filters;
 mod hang_ups;
 mod inboxes;
 mod list;

@@ -8,8 +8,8 @@ use super::when::{When, span};
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Latest, RefusedMail, Timestamp, WaitRecord};
-use crate::service::{Explanation, MessageFilter, remedy};
+use crate::model::{Latest, MessageFilter, RefusedMail, Timestamp, WaitRecord};
+use crate::service::{Explanation, remedy};
 
 /// An explanation.
 #[derive(Template)]
@@ -76,12 +76,7 @@ impl Refusal {
 impl ExplanationPanel {
     /// Explains a wait on the inbox of the page.
     pub(super) async fn of_wait(app: &App, page: &InboxPage, wait: &WaitRecord) -> Result<Self, Error> {
-        let filter = MessageFilter {
-            subject: wait.subject.clone(),
-            from: wait.from.clone(),
-            has: wait.has,
-            after: wait.after.clone(),
-        };
+        let filter = wait.filter.clone();
         let (caller, id, smtp) = (page.of.caller(), page.inbox.id.as_str(), page.of.smtp.to_string());
         let explained = match app.service.explain(&caller, id, &filter, &smtp).await.map_err(Error::from) {
             // The message of the cursor no longer exists.
