@@ -52,18 +52,23 @@ impl MessageFilter {
 
     /// The filters that are given, each with its name and its text.
     pub fn given(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
-        let has = [("otp", self.has.otp), ("code", self.has.code), ("link", self.has.link)];
-        let has: Vec<&str> = has.into_iter().filter_map(|(word, wanted)| wanted.then_some(word)).collect();
         let filters = [
             ("subject", self.subject.clone()),
             ("from", self.from.clone()),
             ("to", self.to.clone()),
             ("text", self.text.clone()),
             ("header", self.header.as_ref().map(HeaderFilter::to_string)),
-            ("has", Some(has.join(", ")).filter(|has| !has.is_empty())),
+            ("has", Some(self.has.words().join(", ")).filter(|has| !has.is_empty())),
             ("after", self.after.as_ref().map(|_| "an earlier message".to_owned())),
         ];
         filters.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    }
+
+    /// The filters as one text, without the cursor: two waits for the same message have the same text.
+    #[must_use]
+    pub fn key(&self) -> String {
+        let given = self.given().filter(|(name, value)| *name != "after" && !value.is_empty());
+        given.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -153,7 +153,8 @@ pub(super) async fn open_waits(app: &App, page: &ProjectPage) -> Result<Vec<Open
     Ok(open.collect())
 }
 
-fn filters(wait: &WaitRecord) -> Vec<Filter> {
+/// The filters of a wait.
+pub(super) fn filters(wait: &WaitRecord) -> Vec<Filter> {
     wait.filter.given().map(|(name, value)| Filter { name, value }).collect()
 }
 
