@@ -4,6 +4,7 @@
 //! published OpenAPI document, so they are written for readers of the API. A type or field that is not part of the
 //! contract carries `x-extension`.
 
+mod checks;
 mod details;
 mod event;
 mod explanation;
@@ -17,6 +18,7 @@ mod query;
 mod service;
 mod word;
 
+pub use checks::{CheckName, HtmlFeature, HtmlSupport, MessageChecks, Problem, Severity, SourcePart};
 pub use details::{
     AttachmentInfo, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails, Otp, OtpRule,
     Via,

@@ -3,7 +3,9 @@
 use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
-use restante_api::{Inbox, InboxList, Message, MessageDetails, ProjectMessages, SendAccepted, SendMessageBody};
+use restante_api::{
+    Inbox, InboxList, Message, MessageChecks, MessageDetails, ProjectMessages, SendAccepted, SendMessageBody,
+};
 use ureq::typestate::WithBody;
 use ureq::{Body, RequestBuilder};
 
@@ -52,6 +54,11 @@ impl ApiClient {
         let answer = self.call(self.agent.get(self.path(&["project", "changes"])), STREAM_SILENCE);
         let body = self.project_answer(answer)?.into_body();
         Ok(BufReader::new(body.into_with_config().limit(u64::MAX).reader()))
+    }
+
+    /// The problems of a message.
+    pub(in crate::cli) fn checks(&self, id: &str) -> Result<MessageChecks, ClientError> {
+        self.read(self.of_message(id, &["checks"])?)
     }
 
     /// One message.
