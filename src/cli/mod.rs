@@ -1,5 +1,5 @@
 //! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
-//! its database; `inbox`, `messages`, `message`, `watch`, `wait`, `check`, `send`, `explain`, `fault`, `open`, `health` and
+//! its database; `inbox`, `messages`, `message`, `watch`, `wait`, `check`, `send`, `forward`, `explain`, `fault`, `open`, `health` and
 //! `sendmail` are clients for shell scripts and people, and `mcp` for coding agents.
 
 mod backup;
@@ -12,6 +12,7 @@ mod descriptors;
 mod error;
 mod explain;
 mod fault;
+mod forward;
 mod greeting;
 mod health;
 mod inbox;
@@ -87,6 +88,8 @@ enum Command {
     Totp(totp::TotpFlags),
     /// Send a message from an inbox
     Send(send::SendFlags),
+    /// Forward a message to another address
+    Forward(forward::ForwardFlags),
     /// Explain why a message did not arrive
     Explain(explain::ExplainFlags),
     /// Inject SMTP faults for an inbox, or list them
@@ -131,6 +134,7 @@ pub fn run() -> ExitCode {
         Command::Check(flags) => check::run(&flags),
         Command::Totp(flags) => totp::run(&flags),
         Command::Send(flags) => send::run(&flags),
+        Command::Forward(flags) => forward::run(&flags),
         Command::Explain(flags) => explain::run(&flags),
         Command::Fault(flags) => fault::run(&flags),
         Command::Sendmail(flags) => sendmail::run(&flags),

@@ -33,7 +33,7 @@ pub use fault::{
 };
 pub use inbox::{CreateInboxBody, Inbox, InboxKind};
 pub use message::{Message, MessageList};
-pub use outgoing::{Attempt, Outgoing, OutgoingStatus, SendAccepted, SendMessageBody};
+pub use outgoing::{Attempt, ForwardBody, Outgoing, OutgoingStatus, SendAccepted, SendMessageBody};
 pub use path::{AddressPath, AttachmentPath, InboxPath, MessagePath, OutgoingPath};
 pub use project::{InboxList, InboxSummary, ListInboxesQuery, MessageSummary, ProjectMessages, SearchMessagesQuery};
 pub use query::{FindInboxQuery, ListMessagesQuery, MessageQuery, WaitQuery};

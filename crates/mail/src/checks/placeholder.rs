@@ -160,6 +160,9 @@ fn words(text: &str, found: &mut Vec<Found>) {
 
 /// Whether a word stands where a value should: after a greeting, a colon or a currency, and not within a sentence.
 fn stands_for_value(before: &str, after: &str) -> bool {
+    // A line may be as long as the message.
+    let before = &before[before.floor_char_boundary(before.len().saturating_sub(INNER_BYTES))..];
+    let after = &after[..after.floor_char_boundary(INNER_BYTES)];
     let line = before.rsplit('\n').next().unwrap_or_default().trim_end();
     let rest = after.split('\n').next().unwrap_or_default();
     let ends = rest.trim_start().is_empty() || rest.starts_with([',', '.', '!', '?', ';', ')', '"', '\'']);

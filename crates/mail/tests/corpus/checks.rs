@@ -34,7 +34,7 @@ fn with_html(html: &str) -> String {
 #[test]
 fn a_good_message_has_no_problem() {
     let table = "<table role=\"presentation\" cellpadding=0 cellspacing=0><tr><td style=\"color:#333333;\
-                 background-color:#ffffff\">Hello Ada, none of your data is undefined behaviour.\
+                 background-color:#ffffff\">Hello Ada, None of your data is lost.\
                  <a href=\"https://app.example/confirm?a=%41DMIN%20\">Confirm your account</a></td></tr></table>\
                  <img src=\"https://app.example/logo.png\" alt=\"\" width=10 height=10>";
     assert_eq!(found(&with_html(table)), ["warning accessibility"; 0]);
