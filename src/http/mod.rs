@@ -8,6 +8,7 @@ mod app;
 mod auth;
 mod body;
 mod client;
+mod compression;
 pub mod dashboard;
 mod deadline;
 mod describe;
@@ -46,7 +47,7 @@ pub fn router(app: App) -> Router {
         .nest("/api/v1", api::router().into())
         .merge(mcp)
         .merge(send::router(&app))
-        .merge(dashboard::router(&app))
+        .merge(compression::compressed(dashboard::router(&app)))
         .fallback(dashboard::unknown)
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
         .layer(middleware::from_fn(request_id::stamp))

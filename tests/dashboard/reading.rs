@@ -92,7 +92,12 @@ async fn remote_images_are_shown_when_a_person_asks_for_them() {
     };
     assert!(policy(&frame).await.contains("img-src data:;"));
     let shown = policy(&format!("{frame}?images=show")).await;
-    assert!(shown.starts_with("sandbox; default-src 'none'; img-src data: http: https:;"), "{shown}");
+    assert!(
+        shown.starts_with(
+            "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; img-src data: http: https:;"
+        ),
+        "{shown}"
+    );
     let page = own.get(&format!("/v1/messages/{message}/page?images=show")).await;
     assert_eq!(page.status, 401, "the API has no such choice, and needs a key");
 }

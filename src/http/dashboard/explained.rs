@@ -100,7 +100,7 @@ impl ExplanationPanel {
         let base = page.path();
         let missed = |message: &Latest| MissedMessage {
             url: format!("{base}/messages/{}", message.id),
-            subject: subject(&message.subject).to_owned(),
+            subject: subject(&message.subject),
             from: message.from.clone(),
             received: When::new(message.received_at, now),
             missed_by: message.missed_by.join(", "),

@@ -23,6 +23,7 @@ mod home;
 mod html_check;
 mod inboxes;
 mod letter;
+mod link;
 mod live;
 mod mail;
 mod messages;
@@ -30,8 +31,8 @@ mod notices;
 mod outgoing;
 mod page;
 mod parts;
+mod plain;
 mod projects;
-mod pulse;
 mod reader;
 mod refused;
 mod sign_in;
@@ -112,6 +113,7 @@ pub fn routes() -> Vec<Route> {
         get("/projects/{project}/refused", Project, refused::of_project),
         get("/projects/{project}/refused/events", Project, live::refused),
         get("/projects/{project}/waits", Project, waits::of_project),
+        get("/projects/{project}/link", Project, link::show),
         get("/projects/{project}/find", Project, find::in_project),
         get("/projects/{project}/start", Project, start::show),
     ]

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 
 use super::assets;
 use super::failure::sentence;
+use super::plain::shown;
 use crate::http::error::Error;
 use crate::memory::Room;
 use crate::model::Project;
@@ -110,6 +111,8 @@ pub(super) struct Shell {
     pub(super) navigation: Option<Navigation>,
     /// The stream that announces changes of the page, and the mark of the page.
     pub(super) live: Option<Live>,
+    /// Whether only the content of the page is sent, for the script.
+    pub(super) is_part: bool,
 }
 
 pub(super) struct Navigation {
@@ -134,7 +137,7 @@ impl Shell {
     /// A page without navigation, for visitors who are not signed in.
     pub(super) fn bare(title: impl Into<String>) -> Self {
         let (style_sheet, script) = (assets::style_sheet_url(), assets::script_url());
-        Self { title: title.into(), style_sheet, script, navigation: None, live: None }
+        Self { title: title.into(), style_sheet, script, navigation: None, live: None, is_part: false }
     }
 
     /// A page for a session.
@@ -238,8 +241,8 @@ pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> Str
 }
 
 /// A subject as it is shown.
-pub(super) fn subject(subject: &str) -> &str {
-    if subject.trim().is_empty() { "(no subject)" } else { subject }
+pub(super) fn subject(subject: &str) -> String {
+    if subject.trim().is_empty() { "(no subject)".to_owned() } else { shown(subject) }
 }
 
 /// The text, or `None` if it is empty.
