@@ -110,7 +110,7 @@ pub(super) enum ClientError {
     #[error("{url} does not support this: the server has another version than this program")]
     Unsupported { url: String },
     #[error("{url} answered {status}: {text}")]
-    Refused { url: String, status: u16, text: String },
+    Refused { url: String, status: u16, text: String, help: Option<String> },
     #[error("{url} does not look like a Restante server: check the address")]
     Malformed { url: String, source: serde_json::Error },
 }
@@ -139,6 +139,14 @@ pub(super) struct Summary {
     pub(super) from: String,
     pub(super) subject: String,
     pub(super) received_at: String,
+}
+
+/// The result of a wait.
+pub(super) enum Waited {
+    /// A message arrived.
+    Message(Message),
+    /// None arrived. The URL of the page that explains it, if the server has one.
+    Timeout(Option<String>),
 }
 
 /// One project's access to one service.
@@ -200,21 +208,19 @@ impl ApiClient {
         Ok(list?.messages)
     }
 
-    /// The oldest message that matches, or `None` if none arrived within `timeout`, which is at most 120 seconds.
-    pub(super) fn wait(
-        &self,
-        id: &str,
-        filter: &FilterFlags,
-        timeout: Duration,
-    ) -> Result<Option<Message>, ClientError> {
+    /// The oldest message that matches, or if none arrived within `timeout`, which is at most 120 seconds, the page that
+    /// explains why.
+    pub(super) fn wait(&self, id: &str, filter: &FilterFlags, timeout: Duration) -> Result<Waited, ClientError> {
         let milliseconds = timeout.as_millis().to_string();
         let request = self.agent.get(self.path(&["inboxes", id, "messages", "wait"])).query("timeout", &milliseconds);
         match self.call(filtered(request, filter), timeout) {
-            Ok(answer) => self.read(answer).map(Some),
-            Err(ClientError::Refused { status: 408, .. }) => Ok(None),
+            Ok(answer) => self.read(answer).map(Waited::Message),
+            Err(ClientError::Refused { status: 408, help, .. }) => Ok(Waited::Timeout(help)),
             // With a timeout of 0, the service returns 404 both for "no match" and for "no such inbox".
-            Err(ClientError::Refused { status: 404, .. }) if milliseconds == "0" => self.inbox(id).map(|_| None),
-            refused => filtered_answer(refused, id, filter).map(|_| None),
+            Err(ClientError::Refused { status: 404, .. }) if milliseconds == "0" => {
+                self.inbox(id).map(|_| Waited::Timeout(None))
+            }
+            refused => filtered_answer(refused, id, filter).map(|_| Waited::Timeout(None)),
         }
     }
 
@@ -253,10 +259,11 @@ impl ApiClient {
             200..300 => Ok(answer),
             401 => Err(ClientError::Unauthorized { url: self.url.clone() }),
             status => {
+                let help = answer.headers().get("link").and_then(|link| help_of(link.to_str().ok()?));
                 let body = answer.body_mut().read_to_vec().unwrap_or_default();
                 let error = serde_json::from_slice(&body).map(|ErrorBody { error }| error);
                 let text = error.unwrap_or_else(|_| "not a response of Restante".to_owned());
-                Err(ClientError::Refused { url: self.url.clone(), status, text })
+                Err(ClientError::Refused { url: self.url.clone(), status, text, help })
             }
         }
     }
@@ -275,6 +282,12 @@ impl ApiClient {
     fn malformed(&self, source: serde_json::Error) -> ClientError {
         ClientError::Malformed { url: self.url.clone(), source }
     }
+}
+
+/// The URL in a `Link` header with the relation `help`.
+fn help_of(link: &str) -> Option<String> {
+    let (url, rest) = link.strip_prefix('<')?.split_once('>')?;
+    rest.contains("rel=\"help\"").then(|| url.to_owned())
 }
 
 /// The words that the server knows, with commas between them.

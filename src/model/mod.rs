@@ -12,6 +12,7 @@ mod outgoing;
 mod project;
 mod reception;
 mod refused;
+mod story;
 mod summary;
 mod timestamp;
 mod wait_record;
@@ -28,7 +29,8 @@ pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::Project;
 pub use reception::{Envelope, Reception, Via};
 pub use refused::{RefusalReason, RefusedMail, accepting_flag};
-pub use summary::{Summary, quoted};
+pub use story::{Cause, Evidence, Failure, FailureFilter, Finding, Story};
+pub use summary::{Reading, Summary, ago, quoted, smtp_server, spoken};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 

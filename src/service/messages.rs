@@ -64,6 +64,15 @@ impl MessageFilter {
         }
         Ok(Self { subject, from, has: Features::default(), after })
     }
+
+    /// The filters as one text, without the cursor: two waits for the same message have the same text.
+    pub(super) fn key(&self) -> String {
+        let has = self.has.words().join(",");
+        let given = [("subject", self.subject.as_deref()), ("from", self.from.as_deref()), ("has", Some(has.as_str()))];
+        let given =
+            given.into_iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
+        given.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    }
 }
 
 impl Service {

@@ -194,8 +194,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl OpenRecord {
-    pub(super) fn end(mut self, end: WaitEnd) {
+    /// The wait has ended. Returns its record.
+    pub(super) fn end(mut self, end: WaitEnd) -> WaitRecord {
         self.record.end = Some((self.log.clock.now(), end));
+        self.record.clone()
     }
 }
 

@@ -31,6 +31,8 @@ mod retention;
 mod selection;
 mod sessions;
 mod settings;
+mod stories;
+mod story_form;
 mod sweep;
 mod trash;
 mod values;

@@ -11,6 +11,7 @@ mod documents;
 mod everything;
 mod explain;
 mod failed_sessions;
+mod failures;
 mod faults;
 mod hang_ups;
 mod inboxes;

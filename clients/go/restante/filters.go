@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
@@ -16,7 +15,9 @@ type Option func(*search)
 
 // search has the options of one call.
 type search struct {
-	subject, from           string
+	subject, from, to, text string
+	// header is NAME:TEXT.
+	header                  string
 	subjectRegex, fromRegex *regexp.Regexp
 	has                     []string
 	where                   func(*Message) bool
@@ -38,6 +39,17 @@ func From(text string) Option { return func(s *search) { s.from = text } }
 
 // FromMatches matches messages whose sender's address a regular expression matches.
 func FromMatches(regex *regexp.Regexp) Option { return func(s *search) { s.fromRegex = regex } }
+
+// To matches messages of which a field To or Cc contains a text, in any case.
+func To(text string) Option { return func(s *search) { s.to = text } }
+
+// Text matches messages whose text contains a text, in any case.
+func Text(text string) Option { return func(s *search) { s.text = text } }
+
+// HeaderContains matches messages of which a header field with this name contains a text, in any case.
+func HeaderContains(name, text string) Option {
+	return func(s *search) { s.header = name + ":" + text }
+}
 
 // HasCode matches messages with a labelled code, in any form.
 func HasCode() Option { return has("code") }
@@ -80,7 +92,8 @@ func searchOf(options []Option) search {
 func (s search) query(after string) url.Values {
 	query := url.Values{}
 	for name, value := range map[string]string{
-		"subject": s.subject, "from": s.from, "has": strings.Join(s.has, ","), "after": after,
+		"subject": s.subject, "from": s.from, "to": s.to, "text": s.text, "header": s.header,
+		"has": strings.Join(s.has, ","), "after": after,
 	} {
 		if value != "" {
 			query.Set(name, value)
@@ -123,22 +136,22 @@ type namedFilter struct {
 }
 
 func (s search) list() []namedFilter {
-	filters := []namedFilter{
-		{"subject", s.subject, fmt.Sprintf("subject %q", s.subject)},
-		{"subject", s.subjectRegex, fmt.Sprintf("subject /%s/", s.subjectRegex)},
-		{"from", s.from, fmt.Sprintf("from %q", s.from)},
-		{"from", s.fromRegex, fmt.Sprintf("from /%s/", s.fromRegex)},
-		{"has", s.has, "has " + strings.Join(s.has, " and ")},
-		{"where", s.where, "where (a function)"},
+	var filters []namedFilter
+	add := func(isSet bool, name string, value any, text string) {
+		if isSet {
+			filters = append(filters, namedFilter{name, value, text})
+		}
 	}
-	isSet := []bool{
-		s.subject != "", s.subjectRegex != nil, s.from != "", s.fromRegex != nil, len(s.has) > 0, s.where != nil,
+	for _, one := range []struct{ name, value string }{
+		{"subject", s.subject}, {"from", s.from}, {"to", s.to}, {"text", s.text}, {"header", s.header},
+	} {
+		add(one.value != "", one.name, one.value, fmt.Sprintf("%s %q", one.name, one.value))
 	}
-	index := -1
-	return slices.DeleteFunc(filters, func(namedFilter) bool {
-		index++
-		return !isSet[index]
-	})
+	add(s.subjectRegex != nil, "subject", s.subjectRegex, fmt.Sprintf("subject /%s/", s.subjectRegex))
+	add(s.fromRegex != nil, "from", s.fromRegex, fmt.Sprintf("from /%s/", s.fromRegex))
+	add(len(s.has) > 0, "has", s.has, "has "+strings.Join(s.has, " and "))
+	add(s.where != nil, "where", s.where, "where (a function)")
+	return filters
 }
 
 // String returns the filters as a text that follows the word "message".

@@ -313,6 +313,10 @@ type SendApisUse struct {
 type Explanation struct {
 	// One sentence for a person.
 	Summary string `json:"summary"`
+	// The cause in the summary, for programs. One of inbox_expired, inbox_deleted, late, arrived, filter_missed,
+	// nothing_new, fault, bare_line_end, inbox_full, other_domain, rejected, typo, other_address, login_failed,
+	// tls_failed, wrong_port, no_mail, sent_elsewhere, nothing_connected.
+	Cause string `json:"cause"`
 	// The inbox; null if it has ended.
 	Inbox *InboxFields `json:"inbox"`
 	// How it ended, if it has.

@@ -327,6 +327,27 @@ export interface SendApisUse {
 export interface Explanation {
   /** One sentence for a person. */
   summary: string;
+  /** The cause in the summary, for programs. */
+  cause:
+    | "inbox_expired"
+    | "inbox_deleted"
+    | "late"
+    | "arrived"
+    | "filter_missed"
+    | "nothing_new"
+    | "fault"
+    | "bare_line_end"
+    | "inbox_full"
+    | "other_domain"
+    | "rejected"
+    | "typo"
+    | "other_address"
+    | "login_failed"
+    | "tls_failed"
+    | "wrong_port"
+    | "no_mail"
+    | "sent_elsewhere"
+    | "nothing_connected";
   /** The inbox; null if it has ended. */
   inbox: InboxFields | null;
   /** How it ended, if it has. */

@@ -161,6 +161,13 @@ func options(step map[string]any) []restante.Option {
 			add(restante.FromMatches(pattern))
 		case name == "from":
 			add(restante.From(words))
+		case name == "to":
+			add(restante.To(words))
+		case name == "text":
+			add(restante.Text(words))
+		case name == "header":
+			field, contains, _ := strings.Cut(words, ":")
+			add(restante.HeaderContains(field, contains))
 		case name == "after":
 			add(restante.After(words))
 		case name == "timeout":

@@ -291,6 +291,27 @@ class Explanation:
     """The explanation of a missing message."""
 
     summary: str
+    cause: Literal[
+        "inbox_expired",
+        "inbox_deleted",
+        "late",
+        "arrived",
+        "filter_missed",
+        "nothing_new",
+        "fault",
+        "bare_line_end",
+        "inbox_full",
+        "other_domain",
+        "rejected",
+        "typo",
+        "other_address",
+        "login_failed",
+        "tls_failed",
+        "wrong_port",
+        "no_mail",
+        "sent_elsewhere",
+        "nothing_connected",
+    ]
     inbox: InboxData | None
     ended: Ended | None
     messages: ArrivedMessages

@@ -57,6 +57,37 @@ public final class Filter {
   }
 
   /**
+   * Messages of which a field To or Cc contains a text, in any case.
+   *
+   * @param text the text
+   * @return the filter
+   */
+  public static Filter to(String text) {
+    return new Filter(search -> search.to = text);
+  }
+
+  /**
+   * Messages whose text contains a text, in any case.
+   *
+   * @param text the text
+   * @return the filter
+   */
+  public static Filter text(String text) {
+    return new Filter(search -> search.text = text);
+  }
+
+  /**
+   * Messages of which a header field contains a text, in any case.
+   *
+   * @param name the name of the field
+   * @param text the text
+   * @return the filter
+   */
+  public static Filter header(String name, String text) {
+    return new Filter(search -> search.header = name + ":" + text);
+  }
+
+  /**
    * Messages with a labelled code, in any form.
    *
    * @return the filter

@@ -17,6 +17,12 @@ final class Search {
   Pattern subjectPattern;
   String from;
   Pattern fromPattern;
+  String to;
+  String text;
+
+  /** NAME:TEXT. */
+  String header;
+
   final List<String> has = new ArrayList<>();
   Predicate<Message> where;
 
@@ -39,6 +45,9 @@ final class Search {
     Map<String, String> query = new LinkedHashMap<>();
     put(query, "subject", subject);
     put(query, "from", from);
+    put(query, "to", to);
+    put(query, "text", text);
+    put(query, "header", header);
     put(query, "has", String.join(",", has));
     put(query, "after", after);
     return query;

@@ -112,6 +112,12 @@ record Step(Scenario scenario, JsonNode step, Names names) {
               value.isObject() ? Filter.subject(pattern(value)) : Filter.subject(value.asText()));
       case "from" ->
           filters.add(value.isObject() ? Filter.from(pattern(value)) : Filter.from(value.asText()));
+      case "to" -> filters.add(Filter.to(value.asText()));
+      case "text" -> filters.add(Filter.text(value.asText()));
+      case "header" -> {
+        String[] field = value.asText().split(":", 2);
+        filters.add(Filter.header(field[0], field[1]));
+      }
       case "has" ->
           StreamSupport.stream(value.spliterator(), false)
               .map(part -> has(part.asText()))
