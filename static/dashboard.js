@@ -47,11 +47,20 @@ async function refresh(again = false) {
     const main = $("main[data-live]", page);
     if (!response.ok || response.redirected || !main) return location.reload();
     $("main").dataset.seen = main.dataset.seen;
+    countFailures(main.dataset.failures);
     for (const region of $$("main [data-region]")) replace(region, $(`[data-region="${region.dataset.region}"]`, page));
     if (again) follow();
   } catch {
     if (turn === latest) setTimeout(() => refresh(again), 2000);
   }
+}
+
+function countFailures(count) {
+  const shown = $(".nav-count");
+  if (!shown) return;
+  shown.textContent = count;
+  shown.setAttribute("aria-label", `${count} in the last day`);
+  shown.hidden = count === "0";
 }
 
 function replace(old, fresh) {

@@ -120,7 +120,7 @@ const STATE: &str = "
             document.scripts.length, document.querySelectorAll(strangers).length]";
 
 fn inboxes(browser: &Browser) -> String {
-    let path = browser.run("return document.querySelector('.side li a').getAttribute('href')");
+    let path = browser.run("return document.querySelector('.side [data-icon=inbox]').getAttribute('href')");
     path.as_str().unwrap().to_owned()
 }
 

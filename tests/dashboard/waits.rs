@@ -33,7 +33,7 @@ async fn an_inbox_shows_its_waits(engine: Engine) {
     for text in ["Reset password", "shop", "code", "in 1 min"] {
         assert!(shown.contains(text), "{text}: {shown}");
     }
-    let shown = seen(&own, &format!("{project}/waits"), &inbox).await.body;
+    let shown = seen(&own, &format!("{project}/failures"), &inbox).await.body;
     assert!(shown.contains("Reset password"), "{shown}");
     let shown = seen(&own, &format!("{project}/inboxes"), "1 open wait").await.body;
     assert!(shown.contains("Reset password"), "{shown}");
@@ -117,8 +117,8 @@ async fn another_project_does_not_see_the_waits() {
     let inbox = harness.create_inbox().await;
     let open = harness.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=60000"));
     let own = Visitor::of_default(&harness).await;
-    seen(&own, &format!("{}/waits", own.project_path().await), &inbox).await;
-    let page = other.get(&format!("{}/waits", other.project_path().await)).await.body;
-    assert!(page.contains("No open waits") && !page.contains(&inbox), "{page}");
+    seen(&own, &format!("{}/failures", own.project_path().await), &inbox).await;
+    let page = other.get(&format!("{}/failures", other.project_path().await)).await.body;
+    assert!(page.contains("Nothing failed") && !page.contains(&inbox), "{page}");
     open.abort();
 }

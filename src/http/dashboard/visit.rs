@@ -40,6 +40,8 @@ pub(super) struct ProjectPage {
     pub(super) smtp: HostAndPort,
     /// Whether only the regions of the page are wanted.
     pub(super) is_part: bool,
+    /// The number of waits that timed out in the last day.
+    pub(super) failures: i64,
 }
 
 /// A page of an inbox.
@@ -68,7 +70,7 @@ impl SignedIn {
 impl ProjectPage {
     pub(super) fn shell(&self, title: impl Into<String>, place: NavPlace) -> Shell {
         let shell = Shell::new(&self.session, Some(&self.project), title, Some(place));
-        Shell { is_part: self.is_part, ..shell }
+        Shell { is_part: self.is_part, ..shell }.with_failures(self.failures)
     }
 
     /// A path of the project.
@@ -133,7 +135,8 @@ impl FromRequestParts<Arc<App>> for ProjectPage {
         let visit = visit(parts)?;
         let session = visit.session.clone().ok_or(Error::Unauthorized)?;
         let project = visit.project.clone().ok_or(Error::NotFound)?;
-        Ok(Self { session, project, smtp: app.smtp(&parts.headers), is_part: visit.is_part })
+        let failures = app.service.recent_failures(project.id).await.map_err(Error::from)?;
+        Ok(Self { session, project, smtp: app.smtp(&parts.headers), is_part: visit.is_part, failures })
     }
 }
 

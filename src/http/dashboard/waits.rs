@@ -1,30 +1,16 @@
 //! The open waits of a project, and the waits on one inbox with the reasons for timeouts.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use askama::Template;
-use axum::extract::State;
-use axum::response::Response;
 
 use super::explained::{ExplanationPanel, explain_url};
-use super::failure::PageError;
-use super::page::{NavPlace, Shell, html};
 use super::visit::{InboxPage, ProjectPage};
 use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Timestamp, WaitEnd, WaitRecord, Watched, address_of};
-
-#[derive(Template)]
-#[template(path = "project_waits.html")]
-struct ProjectWaitsPage {
-    shell: Shell,
-    open: Vec<OpenWait>,
-    /// How many open waits a key may have.
-    most: u8,
-}
+use crate::model::{Timestamp, WaitEnd, WaitRecord, address_of};
 
 /// An open wait in a list of a project.
 pub(super) struct OpenWait {
@@ -139,7 +125,7 @@ impl WaitOutcome {
 }
 
 /// A timeout in seconds, with one decimal. A client asks for a little less than its user did.
-fn seconds(timeout: Duration) -> String {
+pub(super) fn seconds(timeout: Duration) -> String {
     let tenths = (timeout.as_millis() + 50) / 100;
     if tenths % 10 == 0 { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
 }
@@ -164,11 +150,4 @@ pub(super) fn filters(wait: &WaitRecord) -> Vec<Filter> {
     let after = wait.after.as_ref().map(|_| "an earlier message".to_owned());
     let filters = [("subject", wait.subject.clone()), ("from", wait.from.clone()), ("has", has), ("after", after)];
     filters.into_iter().filter_map(|(name, value)| Some(Filter { name, value: value? })).collect()
-}
-
-pub(super) async fn of_project(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, PageError> {
-    let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
-    let open = open_waits(&app, &page).await?;
-    let shell = page.shell("Waits", NavPlace::Waits).live(page.path("/inboxes/events"), seen);
-    Ok(html(&ProjectWaitsPage { shell, open, most: app.limits.waits_per_key })?)
 }
