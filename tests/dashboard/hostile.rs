@@ -115,7 +115,8 @@ fn inspect(browser: &Browser, payload: &str) {
 /// Whether the frame, if there is one, has another origin; whether something ran; the scripts; elements of the mail.
 const STATE: &str = "
     const frame = document.querySelector('.sheet iframe');
-    const strangers = 'main :is(object, embed, form:not([method]), svg, base, link, style, iframe:not([sandbox^=\"allow-popups\"]))';
+    const strangers = 'main :is(object, embed, form:not([method]), svg, base, link, style, \
+        iframe:not([sandbox^=\"allow-popups\"]))';
     return [!frame || frame.contentDocument === null, 'pwned' in document.documentElement.dataset,
             document.scripts.length, document.querySelectorAll(strangers).length]";
 

@@ -55,7 +55,7 @@ async fn a_message_shows_its_head_its_links_and_its_html() {
     let shown = own.get(&page).await.body;
     for text in [
         "Acme Shop",
-        "&lt;team@shop.example&gt;",
+        "&lt;<bdi>team@shop.example</bdi>&gt;",
         "help@shop.example",
         "bounces@example.com",
         "2026-11-20T09:30:00.123Z",

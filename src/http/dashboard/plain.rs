@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The text with its invisible controls written out, as ‹U+202E›: without this, `gnp.exe` could be shown as `exe.png`.
+/// The text with its invisible controls written out, as ‹U+202E›. Without this, `gnp.exe` could be shown as `exe.png`.
 pub(super) fn shown(text: &str) -> String {
     shown_in(text).into_owned()
 }
