@@ -312,6 +312,12 @@ fn documented(name: &HeaderName) -> Option<(&'static str, Header)> {
             let schema = json_schema!({"type": "integer", "minimum": 0});
             Some(("Retry-After", header("Seconds after which to retry.", schema)))
         }
+        "link" => {
+            let description = "Extension. The page of the dashboard that explains why no message arrived, with the \
+                               relation `help`. Missing if too many waits time out at the same time.";
+            let schema = json_schema!({"type": "string", "pattern": "^<.*/failures/.*>; rel=\"help\"$"});
+            Some(("Link", Header { required: false, ..header(description, schema) }))
+        }
         "www-authenticate" => Some(("WWW-Authenticate", header("Always Bearer.", json_schema!({"type": "string"})))),
         _ => None,
     }

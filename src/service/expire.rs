@@ -17,6 +17,8 @@ const BREATH: Duration = Duration::from_millis(5);
 pub(super) struct Sweeper {
     pub(super) store: Store,
     pub(super) clock: Clock,
+    /// How long failures are kept.
+    pub(super) keep_failures: Duration,
     pub(super) exceptions: Arc<Exceptions>,
 }
 
@@ -41,6 +43,6 @@ impl Sweeper {
         if let Some(known) = self.exceptions.outdated_faults() {
             self.exceptions.set_faults(self.store.inboxes_with_faults(self.clock.now()).await?, known);
         }
-        self.store.sweep(self.clock.now()).await
+        self.store.sweep(self.clock.now(), self.keep_failures).await
     }
 }

@@ -17,4 +17,5 @@ mod projects;
 mod refusals;
 mod retention;
 mod sessions;
+mod stories;
 mod sweep;
