@@ -17,6 +17,7 @@ mod faults;
 mod inbox_list;
 mod inboxes;
 mod mail;
+mod matching;
 mod messages;
 mod nodes;
 mod outgoing;
@@ -56,7 +57,7 @@ pub use reading::Pieces;
 pub use refusals::Holder;
 pub use selection::{Search, Selection};
 pub use sweep::Swept;
-pub use trash::Rubbish;
+pub use trash::ToDelete;
 
 /// The migrations of the schema. A released migration is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];

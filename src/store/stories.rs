@@ -10,12 +10,12 @@ use super::content::fold_case;
 use super::{Change, Store, StoreError, story_form};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{
-    Cause, Domain, Failure, FailureFilter, Features, Finding, Inbox, InboxEnd, InboxId, ProjectId, SharedAddress,
-    Story, Timestamp, WaitEnd, WaitRecord,
+    Cause, Domain, Failure, FailureFilter, Features, Finding, HeaderFilter, Inbox, InboxEnd, InboxId, MessageFilter,
+    ProjectId, SharedAddress, Story, Timestamp, WaitEnd, WaitRecord,
 };
 
 /// Maximum number of stories that are kept for each project.
-const KEPT: i64 = 1_000;
+const MAX_STORIES_KEPT: i64 = 1_000;
 /// Maximum number of stories that one step of sweeping deletes.
 const FORGOTTEN_A_STEP: i64 = 100;
 
@@ -23,8 +23,8 @@ const FORGOTTEN_A_STEP: i64 = 100;
 macro_rules! failures {
     ($more:literal, $conditions:literal) => {
         concat!(
-            "SELECT id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, has_otp, has_code,
-                has_link, after, started_at, timeout_millis, ended_at, label, cause, origin, summary, inbox_end,
+            "SELECT id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, recipient, text, header,
+                has_otp, has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause, origin, summary, inbox_end,
                 inbox_ended_at",
             $more,
             " FROM stories WHERE ",
@@ -40,18 +40,18 @@ impl Store {
     /// If the database fails.
     pub async fn add_stories(&self, stories: &[Story]) -> Result<(), StoreError> {
         const INSERT: &str = "
-            INSERT INTO stories (id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, has_otp,
-                has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause, origin, summary,
-                inbox_end, inbox_ended_at, group_key, compared_until, data)
+            INSERT INTO stories (id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, recipient,
+                text, header, has_otp, has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause,
+                origin, summary, inbox_end, inbox_ended_at, group_key, compared_until, data)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-                $14, $22)
+                $22, $23, $24, $17, $25)
             ON CONFLICT (id) DO NOTHING";
         const FORGET: &str = "
             DELETE FROM stories WHERE project_id = $1 AND ended_at <= (
                 SELECT ended_at FROM stories WHERE project_id = $1 ORDER BY ended_at DESC, id DESC LIMIT 1 OFFSET $2)";
         let rows = stories.iter().map(row).collect();
         let projects: BTreeSet<Uuid> = stories.iter().map(|story| story.failure.wait.project.0).collect();
-        let forget = projects.into_iter().map(|project| values![project, KEPT]).collect();
+        let forget = projects.into_iter().map(|project| values![project, MAX_STORIES_KEPT]).collect();
         let add = async move |mut transaction: Transaction| {
             transaction.execute_many(INSERT, rows).await?;
             transaction.execute_many(FORGET, forget).await?;
@@ -106,7 +106,7 @@ impl Store {
         let since = filter.since.map_or(0, Timestamp::as_millis);
         let before = filter.before.map_or(i64::MAX, Timestamp::as_millis);
         let wanted = fold_case(&filter.text);
-        let most = if wanted.is_empty() { Value::from(limit) } else { KEPT.into() };
+        let most = if wanted.is_empty() { Value::from(limit) } else { MAX_STORIES_KEPT.into() };
         let parameters = values![filter.project.is_some(), id, cause, group, since, before, most];
         let mut found = Vec::new();
         for mut row in self.database.query(FIND, parameters).await? {
@@ -223,6 +223,7 @@ pub(super) async fn forget(transaction: &mut Transaction, ended_before: Timestam
 
 fn row(story: &Story) -> Vec<Value> {
     let Failure { wait, label, finding, ended } = &story.failure;
+    let filter = &wait.filter;
     let inbox_ended_at = ended.map(|(InboxEnd::Expired(at) | InboxEnd::Deleted(at))| at);
     let inbox_end = ended.map(|end| if matches!(end, InboxEnd::Expired(_)) { "expired" } else { "deleted" });
     values![
@@ -231,12 +232,15 @@ fn row(story: &Story) -> Vec<Value> {
         &wait.inbox,
         wait.shared.as_ref(),
         wait.inbox_created_at,
-        wait.subject.as_deref().map(stored_text),
-        wait.from.as_deref().map(stored_text),
-        wait.has.otp,
-        wait.has.code,
-        wait.has.link,
-        wait.after.as_deref().map(stored_text),
+        filter.subject.as_deref().map(stored_text),
+        filter.from.as_deref().map(stored_text),
+        filter.to.as_deref().map(stored_text),
+        filter.text.as_deref().map(stored_text),
+        filter.header.as_ref().map(|header| stored_text(&header.to_string())),
+        filter.has.otp,
+        filter.has.code,
+        filter.has.link,
+        filter.after.as_deref().map(stored_text),
         wait.started_at,
         i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX),
         story.failure.ended_at(),
@@ -263,10 +267,15 @@ fn read_failure(row: &mut Row) -> Result<Failure, DatabaseError> {
         inbox: InboxId::from_stored(row.text()?),
         shared: row.optional_text()?.map(SharedAddress::from_stored),
         inbox_created_at: Timestamp::from_millis(row.integer()?),
-        subject: row.optional_text()?,
-        from: row.optional_text()?,
-        has: Features { otp: row.integer()? == 1, code: row.integer()? == 1, link: row.integer()? == 1 },
-        after: row.optional_text()?,
+        filter: MessageFilter {
+            subject: row.optional_text()?,
+            from: row.optional_text()?,
+            to: row.optional_text()?,
+            text: row.optional_text()?,
+            header: row.optional_text()?.and_then(|text| HeaderFilter::parse(&text).ok()),
+            has: Features { otp: row.integer()? == 1, code: row.integer()? == 1, link: row.integer()? == 1 },
+            after: row.optional_text()?,
+        },
         started_at: Timestamp::from_millis(row.integer()?),
         timeout: Duration::from_millis(u64::try_from(row.integer()?).unwrap_or_default()),
         end: Some((Timestamp::from_millis(row.integer()?), WaitEnd::Timeout)),
