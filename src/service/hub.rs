@@ -14,7 +14,7 @@ use crate::store::Change;
 type Entries = HashMap<InboxId, Entry>;
 
 /// Capacity of the channel for listeners to all inboxes. A listener that is too slow gets one `Lagged` error.
-const KEPT: usize = 16;
+const QUEUED_CHANGES: usize = 16;
 
 /// The registered waits per inbox, and the listeners to all changes. Clones share the same state.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Hub {
 
 impl Default for Hub {
     fn default() -> Self {
-        Self { entries: Arc::default(), all: broadcast::Sender::new(KEPT) }
+        Self { entries: Arc::default(), all: broadcast::Sender::new(QUEUED_CHANGES) }
     }
 }
 

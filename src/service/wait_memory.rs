@@ -8,7 +8,7 @@ use crate::model::{Inbox, InboxId, ProjectId, WaitEnd, WaitRecord};
 
 /// Maximum number of ended waits that are kept per inbox, and of all inboxes in memory.
 pub(super) const KEPT_OF_INBOX: usize = 50;
-const KEPT: usize = 20_000;
+const MAX_ENDED_WAITS: usize = 20_000;
 /// Maximum number of open waits that a page shows.
 pub(super) const OPEN_SHOWN: usize = 200;
 /// Maximum number of answered waits whose times are shown.
@@ -46,7 +46,7 @@ impl WaitMemory {
         self.order.push_back((record.inbox.clone(), record.id));
         ended.push_front(record);
         ended.truncate(KEPT_OF_INBOX);
-        if self.order.len() > KEPT {
+        if self.order.len() > MAX_ENDED_WAITS {
             self.forget_oldest();
         }
     }
@@ -158,7 +158,7 @@ mod tests {
         let timed_out = wait(&mut memory, &one, Some(WaitEnd::Timeout));
         wait(&mut memory, &one, Some(WaitEnd::TooMany));
         let left = wait(&mut memory, &one, Some(WaitEnd::Left));
-        for _ in 0..KEPT {
+        for _ in 0..MAX_ENDED_WAITS {
             wait(&mut memory, &one, Some(WaitEnd::TooMany));
         }
         let refused = wait(&mut memory, &one, Some(WaitEnd::TooMany));
@@ -169,10 +169,10 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let mut memory = WaitMemory::default();
-        for number in 0..KEPT + 100 {
+        for number in 0..MAX_ENDED_WAITS + 100 {
             wait(&mut memory, &inbox(&format!("i{number}")), Some(WaitEnd::Timeout));
         }
-        assert_eq!((memory.order.len(), memory.ended.len()), (KEPT, KEPT));
+        assert_eq!((memory.order.len(), memory.ended.len()), (MAX_ENDED_WAITS, MAX_ENDED_WAITS));
     }
 
     #[test]

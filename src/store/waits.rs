@@ -11,7 +11,7 @@ use crate::model::{
 };
 
 /// Maximum number of waits that are kept.
-const KEPT: i64 = 20_000;
+const MAX_WAITS_KEPT: i64 = 20_000;
 
 /// A SELECT of the columns of a [`WaitRecord`].
 macro_rules! waits {
@@ -63,7 +63,7 @@ impl Store {
     pub async fn forget_waits(&self) -> Result<(), StoreError> {
         const FORGET: &str = "
             DELETE FROM waits WHERE id <= (SELECT id FROM waits ORDER BY id DESC LIMIT 1 OFFSET $1)";
-        self.change(FORGET, values![KEPT], None).await?;
+        self.change(FORGET, values![MAX_WAITS_KEPT], None).await?;
         Ok(())
     }
 
