@@ -339,7 +339,7 @@ impl Head {
     }
 
     /// Whether the content is stored in pieces.
-    fn is_large(&self) -> bool {
+    pub(super) fn is_large(&self) -> bool {
         self.parsed_size + self.raw_size > ORDINARY
     }
 

@@ -15,6 +15,7 @@ mod faults;
 mod hang_ups;
 mod inboxes;
 mod list;
+mod mailpit;
 mod messages;
 mod open_waits;
 mod openapi;
