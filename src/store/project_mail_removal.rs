@@ -1,5 +1,5 @@
-//! Deletes messages of a project in all inboxes that have them, for the API of Mailpit. As after any deletion, their ids
-//! remain cursors.
+//! Deletes messages of a project in all inboxes that have them, for the API of Mailpit. As after any deletion, their
+//! ids remain cursors.
 
 use std::collections::BTreeMap;
 

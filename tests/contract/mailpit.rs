@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use testkit::{Answer, Engine, Harness};
 
-const MESSAGE: &str = "From: =?utf-8?q?Zo=C3=AB?= <shop@app.example>\r\nTo: Ada <ada@restante.example.com>, bob@restante.example.com\r\n\
+const MESSAGE: &str = "From: =?utf-8?q?Zo=C3=AB?= <shop@app.example>\r\n\
+    To: Ada <ada@restante.example.com>, bob@restante.example.com\r\n\
     Cc: cy@restante.example.com\r\nReply-To: help@app.example\r\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\n\
     Message-ID: <1@app.example>\r\nDate: Fri, 20 Nov 2026 10:30:00 +0100\r\nX-Two: 1\r\nX-Two: 2\r\n\
     List-Unsubscribe: <https://app.example/out>\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n\
@@ -180,7 +181,7 @@ async fn a_message_has_all_that_mailpit_has(engine: Engine) {
     assert!(page.body.contains("https://app.example/in"), "{page:?}");
     assert!(page.headers["content-security-policy"].to_str().unwrap().starts_with("sandbox allow-popups "));
     assert_eq!(mailpit.call("GET", "/view/latest.txt", "").await.body, "Your \"code\" is 482913.");
-    for unknown in ["/api/v1/message/x", "/view/x.html", "/view/x", "/api/v1/chaos", "/api/v1/message/x/raw"] {
+    for unknown in ["/api/v1/message/x", "/view/x.html", "/view/x", "/api/v1/webui", "/api/v1/message/x/raw"] {
         assert_eq!(mailpit.call("GET", unknown, "").await.status, 404, "{unknown}");
     }
 }
@@ -363,9 +364,11 @@ async fn a_message_is_sent_as_over_the_api_of_a_provider(engine: Engine) {
         "Cc": [{"Email": "cy@restante.example.com"}],
         "Bcc": ["hidden@restante.example.com"],
         "ReplyTo": [{"Email": "help@app.example"}],
-        "Subject": "Grüße", "Text": "text", "HTML": "<p>html</p>", "Tags": ["one", "two"], "Headers": {"X-Order": "4711"},
+        "Subject": "Grüße", "Text": "text", "HTML": "<p>html</p>", "Tags": ["one", "two"],
+        "Headers": {"X-Order": "4711"},
         "Attachments": [
-            {"Content": "data:image/png;base64,aW1hZ2U=", "Filename": "logo.png", "ContentType": "image/png", "ContentID": "logo"},
+            {"Content": "data:image/png;base64,aW1hZ2U=", "Filename": "logo.png", "ContentType": "image/png",
+             "ContentID": "logo"},
             {"Content": "JVBERg==", "Filename": "größe.pdf"},
         ],
     });

@@ -67,7 +67,7 @@ export interface Envelope {
   /** Whether the client authenticated. */
   authenticated: boolean | null;
   /** The way by which it arrived; null for a report of this service. */
-  via: "smtp" | "api" | "ses" | "resend" | "sendgrid" | "postmark" | "mailgun" | null;
+  via: "smtp" | "api" | "ses" | "resend" | "sendgrid" | "postmark" | "mailgun" | "mailpit" | null;
 }
 
 /** A header field. */
@@ -264,7 +264,7 @@ export interface Arrived {
   /** When it was accepted. */
   receivedAt: string;
   /** The filters that exclude it. */
-  missedBy: ("subject" | "from" | "has" | "after")[];
+  missedBy: string[];
 }
 
 /** How many messages are in the inbox, and the newest. */

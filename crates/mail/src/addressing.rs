@@ -56,7 +56,8 @@ mod tests {
     use super::*;
 
     const RAW: &[u8] = b"From: =?utf-8?q?Caf=C3=A9?= <shop@app.example>\r\nTo: a@x.example,\r\n b@x.example\r\n\
-        Bcc: c@x.example\r\nReply-To: Help <help@app.example>\r\nMessage-ID: <1@app.example>\r\n\r\nCc: d@x.example\r\n";
+        Bcc: c@x.example\r\nReply-To: Help <help@app.example>\r\nMessage-ID: <1@app.example>\r\n\r\n\
+        Cc: d@x.example\r\n";
 
     #[test]
     fn the_header_alone_has_addresses() {

@@ -1,7 +1,7 @@
 //! Who may use the API of Mailpit: a client with an API key, or with `--mailpit-api open` every client on this machine.
 //!
-//! Browsers send an origin with every request that changes something and other clients do not, so a request without one
-//! does not come from a page. The host is checked because a name that points here would make pages of that name its own.
+//! Browsers send an origin with every request that changes something and other clients do not, so a request without
+//! one does not come from a page. The host is checked, because pages of a name that points here have its origin.
 
 use std::sync::Arc;
 

@@ -9,6 +9,7 @@ use serde_json::json as value;
 
 use super::{Admitted, Refused};
 use crate::http::App;
+use crate::http::error::Error;
 use crate::http::response::json;
 
 /// The version, and the number of messages. What Mailpit shows of its process is 0.
@@ -36,15 +37,18 @@ pub(super) async fn tags() -> Result<Response, Refused> {
     Ok(json(StatusCode::OK, &value!([]))?)
 }
 
+/// As of a Mailpit that was started without it.
+pub(super) async fn chaos() -> Refused {
+    Refused::Invalid("Chaos is not enabled: this server has faults for each inbox".to_owned())
+}
+
 pub(super) async fn live() -> StatusCode {
     StatusCode::OK
 }
 
-pub(super) async fn ready(State(app): State<Arc<App>>) -> StatusCode {
-    match app.service.check_health().await {
-        Ok(()) => StatusCode::OK,
-        Err(_) => StatusCode::SERVICE_UNAVAILABLE,
-    }
+pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<StatusCode, Refused> {
+    let healthy = app.service.check_health().await;
+    healthy.map(|()| StatusCode::OK).map_err(|_| Error::Busy.into())
 }
 
 /// For a client that waits until the base URL answers.

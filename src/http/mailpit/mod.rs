@@ -48,6 +48,7 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/api/v1/send", post(send::mailpit::send).with_state(send::senders(app)))
         .route("/api/v1/info", get(info::info))
         .route("/api/v1/tags", get(info::tags))
+        .route("/api/v1/chaos", any(info::chaos))
         .route("/view/{file}", get(view::show))
         .route("/{*path}", any(|| async { Refused::from(Error::NotFound) }))
         .method_not_allowed_fallback(|| async { Refused::from(Error::MethodNotAllowed) })

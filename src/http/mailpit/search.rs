@@ -133,8 +133,8 @@ mod tests {
     fn words_and_conditions_are_read_as_mailpit_reads_them() {
         use SearchedPart::{All, From, MessageId, Subject};
         let parsed = parse(
-            "TO:ada@x.example !to:\"bob@x.example\" subject:\"sign in\" -from:shop message-id:<1@x> \"a b\" c -d - is:unread tag:x \
-             has:attachment to: \"\"",
+            "TO:ada@x.example !to:\"bob@x.example\" subject:\"sign in\" -from:shop message-id:<1@x> \"a b\" c \
+             -d - is:unread tag:x has:attachment to: \"\"",
         )
         .unwrap();
         assert_eq!(parsed.recipients, [("ada@x.example".to_owned(), false), ("bob@x.example".to_owned(), true)]);

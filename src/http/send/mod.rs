@@ -23,6 +23,7 @@ mod ses;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::Method;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
@@ -58,8 +59,9 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .nest("/sendgrid", sendgrid::router())
         .nest("/postmark", postmark::router())
         .nest("/mailgun", mailgun::router());
-    // Some clients of Postmark can be given only a host.
-    Router::new().nest(PATH, providers).merge(postmark::routes()).with_state(senders(app))
+    // Some clients can be given only a host.
+    let at_root = postmark::routes().merge(ses::root_router());
+    Router::new().nest(PATH, providers).merge(at_root).with_state(senders(app))
 }
 
 /// The state of the handlers.
@@ -68,9 +70,11 @@ pub(super) fn senders(app: &Arc<App>) -> Arc<Senders> {
     Arc::new(Senders { app: Arc::clone(app), disk })
 }
 
-/// Whether this is the path of an API for sending.
-pub(super) fn is_path(path: &str) -> bool {
-    path.starts_with("/send/") || path == super::mailpit::SEND || postmark::PATHS.contains(&path)
+/// Whether this is a request to an API for sending.
+pub(super) fn is_request(method: &Method, path: &str) -> bool {
+    let is_path = path.starts_with("/send/") || postmark::PATHS.contains(&path) || path == super::mailpit::SEND;
+    // The root is a page, too.
+    is_path || path == ses::ROOT && method == Method::POST
 }
 
 /// A JSON answer with a status of the provider.
