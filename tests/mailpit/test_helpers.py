@@ -1,8 +1,9 @@
-"""pytest-mailpit and mailpit-api-client, test helpers for Mailpit, against a running server: MAILPIT_URL, MAILPIT_SMTP."""
+"""pytest-mailpit and mailpit-api-client, helpers for Mailpit: MAILPIT_URL and MAILPIT_SMTP are those of a server."""
 
 import os
 import smtplib
 from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
 
 import pytest
 from mailpit.client.api import API
@@ -13,6 +14,7 @@ def send(to: str, subject: str = "Sign in") -> None:
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = "Shop <shop@app.example>", to, subject
     message["Cc"], message["Bcc"] = "cy@app.example", "hidden@app.example"
+    message["Date"], message["Message-ID"] = formatdate(), make_msgid()
     message.set_content("Your code is 482913: https://app.example/in\n")
     message.add_alternative('<p>Your code is <a href="https://app.example/in">482913</a></p>', subtype="html")
     message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="invoice.pdf")
