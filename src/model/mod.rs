@@ -8,11 +8,13 @@ mod inbox;
 mod list;
 mod mail_search;
 mod message;
+mod message_filter;
 mod original;
 mod outgoing;
 mod project;
 mod reception;
 mod refused;
+mod story;
 mod summary;
 mod timestamp;
 mod wait_record;
@@ -25,12 +27,14 @@ pub use inbox::{Inbox, InboxKind, InboxSummary, address_of, generate_inbox_id, s
 pub use list::{Holdings, InboxFilter, InboxTotals, ListPart, MailFilter, OutgoingFilter, RefusalFilter, Watched};
 pub use mail_search::{MailEntries, MailEntry, MailSearch, SearchedPart, TextCondition};
 pub use message::{Features, MessageId, MessageStart};
+pub use message_filter::{HeaderFilter, MessageFilter};
 pub use original::Everything;
 pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::Project;
 pub use reception::{Envelope, Reception, Via};
-pub use refused::{RefusalReason, RefusedMail, accepting_flag};
-pub use summary::{Summary, quoted};
+pub use refused::{RefusalReason, RefusedMail, accepting_flag, closed_on_request};
+pub use story::{Cause, Evidence, Failure, FailureFilter, Finding, Story};
+pub use summary::{Reading, Summary, ago, quoted, smtp_server, spoken};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 
@@ -39,4 +43,4 @@ pub use restante_delivery::{
     SharedAddress, parse_id,
 };
 pub use restante_mail::{AcceptedDomains, Domain, EmailAddress, InvalidAddress};
-pub use restante_smtp::{Refusal, RequestedReply, SessionFailure};
+pub use restante_smtp::{Closing, Refusal, RequestedReply, SessionFailure};

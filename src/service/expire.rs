@@ -11,12 +11,14 @@ use crate::store::{Store, StoreError, Swept};
 /// The pause when nothing is left to remove.
 const PAUSE: Duration = Duration::from_secs(5);
 /// The pause between two steps, so that deliveries are not delayed.
-const BREATH: Duration = Duration::from_millis(5);
+const PAUSE_BETWEEN_STEPS: Duration = Duration::from_millis(5);
 
 /// The sweeper.
 pub(super) struct Sweeper {
     pub(super) store: Store,
     pub(super) clock: Clock,
+    /// How long failures are kept.
+    pub(super) keep_failures: Duration,
     pub(super) exceptions: Arc<Exceptions>,
 }
 
@@ -25,7 +27,7 @@ impl Sweeper {
     pub(super) async fn run(self) {
         loop {
             match self.step().await {
-                Ok(Swept::More) => tokio::time::sleep(BREATH).await,
+                Ok(Swept::More) => tokio::time::sleep(PAUSE_BETWEEN_STEPS).await,
                 Ok(Swept::Done) => self.clock.sleep(PAUSE).await,
                 Err(error) => {
                     tracing::warn!(%error, "cannot remove expired data; trying again");
@@ -41,6 +43,6 @@ impl Sweeper {
         if let Some(known) = self.exceptions.outdated_faults() {
             self.exceptions.set_faults(self.store.inboxes_with_faults(self.clock.now()).await?, known);
         }
-        self.store.sweep(self.clock.now()).await
+        self.store.sweep(self.clock.now(), self.keep_failures).await
     }
 }

@@ -23,22 +23,22 @@ use crate::model::{
 };
 
 /// How long a search may take to find a page. The count of further messages ends then, too.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_SEARCH_TIME: Duration = Duration::from_secs(2);
 /// Rows of messages that are read at once. A subject has at most 100 KiB.
 const MIN_HEADS: usize = 20;
 const MAX_HEADS: usize = 100;
 /// Maximum number of messages of a project that are counted.
 const MAX_COUNTED: usize = 100_000;
 /// Memory for the entries of a page. The page ends before the entry that exceeds it, unless it is the first.
-const PAGE_BYTES: usize = 2 * 1024 * 1024;
+const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
 /// Contents that are read at once.
-const CONTENTS_AT_ONCE: usize = 4;
+const MAX_CONTENTS_AT_ONCE: usize = 4;
 /// Bytes of a text that are compared, and that an entry shows.
-const TEXT_BYTES: usize = 256 * 1024;
-const SHOWN_TEXT_BYTES: usize = 1_024;
+const MAX_TEXT_BYTES: usize = 256 * 1024;
+const MAX_SHOWN_BYTES: usize = 1_024;
 
 /// The memory for reading a page of a list or a search.
-pub(crate) const PAGE_MEMORY: usize = 2 * PAGE_BYTES + CONTENTS_AT_ONCE * 4 * PIECE;
+pub(crate) const PAGE_MEMORY: usize = 2 * MAX_PAGE_BYTES + MAX_CONTENTS_AT_ONCE * 4 * PIECE;
 
 /// A walk through the matching messages, newest first.
 pub(super) struct Walk<'a> {
@@ -106,17 +106,17 @@ impl Store {
             for candidate in batch {
                 found += 1;
                 bytes += candidate.head.subject.len();
-                is_full |= bytes > PAGE_BYTES && !chosen.is_empty();
+                is_full |= bytes > MAX_PAGE_BYTES && !chosen.is_empty();
                 if found > start && !is_full {
                     let head = Head { subject_folded: String::new(), ..candidate.head };
                     chosen.push(Candidate { head, ..candidate });
                     is_full = chosen.len() >= limit;
                 }
             }
-            if is_full && (search.is_empty() || started.elapsed() >= PATIENCE) {
+            if is_full && (search.is_empty() || started.elapsed() >= MAX_SEARCH_TIME) {
                 break;
             }
-            if started.elapsed() >= PATIENCE {
+            if started.elapsed() >= MAX_SEARCH_TIME {
                 return Ok(None);
             }
         }
@@ -190,12 +190,12 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<MailEntry>, StoreError> {
         let read = stream::iter(chosen).map(|candidate| self.entry(project, candidate, now));
-        let mut read = std::pin::pin!(read.buffered(CONTENTS_AT_ONCE));
+        let mut read = std::pin::pin!(read.buffered(MAX_CONTENTS_AT_ONCE));
         let (mut entries, mut bytes) = (Vec::new(), 0);
         while let Some(entry) = read.try_next().await? {
             let Some(entry) = entry else { continue };
             bytes += entry.bytes();
-            if bytes > PAGE_BYTES && !entries.is_empty() {
+            if bytes > MAX_PAGE_BYTES && !entries.is_empty() {
                 break;
             }
             entries.push(entry);
@@ -210,7 +210,7 @@ impl Store {
         Candidate { head, is_shared }: Candidate,
         now: Timestamp,
     ) -> Result<Option<MailEntry>, StoreError> {
-        let Some(Beginning { text, addressing }) = self.beginning(&head, SHOWN_TEXT_BYTES).await? else {
+        let Some(Beginning { text, addressing }) = self.beginning(&head, MAX_SHOWN_BYTES).await? else {
             return Ok(None);
         };
         let copies = if is_shared { self.copies(project, head.content_number, now).await? } else { Vec::new() };
@@ -264,7 +264,7 @@ impl<'a> Walk<'a> {
             let is_match = is_entry && self.matches(&candidate).await?;
             Ok::<_, StoreError>(is_match.then_some(candidate))
         });
-        let matching: Vec<Option<Candidate>> = matching.buffered(CONTENTS_AT_ONCE).try_collect().await?;
+        let matching: Vec<Option<Candidate>> = matching.buffered(MAX_CONTENTS_AT_ONCE).try_collect().await?;
         Ok(Some(matching.into_iter().flatten().collect()))
     }
 
@@ -303,7 +303,7 @@ impl<'a> Walk<'a> {
         if !search.needs_content() {
             return Ok(true);
         }
-        let Some(beginning) = self.store.beginning(head, TEXT_BYTES).await? else { return Ok(false) };
+        let Some(beginning) = self.store.beginning(head, MAX_TEXT_BYTES).await? else { return Ok(false) };
         let (subject, recipients) = (head.subject_folded.clone(), self.recipients(candidate).await?);
         let texts = search.texts.clone();
         let compare = move || texts.iter().all(|condition| beginning.meets(condition, &subject, &recipients));

@@ -64,7 +64,6 @@ def test_mailpit_api_client_lists_and_deletes_what_it_names() -> None:
     assert (newest.to[0].address, oldest.to[0].address) == ("bob@app.example", "ada@app.example")
     assert (newest.from_.name, newest.attachments, newest.read) == ("Shop", 1, False)
     assert api.get_message_attachment(newest.id, "2") == "%PDF"
-    assert api.get_message_headers(newest.id).subject == ["Sign in"]
     api.put_messages([newest.id], "Read", True)
     api.delete_messages([newest.id])
     assert [one.id for one in api.get_messages().messages] == [oldest.id]

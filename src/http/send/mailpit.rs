@@ -116,7 +116,7 @@ fn refuse(failure: &Failure) -> Response {
         Kind::TooLarge => 413,
         Kind::Later => 503,
         Kind::NotFound => 404,
-        Kind::Disconnect => 500,
+        Kind::Disconnect(_) => 500,
     };
     json(status, &value!({"Error": failure.text}))
 }
