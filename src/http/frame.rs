@@ -45,10 +45,11 @@ pub(super) async fn page(
     caller: &Caller,
     id: &str,
     images: Images,
-    download: &'static str,
+    download: impl Into<String>,
 ) -> Result<Response, Error> {
     let (message, room) = app.service.whole_message(caller, id).await?;
-    let making = room.run(move || view::page(&message.raw, download));
+    let download = download.into();
+    let making = room.run(move || view::page(&message.raw, &download));
     let (html, mut room) = making.await.map_err(Error::internal)?;
     room.shrink(html.len());
     let headers = [
