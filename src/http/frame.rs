@@ -49,13 +49,14 @@ pub(super) async fn page(
     caller: &Caller,
     id: &str,
     images: Images,
-    download: &'static str,
+    download: impl Into<String>,
     links: Option<String>,
 ) -> Result<Response, Error> {
     let (message, room) = app.service.whole_message(caller, id).await?;
     let sandbox = if links.is_some() { SANDBOX_WITH_LINKS } else { SANDBOX };
     let policy = format!("{sandbox}{}", images.policy());
-    let making = room.run(move || view::page(&message.raw, download, links.as_deref()));
+    let download = download.into();
+    let making = room.run(move || view::page(&message.raw, &download, links.as_deref()));
     let (html, mut room) = making.await.map_err(Error::internal)?;
     room.shrink(html.len());
     let headers = [

@@ -18,6 +18,7 @@ mod frame;
 mod guide;
 mod host;
 mod label;
+mod mailpit;
 mod mcp;
 pub mod metrics;
 mod openapi;
@@ -47,6 +48,7 @@ pub fn router(app: App) -> Router {
         .nest("/api/v1", api::router().into())
         .merge(mcp)
         .merge(send::router(&app))
+        .merge(mailpit::router(&app))
         .merge(compression::compressed(dashboard::router(&app)))
         .fallback(dashboard::unknown)
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })

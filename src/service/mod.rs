@@ -23,6 +23,7 @@ mod lanes;
 mod lockout;
 mod messages;
 mod outgoing;
+mod project_mail;
 mod projects;
 mod queue;
 mod recipients;
