@@ -56,7 +56,7 @@ struct Compared {
 /// The filters that are compared with a text, each with the newest messages that it excludes.
 fn differences(story: &Story) -> Vec<Compared> {
     let wait = &story.failure.wait;
-    let filters = [("subject", &wait.subject), ("from", &wait.from)];
+    let filters = [("subject", &wait.filter.subject), ("from", &wait.filter.from)];
     let mut compared = Vec::new();
     for (name, wanted) in filters.into_iter().filter_map(|(name, wanted)| Some((name, wanted.as_ref()?))) {
         let missed = story.evidence.latest.iter().filter(|message| message.missed_by.contains(&name));
