@@ -8,11 +8,9 @@ use crate::model::{Inbox, InboxId, ProjectId, WaitEnd, WaitRecord};
 
 /// Maximum number of ended waits that are kept per inbox, and of all inboxes in memory.
 pub(super) const KEPT_OF_INBOX: usize = 50;
-const KEPT: usize = 20_000;
+const MAX_ENDED_WAITS: usize = 20_000;
 /// Maximum number of open waits that a page shows.
 pub(super) const OPEN_SHOWN: usize = 200;
-/// Maximum number of answered waits whose times are shown.
-pub(super) const ANSWERED: usize = 200;
 
 /// The records.
 #[derive(Debug, Default)]
@@ -46,7 +44,7 @@ impl WaitMemory {
         self.order.push_back((record.inbox.clone(), record.id));
         ended.push_front(record);
         ended.truncate(KEPT_OF_INBOX);
-        if self.order.len() > KEPT {
+        if self.order.len() > MAX_ENDED_WAITS {
             self.forget_oldest();
         }
     }
@@ -76,14 +74,6 @@ impl WaitMemory {
         let ended = self.ended.get(&inbox.id).into_iter().flatten();
         let is_own = |wait: &&WaitRecord| wait.project == inbox.project && wait.inbox_created_at == inbox.created_at;
         newest_first(open.chain(ended).filter(is_own).cloned().collect())
-    }
-
-    pub(super) fn answered(&self, project: ProjectId) -> Vec<WaitRecord> {
-        let ended = self.ended.values().flatten().filter(|wait| wait.project == project);
-        let found = ended.filter(|wait| matches!(wait.end, Some((_, WaitEnd::Message(_)))));
-        let mut found = newest_first(found.cloned().collect());
-        found.truncate(ANSWERED);
-        found
     }
 
     pub(super) fn open_of(&self, project: ProjectId) -> Vec<WaitRecord> {
@@ -158,7 +148,7 @@ mod tests {
         let timed_out = wait(&mut memory, &one, Some(WaitEnd::Timeout));
         wait(&mut memory, &one, Some(WaitEnd::TooMany));
         let left = wait(&mut memory, &one, Some(WaitEnd::Left));
-        for _ in 0..KEPT {
+        for _ in 0..MAX_ENDED_WAITS {
             wait(&mut memory, &one, Some(WaitEnd::TooMany));
         }
         let refused = wait(&mut memory, &one, Some(WaitEnd::TooMany));
@@ -169,10 +159,10 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let mut memory = WaitMemory::default();
-        for number in 0..KEPT + 100 {
+        for number in 0..MAX_ENDED_WAITS + 100 {
             wait(&mut memory, &inbox(&format!("i{number}")), Some(WaitEnd::Timeout));
         }
-        assert_eq!((memory.order.len(), memory.ended.len()), (KEPT, KEPT));
+        assert_eq!((memory.order.len(), memory.ended.len()), (MAX_ENDED_WAITS, MAX_ENDED_WAITS));
     }
 
     #[test]

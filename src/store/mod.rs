@@ -23,8 +23,9 @@ mod nodes;
 mod outgoing;
 mod overview;
 mod parts;
+mod project_mail;
+mod project_mail_removal;
 mod projects;
-mod pulse;
 mod queue;
 mod reading;
 mod refusals;
@@ -53,13 +54,13 @@ pub use mail::MailPage;
 pub use messages::{Cursor, Page, StoredMessage};
 pub use outgoing::{NewOutgoing, OUTGOING_PIECE, QUEUE_LIFETIME};
 pub use parts::PartsReader;
-pub use pulse::Minutes;
+pub(crate) use project_mail::PAGE_MEMORY;
 pub use queue::{Claim, Claimed, Due, Settlement};
 pub use reading::Pieces;
 pub use refusals::Holder;
 pub use selection::{Search, Selection};
 pub use sweep::Swept;
-pub use trash::Rubbish;
+pub use trash::ToDelete;
 
 /// The migrations of the schema. A released migration is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];

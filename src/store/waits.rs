@@ -11,7 +11,7 @@ use crate::model::{
 };
 
 /// Maximum number of waits that are kept.
-const KEPT: i64 = 20_000;
+const MAX_WAITS_KEPT: i64 = 20_000;
 
 /// A SELECT of the columns of a [`WaitRecord`].
 macro_rules! waits {
@@ -63,7 +63,7 @@ impl Store {
     pub async fn forget_waits(&self) -> Result<(), StoreError> {
         const FORGET: &str = "
             DELETE FROM waits WHERE id <= (SELECT id FROM waits ORDER BY id DESC LIMIT 1 OFFSET $1)";
-        self.change(FORGET, values![KEPT], None).await?;
+        self.change(FORGET, values![MAX_WAITS_KEPT], None).await?;
         Ok(())
     }
 
@@ -86,16 +86,6 @@ impl Store {
     pub async fn open_waits(&self, project: ProjectId, most: usize) -> Result<Vec<WaitRecord>, StoreError> {
         const OPEN: &str = waits!("project_id = $1 AND ended_at IS NULL ORDER BY id DESC LIMIT $2");
         let rows = self.database.query(OPEN, values![project, most]).await?;
-        Ok(rows.into_iter().map(read).collect::<Result<_, _>>()?)
-    }
-
-    /// The latest waits on inboxes of a project that ended with a message, newest first.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn answered_waits(&self, project: ProjectId, most: usize) -> Result<Vec<WaitRecord>, StoreError> {
-        const ANSWERED: &str = waits!("project_id = $1 AND message_id IS NOT NULL ORDER BY id DESC LIMIT $2");
-        let rows = self.database.query(ANSWERED, values![project, most]).await?;
         Ok(rows.into_iter().map(read).collect::<Result<_, _>>()?)
     }
 

@@ -31,7 +31,7 @@ export interface MessageFields {
   id: string;
   /** The inbox that contains the message. */
   inboxId: string;
-  /** The sender's address; empty if the message has none. */
+  /** The first address of the From header; if it has none, the envelope sender, which may be empty. */
   from: string;
   /** The recipient address, which is the inbox address. */
   to: string;
@@ -67,7 +67,7 @@ export interface Envelope {
   /** Whether the client authenticated. */
   authenticated: boolean | null;
   /** The way by which it arrived; null for a report of this service. */
-  via: "smtp" | "api" | "ses" | "resend" | "sendgrid" | "postmark" | "mailgun" | null;
+  via: "smtp" | "api" | "ses" | "resend" | "sendgrid" | "postmark" | "mailgun" | "mailpit" | null;
 }
 
 /** A header field. */
