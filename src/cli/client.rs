@@ -15,7 +15,7 @@ use ureq::{Agent, Body, RequestBuilder};
 use super::error::CliError;
 use crate::config::{api_key, http_url, secret};
 use crate::http::path_segment;
-use crate::model::{ApiKey, MessageId};
+use crate::model::{ApiKey, HeaderFilter, MessageId};
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -76,6 +76,15 @@ pub(super) struct FilterFlags {
     /// Only messages whose sender's address contains this (case-insensitive)
     #[arg(long, value_name = "TEXT")]
     pub(super) from: Option<String>,
+    /// Only messages whose To or Cc field contains this (case-insensitive)
+    #[arg(long, value_name = "TEXT")]
+    pub(super) to: Option<String>,
+    /// Only messages whose text contains this (case-insensitive)
+    #[arg(long, value_name = "TEXT")]
+    pub(super) text: Option<String>,
+    /// Only messages with a header field that contains this, as in X-Campaign:welcome (case-insensitive)
+    #[arg(long, value_name = "NAME:TEXT", value_parser = header_filter)]
+    pub(super) header: Option<String>,
     /// Only messages with a labelled code (code), a link (link), a one-time code (otp), or several, as in code,link
     #[arg(long, value_name = "WHAT", value_parser = features)]
     pub(super) has: Option<String>,
@@ -300,6 +309,11 @@ fn features(text: &str) -> Result<String, &'static str> {
     }
 }
 
+/// A field of the header and a part of its value.
+fn header_filter(text: &str) -> Result<String, &'static str> {
+    HeaderFilter::parse(text).map(|_| text.to_owned()).map_err(|_| "write Name:text, for example X-Campaign:welcome")
+}
+
 /// The id of a message.
 fn message_id(text: &str) -> Result<String, &'static str> {
     MessageId::parse(text)
@@ -324,7 +338,8 @@ fn filtered_answer<T>(answer: Result<T, ClientError>, name: &str, filter: &Filte
 }
 
 fn filtered(request: RequestBuilder<WithoutBody>, filter: &FilterFlags) -> RequestBuilder<WithoutBody> {
-    let FilterFlags { subject, from, has, after } = filter;
-    let pairs = [("subject", subject), ("from", from), ("has", has), ("after", after)];
-    request.query_pairs(pairs.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))))
+    let FilterFlags { subject, from, to, text, header, has, after } = filter;
+    let texts = [("subject", subject), ("from", from), ("to", to), ("text", text), ("header", header)];
+    let pairs = texts.into_iter().chain([("has", has), ("after", after)]);
+    request.query_pairs(pairs.filter_map(|(name, value)| Some((name, value.as_deref()?))))
 }

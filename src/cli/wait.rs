@@ -195,7 +195,10 @@ fn wanted(filter: &FilterFlags, flags: Option<&WaitFlags>) -> String {
     let link = flags.and_then(|flags| flags.link.as_ref()).map(|pattern| format!("a link that matches {pattern}"));
     let subject = filter.subject.as_ref().map(|subject| format!("{subject:?} in its subject"));
     let from = filter.from.as_ref().map(|from| format!("{from:?} in its sender"));
-    let features: Vec<_> = [code, link, subject, from].into_iter().flatten().collect();
+    let to = filter.to.as_ref().map(|to| format!("{to:?} in its recipients"));
+    let text = filter.text.as_ref().map(|text| format!("{text:?} in its text"));
+    let header = filter.header.as_ref().map(|header| format!("the header {header:?}"));
+    let features: Vec<_> = [code, link, subject, from, to, text, header].into_iter().flatten().collect();
     let with = if features.is_empty() { String::new() } else { format!(" with {}", features.join(" and ")) };
     let later = filter.after.as_ref().map_or_else(String::new, |after| format!(" later than {after}"));
     format!("message{with}{later}")

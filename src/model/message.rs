@@ -33,7 +33,7 @@ impl fmt::Display for MessageId {
 }
 
 /// What a message has, or what a filter requires it to have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Features {
     /// A one-time code as the contract defines it: `otp`.
     pub otp: bool,

@@ -2,10 +2,10 @@
 
 use super::activity::TotalUse;
 use super::summary::{Facts, is_failed_session};
-use super::{Caller, MessageFilter, Service, ServiceError};
+use super::{Caller, Service, ServiceError};
 use crate::model::{
-    Cause, Evidence, Finding, Inbox, InboxEnd, InboxId, ProjectId, Reading, RefusedMail, SharedAddress, Similar,
-    Summary, Timestamp,
+    Cause, Evidence, Finding, Inbox, InboxEnd, InboxId, MessageFilter, ProjectId, Reading, RefusedMail, SharedAddress,
+    Similar, Summary, Timestamp,
 };
 use crate::store::{Selection, StoreError};
 

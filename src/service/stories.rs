@@ -18,9 +18,10 @@ use uuid::Uuid;
 use super::activity::TotalUse;
 use super::explain::Question;
 use super::summary::named;
-use super::{Inner, MAX_WAIT, MessageFilter, Service, ServiceError};
+use super::{Inner, MAX_WAIT, Service, ServiceError};
 use crate::model::{
-    Cause, Failure, FailureFilter, Finding, Inbox, Latest, ProjectId, Story, Timestamp, WaitRecord, spoken,
+    Cause, Failure, FailureFilter, Finding, Inbox, Latest, MessageFilter, ProjectId, Story, Timestamp, WaitRecord,
+    spoken,
 };
 use crate::store::StoreError;
 
@@ -158,7 +159,7 @@ impl Service {
     async fn compose_story(&self, draft: Draft) -> Result<Story, ServiceError> {
         let Draft { wait, inbox, watched } = draft;
         let until = wait.end.map_or_else(|| wait.deadline(), |(at, _)| at);
-        let filter = MessageFilter::of_wait(&wait);
+        let filter = wait.filter.clone();
         let watched = self.0.activity.and_other_nodes(&self.0.store, watched).await?;
         let question = Question { inbox: &inbox, ended: None, filter: &filter, until, watched: Some(watched) };
         let (finding, evidence) = self.answer(&question).await?;
@@ -209,7 +210,7 @@ impl Service {
         self.0.stories.written().await;
         let kept_since = self.0.clock.now().before(self.0.options.limits.keep_failures);
         let story = self.0.store.latest_story(inbox, kept_since).await?;
-        let Some(story) = story.filter(|story| MessageFilter::of_wait(&story.failure.wait) == *filter) else {
+        let Some(story) = story.filter(|story| story.failure.wait.filter == *filter) else {
             return Ok(None);
         };
         self.amend_stories(Some(inbox.project)).await?;
@@ -236,7 +237,7 @@ impl Service {
     async fn late_message(&self, wait: &WaitRecord) -> Result<Option<Latest>, StoreError> {
         let (Some((ended_at, _)), now) = (wait.end, self.0.clock.now()) else { return Ok(None) };
         let Some(inbox) = self.0.store.live_inbox(&wait.inbox, now).await? else { return Ok(None) };
-        let selection = match self.selection(&inbox, &MessageFilter::of_wait(wait)).await {
+        let selection = match self.selection(&inbox, &wait.filter).await {
             Ok(selection) => selection,
             Err(ServiceError::Store(error)) => return Err(error),
             // The message of the cursor no longer exists.
@@ -249,13 +250,6 @@ impl Service {
                 && message.received_at <= ended_at.after(LATE_WITHIN)
         };
         Ok(latest.into_iter().filter(is_late).min_by_key(|message| message.received_at))
-    }
-}
-
-impl MessageFilter {
-    /// The filter of a wait.
-    pub(super) fn of_wait(wait: &WaitRecord) -> Self {
-        Self { subject: wait.subject.clone(), from: wait.from.clone(), has: wait.has, after: wait.after.clone() }
     }
 }
 

@@ -240,7 +240,9 @@ fn cause_of(reason: &RefusalReason) -> Cause {
             SessionFailure::AuthNotOffered | SessionFailure::NeitherOffered => Cause::LoginFailed,
             SessionFailure::Rejected | SessionFailure::NoMail | SessionFailure::NoCommand => Cause::NoMail,
         },
-        RefusalReason::DisconnectedOnRequest | RefusalReason::BouncedOnRequest => Cause::Fault,
+        RefusalReason::DisconnectedOnRequest | RefusalReason::BouncedOnRequest | RefusalReason::DroppedOnRequest => {
+            Cause::Fault
+        }
         RefusalReason::InvalidRequest | RefusalReason::Unknown(_) => Cause::Rejected,
     }
 }

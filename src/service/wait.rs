@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use super::hub::Interest;
 use super::refused_waits::RefusedWaits;
-use super::{Caller, MessageFilter, Service, ServiceError};
+use super::{Caller, Service, ServiceError};
 use crate::clock::Instant;
 use crate::metrics;
-use crate::model::{Inbox, Timestamp, WaitEnd};
+use crate::model::{Inbox, MessageFilter, Timestamp, WaitEnd};
 use crate::store::{Search, StoredMessage};
 
 /// Maximum length of a wait. For a longer one, callers send several requests.

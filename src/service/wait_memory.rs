@@ -107,7 +107,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::model::{Features, InboxKind, Timestamp};
+    use crate::model::{InboxKind, MessageFilter, Timestamp};
     use crate::service::wait_log::without_lost;
 
     const START: Timestamp = Timestamp::from_millis(1_000_000);
@@ -125,10 +125,7 @@ mod tests {
             inbox: inbox.id.clone(),
             shared: None,
             inbox_created_at: inbox.created_at,
-            subject: None,
-            from: None,
-            has: Features::default(),
-            after: None,
+            filter: MessageFilter::default(),
             started_at: START,
             timeout: Duration::from_secs(1),
             end: end.map(|end| (START, end)),

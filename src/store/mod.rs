@@ -17,6 +17,7 @@ mod faults;
 mod inbox_list;
 mod inboxes;
 mod mail;
+mod matching;
 mod messages;
 mod nodes;
 mod outgoing;

@@ -10,8 +10,8 @@ use super::content::fold_case;
 use super::{Change, Store, StoreError, story_form};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{
-    Cause, Domain, Failure, FailureFilter, Features, Finding, Inbox, InboxEnd, InboxId, ProjectId, SharedAddress,
-    Story, Timestamp, WaitEnd, WaitRecord,
+    Cause, Domain, Failure, FailureFilter, Features, Finding, HeaderFilter, Inbox, InboxEnd, InboxId, MessageFilter,
+    ProjectId, SharedAddress, Story, Timestamp, WaitEnd, WaitRecord,
 };
 
 /// Maximum number of stories that are kept for each project.
@@ -23,8 +23,8 @@ const FORGOTTEN_A_STEP: i64 = 100;
 macro_rules! failures {
     ($more:literal, $conditions:literal) => {
         concat!(
-            "SELECT id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, has_otp, has_code,
-                has_link, after, started_at, timeout_millis, ended_at, label, cause, origin, summary, inbox_end,
+            "SELECT id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, recipient, text, header,
+                has_otp, has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause, origin, summary, inbox_end,
                 inbox_ended_at",
             $more,
             " FROM stories WHERE ",
@@ -40,11 +40,11 @@ impl Store {
     /// If the database fails.
     pub async fn add_stories(&self, stories: &[Story]) -> Result<(), StoreError> {
         const INSERT: &str = "
-            INSERT INTO stories (id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, has_otp,
-                has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause, origin, summary,
-                inbox_end, inbox_ended_at, group_key, compared_until, data)
+            INSERT INTO stories (id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, recipient,
+                text, header, has_otp, has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause,
+                origin, summary, inbox_end, inbox_ended_at, group_key, compared_until, data)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-                $14, $22)
+                $22, $23, $24, $17, $25)
             ON CONFLICT (id) DO NOTHING";
         const FORGET: &str = "
             DELETE FROM stories WHERE project_id = $1 AND ended_at <= (
@@ -213,6 +213,7 @@ pub(super) async fn forget(transaction: &mut Transaction, ended_before: Timestam
 
 fn row(story: &Story) -> Vec<Value> {
     let Failure { wait, label, finding, ended } = &story.failure;
+    let filter = &wait.filter;
     let inbox_ended_at = ended.map(|(InboxEnd::Expired(at) | InboxEnd::Deleted(at))| at);
     let inbox_end = ended.map(|end| if matches!(end, InboxEnd::Expired(_)) { "expired" } else { "deleted" });
     values![
@@ -221,12 +222,15 @@ fn row(story: &Story) -> Vec<Value> {
         &wait.inbox,
         wait.shared.as_ref(),
         wait.inbox_created_at,
-        wait.subject.as_deref().map(stored_text),
-        wait.from.as_deref().map(stored_text),
-        wait.has.otp,
-        wait.has.code,
-        wait.has.link,
-        wait.after.as_deref().map(stored_text),
+        filter.subject.as_deref().map(stored_text),
+        filter.from.as_deref().map(stored_text),
+        filter.to.as_deref().map(stored_text),
+        filter.text.as_deref().map(stored_text),
+        filter.header.as_ref().map(|header| stored_text(&header.to_string())),
+        filter.has.otp,
+        filter.has.code,
+        filter.has.link,
+        filter.after.as_deref().map(stored_text),
         wait.started_at,
         i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX),
         story.failure.ended_at(),
@@ -253,10 +257,15 @@ fn read_failure(row: &mut Row) -> Result<Failure, DatabaseError> {
         inbox: InboxId::from_stored(row.text()?),
         shared: row.optional_text()?.map(SharedAddress::from_stored),
         inbox_created_at: Timestamp::from_millis(row.integer()?),
-        subject: row.optional_text()?,
-        from: row.optional_text()?,
-        has: Features { otp: row.integer()? == 1, code: row.integer()? == 1, link: row.integer()? == 1 },
-        after: row.optional_text()?,
+        filter: MessageFilter {
+            subject: row.optional_text()?,
+            from: row.optional_text()?,
+            to: row.optional_text()?,
+            text: row.optional_text()?,
+            header: row.optional_text()?.and_then(|text| HeaderFilter::parse(&text).ok()),
+            has: Features { otp: row.integer()? == 1, code: row.integer()? == 1, link: row.integer()? == 1 },
+            after: row.optional_text()?,
+        },
         started_at: Timestamp::from_millis(row.integer()?),
         timeout: Duration::from_millis(u64::try_from(row.integer()?).unwrap_or_default()),
         end: Some((Timestamp::from_millis(row.integer()?), WaitEnd::Timeout)),

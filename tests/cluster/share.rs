@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use restante::clock::Clock;
 use restante::db::{Database, DatabaseError};
-use restante::service::{MessageFilter, ServiceError};
+use restante::model::MessageFilter;
+use restante::service::ServiceError;
 
 use super::bed::{client, scale, service};
 use testkit::postgres::{Cluster, TestDatabase};

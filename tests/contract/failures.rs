@@ -51,7 +51,11 @@ async fn a_timeout_links_to_its_story(engine: Engine) {
     let Story { failure, .. } = story(&api, &answer).await;
     assert_eq!(failure.finding.cause, Cause::NothingConnected);
     let wait = &failure.wait;
-    assert_eq!((wait.subject.as_deref(), wait.from.as_deref(), wait.has.otp), (Some("Welcome"), Some("shop"), true));
+    let filter = &wait.filter;
+    assert_eq!(
+        (filter.subject.as_deref(), filter.from.as_deref(), filter.has.otp),
+        (Some("Welcome"), Some("shop"), true)
+    );
     assert!(failure.ended_at().since(wait.started_at) >= 15 * SECOND, "{failure:?}");
     assert_eq!(failures(&api, FailureFilter::default()).await, [failure]);
 

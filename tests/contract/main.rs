@@ -13,6 +13,7 @@ mod explain;
 mod failed_sessions;
 mod failures;
 mod faults;
+mod filters;
 mod hang_ups;
 mod inboxes;
 mod list;

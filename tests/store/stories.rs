@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use restante::model::{
-    Cause, Evidence, Failure, Features, Finding, InboxId, Latest, MessageId, ProjectId, Story, Timestamp, WaitEnd,
-    WaitRecord,
+    Cause, Evidence, Failure, Features, Finding, HeaderFilter, InboxId, Latest, MessageFilter, MessageId, ProjectId,
+    Story, Timestamp, WaitEnd, WaitRecord,
 };
 use restante_api::{Event, EventKind};
 use uuid::Uuid;
@@ -20,10 +20,12 @@ fn story(project: ProjectId, ended_at: Timestamp) -> Story {
         inbox: InboxId::parse("ada").unwrap(),
         shared: None,
         inbox_created_at: START,
-        subject: Some("a\0b".to_owned()),
-        from: None,
-        has: Features { otp: true, ..Features::default() },
-        after: None,
+        filter: MessageFilter {
+            subject: Some("a\0b".to_owned()),
+            header: HeaderFilter::parse("X-Campaign:welcome").ok(),
+            has: Features { otp: true, ..Features::default() },
+            ..MessageFilter::default()
+        },
         started_at: START,
         timeout: Duration::from_secs(15),
         end: Some((ended_at, WaitEnd::Timeout)),
@@ -66,7 +68,8 @@ async fn a_story_comes_back_as_it_was_and_is_limited(bed: Bed) {
     bed.store.add_stories(std::slice::from_ref(&told)).await.unwrap();
     let read = bed.store.story(told.failure.wait.id).await.unwrap().unwrap();
     // PostgreSQL does not store NUL.
-    assert_eq!(read.failure.wait.subject.as_deref(), Some("a b"));
+    assert_eq!(read.failure.wait.filter.subject.as_deref(), Some("a b"));
+    assert_eq!(read.failure.wait.filter.header, told.failure.wait.filter.header);
     assert_eq!((&read.evidence, &read.timeline), (&told.evidence, &told.timeline));
 
     let mut long = story(bed.default_project, START);

@@ -197,7 +197,7 @@ type Sent struct {
 type Fault struct {
 	// The SMTP stage: this recipient's RCPT TO, or after the message has been received. One of rcpt, data.
 	At string `json:"at"`
-	// The kind of fault. One of defer, reject, disconnect, delay, bounce, duplicate.
+	// The kind of fault. One of defer, reject, disconnect, reset, delay, bounce, drop, duplicate.
 	Do string `json:"do"`
 	// How often the fault applies.
 	Times int `json:"times,omitempty"`
@@ -213,7 +213,7 @@ type Fault struct {
 type FaultState struct {
 	// When it applies. One of rcpt, data.
 	At string `json:"at"`
-	// What goes wrong. One of defer, reject, disconnect, delay, bounce, duplicate.
+	// What goes wrong. One of defer, reject, disconnect, reset, delay, bounce, drop, duplicate.
 	Do string `json:"do"`
 	// How often it applies.
 	Times int `json:"times"`
@@ -221,7 +221,7 @@ type FaultState struct {
 	Reply string `json:"reply,omitempty"`
 	// How many seconds `delay` delays the reply.
 	Seconds int `json:"seconds,omitempty"`
-	// Whether `disconnect` at `data` stores the message first.
+	// Whether `disconnect` or `reset` at `data` stores the message first.
 	Store *bool `json:"store,omitempty"`
 	// How often it still applies.
 	Left int `json:"left"`

@@ -212,7 +212,7 @@ export interface Fault {
   /** The SMTP stage: this recipient's RCPT TO, or after the message has been received. */
   at: "rcpt" | "data";
   /** The kind of fault. */
-  do: "defer" | "reject" | "disconnect" | "delay" | "bounce" | "duplicate";
+  do: "defer" | "reject" | "disconnect" | "reset" | "delay" | "bounce" | "drop" | "duplicate";
   /** How often the fault applies. */
   times?: number;
   /** The reply, one line with an enhanced status code. */
@@ -228,14 +228,14 @@ export interface FaultState {
   /** When it applies. */
   at: "rcpt" | "data";
   /** What goes wrong. */
-  do: "defer" | "reject" | "disconnect" | "delay" | "bounce" | "duplicate";
+  do: "defer" | "reject" | "disconnect" | "reset" | "delay" | "bounce" | "drop" | "duplicate";
   /** How often it applies. */
   times: number;
   /** The reply of `defer` and `reject`. */
   reply?: string;
   /** How many seconds `delay` delays the reply. */
   seconds?: number;
-  /** Whether `disconnect` at `data` stores the message first. */
+  /** Whether `disconnect` or `reset` at `data` stores the message first. */
   store?: boolean;
   /** How often it still applies. */
   left: number;

@@ -133,6 +133,12 @@ words! {
         Subject = "subject",
         /// `from`.
         From = "from",
+        /// `to`.
+        To = "to",
+        /// `text`.
+        Text = "text",
+        /// `header`.
+        Header = "header",
         /// `has`.
         Has = "has",
         /// `after`.

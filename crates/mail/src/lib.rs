@@ -44,6 +44,7 @@ pub mod view;
 pub use accepted::{AcceptedDomains, InvalidPattern};
 pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use budget::{Budget, working_memory};
+pub use details::header_values;
 pub use otp::{Codes, Recognised, Rule};
 pub use submission::{Submission, submission, with_crlf, without_bcc};
 pub use threading::{Threading, threading};

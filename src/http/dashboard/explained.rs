@@ -9,8 +9,8 @@ use crate::config::HostAndPort;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Evidence, InboxId, Latest, Reading, RefusedMail, Story, Summary, WaitRecord};
-use crate::service::{MessageFilter, remedy};
+use crate::model::{Evidence, InboxId, Latest, MessageFilter, Reading, RefusedMail, Story, Summary, WaitRecord};
+use crate::service::remedy;
 
 /// An explanation.
 #[derive(Template)]
@@ -81,12 +81,7 @@ impl ExplanationPanel {
         if let Some(story) = app.service.story(wait.id).await? {
             return Ok(Self::of_story(app, &base, &page.of.smtp, &story));
         }
-        let filter = MessageFilter {
-            subject: wait.subject.clone(),
-            from: wait.from.clone(),
-            has: wait.has,
-            after: wait.after.clone(),
-        };
+        let filter = wait.filter.clone();
         let (caller, id, smtp) = (page.of.caller(), page.inbox.id.as_str(), page.of.smtp.to_string());
         let explained = match app.service.explain(&caller, id, &filter, &smtp).await.map_err(Error::from) {
             // The message of the cursor no longer exists.

@@ -9,8 +9,8 @@ use super::messages::Shown;
 use super::{Answer, HeldRoom, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output, text};
-use crate::model::Inbox;
-use crate::service::{Caller, MAX_WAIT, MessageFilter, ServiceError, StoredMessage, pause_before_retry};
+use crate::model::{Inbox, MessageFilter};
+use crate::service::{Caller, MAX_WAIT, ServiceError, StoredMessage, pause_before_retry};
 
 impl Tools {
     pub(super) async fn wait_for_message(

@@ -197,7 +197,7 @@ class Fault:
     """What fails, and when: `rcpt` is at RCPT TO for this recipient, `data` after the message was received."""
 
     at: Literal["rcpt", "data"]
-    do: Literal["defer", "reject", "disconnect", "delay", "bounce", "duplicate"]
+    do: Literal["defer", "reject", "disconnect", "reset", "delay", "bounce", "drop", "duplicate"]
     times: int = 1
     reply: str | None = None
     store: bool | None = None
@@ -209,7 +209,7 @@ class FaultState:
     """A fault as given, with its uses."""
 
     at: Literal["rcpt", "data"]
-    do: Literal["defer", "reject", "disconnect", "delay", "bounce", "duplicate"]
+    do: Literal["defer", "reject", "disconnect", "reset", "delay", "bounce", "drop", "duplicate"]
     times: int
     left: int
     used: int
