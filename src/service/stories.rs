@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use super::activity::TotalUse;
@@ -32,6 +32,8 @@ const QUEUE_OF_PROJECT: usize = 64;
 const BATCH: usize = 32;
 /// The pause between two batches, so that deliveries are not delayed.
 const REST: Duration = Duration::from_millis(200);
+/// The pause between two looks for late messages.
+const LOOK: Duration = Duration::from_secs(5);
 /// How long a reader waits at most.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 /// A message that arrives within this time after a wait was late. A later one has nothing to do with the wait.
@@ -107,26 +109,43 @@ impl Recorder {
 }
 
 impl Composer {
-    /// Composes and stores stories until the service is dropped.
+    /// Composes and stores stories until the service is dropped. After that, looks for late messages for a while, so
+    /// that they are found even if nobody reads the story before the inbox ends.
     pub(super) async fn run(mut self, service: Weak<Inner>) {
         let mut batch = Vec::with_capacity(BATCH);
-        while self.drafts.recv_many(&mut batch, BATCH).await > 0 {
-            let Some(service) = service.upgrade().map(Service) else { return };
-            let count = batch.len() as u64;
-            for draft in &batch {
-                let mut queued_of = lock(&self.queued_of);
-                let left = queued_of.remove(&draft.wait.project).unwrap_or(0).saturating_sub(1);
-                if left > 0 {
-                    queued_of.insert(draft.wait.project, left);
+        let mut watch_until = Instant::now();
+        loop {
+            let is_watching = Instant::now() < watch_until;
+            let received =
+                timeout(if is_watching { LOOK } else { Duration::MAX }, self.drafts.recv_many(&mut batch, BATCH));
+            let received = received.await;
+            let Some(service) = service.upgrade().map(Service).filter(|_| received != Ok(0)) else { return };
+            if batch.is_empty() {
+                if let Err(error) = service.amend_stories(None).await {
+                    tracing::debug!(%error, "cannot look for late messages");
                 }
+                continue;
             }
-            if let Err(error) = service.store_stories(std::mem::take(&mut batch)).await {
-                tracing::warn!(%error, "cannot store why waits timed out");
-            }
+            watch_until = Instant::now() + 2 * LATE_WITHIN;
+            self.store(&service, std::mem::take(&mut batch)).await;
             drop(service);
-            self.progress.send_modify(|done| *done += count);
             let _ = timeout(REST, self.readers.wait_for(|readers| *readers > 0)).await;
         }
+    }
+
+    async fn store(&self, service: &Service, batch: Vec<Draft>) {
+        let count = batch.len() as u64;
+        for draft in &batch {
+            let mut queued_of = lock(&self.queued_of);
+            let left = queued_of.remove(&draft.wait.project).unwrap_or(0).saturating_sub(1);
+            if left > 0 {
+                queued_of.insert(draft.wait.project, left);
+            }
+        }
+        if let Err(error) = service.store_stories(batch).await {
+            tracing::warn!(%error, "cannot store why waits timed out");
+        }
+        self.progress.send_modify(|done| *done += count);
     }
 }
 
@@ -164,8 +183,9 @@ impl Service {
         let question = Question { inbox: &inbox, ended: None, filter: &filter, until, watched: Some(watched) };
         let (finding, evidence) = self.answer(&question).await?;
         let label = self.0.store.label(&inbox).await?;
+        let timeline = self.events_of(&inbox, until).await?.into_iter().map(|(_, event)| event).collect();
         let failure = Failure { wait, label, finding, ended: None };
-        Ok(Story { failure, evidence, timeline: Vec::new() })
+        Ok(Story { failure, evidence, timeline })
     }
 
     /// The failures that match a filter, newest first: at most `limit`.

@@ -33,5 +33,6 @@ mod sendmail;
 mod shapes;
 mod start;
 mod stop;
+mod stories;
 mod wait;
 mod watch;

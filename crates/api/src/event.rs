@@ -70,6 +70,15 @@ pub struct EventFilters {
     /// The filter for the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// The filter for the To and Cc headers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The filter for the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The filter for a header field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
     /// What the message must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has: Option<String>,
