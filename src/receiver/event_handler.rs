@@ -23,7 +23,7 @@ use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session, SessionFailure, Verb};
 
 /// How long the client waits for the service. After that, the reply tells it to try again later.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Enough for most traces.
 const TRACE_BYTES: usize = 256;
 
@@ -425,7 +425,7 @@ fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut 
 
 /// The result of `work`, or `None` if it takes too long.
 async fn within_patience<T>(alarm: &mut Alarm, context: &Context, work: impl Future<Output = T>) -> Option<T> {
-    let deadline = context.clock().instant().after(PATIENCE);
+    let deadline = context.clock().instant().after(DELIVERY_TIMEOUT);
     tokio::select! {
         biased;
         done = work => Some(done),

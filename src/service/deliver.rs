@@ -112,7 +112,8 @@ impl Service {
     }
 
     /// Stores a message in the inboxes of all its recipients, and creates inboxes that do not exist. When this returns,
-    /// the message is on stable storage and the waits on these inboxes have been woken.
+    /// the message is on stable storage. On SQLite, the waits on these inboxes have been woken; on PostgreSQL, they are
+    /// woken when the server sends the notification of the commit, usually within a millisecond.
     ///
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.

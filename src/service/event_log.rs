@@ -17,7 +17,9 @@ use super::event_memory::{ANSWERED, EventMemory, KEPT_OF_INBOX, OPEN_SHOWN, newe
 use super::hub::Hub;
 use super::{Caller, Service};
 use crate::clock::Clock;
-use crate::model::{Inbox, InboxId, MessageFilter, ProjectId, SharedAddress, SmtpSession, Timestamp, WaitEnd, WaitRecord};
+use crate::model::{
+    Inbox, InboxId, MessageFilter, ProjectId, SharedAddress, SmtpSession, Timestamp, WaitEnd, WaitRecord,
+};
 use crate::store::{Store, StoreError};
 
 /// The pause between two writes to a shared database, and the most waits in one.

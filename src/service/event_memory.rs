@@ -11,8 +11,8 @@ use crate::model::{Inbox, InboxId, ProjectId, SmtpSession, WaitEnd, WaitRecord};
 /// Maximum number of ended waits, and of SMTP sessions, that are kept per inbox.
 pub(super) const KEPT_OF_INBOX: usize = 50;
 /// Maximum number of ended waits and of SMTP sessions of all inboxes.
-const KEPT_WAITS: usize = 20_000;
-const KEPT_SESSIONS: usize = 5_000;
+const MAX_ENDED_WAITS: usize = 20_000;
+const MAX_SESSIONS: usize = 5_000;
 /// Maximum number of open waits that a page shows.
 pub(super) const OPEN_SHOWN: usize = 200;
 /// Maximum number of answered waits whose times are shown.
@@ -87,8 +87,8 @@ impl Default for EventMemory {
     fn default() -> Self {
         Self {
             open: HashMap::new(),
-            ended: Recent::new(KEPT_WAITS),
-            sessions: Recent::new(KEPT_SESSIONS),
+            ended: Recent::new(MAX_ENDED_WAITS),
+            sessions: Recent::new(MAX_SESSIONS),
             changes: 0,
             last_changes: HashMap::new(),
         }
@@ -221,7 +221,7 @@ mod tests {
         let timed_out = wait(&mut memory, &one, Some(WaitEnd::Timeout));
         wait(&mut memory, &one, Some(WaitEnd::TooMany));
         let left = wait(&mut memory, &one, Some(WaitEnd::Left));
-        for _ in 0..KEPT_WAITS {
+        for _ in 0..MAX_ENDED_WAITS {
             wait(&mut memory, &one, Some(WaitEnd::TooMany));
         }
         let refused = wait(&mut memory, &one, Some(WaitEnd::TooMany));
@@ -232,10 +232,10 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let mut memory = EventMemory::default();
-        for number in 0..KEPT_WAITS + 100 {
+        for number in 0..MAX_ENDED_WAITS + 100 {
             wait(&mut memory, &inbox(&format!("i{number}")), Some(WaitEnd::Timeout));
         }
-        assert_eq!((memory.ended.order.len(), memory.ended.items.len()), (KEPT_WAITS, KEPT_WAITS));
+        assert_eq!((memory.ended.order.len(), memory.ended.items.len()), (MAX_ENDED_WAITS, MAX_ENDED_WAITS));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::store::{Store, StoreError, Swept};
 /// The pause when nothing is left to remove.
 const PAUSE: Duration = Duration::from_secs(5);
 /// The pause between two steps, so that deliveries are not delayed.
-const BREATH: Duration = Duration::from_millis(5);
+const PAUSE_BETWEEN_STEPS: Duration = Duration::from_millis(5);
 
 /// The sweeper.
 pub(super) struct Sweeper {
@@ -27,7 +27,7 @@ impl Sweeper {
     pub(super) async fn run(self) {
         loop {
             match self.step().await {
-                Ok(Swept::More) => tokio::time::sleep(BREATH).await,
+                Ok(Swept::More) => tokio::time::sleep(PAUSE_BETWEEN_STEPS).await,
                 Ok(Swept::Done) => self.clock.sleep(PAUSE).await,
                 Err(error) => {
                     tracing::warn!(%error, "cannot remove expired data; trying again");

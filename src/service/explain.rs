@@ -10,7 +10,7 @@ use crate::model::{
 use crate::store::{Selection, StoreError};
 
 /// Messages and refusals that are shown.
-const SHOWN: usize = 10;
+const MAX_LISTED: usize = 10;
 /// Similar inboxes that are shown.
 const SIMILAR: usize = 5;
 /// Maximum number of edits between a local part and a mistyped one.
@@ -84,10 +84,10 @@ impl Service {
             Some(_) => Selection::default(),
         };
         self.0.refusals.written().await;
-        let mut latest = store.latest_messages(inbox, &selection, SHOWN, now).await?;
+        let mut latest = store.latest_messages(inbox, &selection, MAX_LISTED, now).await?;
         latest.retain(|message| message.received_at <= *until);
         let messages = if ended.is_none() { store.message_count(inbox).await? } else { 0 };
-        let mut refused = store.refusals_of(project, &inbox.id, default, since, SHOWN).await?;
+        let mut refused = store.refusals_of(project, &inbox.id, default, since, MAX_LISTED).await?;
         refused.retain(|refused| refused.refused_at <= *until);
         let own_clients = self.own_clients(project, &refused).await?;
         let is_own_client = |refused: &RefusedMail| own_clients.contains(&refused.client());

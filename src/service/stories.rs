@@ -26,14 +26,14 @@ use crate::model::{
 use crate::store::StoreError;
 
 /// Maximum number of stories in the queue, and of those of one project.
-const QUEUE: usize = 1_024;
-const QUEUE_OF_PROJECT: usize = 64;
+const MAX_QUEUED: usize = 1_024;
+const MAX_QUEUED_OF_PROJECT: usize = 64;
 /// Maximum number of stories that are stored together.
-const BATCH: usize = 32;
+const MAX_BATCH: usize = 32;
 /// The pause between two batches, so that deliveries are not delayed.
-const REST: Duration = Duration::from_millis(200);
+const PAUSE_BETWEEN_BATCHES: Duration = Duration::from_millis(200);
 /// The pause between two looks for late messages.
-const LOOK: Duration = Duration::from_secs(5);
+const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 /// How long a reader waits at most.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 /// A message that arrives within this time after a wait was late. A later one has nothing to do with the wait.
@@ -41,7 +41,7 @@ const LATE_WITHIN: Duration = MAX_WAIT;
 /// The proposed timeout is this many times the time that the message took.
 const MARGIN: u32 = 2;
 /// The newest messages that are compared with a wait that has ended.
-const COMPARED: usize = 20;
+const MAX_COMPARED: usize = 20;
 
 /// A wait that timed out, and the use of SMTP at this time.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ pub(super) struct Composer {
 
 /// Creates the queue.
 pub(super) fn queue() -> (Recorder, Composer) {
-    let (queue, drafts) = mpsc::channel(QUEUE);
+    let (queue, drafts) = mpsc::channel(MAX_QUEUED);
     let (progress, done) = watch::channel(0);
     let (readers, waiting) = watch::channel(0);
     let queued_of = Arc::<Mutex<HashMap<_, _>>>::default();
@@ -89,7 +89,7 @@ impl Recorder {
         let project = draft.wait.project;
         let mut queued_of = lock(&self.queued_of);
         let own = queued_of.get(&project).copied().unwrap_or(0);
-        let is_added = own < QUEUE_OF_PROJECT && self.queue.try_send(draft).is_ok();
+        let is_added = own < MAX_QUEUED_OF_PROJECT && self.queue.try_send(draft).is_ok();
         if is_added {
             queued_of.insert(project, own + 1);
             self.queued.fetch_add(1, Ordering::Release);
@@ -112,12 +112,14 @@ impl Composer {
     /// Composes and stores stories until the service is dropped. After that, looks for late messages for a while, so
     /// that they are found even if nobody reads the story before the inbox ends.
     pub(super) async fn run(mut self, service: Weak<Inner>) {
-        let mut batch = Vec::with_capacity(BATCH);
+        let mut batch = Vec::with_capacity(MAX_BATCH);
         let mut watch_until = Instant::now();
         loop {
             let is_watching = Instant::now() < watch_until;
-            let received =
-                timeout(if is_watching { LOOK } else { Duration::MAX }, self.drafts.recv_many(&mut batch, BATCH));
+            let received = timeout(
+                if is_watching { PAUSE_BETWEEN_LOOKS } else { Duration::MAX },
+                self.drafts.recv_many(&mut batch, MAX_BATCH),
+            );
             let received = received.await;
             let Some(service) = service.upgrade().map(Service).filter(|_| received != Ok(0)) else { return };
             if batch.is_empty() {
@@ -129,7 +131,7 @@ impl Composer {
             watch_until = Instant::now() + 2 * LATE_WITHIN;
             self.store(&service, std::mem::take(&mut batch)).await;
             drop(service);
-            let _ = timeout(REST, self.readers.wait_for(|readers| *readers > 0)).await;
+            let _ = timeout(PAUSE_BETWEEN_BATCHES, self.readers.wait_for(|readers| *readers > 0)).await;
         }
     }
 
@@ -263,7 +265,7 @@ impl Service {
             // The message of the cursor no longer exists.
             Err(_) => return Ok(None),
         };
-        let latest = self.0.store.latest_messages(&inbox, &selection, COMPARED, now).await?;
+        let latest = self.0.store.latest_messages(&inbox, &selection, MAX_COMPARED, now).await?;
         let is_late = |message: &Latest| {
             message.missed_by.is_empty()
                 && message.received_at > ended_at

@@ -3,11 +3,13 @@
 use restante_api::{Event, EventFilters, EventKind};
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, SentMail, SmtpSession, Timestamp, WaitEnd, WaitRecord};
+use crate::model::{
+    ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, SentMail, SmtpSession, Timestamp, WaitEnd, WaitRecord,
+};
 use crate::store::StoreError;
 
 /// Maximum number of events of each kind.
-const SHOWN: usize = 100;
+const MAX_OF_KIND: usize = 100;
 
 /// An event, and its time for sorting.
 type Timed = (Timestamp, Event);
@@ -43,7 +45,7 @@ impl Service {
         let waits = self.waits_of_inbox(inbox).await?;
         events.extend(waits.open.iter().chain(&waits.ended).flat_map(of_wait));
         events.extend(self.0.event_log.sessions_of(store, inbox).await?.into_iter().map(of_session));
-        let refused = store.refusals_of(inbox.project, &inbox.id, default, inbox.created_at, SHOWN).await?;
+        let refused = store.refusals_of(inbox.project, &inbox.id, default, inbox.created_at, MAX_OF_KIND).await?;
         let refused = refused.into_iter().filter(|refused| refused.inbox.as_ref() == Some(&inbox.id));
         events.extend(refused.map(|refused| {
             let text = format!("Mail to {} was rejected: {}", refused.recipient_address(), refused.reply);
@@ -51,12 +53,12 @@ impl Service {
             let at = refused.refused_at;
             (at, Event { client, ..Event::new(at.to_string(), EventKind::Refused, text) })
         }));
-        events.extend(store.arrived_mail(inbox, SHOWN).await?.into_iter().flat_map(of_mail));
-        events.extend(store.fault_uses(inbox, SHOWN).await?.into_iter().map(|used| {
+        events.extend(store.arrived_mail(inbox, MAX_OF_KIND).await?.into_iter().flat_map(of_mail));
+        events.extend(store.fault_uses(inbox, MAX_OF_KIND).await?.into_iter().map(|used| {
             let text = format!("The fault {} at {} was used.", used.action, used.point);
             (used.used_at, Event::new(used.used_at.to_string(), EventKind::FaultUsed, text))
         }));
-        events.extend(store.sent_mail(inbox, SHOWN).await?.into_iter().map(of_sent));
+        events.extend(store.sent_mail(inbox, MAX_OF_KIND).await?.into_iter().map(of_sent));
         events.retain(|(at, _)| *at <= until);
         // A stable sort, so that events of the same millisecond stay in the order of their kinds.
         events.sort_by_key(|(at, _)| *at);

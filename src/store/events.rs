@@ -12,12 +12,12 @@ use uuid::Uuid;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{
-    Features, HeaderFilter, Inbox, InboxId, MessageFilter, MessageId, ProjectId, SharedAddress, SmtpSession, Timestamp, WaitEnd, WaitRecord,
-    parse_id,
+    Features, HeaderFilter, Inbox, InboxId, MessageFilter, MessageId, ProjectId, SharedAddress, SmtpSession, Timestamp,
+    WaitEnd, WaitRecord, parse_id,
 };
 
 /// Maximum number of events that are kept.
-const KEPT: i64 = 20_000;
+const MAX_EVENTS_KEPT: i64 = 20_000;
 /// The kinds of events.
 const WAIT: &str = "wait";
 const SESSION: &str = "smtp";
@@ -97,7 +97,7 @@ impl Store {
     pub async fn forget_events(&self) -> Result<(), StoreError> {
         const FORGET: &str = "
             DELETE FROM events WHERE id <= (SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET $1)";
-        self.change(FORGET, values![KEPT], None).await?;
+        self.change(FORGET, values![MAX_EVENTS_KEPT], None).await?;
         Ok(())
     }
 

@@ -60,7 +60,7 @@ pub use reading::Pieces;
 pub use refusals::Holder;
 pub use selection::{Search, Selection};
 pub use sweep::Swept;
-pub use trash::Rubbish;
+pub use trash::ToDelete;
 
 /// The migrations of the schema. A released migration is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];

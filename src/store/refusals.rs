@@ -10,7 +10,7 @@ use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{InboxId, ProjectId, RefusalFilter, RefusalReason, RefusedMail, SharedAddress, Timestamp};
 
 /// Maximum number of refusals that are kept for each project.
-const KEPT: i64 = 1_000;
+const MAX_REFUSALS_KEPT: i64 = 1_000;
 
 /// Maximum number of refusals that one search reads.
 const SEARCHED: usize = 5_000;
@@ -167,7 +167,7 @@ impl Store {
         projects.sort_unstable_by_key(|project| project.0);
         projects.dedup();
         let rows = rows.collect();
-        let forget = projects.iter().map(|project| values![*project, KEPT]).collect();
+        let forget = projects.iter().map(|project| values![*project, MAX_REFUSALS_KEPT]).collect();
         let add = async move |mut transaction: Transaction| {
             if !replace.is_empty() {
                 transaction.execute_many(REPLACE, replace).await?;

@@ -15,7 +15,7 @@ use crate::model::{
 };
 
 /// Maximum number of stories that are kept for each project.
-const KEPT: i64 = 1_000;
+const MAX_STORIES_KEPT: i64 = 1_000;
 /// Maximum number of stories that one step of sweeping deletes.
 const FORGOTTEN_A_STEP: i64 = 100;
 
@@ -51,7 +51,7 @@ impl Store {
                 SELECT ended_at FROM stories WHERE project_id = $1 ORDER BY ended_at DESC, id DESC LIMIT 1 OFFSET $2)";
         let rows = stories.iter().map(row).collect();
         let projects: BTreeSet<Uuid> = stories.iter().map(|story| story.failure.wait.project.0).collect();
-        let forget = projects.into_iter().map(|project| values![project, KEPT]).collect();
+        let forget = projects.into_iter().map(|project| values![project, MAX_STORIES_KEPT]).collect();
         let add = async move |mut transaction: Transaction| {
             transaction.execute_many(INSERT, rows).await?;
             transaction.execute_many(FORGET, forget).await?;
@@ -106,7 +106,7 @@ impl Store {
         let since = filter.since.map_or(0, Timestamp::as_millis);
         let before = filter.before.map_or(i64::MAX, Timestamp::as_millis);
         let wanted = fold_case(&filter.text);
-        let most = if wanted.is_empty() { Value::from(limit) } else { KEPT.into() };
+        let most = if wanted.is_empty() { Value::from(limit) } else { MAX_STORIES_KEPT.into() };
         let parameters = values![filter.project.is_some(), id, cause, group, since, before, most];
         let mut found = Vec::new();
         for mut row in self.database.query(FIND, parameters).await? {

@@ -88,6 +88,10 @@ impl Bed {
         Self { store: open(&place.url()).await, default_project, place }
     }
 
+    pub fn url(&self) -> DatabaseUrl {
+        self.place.url()
+    }
+
     /// The database file of SQLite.
     pub fn file(&self) -> PathBuf {
         match self.place.url() {

@@ -11,6 +11,7 @@ mod faults;
 mod inboxes;
 mod mail;
 mod messages;
+mod migration;
 mod outgoing;
 mod overview;
 mod projects;

@@ -32,7 +32,7 @@ type MessageFields struct {
 	ID string `json:"id"`
 	// The inbox that contains the message.
 	InboxID string `json:"inbox_id"`
-	// The sender's address; empty if the message has none.
+	// The first address of the From header; if it has none, the envelope sender, which may be empty.
 	From string `json:"from"`
 	// The recipient address, which is the inbox address.
 	To string `json:"to"`

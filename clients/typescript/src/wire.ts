@@ -31,7 +31,7 @@ export interface MessageFields {
   id: string;
   /** The inbox that contains the message. */
   inboxId: string;
-  /** The sender's address; empty if the message has none. */
+  /** The first address of the From header; if it has none, the envelope sender, which may be empty. */
   from: string;
   /** The recipient address, which is the inbox address. */
   to: string;

@@ -145,7 +145,7 @@ impl Example for EventList {
             events: vec![Event {
                 client: Some("127.0.0.1".to_owned()),
                 commands: vec![
-                    exchange("EHLO app.example", "250 restante.example.com"),
+                    exchange("EHLO", "250 restante.example.com"),
                     exchange("MAIL FROM:<app@app.example>", "250 2.1.0 Sender accepted"),
                 ],
                 ..Event::new(noon(), EventKind::Smtp, rejected)

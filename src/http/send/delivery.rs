@@ -17,7 +17,7 @@ use crate::model::{
 use crate::service::{Incoming, Receipt, Service};
 
 /// How long the client waits for the service. After that, the answer tells it to try again later.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A message that was accepted.
 pub(super) struct Sent {
@@ -306,7 +306,7 @@ async fn within_patience<T>(service: &Service, work: impl Future<Output = T>) ->
     tokio::select! {
         biased;
         done = work => Ok(done),
-        () = service.clock().sleep(PATIENCE) => {
+        () = service.clock().sleep(DELIVERY_TIMEOUT) => {
             tracing::error!("the store did not answer in time");
             Err(Failure::refused(Refusal::StoreFailure))
         }
