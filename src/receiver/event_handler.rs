@@ -304,7 +304,8 @@ impl EventHandler {
             self.record_transcript();
         }
         self.transcript.reply(verb, reply);
-        if self.transcript.is_complete() && reply.refusal().is_some() {
+        let is_stored = verb == Some(Verb::Data) && reply.refusal().is_none();
+        if self.transcript.is_complete() && !is_stored {
             self.record_transcript();
         }
     }
