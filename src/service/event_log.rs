@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::event_memory::{ANSWERED, EventMemory, KEPT_OF_INBOX, OPEN_SHOWN, newest_first};
+use super::event_memory::{EventMemory, KEPT_OF_INBOX, OPEN_SHOWN, newest_first};
 use super::hub::Hub;
 use super::{Caller, Service};
 use crate::clock::Clock;
@@ -257,15 +257,6 @@ impl Service {
     /// If the store fails.
     pub async fn waits_of_inbox(&self, inbox: &Inbox) -> Result<Waits, StoreError> {
         self.0.event_log.of_inbox(&self.0.store, inbox).await
-    }
-
-    /// The latest waits on inboxes of a project that ended with a message.
-    pub(super) async fn answered_waits(&self, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
-        let records = &self.0.event_log.records;
-        match &records.queue {
-            None => Ok(lock(&records.memory).answered(project)),
-            Some(_) => self.0.store.answered_waits(project, ANSWERED).await,
-        }
     }
 
     /// The open waits on inboxes of a project, newest first.

@@ -15,8 +15,6 @@ const MAX_ENDED_WAITS: usize = 20_000;
 const MAX_SESSIONS: usize = 5_000;
 /// Maximum number of open waits that a page shows.
 pub(super) const OPEN_SHOWN: usize = 200;
-/// Maximum number of answered waits whose times are shown.
-pub(super) const ANSWERED: usize = 200;
 
 /// The events.
 #[derive(Debug)]
@@ -138,15 +136,6 @@ impl EventMemory {
     /// The sessions that named an inbox, newest first.
     pub(super) fn sessions_of(&self, named: &str) -> Vec<Arc<SmtpSession>> {
         self.sessions.of(named).cloned().collect()
-    }
-
-    pub(super) fn answered(&self, project: ProjectId) -> Vec<WaitRecord> {
-        let ended = self.ended.items.values().flatten().map(|(_, wait)| wait);
-        let found = ended.filter(|wait| wait.project == project);
-        let found = found.filter(|wait| matches!(wait.end, Some((_, WaitEnd::Message(_)))));
-        let mut found = newest_first(found.cloned().collect());
-        found.truncate(ANSWERED);
-        found
     }
 
     pub(super) fn open_of(&self, project: ProjectId) -> Vec<WaitRecord> {

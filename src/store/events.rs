@@ -124,16 +124,6 @@ impl Store {
         rows.into_iter().map(read_wait).collect()
     }
 
-    /// The latest waits on inboxes of a project that ended with a message, newest first.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn answered_waits(&self, project: ProjectId, most: usize) -> Result<Vec<WaitRecord>, StoreError> {
-        const ANSWERED: &str = events!("project_id = $1 AND outcome = 'message' ORDER BY id DESC LIMIT $2");
-        let rows = self.database.query(ANSWERED, values![project, most]).await?;
-        rows.into_iter().map(read_wait).collect()
-    }
-
     /// The latest failed SMTP sessions that named an inbox, newest first.
     ///
     /// # Errors
