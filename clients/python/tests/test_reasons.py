@@ -65,7 +65,7 @@ def test_a_ci_job_and_junit_have_the_reason(  # type: ignore[no-untyped-def]
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     run(NOTHING, "--junit-xml=junit.xml").assert_outcomes(failed=1)
     [found] = ElementTree.parse(pytester.path / "junit.xml").iter("property")
-    assert found.get("name") == "why no mail came"
+    assert found.get("name") == "why no message arrived"
     assert str(found.get("value")).startswith("Nothing has connected over SMTP")
     section = summary.read_text()
     assert "### No mail: test&#95;a&#95;ci&#95;job" in section

@@ -81,7 +81,7 @@ class ExtensionTest {
             .getRequiredPayload(ReportEntry.class)
             .getKeyValuePairs();
     assertEquals(listed, entries.get("mail of this test"));
-    String why = entries.get("why no mail came");
+    String why = entries.get("why no message arrived");
     assertTrue(why.startsWith("A message arrived, but it does not match"), why);
     checkSummary(files.resolve("summary.md"), (WaitTimeoutException) error);
     assertEquals(2, results.allEvents().fileEntryPublished().count());
