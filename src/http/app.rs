@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use uuid::Uuid;
 
-use crate::config::{HostAndPort, Limits, SmtpAuth};
+use crate::config::{HostAndPort, Limits, MailpitApi, SmtpAuth};
 use crate::service::Service;
 
 /// The state that the handlers share.
@@ -36,6 +36,8 @@ pub struct App {
     pub mcp: bool,
     /// Whether the APIs for sending are served.
     pub send_apis: bool,
+    /// Who can use the API of Mailpit.
+    pub mailpit_api: MailpitApi,
     /// Which credentials SMTP accepts, and so do the APIs for sending.
     pub smtp_auth: SmtpAuth,
     /// The directory of the data, whose disk must have room for a message.

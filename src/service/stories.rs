@@ -40,6 +40,8 @@ const LATE_WITHIN: Duration = MAX_WAIT;
 const MARGIN: u32 = 2;
 /// The newest messages that are compared with a wait that has ended.
 const COMPARED: usize = 20;
+/// The age of the failures that the navigation counts.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A wait that timed out, and the use of SMTP at this time.
 #[derive(Debug)]
@@ -189,6 +191,14 @@ impl Service {
         since: Timestamp,
     ) -> Result<Vec<(String, i64, Timestamp)>, StoreError> {
         self.0.store.failure_groups(project, since).await
+    }
+
+    /// The number of waits of a project that timed out in the last day.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn recent_failures(&self, project: ProjectId) -> Result<i64, StoreError> {
+        self.0.store.count_failures(project, self.0.clock.now().before(DAY)).await
     }
 
     /// The story with this id, in any project: the caller checks who may see it.

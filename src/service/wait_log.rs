@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::hub::Hub;
-use super::wait_memory::{ANSWERED, KEPT_OF_INBOX, OPEN_SHOWN, WaitMemory, newest_first};
+use super::wait_memory::{KEPT_OF_INBOX, OPEN_SHOWN, WaitMemory, newest_first};
 use super::{Caller, Service};
 use crate::clock::Clock;
 use crate::model::{Inbox, InboxId, MessageFilter, ProjectId, Timestamp, WaitEnd, WaitRecord};
@@ -213,14 +213,6 @@ impl Service {
     /// If the store fails.
     pub async fn waits_of_inbox(&self, inbox: &Inbox) -> Result<Waits, StoreError> {
         self.0.wait_log.of_inbox(&self.0.store, inbox).await
-    }
-
-    /// The latest waits on inboxes of a project that ended with a message.
-    pub(super) async fn answered_waits(&self, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
-        match &*self.0.wait_log.records {
-            Records::Memory(memory) => Ok(lock(memory).answered(project)),
-            Records::Shared { .. } => self.0.store.answered_waits(project, ANSWERED).await,
-        }
     }
 
     /// The open waits on inboxes of a project, newest first.

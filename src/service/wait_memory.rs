@@ -11,8 +11,6 @@ pub(super) const KEPT_OF_INBOX: usize = 50;
 const MAX_ENDED_WAITS: usize = 20_000;
 /// Maximum number of open waits that a page shows.
 pub(super) const OPEN_SHOWN: usize = 200;
-/// Maximum number of answered waits whose times are shown.
-pub(super) const ANSWERED: usize = 200;
 
 /// The records.
 #[derive(Debug, Default)]
@@ -76,14 +74,6 @@ impl WaitMemory {
         let ended = self.ended.get(&inbox.id).into_iter().flatten();
         let is_own = |wait: &&WaitRecord| wait.project == inbox.project && wait.inbox_created_at == inbox.created_at;
         newest_first(open.chain(ended).filter(is_own).cloned().collect())
-    }
-
-    pub(super) fn answered(&self, project: ProjectId) -> Vec<WaitRecord> {
-        let ended = self.ended.values().flatten().filter(|wait| wait.project == project);
-        let found = ended.filter(|wait| matches!(wait.end, Some((_, WaitEnd::Message(_)))));
-        let mut found = newest_first(found.cloned().collect());
-        found.truncate(ANSWERED);
-        found
     }
 
     pub(super) fn open_of(&self, project: ProjectId) -> Vec<WaitRecord> {

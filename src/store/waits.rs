@@ -89,16 +89,6 @@ impl Store {
         Ok(rows.into_iter().map(read).collect::<Result<_, _>>()?)
     }
 
-    /// The latest waits on inboxes of a project that ended with a message, newest first.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn answered_waits(&self, project: ProjectId, most: usize) -> Result<Vec<WaitRecord>, StoreError> {
-        const ANSWERED: &str = waits!("project_id = $1 AND message_id IS NOT NULL ORDER BY id DESC LIMIT $2");
-        let rows = self.database.query(ANSWERED, values![project, most]).await?;
-        Ok(rows.into_iter().map(read).collect::<Result<_, _>>()?)
-    }
-
     /// The mark of the waits of an inbox, or with `None` of the open waits of a project: a version that is different
     /// after they have changed.
     ///

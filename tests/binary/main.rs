@@ -20,6 +20,7 @@ mod helpers;
 mod large_sends;
 mod log;
 mod mail_clients;
+mod mailpit_helpers;
 mod mcp;
 mod metrics;
 mod monitoring;

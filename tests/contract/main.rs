@@ -17,6 +17,7 @@ mod filters;
 mod hang_ups;
 mod inboxes;
 mod list;
+mod mailpit;
 mod messages;
 mod open_waits;
 mod openapi;

@@ -84,10 +84,10 @@ function completed(explanation: Explanation, { notes: { excluded }, found }: Fai
   });
   const others = latest.filter(({ id }) => !found.includes(id));
   const isExcluded = excluded.size > 0 && others.length > 0 && others.every(({ missedBy }) => missedBy.length > 0);
-  let { summary } = explanation;
+  let { summary, cause } = explanation;
   if (found.length > 0) summary = beside(others, count - found.length);
-  else if (isExcluded) summary = excludedSummary(others);
-  return { ...explanation, summary, messages: { count, latest } };
+  else if (isExcluded) [summary, cause] = [excludedSummary(others), "filter_missed"];
+  return { ...explanation, summary, cause, messages: { count, latest } };
 }
 
 /** What arrived in addition to the messages that the wait has counted. */

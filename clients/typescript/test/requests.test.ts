@@ -79,8 +79,8 @@ test("a timeout has the page about the longest request", async () => {
     return { ...TIMEOUT, headers, after };
   };
   const explained = { status: 200, body: EXPLANATION };
-  const { inbox, queries } = await inboxWith(page(7, 150), page(8, 200), explained);
-  const error = await timedOut(inbox.waitForMessage({ timeout: 300 }));
+  const { inbox, queries } = await inboxWith(page(7, 0), page(8, 2_000), explained);
+  const error = await timedOut(inbox.waitForMessage({ timeout: 2_000 }));
   expect(queries()).toHaveLength(3);
   expect(error.link).toBe("http://server/failures/7");
   expect(error.message).toMatch(/\nWhat happened during this wait: http:\/\/server\/failures\/7$/);

@@ -177,7 +177,7 @@ class Core:
         listed = yield from self.fetch(request, lambda data: [message_json(message) for message in data["messages"]])
         messages: list[M] = []
         for data in listed:
-            if filters.missed_texts(data["subject"], data["from"]):
+            if filters.missed_texts(data["subject"], data["from"], data["text"]):
                 continue
             message = yield from self.with_details(data, read)
             if not filters.missed_by(message):

@@ -67,9 +67,16 @@ test("without mail, the error has the server's explanation", () => {
     /No message for .* within 0\.5 s\.\n(Nothing has connected over SMTP|Clients use SMTP)/,
   );
   expect(contentOf(failed, "why no message arrived")).toContain('"summary"');
-  expect(failed.errors).toMatch(/Dashboard: http:\/\/127\.0\.0\.1:\d+\/inboxes\/\w+/);
+  const page = /http:\/\/127\.0\.0\.1:\d+\/failures\/[\w-]+/;
+  expect(failed.errors).toMatch(page);
   // Reporters write them: JUnit's as properties.
-  expect(failed.annotations.map(({ type }) => type)).toEqual(["why no message arrived", "mail in the dashboard"]);
+  expect(failed.annotations.map(({ type }) => type)).toEqual([
+    "what happened during the wait",
+    "why no message arrived",
+    "mail in the dashboard",
+  ]);
+  expect(failed.annotations[0]?.description).toMatch(page);
+  expect(contentOf(failed, "why no message arrived")).toMatch(page);
 });
 
 test("the job's summary has the failed waits of failed tests, and no others", () => {
