@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_come_back_from_their_payload() {
+    fn changes_survive_a_round_trip_through_their_payload() {
         let id = InboxId::parse("a.b+c").unwrap();
         let changes = [
             Change::Inbox(id.clone()),
