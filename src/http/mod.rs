@@ -8,6 +8,7 @@ mod app;
 mod auth;
 mod body;
 mod client;
+mod compression;
 pub mod dashboard;
 mod deadline;
 mod describe;
@@ -48,7 +49,7 @@ pub fn router(app: App) -> Router {
         .merge(mcp)
         .merge(send::router(&app))
         .merge(mailpit::router(&app))
-        .merge(dashboard::router(&app))
+        .merge(compression::compressed(dashboard::router(&app)))
         .fallback(dashboard::unknown)
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
         .layer(middleware::from_fn(request_id::stamp))

@@ -13,6 +13,8 @@ mod contents;
 mod deletions;
 mod deliver;
 mod error;
+mod event_log;
+mod event_memory;
 mod expire;
 mod explain;
 mod faults;
@@ -25,7 +27,6 @@ mod messages;
 mod outgoing;
 mod project_mail;
 mod projects;
-mod pulse;
 mod queue;
 mod recipients;
 mod refusals;
@@ -39,10 +40,9 @@ mod sessions;
 mod slots;
 mod stories;
 mod summary;
+mod timeline;
 mod trash;
 mod wait;
-mod wait_log;
-mod wait_memory;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,12 +65,12 @@ pub use attempt::{Retry, write};
 pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
 pub use deliver::{Incoming, Prepared, Receipt, Unstored};
 pub use error::{DeliverError, ProjectError, ServiceError};
+pub use event_log::Waits;
 pub use explain::Explanation;
 pub use follow::{Follower, News};
 pub use messages::{ListFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
-pub use pulse::{MINUTES, Pulse};
 pub use refusals::REFUSALS_OF_INBOX;
 pub use remedy::remedy;
 pub use retention::RetentionError;
@@ -79,7 +79,6 @@ pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;
 pub use wait::{MAX_WAIT, pause_before_retry};
-pub use wait_log::Waits;
 
 /// How long the health check waits for the database.
 const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -121,7 +120,7 @@ struct Inner {
     exceptions: Arc<recipients::Exceptions>,
     refusals: refusals::Recorder,
     activity: activity::Activity,
-    wait_log: wait_log::WaitLog,
+    event_log: event_log::EventLog,
     stories: stories::Recorder,
     refused_waits: refused_waits::RefusedWaits,
     lockout: lockout::Lockout,
@@ -166,11 +165,11 @@ impl Service {
         // does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), clock.clone(), default_project, options.clone());
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
-        let wait_log = wait_log::WaitLog::new(hub.clone(), clock.clone(), store.is_shared());
+        let event_log = event_log::EventLog::new(hub.clone(), clock.clone(), store.is_shared());
         if store.is_shared() {
             let reporting = activity.clone().report(store.clone());
             tasks.spawn(stop.clone().run_until_cancelled_owned(reporting));
-            tasks.spawn(stop.clone().run_until_cancelled_owned(wait_log.clone().write(store.clone())));
+            tasks.spawn(stop.clone().run_until_cancelled_owned(event_log.clone().write(store.clone())));
         }
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
@@ -189,7 +188,7 @@ impl Service {
             exceptions,
             refusals,
             activity,
-            wait_log,
+            event_log,
             stories,
             refused_waits: refused_waits::RefusedWaits::default(),
             lockout,

@@ -8,6 +8,7 @@ mod authentication;
 mod bodies;
 mod clock;
 mod documents;
+mod events;
 mod everything;
 mod explain;
 mod failed_sessions;

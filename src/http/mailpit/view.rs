@@ -37,7 +37,7 @@ pub(super) async fn show(
 async fn html(app: &App, admitted: &Admitted, id: &str, query: &Query) -> Result<Response, Refused> {
     let id = named(app, &admitted.caller, id, query).await?;
     let whole = format!("../api/v1/message/{id}/raw");
-    let mut response = page(app, &admitted.caller, &id, Images::Own, whole).await?;
+    let mut response = page(app, &admitted.caller, &id, Images::Own, whole, None).await?;
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     Ok(response)
 }

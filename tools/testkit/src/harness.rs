@@ -288,6 +288,7 @@ pub async fn answer(router: Router, request: Request<Body>) -> Answer {
     let response = within(router.oneshot(request)).await.unwrap();
     let (parts, body) = response.into_parts();
     let body = within(body.collect()).await.unwrap().to_bytes();
-    let body = String::from_utf8(body.to_vec()).unwrap();
+    let is_text = !parts.headers.contains_key("content-encoding");
+    let body = if is_text { String::from_utf8(body.to_vec()).unwrap() } else { String::new() };
     Answer { status: parts.status.as_u16(), headers: parts.headers, body, extensions: parts.extensions }
 }
