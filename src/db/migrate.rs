@@ -23,7 +23,7 @@ async fn step(
     version: i64,
     known: i64,
 ) -> Result<(), DatabaseError> {
-    transaction.wait_as_long_as_it_takes().await?;
+    transaction.wait_as_long_as_it_takes();
     // The version is read while the lock is held, so that two programs that start at once migrate only once.
     transaction.lock(MIGRATING).await?;
     let present = present_version(&mut transaction).await?;

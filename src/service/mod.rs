@@ -16,12 +16,14 @@ mod expire;
 mod explain;
 mod faults;
 mod follow;
+mod health;
 mod hub;
 mod inboxes;
 mod lanes;
 mod lockout;
 mod messages;
 mod outgoing;
+mod progress;
 mod projects;
 mod pulse;
 mod queue;
@@ -42,14 +44,13 @@ mod wait_log;
 mod wait_memory;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::config::Limits;
-use crate::db::{Database, DatabaseError};
+use crate::db::Database;
 use crate::memory::{Budget, Room};
 use crate::model::{AcceptedDomains, Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
@@ -63,6 +64,7 @@ pub use deliver::{Incoming, Prepared, Receipt};
 pub use error::{DeliverError, ProjectError, ServiceError};
 pub use explain::Explanation;
 pub use follow::{Follower, News};
+pub use health::Unhealthy;
 pub use messages::{ListFilter, MessageFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
@@ -76,9 +78,6 @@ pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;
 pub use wait::{MAX_WAIT, pause_before_retry};
 pub use wait_log::Waits;
-
-/// How long the health check waits for the database.
-const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// The settings of the service.
 #[derive(Clone, Debug)]
@@ -114,7 +113,9 @@ struct Inner {
     wait_slots: slots::Slots,
     send_slots: slots::Slots,
     committer: committer::Committer,
+    progress: progress::Progress,
     exceptions: Arc<recipients::Exceptions>,
+    fault_news: Arc<faults::FaultNews>,
     refusals: refusals::Recorder,
     activity: activity::Activity,
     wait_log: wait_log::WaitLog,
@@ -135,14 +136,19 @@ impl Service {
         let projects = Projects::open(database, clock.clone()).await?;
         let store = projects.store().clone();
         let default_project = projects.default_project().await?;
+        health::compare_clocks(&store, &clock).await?;
         let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
         let exceptions = recipients::Exceptions::new(store.has_deleted_projects().await?);
         store.inboxes_with_faults(clock.now()).await?.iter().for_each(|id| exceptions.inbox_has_faults(id));
         let exceptions = Arc::new(exceptions);
+        let activity = activity::Activity::new(clock.clone(), store.is_shared());
+        let (fault_news, received) = faults::FaultNews::new();
+        let fault_news = Arc::new(fault_news);
         store.listen({
-            let (hub, exceptions) = (hub.clone(), Arc::clone(&exceptions));
+            let (hub, exceptions, fault_news) = (hub.clone(), Arc::clone(&exceptions), Arc::clone(&fault_news));
             move |changes| {
                 exceptions.follow(changes);
+                fault_news.follow(changes);
                 hub.announce(changes);
             }
         });
@@ -152,15 +158,23 @@ impl Service {
         let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
         let policy = options.policy(default_project, clock.now());
-        let committer = committer::Committer::start(store.clone(), clock.clone(), policy, &tasks);
+        let progress = progress::Progress::new(clock.clone());
+        let probing = health::probe(store.clone(), progress.clone(), clock.clone());
+        tasks.spawn(stop.clone().run_until_cancelled_owned(probing));
+        let committer = committer::Committer::start(store.clone(), clock.clone(), policy, progress.clone(), &tasks);
         // The tracker does not include this task: it ends when the last clone of the service is dropped, and a shutdown
         // does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), clock.clone(), default_project, options.clone());
-        let activity = activity::Activity::new(clock.clone(), store.is_shared());
         let wait_log = wait_log::WaitLog::new(hub.clone(), clock.clone(), store.is_shared());
         if store.is_shared() {
             let reporting = activity.clone().report(store.clone());
             tasks.spawn(stop.clone().run_until_cancelled_owned(reporting));
+            let announcing = faults::announce(store.clone(), activity.node(), received);
+            tasks.spawn(stop.clone().run_until_cancelled_owned(announcing));
+            let removing = expire::remove_orphans(store.clone(), clock.clone());
+            tasks.spawn(stop.clone().run_until_cancelled_owned(removing));
+            let watching = health::watch_clock(store.clone(), clock.clone());
+            tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
             tasks.spawn(stop.clone().run_until_cancelled_owned(wait_log.clone().write(store.clone())));
         }
         let lockout = lockout::Lockout::new(clock.clone());
@@ -176,7 +190,9 @@ impl Service {
             projects,
             hub,
             committer,
+            progress,
             exceptions,
+            fault_news,
             refusals,
             activity,
             wait_log,
@@ -237,16 +253,6 @@ impl Service {
     /// If the store fails.
     pub async fn authenticate(&self, key: &str) -> Result<Option<Caller>, StoreError> {
         self.0.projects.authenticate(key).await
-    }
-
-    /// Checks that the database answers and that queued deliveries are committed. Returns within two seconds.
-    ///
-    /// # Errors
-    /// [`DatabaseError::Silent`] if the check takes too long; otherwise the error of the database.
-    pub async fn check_health(&self) -> Result<(), StoreError> {
-        let answer = tokio::time::timeout(HEALTH_TIMEOUT, self.0.store.check()).await;
-        answer.map_err(|_| DatabaseError::Silent)??;
-        if self.0.committer.is_stalled() { Err(DatabaseError::Silent.into()) } else { Ok(()) }
     }
 
     /// The number of queued outgoing items, counted up to 100,000.
