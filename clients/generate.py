@@ -35,6 +35,8 @@ JAVA_NAMES = {
 JAVA_WORDS = {"do": "action"}
 """Words of the language, and what is written instead."""
 JAVA_WIDTH = 100
+OPEN_FIELDS = {"missed_by"}
+"""Lists of words to which a client adds its own, here the filters that only it applies."""
 PYTHON_NAMES = {"Inbox": "InboxData", "Message": "MessageFields", "MessageDetails": "Details", "SendAccepted": "Sent"}
 
 
@@ -107,7 +109,8 @@ def typescript(schemas):
         for field, (schema, required) in fields(schemas[name]).items():
             if "description" in schema:
                 lines.append(comment(schema["description"]))
-            head, kind = f"  {camel(field)}{'' if required else '?'}:", typescript_type(schema)
+            kind = "string[]" if field in OPEN_FIELDS else typescript_type(schema)
+            head = f"  {camel(field)}{'' if required else '?'}:"
             if len(f"{head} {kind};") > WIDTH:
                 kind = "".join(f"\n    | {part}" for part in kind.split(" | "))
                 lines.append(f"{head}{kind};")

@@ -12,7 +12,7 @@ const END: &str = "\n<!-- end of the generated table -->";
 #[test]
 fn the_documents_show_the_settings_and_metrics_as_they_are_defined() {
     for (document, name, table) in
-        [("reference.md", "settings", settings()), ("operate.md", "metrics", metrics::table())]
+        [("reference.md", "settings", settings()), ("monitoring.md", "metrics", metrics::table())]
     {
         let path = format!("{}/docs/{document}", env!("CARGO_MANIFEST_DIR"));
         let text = fs::read_to_string(&path).unwrap();

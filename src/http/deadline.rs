@@ -20,7 +20,7 @@ pub(super) fn of(request: &Request) -> Duration {
         // It may be a wait.
         return MAX_WAIT + BESIDE_WAIT + body::ARRIVAL;
     }
-    if send::is_path(request.uri().path()) {
+    if send::is_request(request.method(), request.uri().path()) {
         // A fault may delay its answer.
         return send::MAX_TIME;
     }

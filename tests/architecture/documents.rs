@@ -42,6 +42,10 @@ fn the_readmes_quote_the_examples_as_they_are() {
         ("clients/typescript/README.md", playwright),
         ("README.md", pytest),
         ("clients/python/README.md", pytest),
+        ("docs/playwright.md", playwright),
+        ("docs/pytest.md", pytest),
+        ("docs/tutorial.md", "clients/python/examples/tutorial/shop.py"),
+        ("docs/tutorial.md", "clients/python/examples/tutorial/test_shop.py"),
         ("clients/java/README.md", "clients/java/examples/spring-boot/src/test/java/shop/SignUpTest.java"),
         ("clients/go/README.md", "clients/go/examples/signup/shop_test.go"),
     ] {

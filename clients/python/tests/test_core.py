@@ -94,7 +94,7 @@ def test_408_is_not_a_failure_that_is_repeated_with_pauses() -> None:
     script = Script((reply(408), 7.0), (reply(408), 3.0), reply(408))
     with pytest.raises(WaitTimeoutError):
         script.wait(10)
-    assert script.timeouts() == [10_000, 3_000, 1]
+    assert script.timeouts() == [10_000, 3_000]
     assert script.pauses == []
 
 
@@ -115,10 +115,30 @@ def test_a_refused_wait_is_tried_again_with_growing_pauses_until_its_own_deadlin
     assert len({round(pause, 6) for pause in pauses}) > len(pauses) / 2, "not jittered"
 
 
-def test_a_wait_looks_once_more_at_its_deadline() -> None:
-    script = Script((reply(408), 1.0), reply(200, MESSAGE))
+def test_a_wait_looks_once_more_at_its_deadline_after_a_pause() -> None:
+    script = Script((BUSY, 1.0), reply(200, MESSAGE))
     assert script.wait(1)[0].id == "m1"
     assert script.timeouts() == [1_000, 1]
+
+
+def test_a_time_out_has_the_page_about_the_longest_request() -> None:
+    def page(number: int) -> Reply:
+        return reply(408, link=f'<http://server/failures/{number}>; rel="help"')
+
+    script = Script((page(7), 9.0), (page(8), 1.0))
+    with pytest.raises(WaitTimeoutError) as caught:
+        script.wait(10)
+    assert caught.value.link == "http://server/failures/7"
+    assert str(caught.value).endswith("\nWhat happened during this wait: http://server/failures/7")
+    assert "Dashboard" not in str(caught.value)
+
+
+@pytest.mark.parametrize("link", ["", "<http://server/docs>; rel=next", "<javascript:alert()>; rel=help"])
+def test_without_a_page_a_time_out_links_to_the_inbox(link: str) -> None:
+    with pytest.raises(WaitTimeoutError) as caught:
+        Script((reply(408, link=link), 1.0)).wait(1)
+    assert caught.value.link is None
+    assert str(caught.value).endswith("\nDashboard: http://server/inboxes/k3v9")
 
 
 def test_a_wait_goes_on_over_a_restart_until_its_deadline() -> None:
@@ -134,10 +154,10 @@ def test_a_wait_goes_on_over_a_restart_until_its_deadline() -> None:
 
 def test_several_messages_share_one_time_limit_and_a_failure_frees_them() -> None:
     position = Position()
-    script = Script((reply(200, MESSAGE), 4.0), (reply(408), 6.0), reply(408))
+    script = Script((reply(200, MESSAGE), 4.0), (reply(408), 6.0))
     with pytest.raises(WaitTimeoutError, match="1 of 2 messages"):
         script.wait(10, 2, position)
-    assert script.timeouts() == [10_000, 6_000, 1]
+    assert script.timeouts() == [10_000, 6_000]
     assert [request.query.get("after") for request in script.requests[:2]] == [None, "m1"]
     assert Script(reply(200, MESSAGE)).wait(10, 1, position)[0].id == "m1"
 

@@ -24,12 +24,15 @@ export class WaitTimeoutError extends RestanteError {
   readonly waited: number;
   /** The server's explanation; undefined if it could not be read. */
   readonly explanation: Explanation | undefined;
+  /** The page about this wait in the dashboard: why it failed, and what happened meanwhile. */
+  readonly link: string | undefined;
 
-  constructor(message: string, details: { filters: Filters; waited: number; explanation: Explanation | undefined }) {
+  constructor(message: string, details: Pick<WaitTimeoutError, "filters" | "waited" | "explanation" | "link">) {
     super(message);
     this.filters = details.filters;
     this.waited = details.waited;
     this.explanation = details.explanation;
+    this.link = details.link;
   }
 }
 

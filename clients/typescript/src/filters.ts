@@ -1,15 +1,15 @@
 /** The filters of a wait. The server applies texts and `has`; regular expressions and predicates are applied here. */
 
-import { matchesText } from "./match.js";
+import { matchesText, type TextMatch } from "./match.js";
 import type { Message } from "./message.js";
 import type { MessageFields } from "./types.js";
 
 /** The filters for messages. A message must match all of them. */
 export interface Filters {
   /** A text that the subject contains (case-insensitive), or a regular expression. */
-  subject?: string | RegExp;
+  subject?: TextMatch;
   /** A text that the sender's address contains (case-insensitive), or a regular expression. */
-  from?: string | RegExp;
+  from?: TextMatch;
   /** Only messages with a labelled code, a link, an `otp` (it may be a number without a label), or several of these. */
   has?: Content | readonly Content[];
   /** Only messages later than this one. By default, later than the last one that a wait returned; null starts over. */
@@ -37,28 +37,20 @@ export function serverQuery(filters: Filters, after: string | undefined): Record
   };
 }
 
-/** Whether the message matches the filters that the server cannot apply. */
-export function passes(message: Message, filters: Filters): boolean {
-  return passesTexts(message, filters) && (filters.where?.(message) ?? true);
+/** The names of the filters that exclude a message and that the server cannot apply. */
+export function missed(message: Message, filters: Filters): string[] {
+  const texts = missedTexts(message, filters);
+  return texts.length === 0 && filters.where?.(message) === false ? ["where"] : texts;
 }
 
-/** Whether it matches the regular expressions, for which its details are not needed. */
-export function passesTexts({ subject, from }: Pick<MessageFields, "subject" | "from">, filters: Filters): boolean {
-  return matches(subject, filters.subject) && matches(from, filters.from);
+/** The regular expressions that exclude a message, for which its details are not needed. */
+export function missedTexts(fields: Pick<MessageFields, "subject" | "from">, filters: Filters): string[] {
+  const named = ["subject", "from"] as const;
+  return named.filter((name) => !matches(fields[name], filters[name]));
 }
 
-function matches(text: string, filter: string | RegExp | undefined): boolean {
+function matches(text: string, filter: TextMatch | undefined): boolean {
   return !(filter instanceof RegExp) || matchesText(text, filter);
-}
-
-/** The filters that are applied here, as texts; empty if the server applies all of them. */
-export function localFilters(filters: Filters): string[] {
-  const named = [
-    filters.subject instanceof RegExp ? `subject ${filters.subject}` : "",
-    filters.from instanceof RegExp ? `from ${filters.from}` : "",
-    filters.where ? "where" : "",
-  ];
-  return named.filter((name) => name !== "");
 }
 
 /** All filters except the cursor, as a text. */
@@ -73,7 +65,7 @@ export function describeFilters(filters: Filters): string {
   return named.filter((name) => name !== "").join(", ");
 }
 
-function quoted(filter: string | RegExp): string {
+function quoted(filter: TextMatch): string {
   return typeof filter === "string" ? JSON.stringify(filter) : String(filter);
 }
 

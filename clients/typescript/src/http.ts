@@ -33,6 +33,8 @@ export interface Outcome {
   body: Buffer;
   /** Milliseconds, from `Retry-After`. */
   retryAfter?: number;
+  /** The page that explains the response, from `Link`. */
+  help?: string;
   /** Without a response: whether the request may have reached the server, and the cause. */
   sent?: boolean;
   cause?: unknown;
@@ -103,7 +105,8 @@ export class Http {
       const answer = await fetch(`${this.url}/v1${path}${encoded(query)}`, init);
       const seconds = Number(answer.headers.get("Retry-After") ?? Number.NaN);
       const retryAfter = Number.isFinite(seconds) ? { retryAfter: seconds * 1000 } : {};
-      return { status: answer.status, body: Buffer.from(await answer.arrayBuffer()), ...retryAfter };
+      const help = helpOf(answer.headers.get("Link"));
+      return { status: answer.status, body: Buffer.from(await answer.arrayBuffer()), ...retryAfter, ...help };
     } catch (cause) {
       this.#throwIfClosed();
       return { status: 0, body: Buffer.alloc(0), sent: !NOT_CONNECTED.has(codeOf(cause)), cause };
@@ -232,6 +235,12 @@ function mayRepeat({ method }: Request, outcome: Outcome): boolean {
 function encoded(query: Record<string, string | undefined> = {}): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
+}
+
+/** The address in a header `Link` with `rel="help"`. */
+function helpOf(link: string | null): { help?: string } {
+  const url = /<(https?:[^>]+)>;\s*rel="?help"?/.exec(link ?? "")?.[1];
+  return url === undefined ? {} : { help: url };
 }
 
 /** The system's error code for a failed connection. */

@@ -11,8 +11,8 @@ import {
 import {
   afterId,
   describeFilters,
-  passes,
-  passesTexts,
+  missed,
+  missedTexts,
   serverQuery,
   type Filters,
   type WaitOptions,
@@ -23,7 +23,7 @@ import { dashboardLine, dashboardUrl, explain, timeoutError, type FailedWait } f
 import { whileOpen } from "./open.js";
 import { milliseconds } from "./settings.js";
 import type { Explanation, Fault, FaultState, InboxFields, MessageFields, OutgoingMessage, Sent } from "./types.js";
-import { nextMessage } from "./wait.js";
+import { nextMessage, Notes } from "./wait.js";
 
 /**
  * The integration of a test runner with waits.
@@ -123,6 +123,7 @@ export class Inbox implements AsyncDisposable {
         after: begin.after,
         deadline: performance.now() + milliseconds(within, "within"),
         take,
+        notes: new Notes(),
       });
       if (message === undefined) return;
       const story = dashboardLine(this.dashboardUrl, this.label);
@@ -136,9 +137,9 @@ export class Inbox implements AsyncDisposable {
     const query = serverQuery(filters, afterId(filters.after));
     const path = `${this.#path}/messages`;
     const { messages } = await http.json<{ messages: MessageFields[] }>({ method: "GET", path, query }, "messages");
-    const chosen = messages.filter((fields) => passesTexts(fields, filters));
+    const chosen = messages.filter((fields) => missedTexts(fields, filters).length === 0);
     const read = await inGroups(chosen, (fields) => Message.read(http, fields));
-    return read.filter((message) => passes(message, filters));
+    return read.filter((message) => missed(message, filters).length === 0);
   }
 
   /** Sends a message from this inbox. */
@@ -192,10 +193,11 @@ export class Inbox implements AsyncDisposable {
     const deadline = performance.now() + waited;
     const begin = this.#begin(filters);
     const found: Message[] = [];
+    const notes = new Notes();
     const started = performance.now();
     const failed = (until: number): FailedWait => {
       const numbers = { waited: until, asked, wanted: count, found: found.map(({ id }) => id) };
-      return { ...begin, ...numbers, inbox: this, filters };
+      return { ...begin, ...numbers, inbox: this, filters, notes };
     };
     const state = async () => {
       const soFar = performance.now() - started;
@@ -206,7 +208,7 @@ export class Inbox implements AsyncDisposable {
         while (found.length < count) {
           const after = found.at(-1)?.id ?? begin.after;
           const take = (candidate: Message) => claim(begin, candidate);
-          const message = await this.#next({ filters, after, deadline, take });
+          const message = await this.#next({ filters, after, deadline, take, notes });
           if (message === undefined) break;
           found.push(message);
         }

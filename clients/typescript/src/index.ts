@@ -21,6 +21,7 @@ export { Message, type LinkMatch, type PageLike } from "./message.js";
 export { Restante } from "./restante.js";
 export { serverForRun } from "./run.js";
 export type { RestanteOptions } from "./settings.js";
+export { totp } from "./totp.js";
 export type {
   Arrived,
   ArrivedMessages,

@@ -9,6 +9,7 @@ import { printOpen } from "./open.js";
 import { logOfRun } from "./run.js";
 import { checkedKey, serverUrl, smtpAddress, variable, waitTimeout, type RestanteOptions } from "./settings.js";
 import { testHooks, watchRunner } from "./tests.js";
+import { totp } from "./totp.js";
 import type { InboxFields, MessageFields, SmtpAddress } from "./types.js";
 
 const LABEL = "X-Restante-Label";
@@ -112,6 +113,14 @@ export class Restante implements AsyncDisposable {
     const { http } = this.#connection;
     const request = { method: "GET", path: `/messages/${encodeURIComponent(id)}` } as const;
     return Message.read(http, await http.json<MessageFields>(request, "id", "links"));
+  }
+
+  /**
+   * The code that an authenticator app shows for a secret, for a second factor; see the function {@link totp}.
+   * @throws {@link RestanteError}
+   */
+  totp(secret: string): Promise<string> {
+    return totp(secret);
   }
 
   /** Whether the server answers. */

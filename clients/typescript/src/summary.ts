@@ -9,16 +9,17 @@ import { variable } from "./settings.js";
 /** Adds a failed wait to the job's summary, if there is one. Never fails the test. */
 export function noteFailedWait(
   inbox: Pick<Inbox, "address" | "label">,
-  error: Pick<WaitTimeoutError, "message" | "explanation">,
+  error: Pick<WaitTimeoutError, "message" | "explanation" | "link">,
 ): void {
   const file = variable("GITHUB_STEP_SUMMARY");
   if (file === undefined) return;
   const title = singleLine(inbox.label ?? inbox.address);
   const cause = singleLine(error.explanation?.summary ?? "");
+  const link = error.link === undefined ? "" : `[What happened during this wait](<${error.link}>)\n\n`;
   // Four backticks, and no line of the text begins with as many, so that a mail cannot end the block.
   const text = error.message.replace(/`{4,}/g, "```");
   try {
-    appendFileSync(file, `### No mail: ${title}\n\n${cause}\n\n\`\`\`\`text\n${text}\n\`\`\`\`\n\n`);
+    appendFileSync(file, `### No mail: ${title}\n\n${cause}\n\n${link}\`\`\`\`text\n${text}\n\`\`\`\`\n\n`);
   } catch {
     // The summary is an addition: the error itself is in the report of the test.
   }

@@ -1,9 +1,10 @@
 /** The error of a wait that timed out: the server's explanation, what arrived, and what was rejected. */
 
 import { RestanteError, WaitTimeoutError } from "./errors.js";
-import { describeFilters, localFilters, serverQuery, type Filters } from "./filters.js";
+import { describeFilters, serverQuery, type Filters } from "./filters.js";
 import type { Http } from "./http.js";
 import type { Arrived, Explanation } from "./types.js";
+import type { Notes } from "./wait.js";
 
 /** A wait that found too few messages. */
 export interface FailedWait {
@@ -18,6 +19,7 @@ export interface FailedWait {
   /** How many messages were requested, and the ids of those that were found. */
   wanted: number;
   found: readonly string[];
+  notes: Notes;
 }
 
 /** The server's explanation why no message arrived. */
@@ -28,15 +30,17 @@ export function explain(http: Http, inboxId: string, filters: Filters, after?: s
 
 /** The error with the reason why the wait failed. */
 export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTimeoutError> {
-  const explanation = await explain(http, wait.inbox.id, wait.filters, wait.after).catch((error: unknown) => {
+  const answer = await explain(http, wait.inbox.id, wait.filters, wait.after).catch((error: unknown) => {
     if (error instanceof RestanteError) return undefined;
     throw error;
   });
+  const explanation = answer && completed(answer, wait);
   const { filters, waited } = wait;
+  const { link } = wait.notes;
   const { dashboardUrl, label } = wait.inbox;
-  const story = dashboardLine(dashboardUrl, label);
-  const text = [opening(wait), ...(explanation ? reasons(wait, explanation) : []), story].join("\n");
-  return new WaitTimeoutError(text, { filters, waited, explanation });
+  const last = link === undefined ? dashboardLine(dashboardUrl, label) : `What happened during this wait: ${link}`;
+  const text = [opening(wait), ...(explanation ? reasons(wait, explanation) : []), last].join("\n");
+  return new WaitTimeoutError(text, { filters, waited, explanation, link });
 }
 
 /** The line of an error that links to the inbox in the dashboard. */
@@ -57,42 +61,56 @@ function opening({ inbox, filters, waited, asked, wanted, found }: FailedWait): 
 }
 
 function reasons(wait: FailedWait, explanation: Explanation): string[] {
-  const { messages, refused } = explanation;
-  const local = localFilters(wait.filters);
-  const came = messages.latest.map((message) => {
-    const missed = missedBy(message, local);
-    const not = missed.length > 0 ? `, not: ${missed.join(", ")}` : "";
-    const note = wait.found.includes(message.id) ? ", counted" : not;
-    return `  ${JSON.stringify(message.subject)} from ${message.from}${note}`;
+  const { messages, refused, summary } = explanation;
+  const came = messages.latest.map(({ id, subject, from, missedBy }) => {
+    const not = missedBy.length > 0 ? `, not: ${missedBy.join(", ")}` : "";
+    return `  ${JSON.stringify(subject)} from ${from}${wait.found.includes(id) ? ", counted" : not}`;
   });
   const refusals = refused.map(({ sender, recipient, reply }) => `  ${sender} to ${recipient}: ${reply}`);
   const isOlder = messages.latest.some(({ missedBy }) => missedBy.length === 1 && missedBy[0] === "after");
   return [
-    cause(wait, explanation, local),
+    summary,
     ...section(`In the inbox (${messages.count}):`, came),
     ...section("Refused:", refusals),
     ...(wait.remembered && isOlder ? [CURSOR_HELP] : []),
   ];
 }
 
-/** The server does not know the local filters, so it lists messages that they exclude as matching. */
-function missedBy(message: Arrived, local: string[]): string[] {
-  return message.missedBy.length > 0 ? message.missedBy : local;
+/** The explanation with what the server does not know: the filters applied here, and what the wait has counted. */
+function completed(explanation: Explanation, { notes: { excluded }, found }: FailedWait): Explanation {
+  const { count } = explanation.messages;
+  const latest = explanation.messages.latest.map((message) => {
+    return { ...message, missedBy: [...message.missedBy, ...(excluded.get(message.id) ?? [])] };
+  });
+  const others = latest.filter(({ id }) => !found.includes(id));
+  const isExcluded = excluded.size > 0 && others.length > 0 && others.every(({ missedBy }) => missedBy.length > 0);
+  let { summary } = explanation;
+  if (found.length > 0) summary = beside(others, count - found.length);
+  else if (isExcluded) summary = excludedSummary(others);
+  return { ...explanation, summary, messages: { count, latest } };
 }
 
-/** The first sentence. The server's summary does not know which messages this wait has counted. */
-function cause({ found }: FailedWait, { summary, messages }: Explanation, local: string[]): string {
-  const others = messages.latest.filter(({ id }) => !found.includes(id));
-  if (found.length > 0) {
-    if (messages.count <= found.length) return "No other message arrived.";
-    const filters = [...new Set(others.flatMap((message) => missedBy(message, local)))].sort();
-    return filters.length === 0
-      ? "Other messages arrived."
-      : `No other message matches the filters (${filters.join(", ")}).`;
-  }
-  const isLocal = local.length > 0 && others.some((message) => message.missedBy.length === 0);
-  return isLocal ? `Messages arrived, but none matches ${local.join(", ")}.` : summary;
+/** What arrived besides the messages that the wait has counted. */
+function beside(others: Arrived[], count: number): string {
+  if (count <= 0) return "No other message arrived.";
+  const filters = filtersOf(others);
+  return filters === "" ? "Other messages arrived." : `No other message matches the filters (${filters}).`;
 }
+
+function excludedSummary(latest: Arrived[]): string {
+  const named = latest.slice(0, NAMED).map(({ subject, from }) => `${JSON.stringify(subject)} from ${from}`);
+  const arrived =
+    latest.length === 1 ? "A message arrived, but it does not match" : "Messages arrived, but none matches";
+  const more = latest.length > NAMED ? " and others" : "";
+  return `${arrived} the filters (${filtersOf(latest)}): ${named.join(", ")}${more}.`;
+}
+
+function filtersOf(messages: Arrived[]): string {
+  return [...new Set(messages.flatMap(({ missedBy }) => missedBy))].sort().join(", ");
+}
+
+/** How many messages a summary names. */
+const NAMED = 3;
 
 const CURSOR_HELP =
   '"not: after" means: older than the message that the last wait returned. { after: null } starts over.';

@@ -1,6 +1,6 @@
 /** Waits for the next message after a cursor until a deadline, despite connection errors and limits. */
 
-import { passes, passesTexts, serverQuery, type Filters } from "./filters.js";
+import { missed, missedTexts, serverQuery, type Filters } from "./filters.js";
 import { isSuccess, wordsOf, type Http, type Outcome, type Request } from "./http.js";
 import { Message } from "./message.js";
 import type { MessageFields } from "./types.js";
@@ -19,6 +19,27 @@ export interface Wait {
   deadline: number;
   /** Returns true to accept a message, or false to continue. */
   take: (message: Message) => boolean;
+  notes: Notes;
+}
+
+/** What a wait notes for its error, should it fail. */
+export class Notes {
+  /** The messages that the filters applied here exclude: the names of the filters, by id. */
+  readonly excluded = new Map<string, readonly string[]>();
+  #link: string | undefined;
+  #held = -1;
+
+  /** The page about the wait in the dashboard; undefined if the server has named none. */
+  get link(): string | undefined {
+    return this.#link;
+  }
+
+  /** Notes the page that the server has named for a request that it held for this long. The longest has the story. */
+  page(link: string | undefined, held: number): void {
+    if (link === undefined || held <= this.#held) return;
+    this.#link = link;
+    this.#held = held;
+  }
 }
 
 /** The oldest message that matches the filters and is accepted; undefined at the deadline. */
@@ -28,9 +49,11 @@ export async function nextMessage(http: Http, wait: Wait): Promise<Message | und
     const fields = await askUntilDeadline(http, wait, after);
     if (fields === undefined) return undefined;
     after = fields.id;
-    if (!passesTexts(fields, wait.filters)) continue;
-    const message = await Message.read(http, fields);
-    if (passes(message, wait.filters) && wait.take(message)) return message;
+    const texts = missedTexts(fields, wait.filters);
+    const message = texts.length === 0 ? await Message.read(http, fields) : undefined;
+    const missing = message ? missed(message, wait.filters) : texts;
+    if (missing.length > 0) wait.notes.excluded.set(fields.id, missing);
+    else if (message && wait.take(message)) return message;
   }
 }
 
@@ -45,6 +68,7 @@ async function askUntilDeadline(http: Http, wait: Wait, after: string | undefine
     const outcome = await http.attempt(request, timeout);
     if (isSuccess(outcome)) return http.decoded<MessageFields>(request, outcome.body, "id", "links");
     if (isEndOfWait(outcome)) {
+      wait.notes.page(outcome.help, timeout);
       if (left === 0 || performance.now() >= wait.deadline) return undefined;
     } else if (!isPassing(outcome)) {
       throw http.error(request, outcome);

@@ -264,7 +264,7 @@ export interface Arrived {
   /** When it was accepted. */
   receivedAt: string;
   /** The filters that exclude it. */
-  missedBy: ("subject" | "from" | "has" | "after")[];
+  missedBy: string[];
 }
 
 /** How many messages are in the inbox, and the newest. */

@@ -60,10 +60,58 @@ test("a wait that is refused as one too many is tried again, with pauses that gr
 });
 
 test("a wait that is always refused times out", async () => {
-  const explanation = { summary: "Nothing.", messages: { count: 0, latest: [] }, refused: [] };
-  const { inbox } = await inboxWith(...Array<Scripted>(8).fill(BUSY), { status: 200, body: explanation });
+  const { inbox } = await inboxWith(...Array<Scripted>(8).fill(BUSY), { status: 200, body: EXPLANATION });
   const waiting = inbox.waitForMessage({ timeout: 100 });
   await expect(waiting).rejects.toBeInstanceOf(WaitTimeoutError);
+});
+
+const EXPLANATION = { summary: "Nothing.", messages: { count: 0, latest: [] }, refused: [] };
+
+async function timedOut(waiting: Promise<unknown>): Promise<WaitTimeoutError> {
+  const error: unknown = await waiting.catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(WaitTimeoutError);
+  return error as WaitTimeoutError;
+}
+
+test("a time-out has the page about the longest request", async () => {
+  const page = (number: number, after: number): Scripted => {
+    const headers = { Link: `<http://server/failures/${number}>; rel="help"` };
+    return { ...TIMEOUT, headers, after };
+  };
+  const explained = { status: 200, body: EXPLANATION };
+  const { inbox, queries } = await inboxWith(page(7, 150), page(8, 200), explained);
+  const error = await timedOut(inbox.waitForMessage({ timeout: 300 }));
+  expect(queries()).toHaveLength(3);
+  expect(error.link).toBe("http://server/failures/7");
+  expect(error.message).toMatch(/\nWhat happened during this wait: http:\/\/server\/failures\/7$/);
+  expect(error.message).not.toContain("Dashboard");
+});
+
+test.for(["<http://server/docs>; rel=next", "<javascript:alert()>; rel=help"])(
+  "without a page, a time-out links to the inbox: %s",
+  async (Link) => {
+    const { inbox } = await inboxWith({ ...TIMEOUT, headers: { Link }, after: 20 }, { status: 200, body: EXPLANATION });
+    const error = await timedOut(inbox.waitForMessage({ timeout: 10 }));
+    expect(error.link).toBeUndefined();
+    expect(error.message).toContain(`/inboxes/${INBOX.id}`);
+  },
+);
+
+test("an explanation knows the filters that are not the server's", async () => {
+  const arrived = { id: MESSAGE.id, subject: "Confirm", from: "shop@example.com", missed_by: [] };
+  const body = {
+    ...EXPLANATION,
+    summary: "A matching message is in the inbox.",
+    messages: { count: 1, latest: [arrived] },
+  };
+  const { inbox } = await inboxWith(FOUND, { ...TIMEOUT, after: 20 }, { status: 200, body });
+  const { explanation, message } = await timedOut(inbox.waitForMessage({ where: () => false, timeout: 10 }));
+  expect(explanation?.summary).toMatch(
+    /^A message arrived, but it does not match the filters \(where\): "Confirm" from/,
+  );
+  expect(explanation?.messages.latest[0]?.missedBy).toEqual(["where"]);
+  expect(message).toContain('"Confirm" from shop@example.com, not: where');
+  expect(message).not.toContain("matching message");
 });
 
 test("a wait survives broken connections and a stop of the server", async () => {

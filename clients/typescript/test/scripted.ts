@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { onTestFinished } from "vitest";
 
-/** An answer: a status, with a body and headers; or the connection is cut. */
-export type Scripted = { status: number; body?: unknown; headers?: Record<string, string> } | "cut";
+/** An answer: a status, with a body and headers, after some milliseconds; or the connection is cut. */
+export type Scripted = { status: number; body?: unknown; headers?: Record<string, string>; after?: number } | "cut";
 
 /** What the server received. */
 export interface Received {
@@ -34,8 +34,10 @@ export async function scriptedAt(port: number, ...answers: Scripted[]): Promise<
       request.socket.destroy();
       return;
     }
-    response.writeHead(answer.status, answer.headers);
-    response.end(answer.body === undefined ? "" : JSON.stringify(answer.body));
+    setTimeout(() => {
+      response.writeHead(answer.status, answer.headers);
+      response.end(answer.body === undefined ? "" : JSON.stringify(answer.body));
+    }, answer.after ?? 0);
   });
   server.listen(port, "127.0.0.1");
   await once(server, "listening");

@@ -22,6 +22,7 @@ mod ses;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::Method;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
@@ -58,13 +59,14 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .nest("/sendgrid", sendgrid::router())
         .nest("/postmark", postmark::router())
         .nest("/mailgun", mailgun::router());
-    // Some clients of Postmark can be given only a host.
-    Router::new().nest(PATH, providers).merge(postmark::routes()).with_state(senders)
+    // Some clients can be given only a host.
+    Router::new().nest(PATH, providers).merge(postmark::routes()).merge(ses::root_router()).with_state(senders)
 }
 
-/// Whether this is the path of an API for sending.
-pub(super) fn is_path(path: &str) -> bool {
-    path.starts_with("/send/") || postmark::PATHS.contains(&path)
+/// Whether this is a request to an API for sending.
+pub(super) fn is_request(method: &Method, path: &str) -> bool {
+    // The root is a page, too.
+    path.starts_with("/send/") || postmark::PATHS.contains(&path) || path == ses::ROOT && method == Method::POST
 }
 
 /// A JSON answer with a status of the provider.

@@ -21,7 +21,7 @@ pub struct Api {
     pub request: fn(&Letter) -> Post,
 }
 
-pub const API: [Api; 9] = [
+pub const API: [Api; 10] = [
     Api { name: "resend", via: "resend", request: resend },
     Api { name: "sendgrid", via: "sendgrid", request: sendgrid },
     Api { name: "postmark", via: "postmark", request: postmark },
@@ -31,6 +31,7 @@ pub const API: [Api; 9] = [
     Api { name: "ses", via: "ses", request: ses },
     Api { name: "ses raw", via: "ses", request: ses_raw },
     Api { name: "ses v1 raw", via: "ses", request: ses_v1_raw },
+    Api { name: "ses v1 raw at the root", via: "ses", request: ses_v1_raw_at_root },
 ];
 
 /// What is sent.
@@ -215,6 +216,10 @@ fn ses_raw(letter: &Letter) -> Post {
 fn ses_v1_raw(letter: &Letter) -> Post {
     let data = BASE64_STANDARD.encode(letter.raw());
     query(&[("Action", "SendRawEmail"), ("RawMessage.Data", &data), ("Version", "2010-12-01")])
+}
+
+fn ses_v1_raw_at_root(letter: &Letter) -> Post {
+    Post { path: "/".to_owned(), ..ses_v1_raw(letter) }
 }
 
 /// A request to version 1 of SES.

@@ -2,6 +2,7 @@
 
 from ._async_client import AsyncInbox, AsyncMessage, AsyncRestante
 from ._client import Inbox, Message, Restante
+from ._totp import totp
 from .errors import (
     ContentError,
     InvalidRequestError,
@@ -36,4 +37,5 @@ __all__ = [
     "UnexpectedMessageError",
     "UnreachableError",
     "WaitTimeoutError",
+    "totp",
 ]

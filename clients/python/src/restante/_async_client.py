@@ -17,6 +17,7 @@ from ._filters import After, AfterOrGoOn, Filters, Has, Text, checked_seconds, i
 from ._position import Position
 from ._protocol import Steps, T
 from ._texts import dashboard_url
+from ._totp import lasting_code
 from ._waits import Wait
 from .errors import NotFoundError
 from .model import (
@@ -126,6 +127,10 @@ class AsyncRestante:
     async def message(self, message: str) -> AsyncMessage:
         """Finds a message by its id."""
         return await self._session.run(self._session.core.find_message(message, self._session.read))
+
+    async def totp(self, secret: str) -> str:
+        """The code that an authenticator app shows for a secret, for a second factor; see the function `totp`."""
+        return await self._session.run(lasting_code(secret))
 
     async def aclose(self) -> None:
         """Cancels the waits and closes the connections. Stops the server if this client has started it."""

@@ -18,6 +18,7 @@ from ._filters import After, AfterOrGoOn, Filters, Has, Text, checked_seconds, i
 from ._position import Position
 from ._protocol import Steps, T
 from ._texts import dashboard_url
+from ._totp import lasting_code
 from ._waits import Wait
 from .errors import NotFoundError
 from .model import (
@@ -127,6 +128,10 @@ class Restante:
     def message(self, message: str) -> Message:
         """Finds a message by its id."""
         return self._session.run(self._session.core.find_message(message, self._session.read))
+
+    def totp(self, secret: str) -> str:
+        """The code that an authenticator app shows for a secret, for a second factor; see the function `totp`."""
+        return self._session.run(lasting_code(secret))
 
     def close(self) -> None:
         """Cancels the waits and closes the connections. Stops the server if this client has started it."""

@@ -89,7 +89,7 @@ def with_rejected(
     messages = ArrivedMessages(explanation.messages.count, latest)
     if counted:
         return replace(explanation, summary=_beside(messages, counted), messages=messages)
-    if not rejected or not all(one.missed_by for one in latest):
+    if not rejected or not latest or not all(one.missed_by for one in latest):
         return explanation
     named = ", ".join(f'"{one.subject}" from {one.from_}' for one in latest[:NAMED])
     arrived = "A message arrived, but it does not match" if len(latest) == 1 else "Messages arrived, but none matches"

@@ -8,14 +8,15 @@ import re
 from pathlib import Path
 
 
-def note_in_job_summary(title: str, cause: str, text: str) -> None:
-    """Adds a section to the job's summary, if there is one."""
+def note_in_job_summary(title: str, cause: str, text: str, link: str | None = None) -> None:
+    """Adds a section to the job's summary, if there is one. `link`: the page about the wait."""
     file = os.environ.get("GITHUB_STEP_SUMMARY")
     if not file:
         return
     # Four backticks, and the text has no run of as many, so that a mail cannot end the block.
     block = re.sub("`{4,}", "```", text)
-    section = f"### No mail: {_one_line(title)}\n\n{_one_line(cause)}\n\n````text\n{block}\n````\n\n"
+    page = f"[What happened during this wait](<{link}>)\n\n" if link else ""
+    section = f"### No mail: {_one_line(title)}\n\n{_one_line(cause)}\n\n{page}````text\n{block}\n````\n\n"
     # The summary is an addition: the report of the test has the same.
     with contextlib.suppress(OSError), Path(file).open("a", encoding="utf-8") as summary:
         summary.write(section)

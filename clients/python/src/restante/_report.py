@@ -68,6 +68,8 @@ class MailReport:
                     yield f"  {hint}"
         if timed_out := self._timed_out():
             yield from _texts.explained(timed_out.explanation, came=False)
+            if timed_out.link:
+                yield _texts.link_line(timed_out.link)
         if self._lost:
             yield self._lost
 
@@ -100,6 +102,11 @@ class MailReport:
         except RestanteError:
             # The report must not hide the failure of the test.
             return
+
+    def link(self) -> str | None:
+        """The page about the wait that timed out, in the dashboard."""
+        timed_out = self._timed_out()
+        return timed_out.link if timed_out else None
 
     def causes(self) -> list[str]:
         """Why no mail came: the summary of the server, for each inbox without mail or for the wait that timed out."""

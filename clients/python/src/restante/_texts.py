@@ -89,6 +89,11 @@ def timed_out(
     return "\n".join([head, *lines, *([hint] if hint else []), story])
 
 
+def link_line(link: str) -> str:
+    """The line of an error that links to the page about a failed wait."""
+    return f"What happened during this wait: {link}"
+
+
 def dashboard_line(url: str, inbox: str, label: str | None) -> str:
     """The line of an error that links to the inbox in the dashboard."""
     return f"Dashboard: {dashboard_url(url, inbox)}{f' ({label})' if label else ''}"

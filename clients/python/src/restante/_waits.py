@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Generic
 
@@ -18,6 +19,8 @@ __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
 LONGEST_WAIT = 120.0
 """The longest wait that the server allows in one request, in seconds."""
+HELP = re.compile(r'<(https?:[^>]+)>;\s*rel="?help"?')
+"""The page about a failed wait, in the header `Link`."""
 
 
 class Wait(Generic[M]):
@@ -44,6 +47,9 @@ class Wait(Generic[M]):
         self._started = core.clock()
         self._rejected: dict[str, tuple[str, ...]] = {}
         """The messages that the client's filters excluded, with the names of the filters."""
+        self._link: str | None = None
+        self._held = 0.0
+        """How long the server held the request that has the story: the longest one."""
 
     def messages(self, count: int) -> Steps[list[M]]:
         """The next `count` messages that match, oldest first; an error with the reason if some do not arrive."""
@@ -89,11 +95,14 @@ class Wait(Generic[M]):
                         return message
                     self._rejected[after] = missed
                     continue
-                # 429: all waits of the key are in use. The server checks for a message before it counts.
-                if outcome.status in (408, 429) and left == 0:
-                    return None
                 if outcome.status == 408:
+                    self._note_page(outcome, min(left, LONGEST_WAIT))
+                    if self._left() == 0:
+                        return None
                     continue
+                # All waits of the key are in use. The server checks for a message before it counts.
+                if outcome.status == 429 and left == 0:
+                    return None
                 if outcome.status == 404:
                     raise (yield from self._ended(outcome))
             pause = pause_before_repeat(request, outcome, self._seconds - left)
@@ -113,6 +122,11 @@ class Wait(Generic[M]):
         path = f"{inbox_path(self._inbox.id)}/messages/wait"
         return Request("GET", path, query, seconds=seconds + REQUEST_SECONDS, is_wait=True)
 
+    def _note_page(self, reply: Reply, held: float) -> None:
+        found = HELP.search(reply.headers.get("link", ""))
+        if found and held >= self._held:
+            self._link, self._held = found[1], held
+
     def _ended(self, reply: Reply) -> Steps[NotFoundError]:
         """Raises the error for an inbox that has ended; the server's explanation has the time and the reason."""
         explanation = yield from self._explanation()
@@ -122,10 +136,11 @@ class Wait(Generic[M]):
     def _timed_out(self, found: Sequence[M], count: int) -> Steps[WaitTimeoutError]:
         counted = [message.id for message in found]
         explanation = yield from self._explanation(self._walk.start, counted)
-        text = _texts.timed_out(self._inbox, self._filters, self._seconds, explanation, found, count, self._story())
+        last = _texts.link_line(self._link) if self._link else self._story()
+        text = _texts.timed_out(self._inbox, self._filters, self._seconds, explanation, found, count, last)
         given = self._filters.as_given(self._walk.start)
         waited = self._core.clock() - self._started
-        return WaitTimeoutError(text, filters=given, waited=waited, explanation=explanation)
+        return WaitTimeoutError(text, filters=given, waited=waited, explanation=explanation, link=self._link)
 
     def _story(self) -> str:
         return _texts.dashboard_line(self._core.url, self._inbox.id, self._label)

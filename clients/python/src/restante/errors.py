@@ -48,13 +48,21 @@ class UnexpectedMessageError(RestanteError, AssertionError):
 class WaitTimeoutError(RestanteError, AssertionError):
     """No message matched in time. The text contains the server's explanation.
 
-    `filters` are those of the wait, `waited` the seconds, `explanation` the server's explanation, if it could be read.
+    `filters` are those of the wait, `waited` the seconds, `explanation` the server's explanation, if it could be read,
+    `link` the page about this wait in the dashboard: why it failed, and what happened meanwhile.
     """
 
     def __init__(
-        self, message: str, *, filters: Mapping[str, object], waited: float, explanation: Explanation | None
+        self,
+        message: str,
+        *,
+        filters: Mapping[str, object],
+        waited: float,
+        explanation: Explanation | None,
+        link: str | None = None,
     ) -> None:
         super().__init__(message)
         self.filters = filters
         self.waited = waited
         self.explanation = explanation
+        self.link = link

@@ -109,10 +109,13 @@ def _add_mail(config: pytest.Config, report: pytest.TestReport, mail: TestMail, 
     addresses = [inbox.address for inbox in mail.inboxes]
     with contextlib.closing(MailReport(config.stash[RUN].connection(), addresses, error)) as found:
         report.sections.append(("mail of this test", found.text()))
+        # Properties of the test in JUnit's XML.
+        link = found.link()
+        if link:
+            mail.properties.append(("what happened during the wait", link))
         for cause in found.causes():
-            # A property of the test in JUnit's XML.
             mail.properties.append(("why no mail came", cause))
-            note_in_job_summary(report.nodeid, cause, found.text())
+            note_in_job_summary(report.nodeid, cause, found.text(), link)
         has_html, has_allure = config.getoption("htmlpath", None), config.getoption("allure_report_dir", None)
         attachments = list(found.attachments()) if has_html or has_allure else []
     if has_html:

@@ -31,10 +31,11 @@ interface Page {
 /** Attaches the messages of all inboxes, oldest first, and why waits timed out. Never fails the test. */
 export async function attachMail(testInfo: TestInfo, inboxes: Inbox[], browser: PictureBrowser): Promise<void> {
   for (const { error } of timedOutWaits(testInfo)) {
-    const { explanation } = error;
-    if (!explanation) continue;
-    await attachJson(testInfo, "why no mail came", explanation);
+    const { explanation, link } = error;
     // Reporters write annotations too: the JUnit reporter as properties of the test.
+    if (link) testInfo.annotations.push({ type: "what happened during the wait", description: link });
+    if (!explanation) continue;
+    await attachJson(testInfo, "why no mail came", { ...explanation, link });
     testInfo.annotations.push({ type: "why no mail came", description: explanation.summary });
   }
   const lists = await Promise.all(inboxes.map((inbox) => inbox.messages().catch(() => [])));

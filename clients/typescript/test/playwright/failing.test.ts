@@ -53,6 +53,14 @@ test("a mail with another subject is in the error and in the report", () => {
   expect(why).toMatchObject({ messages: { count: 1, latest: [{ missedBy: ["subject"] }] } });
 });
 
+test("the report names the filter that the server does not know", () => {
+  const cause = 'A message arrived, but it does not match the filters (subject): "Welcome" from a@app.example.';
+  const failed = find("a pattern does not match");
+  expect(failed.errors).toContain(cause);
+  expect(failed.annotations).toContainEqual({ type: "why no mail came", description: cause });
+  expect(contentOf(failed, "why no mail came")).toContain('"missedBy": [\n          "subject"');
+});
+
 test("without mail, the error has the server's explanation", () => {
   const failed = find("nothing came");
   expect(failed.errors).toMatch(

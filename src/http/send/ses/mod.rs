@@ -10,9 +10,17 @@ use axum::Router;
 
 use super::Senders;
 
+/// The path of a request whose client knows only the host.
+pub(super) const ROOT: &str = "/";
+
 /// Version 1 at its path with a slash at the end, as most clients write it.
 pub(super) fn query_router() -> Router<Arc<Senders>> {
     v1::router("/ses/")
+}
+
+/// Version 1 at the root, because the SDK for Java ignores the path of its endpoint.
+pub(super) fn root_router() -> Router<Arc<Senders>> {
+    v1::router(ROOT)
 }
 
 pub(super) fn router() -> Router<Arc<Senders>> {

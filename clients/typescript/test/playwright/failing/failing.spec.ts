@@ -22,6 +22,12 @@ test("the mail has another subject", async ({ restante, inbox }) => {
   await inbox.waitForMessage({ subject: "confirm", timeout: 1_000 });
 });
 
+test("a pattern does not match", async ({ restante, inbox }) => {
+  await mail(restante, inbox.address, "Welcome");
+
+  await inbox.waitForMessage({ subject: /^confirm/, timeout: 500 });
+});
+
 test("nothing came", async ({ inbox }) => {
   await inbox.waitForMessage({ timeout: 500 });
 });

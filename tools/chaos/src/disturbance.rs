@@ -1,0 +1,94 @@
+//! Makes things fail, one after another, chosen by the seed.
+
+use std::thread;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+use crate::options::{Failure, Options};
+use crate::world::World;
+
+/// The peace between two failures, in milliseconds. In the longer half, strict promises are checked.
+const PEACE: std::ops::Range<u64> = 500..9_000;
+
+pub(crate) struct Disturber<'a> {
+    world: &'a World,
+    failures: Vec<Failure>,
+    random: StdRng,
+}
+
+impl<'a> Disturber<'a> {
+    pub(crate) fn new(world: &'a World, options: &Options) -> Self {
+        let random = StdRng::seed_from_u64(world.seed.wrapping_mul(7_919));
+        Self { world, failures: options.failures(), random }
+    }
+
+    /// Lets things fail until the end of the run.
+    pub(crate) fn run(mut self) {
+        loop {
+            let peace = Duration::from_millis(self.random.random_range(PEACE));
+            for _ in 0..peace.as_millis() / 50 {
+                if !self.world.goes_on() {
+                    return self.world.end_failures();
+                }
+                thread::sleep(Duration::from_millis(50));
+            }
+            if let Some(failure) = self.failures.choose(&mut self.random).copied() {
+                let (node, part) = (self.random.random_range(0..self.world.nodes.count()), self.random.random());
+                self.fail(failure, node, part);
+            }
+        }
+    }
+
+    fn fail(&self, failure: Failure, node: usize, part: f64) {
+        let (world, nodes) = (self.world, &self.world.nodes);
+        let pause = |seconds: f64| thread::sleep(Duration::from_secs_f64(seconds * part));
+        match failure {
+            Failure::Kill => world.fail("failures: kill", || {
+                nodes.kill(node);
+                pause(1.0);
+                nodes.resume(node);
+            }),
+            Failure::Stop => world.fail("failures: stop", || {
+                if let Some(wrong) = nodes.stop(node) {
+                    world.find("a node stops in order within its grace", wrong);
+                }
+                nodes.resume(node);
+            }),
+            Failure::Freeze => world.fail("failures: freeze", || {
+                nodes.with(node, |server| server.signal("STOP"));
+                pause(3.0);
+                nodes.with(node, |server| server.signal("CONT"));
+            }),
+            Failure::Terminate => world.fail("failures: terminate", || {
+                nodes.database().expect("PostgreSQL").end_connections();
+            }),
+            Failure::Cancel => world.fail("failures: cancel", || self.cancel(part)),
+            Failure::Lock => world.fail("failures: lock", || self.lock(part)),
+            Failure::Crash => world.fail("failures: crash", || {
+                let cluster = nodes.cluster().expect("PostgreSQL");
+                cluster.kill();
+                pause(2.0);
+                cluster.resume();
+            }),
+        }
+    }
+
+    /// Cancels whatever runs, at moments that nobody can foresee.
+    fn cancel(&self, part: f64) {
+        let sql = "SELECT pg_cancel_backend(pid)::text FROM pg_stat_activity
+                   WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'";
+        for _ in 0..20 + (part * 100.0) as usize {
+            self.world.nodes.database().expect("PostgreSQL").run(sql);
+        }
+    }
+
+    /// Holds a lock that every delivery needs.
+    fn lock(&self, part: f64) {
+        let seconds = part * 2.0;
+        let sql = format!("BEGIN; LOCK TABLE messages IN EXCLUSIVE MODE; SELECT pg_sleep({seconds})::text; COMMIT");
+        self.world.nodes.database().expect("PostgreSQL").run(&sql);
+    }
+}

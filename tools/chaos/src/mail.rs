@@ -1,0 +1,69 @@
+//! Sends mail over SMTP, with what the replies mean for the checker.
+
+use std::io;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use testkit::smtp::Smtp;
+
+/// The outcome of one message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// 250 to the final dot.
+    Accepted,
+    /// Another reply, before or after the final dot.
+    Reply(String),
+    /// The connection ended before the final dot was sent.
+    NotSent,
+    /// The connection ended after the final dot.
+    NoReply,
+}
+
+/// A message for one or more recipients.
+pub(crate) struct Mail<'a> {
+    pub(crate) recipients: &'a [String],
+    pub(crate) subject: &'a str,
+    pub(crate) text: &'a str,
+    /// The key to log in with.
+    pub(crate) key: Option<&'a str>,
+}
+
+/// Sends a message on a new connection.
+pub(crate) fn send(address: &str, mail: &Mail<'_>) -> Outcome {
+    let mut connection = match until_data(address, mail) {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(reply)) => return Outcome::Reply(reply),
+        Err(_) => return Outcome::NotSent,
+    };
+    let Mail { subject, text, .. } = mail;
+    match connection.say(&format!("From: app@shop.example\r\nSubject: {subject}\r\n\r\n{text}\r\n.")) {
+        Ok(reply) if reply.starts_with("250") => Outcome::Accepted,
+        Ok(reply) => Outcome::Reply(reply),
+        Err(_) => Outcome::NoReply,
+    }
+}
+
+/// Sends a message without its end, and closes the connection.
+pub(crate) fn hang_up(address: &str, mail: &Mail<'_>) {
+    if let Ok(Ok(mut connection)) = until_data(address, mail) {
+        // The server may be gone; then nothing was sent either.
+        let _ = connection.write(&format!("Subject: {}\r\n\r\n{}\r\n", mail.subject, mail.text));
+    }
+}
+
+/// The connection after the reply 354, or the reply that was another one.
+fn until_data(address: &str, mail: &Mail<'_>) -> io::Result<Result<Smtp, String>> {
+    let mut connection = Smtp::connect(address)?;
+    let login = mail.key.map(|key| format!("AUTH PLAIN {}", STANDARD.encode(format!("\0test\0{key}"))));
+    let login = login.map(|login| (login, "235"));
+    let recipients = mail.recipients.iter().map(|recipient| (format!("RCPT TO:<{recipient}>"), "250"));
+    let from = ("MAIL FROM:<app@shop.example>".to_owned(), "250");
+    let commands = login.into_iter().chain([from]).chain(recipients).chain([("DATA".to_owned(), "354")]);
+    for (command, expected) in commands {
+        let reply = connection.say(&command)?;
+        if !reply.starts_with(expected) {
+            return Ok(Err(reply));
+        }
+    }
+    Ok(Ok(connection))
+}

@@ -1,0 +1,101 @@
+//! The servers of a run, and their database.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::RwLock;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use testkit::postgres::{Cluster, TestDatabase};
+use testkit::server::Server;
+
+use crate::options::Options;
+
+/// The key of the default project, which the clients do not use.
+const DEFAULT_KEY: &str = "rst_live_0123456789abcdefghijABCDEFGHIJ01";
+/// How long a node may take to stop in order: its grace and a little more.
+const STOP: Duration = Duration::from_secs(15);
+
+pub(crate) struct Nodes {
+    program: PathBuf,
+    // Before the cluster, so that the nodes and the database end first.
+    running: Vec<RwLock<Option<Server>>>,
+    directories: Vec<TempDir>,
+    database: Option<TestDatabase>,
+    cluster: Option<Cluster>,
+}
+
+impl Nodes {
+    /// Starts the database, creates the projects, and starts the nodes. Also returns the keys of the projects.
+    pub(crate) fn start(options: &Options, projects: usize) -> (Self, Vec<String>) {
+        let cluster = options.uses_postgres().then(|| Cluster::start(&["fsync = on"]));
+        let database = cluster.as_ref().map(|cluster| TestDatabase::create_in(cluster.url.clone()));
+        let directories = (0..options.nodes).map(|_| tempfile::tempdir().unwrap()).collect();
+        let running = (0..options.nodes).map(|_| RwLock::new(None)).collect();
+        let nodes = Self { program: options.restante.clone(), running, directories, database, cluster };
+        let keys = (0..projects).map(|number| nodes.create_project(&format!("project {number}"))).collect();
+        (0..options.nodes).for_each(|node| nodes.resume(node));
+        (nodes, keys)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.running.len()
+    }
+
+    pub(crate) fn database(&self) -> Option<&TestDatabase> {
+        self.database.as_ref()
+    }
+
+    pub(crate) fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_ref()
+    }
+
+    /// Asks the first running node, starting at `index`.
+    pub(crate) fn with<T>(&self, index: usize, of: impl Fn(&Server) -> T) -> Option<T> {
+        self.running[index % self.count()].read().unwrap().as_ref().map(of)
+    }
+
+    pub(crate) fn kill(&self, node: usize) {
+        if let Some(server) = self.take(node) {
+            server.kill();
+        }
+    }
+
+    /// Stops a node in order. Returns what was wrong with it.
+    pub(crate) fn stop(&self, node: usize) -> Option<String> {
+        let server = self.take(node)?;
+        server.signal("TERM");
+        let stopping = Instant::now();
+        let status = server.wait();
+        let slow = stopping.elapsed() > STOP;
+        (slow || !status.success()).then(|| format!("{status} after {:?}", stopping.elapsed()))
+    }
+
+    /// Starts a node again on its directory.
+    pub(crate) fn resume(&self, node: usize) {
+        let mut serve = self.command(node, "serve");
+        serve.args(["--http-listen", "127.0.0.1:0", "--smtp-listen", "127.0.0.1:0", "--api-key", DEFAULT_KEY]);
+        serve.args(["--accept-domains", "example.com", "--smtp-starttls", "off"]);
+        *self.running[node].write().unwrap() = Some(Server::spawn(&mut serve));
+    }
+
+    fn take(&self, node: usize) -> Option<Server> {
+        self.running[node].write().unwrap().take()
+    }
+
+    fn create_project(&self, name: &str) -> String {
+        let output = self.command(0, "project").args(["create", name]).stderr(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn command(&self, node: usize, name: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.env_clear().env("RESTANTE_LOG", "error").stdin(Stdio::null()).arg(name);
+        command.arg("--data-dir").arg(self.directories[node].path());
+        if let Some(database) = &self.database {
+            command.args(["--database", &database.text()]);
+        }
+        command
+    }
+}

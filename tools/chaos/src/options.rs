@@ -1,0 +1,74 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+/// Tests and failures at random, and a checker of what the clients were told.
+#[derive(Debug, Parser)]
+#[command(name = "restante-chaos")]
+pub(crate) struct Options {
+    /// What the clients do and what fails follows from this number.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How long the clients work; the check afterwards takes a few more seconds.
+    #[arg(long, default_value_t = 30)]
+    pub(crate) seconds: u64,
+    /// Running servers. With more than one, and with `--postgres`, a PostgreSQL of its own is started for the run.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) nodes: usize,
+    /// One node with PostgreSQL instead of SQLite.
+    #[arg(long)]
+    pub(crate) postgres: bool,
+    /// Clients, each with a project of its own.
+    #[arg(long, default_value_t = 8)]
+    pub(crate) clients: usize,
+    /// Only these failures; by default all that apply to the database.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) failures: Option<Vec<Failure>>,
+    /// The program.
+    #[arg(long, default_value_os_t = beside_this_program())]
+    pub(crate) restante: PathBuf,
+}
+
+/// What can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Failure {
+    /// A node is killed and started again.
+    Kill,
+    /// A node is stopped in order and started again.
+    Stop,
+    /// A node does not run for up to three seconds.
+    Freeze,
+    /// Every connection to PostgreSQL is closed by it.
+    Terminate,
+    /// What runs in PostgreSQL is cancelled, many times.
+    Cancel,
+    /// Another program locks the table of messages for up to two seconds.
+    Lock,
+    /// PostgreSQL crashes and starts again.
+    Crash,
+}
+
+impl Failure {
+    /// Whether it needs PostgreSQL.
+    fn needs_postgres(self) -> bool {
+        matches!(self, Self::Terminate | Self::Cancel | Self::Lock | Self::Crash)
+    }
+}
+
+impl Options {
+    pub(crate) fn uses_postgres(&self) -> bool {
+        self.postgres || self.nodes > 1
+    }
+
+    /// The failures of this run.
+    pub(crate) fn failures(&self) -> Vec<Failure> {
+        let wanted = self.failures.clone().unwrap_or_else(|| Failure::value_variants().to_vec());
+        wanted.into_iter().filter(|failure| self.uses_postgres() || !failure.needs_postgres()).collect()
+    }
+}
+
+fn beside_this_program() -> PathBuf {
+    std::env::current_exe().map(|path| path.with_file_name("restante")).unwrap_or_default()
+}

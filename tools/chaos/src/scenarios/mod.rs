@@ -1,0 +1,32 @@
+//! What a client does: one scenario after another, chosen by its random numbers.
+
+mod deleting;
+mod failing;
+mod looking;
+mod sending;
+mod trespassing;
+mod waiting;
+
+use rand::RngExt;
+
+use crate::client::Client;
+
+pub(crate) use waiting::slots;
+
+/// Plays one scenario.
+pub(crate) fn one(client: &mut Client<'_>) {
+    match client.random.random_range(0..100) {
+        0..30 => waiting::for_mail(client),
+        30..36 => waiting::in_vain(client),
+        36..50 => sending::to_several(client),
+        50..58 => sending::over_http(client),
+        58..64 => sending::from_an_inbox(client),
+        64..68 => sending::and_hanging_up(client),
+        68..78 => failing::on_request(client),
+        78..84 => deleting::an_inbox(client),
+        84..88 => deleting::a_message(client),
+        88..93 => looking::at_everything(client),
+        93..96 => looking::for_a_message(client),
+        _ => trespassing::in_another_project(client),
+    }
+}

@@ -1,0 +1,64 @@
+//! Mail by every way in: several recipients, a provider's API, another inbox, and a client that hangs up.
+
+use serde_json::json;
+
+use crate::client::Client;
+use crate::http::Request;
+use crate::journal::Told;
+use crate::mail::{Mail, hang_up};
+
+/// One message for two or three inboxes of the same client; sometimes one of them twice.
+pub(super) fn to_several(client: &mut Client<'_>) {
+    let (Some(one), Some(two), Some(three)) = (client.inbox(), client.inbox(), client.inbox()) else { return };
+    let token = client.token();
+    client.mail(token, &[one, two, three]);
+}
+
+/// Over the API of a provider, with the key as its credential.
+pub(super) fn over_http(client: &mut Client<'_>) {
+    let Some(inbox) = client.inbox() else { return };
+    let token = client.token();
+    let body = json!({
+        "From": "app@shop.example", "To": client.inboxes[inbox].address, "Subject": client.subject(token),
+        "TextBody": "Your code is 4821.",
+    });
+    let request = Request::post("/send/postmark/email", "/send/postmark/email", body);
+    post(client, inbox, token, &request, 200);
+}
+
+/// From one inbox to another.
+pub(super) fn from_an_inbox(client: &mut Client<'_>) {
+    let (Some(from), Some(to)) = (client.inbox(), client.inbox()) else { return };
+    let token = client.token();
+    let path = format!("/v1/inboxes/{}/messages", client.inboxes[from].id);
+    let body = json!({"to": client.inboxes[to].address, "subject": client.subject(token), "text": "Code: 4821"});
+    post(client, to, token, &Request::post("/v1/inboxes/{id}/messages", path, body), 202);
+}
+
+/// Sends once; an answer that is missing or temporary leaves open whether it was stored.
+fn post(client: &mut Client<'_>, inbox: usize, token: u64, request: &Request, success: u16) {
+    let node = client.node();
+    let told = match client.asker.ask(node, request) {
+        Some(answer) if answer.status == success => Told::Stored(1),
+        None => Told::Unknown(1),
+        Some(answer) if matches!(answer.status, 429 | 500 | 503) => Told::Unknown(1),
+        Some(answer) => {
+            client.world.find("a correct request to send is accepted", format!("{request:?}: {answer:?}"));
+            Told::Unknown(1)
+        }
+    };
+    client.tell(inbox, token, told);
+    client.world.count(if told == Told::Stored(1) { "messages acknowledged" } else { "messages not acknowledged" });
+}
+
+/// A message whose final dot is never sent.
+pub(super) fn and_hanging_up(client: &mut Client<'_>) {
+    let Some(inbox) = client.inbox() else { return };
+    let (token, node) = (client.token(), client.node());
+    let Some(address) = client.world.nodes.with(node, |server| server.smtp.clone()) else { return };
+    let recipients = [client.inboxes[inbox].address.clone()];
+    let subject = client.subject(token);
+    hang_up(&address, &Mail { recipients: &recipients, subject: &subject, text: "half", key: Some(client.key) });
+    client.tell(inbox, token, Told::Refused);
+    client.world.count("messages without their end");
+}

@@ -1,0 +1,124 @@
+//! What all threads of a run share: the nodes, whether anything fails at the moment, and what was found.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::contract::Contract;
+use crate::http::Http;
+use crate::nodes::Nodes;
+use crate::options::Options;
+
+/// How long after a failure an answer may still be its consequence.
+const RECOVERY: Duration = Duration::from_secs(3);
+
+/// A promise that was broken.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) promise: &'static str,
+    pub(crate) detail: String,
+    /// Since the start of the run.
+    pub(crate) at: Duration,
+}
+
+pub(crate) struct World {
+    pub(crate) seed: u64,
+    pub(crate) nodes: Nodes,
+    pub(crate) contract: Contract,
+    /// Those of the clients, and that of the neighbour as the last.
+    pub(crate) keys: Vec<String>,
+    /// Ids of inboxes with the number of their client, for attempts on other projects' inboxes.
+    pub(crate) foreign: Mutex<Vec<(usize, String)>>,
+    start: Instant,
+    end: Instant,
+    calm: AtomicBool,
+    /// Odd while something fails.
+    failures: AtomicU64,
+    /// When the last failure ended, in milliseconds since the start.
+    recovered: AtomicU64,
+    findings: Mutex<Vec<Finding>>,
+    counts: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+/// The moment before a request, to judge its answer by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    failures: u64,
+    peaceful: bool,
+}
+
+impl World {
+    pub(crate) fn start(options: &Options) -> Self {
+        let (nodes, keys) = Nodes::start(options, options.clients + 1);
+        let contract = Contract::read(&Http::new(), &nodes.with(0, |node| node.url.clone()).expect("it was started"));
+        let start = Instant::now();
+        Self {
+            seed: options.seed,
+            nodes,
+            contract,
+            keys,
+            foreign: Mutex::default(),
+            start,
+            end: start + Duration::from_secs(options.seconds),
+            calm: AtomicBool::new(false),
+            failures: AtomicU64::new(0),
+            recovered: AtomicU64::new(0),
+            findings: Mutex::default(),
+            counts: Mutex::default(),
+        }
+    }
+
+    /// Whether the clients go on.
+    pub(crate) fn goes_on(&self) -> bool {
+        Instant::now() < self.end
+    }
+
+    /// Nothing fails from now on.
+    pub(crate) fn end_failures(&self) {
+        self.calm.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn failures_ended(&self) -> bool {
+        self.calm.load(Ordering::SeqCst)
+    }
+
+    /// Makes something fail while `failure` runs.
+    pub(crate) fn fail(&self, name: &'static str, failure: impl FnOnce()) {
+        self.count(name);
+        self.failures.fetch_add(1, Ordering::SeqCst);
+        failure();
+        let now = u64::try_from(self.start.elapsed().as_millis()).unwrap();
+        self.recovered.store(now, Ordering::SeqCst);
+        self.failures.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn moment(&self) -> Moment {
+        let failures = self.failures.load(Ordering::SeqCst);
+        let since = self.start.elapsed().saturating_sub(Duration::from_millis(self.recovered.load(Ordering::SeqCst)));
+        Moment { failures, peaceful: failures.is_multiple_of(2) && (failures == 0 || since > RECOVERY) }
+    }
+
+    /// Whether nothing failed from `before` until now, so that no failure explains what happened in between.
+    pub(crate) fn peaceful_since(&self, before: Moment) -> bool {
+        before.peaceful && self.failures.load(Ordering::SeqCst) == before.failures
+    }
+
+    pub(crate) fn find(&self, promise: &'static str, detail: impl Into<String>) {
+        let finding = Finding { promise, detail: detail.into(), at: self.start.elapsed() };
+        self.findings.lock().unwrap().push(finding);
+    }
+
+    /// Counts something for the report.
+    pub(crate) fn count(&self, what: &'static str) {
+        *self.counts.lock().unwrap().entry(what).or_default() += 1;
+    }
+
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
+        self.counts.lock().unwrap().clone()
+    }
+
+    pub(crate) fn findings(&self) -> std::sync::MutexGuard<'_, Vec<Finding>> {
+        self.findings.lock().unwrap()
+    }
+}
